@@ -4,9 +4,9 @@ import sys
 
 
 def main() -> None:
-    """Load the commands and run one; see assistant.cli."""
+    """Load the commands and run one; see assistant.commands.cli."""
     try:
-        from assistant.cli import main as run  # noqa: PLC0415
+        from assistant.commands.cli import main as run  # noqa: PLC0415
 
         run()
     except KeyboardInterrupt:  # half a second of imports, before anything could answer it

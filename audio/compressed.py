@@ -31,7 +31,7 @@ class NotDecodedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedRecording:
     """What a recording holds.
 
     Attributes:
@@ -45,13 +45,13 @@ class Decoded:
     cut_off: bool
 
 
-def look(path: Path) -> Decoded:
+def look(path: Path) -> DecodedRecording:
     """Decode the whole file and say what it holds: only that tells its length. Raises NotDecodedError, OSError."""
     with _opened(path) as (container, stream):
         rate_hz, channels = stream.rate, stream.layout.nb_channels
         declared_s = _declared_s(path, container, stream)
         samples = sum(len(block) for block in _blocks(container, stream))
-    return Decoded(rate_hz, channels, samples, cut_off=samples / rate_hz < declared_s - _SLACK_S)
+    return DecodedRecording(rate_hz, channels, samples, cut_off=samples / rate_hz < declared_s - _SLACK_S)
 
 
 def sound_of(path: Path, n: int) -> Generator[npt.NDArray[np.float32]]:

@@ -17,7 +17,7 @@ class Frame:
 
     start: Samples
     pcm: Pcm
-    invented: bool = False
+    is_inserted: bool = False
 
     @property
     def end(self) -> Samples:

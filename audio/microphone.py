@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from audio.arrivals import Arrivals
 from audio.clock import StreamClock
-from audio.filled import FilledSilence
 from audio.frame import Frame
-from audio.heed import Heed, Heeding
+from audio.frame_batching import Batching, FrameBatcher
+from audio.inserted_silence import InsertedSilence
 from audio.resample import StreamResampler, mixdown
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
 
@@ -29,7 +29,7 @@ class Microphone(Protocol):
             in the midst of speech, up to 80 ms of what is as loud as that. Where blocks are long, by one of them later.
     """
 
-    heed: Heed
+    batching: Batching
 
     @property
     def clock(self) -> StreamClock:
@@ -78,11 +78,11 @@ class MicrophoneLine:
         """
         self.clock = clock or StreamClock()
         self.invented_frames = 0
-        self.filled = FilledSilence()
+        self.filled = InsertedSilence()
         self._arrivals = arrivals
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
-        self._heeding = Heeding()
+        self._heeding = FrameBatcher()
         self._held: list[Pcm] = []  # blocks that are not yet resampled
         self._held_samples = 0
         self._origin = Samples(0)  # the position of the resampler's first sample
@@ -130,7 +130,7 @@ class MicrophoneLine:
             return self._arrivals.behind_s
         return min(max(_FRAME_S, self._last_block_s), _SILENT_AFTER_AT_MOST_S)
 
-    def push(self, block: npt.NDArray[np.int16], arrival_s: float, heed: Heed = Heed.ALL) -> list[Frame]:
+    def push(self, block: npt.NDArray[np.int16], arrival_s: float, heed: Batching = Batching.OFF) -> list[Frame]:
         """The frames that a block completes.
 
         Args:
@@ -190,7 +190,7 @@ class MicrophoneLine:
         frames = self._finish_sound() if due >= self._cut + FRAME_SAMPLES else []
         while due >= self._cut + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
             frames.append(self._give(self._silence, invented=True))
-        self.invented_frames += sum(frame.invented for frame in frames)
+        self.invented_frames += sum(frame.is_inserted for frame in frames)
         if frames:
             self._origin, self._begun = self._cut, False
         self.clock.hold(now_s)
@@ -278,7 +278,7 @@ class MicrophoneLine:
         self._partial_samples += len(pcm)
 
     def _give(self, pcm: Pcm, *, invented: bool = False) -> Frame:
-        frame = Frame(self._cut, pcm, invented=invented)
+        frame = Frame(self._cut, pcm, is_inserted=invented)
         if invented:
             self.filled.add(self._cut, FRAME_SAMPLES)
         self._cut = Samples(self._cut + FRAME_SAMPLES)

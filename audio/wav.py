@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.heed import Heed
+from audio.frame_batching import Batching
 from audio.microphone import MicrophoneLine
 from audio.recording import Recording
 from audio.units import FRAME_MS, Samples
@@ -34,7 +34,7 @@ class WavMicrophone:
         if not 0 <= tail_s < float("inf"):
             raise ValueError(f"tail_s is a length of silence in seconds, not {tail_s}")
         self.recording = recording
-        self.heed = Heed.ALL
+        self.batching = Batching.OFF
         self._tail_samples = round(tail_s * recording.rate_hz)
         self._realtime = realtime
         self._line = MicrophoneLine(recording.rate_hz)

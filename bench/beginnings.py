@@ -1,4 +1,4 @@
-"""Which voices begin a turn, of those that the detector reports while nobody speaks; prints a table of docs/vad.md.
+"""Which voices begin a turn, of those that the detector reports while nobody speaks; prints a table of docs/lab/vad.md.
 
     python -m bench.beginnings [--manifest FILE]
 
@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.floor import Floor
-from assistant.turn_events import Heard, Started, Transcribe, Transcribed
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.events import FinalTranscript, FrameProcessed, Transcribe, TurnStarted
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
+from assistant.turns.states import Phase
 from audio.frame import Frame
-from audio.stt import Words
+from audio.stt import Transcript
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples
 from audio.vad import Vad
 from audio.vad.silero import SileroVad
@@ -47,24 +47,24 @@ class Beginnings:
     def listen(self, vad: Vad, pcm: Pcm) -> None:
         """A recording, in which no word is understood: each turn is over when its silence is."""
         vad.reset()
-        turns = Turns(TurnSettings())
+        turns = TurnTaking(TurnSettings())
         waiting: list[tuple[Samples, Samples]] = []  # voices in no turn yet: where they began, and when that was known
         speaking = False
         self.audio_s += len(pcm) / MIC_RATE_HZ
         for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
             frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-            voicing, idle = vad.process(frame), turns.floor is Floor.IDLE
+            voicing, idle = vad.process(frame), turns.phase is Phase.IDLE
             if idle and voicing.speaking and not speaking:
-                waiting.append((voicing.edge, frame.end))
+                waiting.append((voicing.boundary, frame.end))
                 self.opened += 1
             speaking = voicing.speaking
-            for effect in turns.tell(Heard(frame.end, voicing)):
-                if isinstance(effect, Started):
+            for effect in turns.tell(FrameProcessed(frame.end, voicing)):
+                if isinstance(effect, TurnStarted):
                     known = [known for edge, known in waiting if edge >= effect.onset]
                     self.later_ms.extend(ms_of_samples(frame.end - at) for at in known)
                     waiting.clear()
                 if isinstance(effect, Transcribe):
-                    turns.tell(Transcribed(frame.end, effect.reply, Words(effect.segment, frame.end, "")))
+                    turns.tell(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
 
 
 def speech(manifest: Path) -> Iterator[Pcm]:

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
-from assistant.demo import demo
-from assistant.latency import STAGES
-from assistant.waterfall import SHORT_NAMES, nearest_rank
+from assistant.trace.latency import STAGES
+from assistant.trace.waterfall import SHORT_NAMES, nearest_rank
 from bench.pictured import check_recognizer
 
 WIDTH = 118

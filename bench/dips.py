@@ -1,4 +1,4 @@
-"""How much sooner a decode may begin where the detector becomes less sure of speech; prints a table of docs/stt.md.
+"""How much sooner a decode may begin where the detector becomes less sure of speech; prints a table of docs/lab/stt.md.
 
     python -m bench.dips [--manifest FILE]
 
@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import soxr
 
-from assistant.listening import DIPS
+from assistant.pipeline.audio_input import DIPS
 from audio.frame import Frame
-from audio.stt.whisper_hearing import LACKING_EARLY_SAMPLES
+from audio.stt.whisper.stream import LACKING_EARLY_SAMPLES
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, s_of_samples, samples_of_ms, samples_of_s
-from audio.vad import Voicing
+from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.recordings import Recording, read_recordings, room_of
 from bench.turn_end_clips import voicings
@@ -31,7 +31,7 @@ DECODE_SAMPLES = samples_of_ms(120)
 LATEST_SAMPLES = samples_of_ms(400)
 """Words asked for later than this after the end are about something else."""
 
-Heard = Sequence[tuple[Frame, Voicing]]
+Heard = Sequence[tuple[Frame, VadResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ def asked_at(heard: Heard, end: int) -> tuple[int, int] | None:
     """
     found = None
     for (_, before), (frame, now) in pairwise(heard):
-        fades = before.speaking and before.fading is None and (now.fading is not None or not now.speaking)
+        fades = before.speaking and before.possible_end is None and (now.possible_end is not None or not now.speaking)
         if fades and -samples_of_ms(100) < frame.end - end <= LATEST_SAMPLES:
-            found = frame.end, now.edge if now.fading is None else now.fading
+            found = frame.end, now.boundary if now.possible_end is None else now.possible_end
     return found
 
 

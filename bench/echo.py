@@ -2,7 +2,7 @@
 
     python -m bench.echo [--seconds S] [--manifest FILE] [--words]
 
-Prints the tables of docs/echo.md. Replies are espeak-ng's at -20 dBFS, people are the recordings of bench/clips at
+Prints the tables of docs/lab/echo.md. Replies are espeak-ng's at -20 dBFS, people are the recordings of bench/clips at
 -26 dBFS at the microphone, rooms are simulated (bench/echo_room.py); the detector is Silero, the decisions are those of
 `assistant.turns` (bench/echo_scene.py). Time is virtual; `--words` also runs pocketsphinx, at four times real time.
 """
@@ -20,7 +20,7 @@ import numpy as np
 from assistant.skills.skills import understood_sentences
 from audio.echo.canceller import EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
-from audio.stt.pocketsphinx import PocketsphinxTranscriber
+from audio.stt.pocketsphinx import PocketsphinxRecognizer
 from audio.tts.espeak import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroNetwork
@@ -143,7 +143,7 @@ async def words(folder: Path, clips: Sequence[Clip]) -> None:
     """Word errors of what went through each kind."""
     noise = next(read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise")
     chosen = [clip for clip in clips if clip["tag"] == "speech" and clip.get("transcript")]
-    transcriber = PocketsphinxTranscriber(understood_sentences())
+    transcriber = PocketsphinxRecognizer(understood_sentences())
     await transcriber.load()
     for snr_db in (None, 10.0):
         for kind in ("nothing", "canceller", "with noise suppression", "with gain control", "with both"):

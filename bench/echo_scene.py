@@ -6,14 +6,25 @@ from typing import Protocol
 
 import numpy as np
 
-from assistant.turn_events import Asked, Duck, Effect, Heard, Interrupt, Partial, Playing, Retract, Unduck, WordsWanted
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.events import (
+    DuckReply,
+    Effect,
+    FrameProcessed,
+    InterimTranscript,
+    InterruptReply,
+    PlaybackProgress,
+    ReplyRequested,
+    RequestTranscript,
+    RetractReply,
+    UnduckReply,
+)
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
 from audio.level import gain_for
 from audio.playout import CAPACITY_SAMPLES, Playout
 from audio.speaker import DUCK_DB
-from audio.stt import Words
+from audio.stt import Transcript
 from audio.units import FRAME_MS, FRAME_SAMPLES, FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, Samples, ms_of_samples
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.echo_room import Air, Room
@@ -29,7 +40,7 @@ _BLOCK_S = _BLOCK_SAMPLES / REPLY_RATE_HZ
 
 
 class Canceller(Protocol):
-    """`Clean` and `Heard` in one."""
+    """`FrameCleaner` and `Heard` in one."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm: ...
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
@@ -125,19 +136,19 @@ class _Listener:
 
     def begin(self, at: int) -> None:
         """A reply begins to be heard."""
-        self._turns = Turns(TurnSettings())
-        self._turns.tell(Asked(Samples(at), "greeting", "Hello."))
+        self._turns = TurnTaking(TurnSettings())
+        self._turns.tell(ReplyRequested(Samples(at), "greeting", "Hello."))
 
     def hear(self, frame: Frame) -> Sequence[Effect]:
         """The next frame."""
         voicing = self._vad.process(frame)
         self.speaking = voicing.speaking
         if self._turns.replying is not None:
-            self._turns.tell(Playing(frame.end, self._turns.replying, 3, audible=True))
-        effects = self._turns.tell(Heard(frame.end, voicing))
+            self._turns.tell(PlaybackProgress(frame.end, self._turns.replying, 3, audible=True))
+        effects = self._turns.tell(FrameProcessed(frame.end, voicing))
         for effect in effects:
-            if isinstance(effect, WordsWanted):  # nobody transcribes: no word is known
-                nothing = Partial(frame.end, Words(effect.segment, frame.end, ""), asked=True)
+            if isinstance(effect, RequestTranscript):  # nobody transcribes: no word is known
+                nothing = InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True)
                 effects += self._turns.tell(nothing)
         return effects
 
@@ -189,7 +200,7 @@ def play(
         frame = Frame(Samples(start), cleaned)
         for effect in listener.hear(frame):
             _perform(effect, card, course, frame.end, stops=stops)
-            waiting = waiting or isinstance(effect, Interrupt | Retract)
+            waiting = waiting or isinstance(effect, InterruptReply | RetractReply)
         course.speech.append(listener.speaking)
         if waiting and not stops and not listener.speaking:
             waiting = False
@@ -198,12 +209,12 @@ def play(
 
 
 def _perform(effect: Effect, card: _Card, course: Course, at: int, *, stops: bool) -> None:
-    if isinstance(effect, Duck):
+    if isinstance(effect, DuckReply):
         course.ducks.append(at)
         card.playout.duck(DUCK_DB)
-    elif isinstance(effect, Unduck):
+    elif isinstance(effect, UnduckReply):
         card.playout.unduck()
-    elif isinstance(effect, Interrupt | Retract):
+    elif isinstance(effect, InterruptReply | RetractReply):
         course.interrupts.append(at)
         if stops:
             card.stop()

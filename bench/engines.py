@@ -19,15 +19,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from assistant.engine_bench.bench import RANDOM_WEIGHTS, Bench, Report, measure
-from assistant.engine_bench.report import tables, write
+from assistant.commands.engine_bench.bench import RANDOM_WEIGHTS, Bench, BenchReport, measure
+from assistant.commands.engine_bench.report import tables, write
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from synthetic_piper import medium_voice
 from synthetic_whisper import SHAPES, as_trained, random_whisper
 
 
-def run(options: argparse.Namespace, folder: Path, console: Console) -> Report:
+def run(options: argparse.Namespace, folder: Path, console: Console) -> BenchReport:
     """Make the models, and measure them."""
     models = [random_whisper(folder / name, SHAPES[name]) for name in options.shapes]
     for model in models:

@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-from assistant.waterfall import nearest_rank
+from assistant.trace.waterfall import nearest_rank
 from bench.controlled_llm import Answer, ControlledLlm, Manner
-from llm.chat import Message, Token, Tried
+from llm.chat import EndpointTried, Message, Token
 from llm.errors import LlmError
 from llm.openai import OpenAIChat
-from llm.routing.choice import Endpoint, Policy, Routing
+from llm.routing.endpoint_selection import Endpoint, Policy, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
 
@@ -94,7 +94,7 @@ class Turns:
     lost: int = 0
     in_vain: int = 0
     tokens: int = 0
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[EndpointTried] = field(default_factory=list)
 
     def quantile_ms(self, share: float) -> float:
         """Of the times to the first token, by nearest rank."""
@@ -142,7 +142,7 @@ async def ask(router: Router, turns: Turns) -> None:
     try:
         async with aclosing(router.stream(QUESTION)) as events:
             async for event in events:
-                if isinstance(event, Tried):
+                if isinstance(event, EndpointTried):
                     turns.tried.append(event)
                     turns.in_vain += event.extra_tokens
                 elif isinstance(event, Token) and first_s is None:

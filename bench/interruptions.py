@@ -1,4 +1,4 @@
-"""How soon a voice into a reply lowers it and stops it, and what noise does; prints a table of docs/experiments.md.
+"""How soon a voice into a reply lowers it and stops it, and what noise does; prints a table of docs/lab/experiments.md.
 
     python -m bench.interruptions [--manifest FILE]
 
@@ -16,11 +16,21 @@ from pathlib import Path
 import numpy as np
 import soxr
 
-from assistant.turn_events import Asked, Commit, Duck, Heard, Interrupt, Partial, Playing, ReplyId, WordsWanted
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.events import (
+    CommitTurn,
+    DuckReply,
+    FrameProcessed,
+    InterimTranscript,
+    InterruptReply,
+    PlaybackProgress,
+    ReplyId,
+    ReplyRequested,
+    RequestTranscript,
+)
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
-from audio.stt import Words
+from audio.stt import Transcript
 from audio.units import (
     FRAME_SAMPLES,
     MIC_RATE_HZ,
@@ -74,9 +84,9 @@ class Interruptions:
             if at < onset:
                 too_soon = too_soon or at >= samples_of_s(ROOM_S)
                 continue
-            if isinstance(effect, Duck) and ducked is None:
+            if isinstance(effect, DuckReply) and ducked is None:
                 ducked = at
-            if isinstance(effect, Interrupt):
+            if isinstance(effect, InterruptReply):
                 stopped = at
                 break
         self.voices += 1
@@ -91,12 +101,12 @@ class Interruptions:
     def noise(self, vad: Vad, pcm: Pcm) -> None:
         """A recording in which nobody speaks to the assistant."""
         for _, effect in _into_replies(vad, pcm):
-            self.ducks += isinstance(effect, Duck)
-            self.stops += isinstance(effect, Interrupt)
+            self.ducks += isinstance(effect, DuckReply)
+            self.stops += isinstance(effect, InterruptReply)
         self.audio_s += len(pcm) / MIC_RATE_HZ
 
 
-def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, Duck | Interrupt]]:
+def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, DuckReply | InterruptReply]]:
     """What a recording does to replies: where one is stopped there is another behind the voice that did it."""
     vad.reset()
     stopped = True
@@ -108,19 +118,23 @@ def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, Duck | Interrup
             stopped = False
         if stopped:
             continue
-        turns.tell(Playing(frame.start, reply, 1, audible=True))
-        for effect in turns.tell(Heard(frame.end, voicing)):
-            if isinstance(effect, WordsWanted):  # nobody transcribes: no word is known
-                turns.tell(Partial(frame.end, Words(effect.segment, frame.end, ""), asked=True))
-            if isinstance(effect, Duck | Interrupt):
+        turns.tell(PlaybackProgress(frame.start, reply, 1, audible=True))
+        for effect in turns.tell(FrameProcessed(frame.end, voicing)):
+            if isinstance(effect, RequestTranscript):  # nobody transcribes: no word is known
+                turns.tell(InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True))
+            if isinstance(effect, DuckReply | InterruptReply):
                 yield frame.end, effect
-            stopped = stopped or isinstance(effect, Interrupt)
+            stopped = stopped or isinstance(effect, InterruptReply)
 
 
-def _replying(at: Samples) -> tuple[Turns, ReplyId]:
-    turns = Turns(SETTINGS)
-    (reply,) = [effect.reply for effect in turns.tell(Asked(at, "greeting", "Hello.")) if isinstance(effect, Commit)]
-    turns.tell(Playing(at, reply, 1, audible=True))
+def _replying(at: Samples) -> tuple[TurnTaking, ReplyId]:
+    turns = TurnTaking(SETTINGS)
+    (reply,) = [
+        effect.reply
+        for effect in turns.tell(ReplyRequested(at, "greeting", "Hello."))
+        if isinstance(effect, CommitTurn)
+    ]
+    turns.tell(PlaybackProgress(at, reply, 1, audible=True))
     return turns, reply
 
 

@@ -22,7 +22,7 @@ LOOK_S = 0.02
 CONTROL_TIMEOUT_S = 5.0
 
 _PROC = Path("/proc")
-REPARTEE = ("-c", "import sys; from assistant.cli import main; sys.argv[0] = 'repartee'; main()")
+REPARTEE = ("-c", "import sys; from assistant.commands.cli import main; sys.argv[0] = 'repartee'; main()")
 """What runs the program, as Python's arguments; those of the program follow."""
 
 

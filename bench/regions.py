@@ -13,11 +13,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
+from assistant.commands.llm_endpoints.figures import EndpointMeasurement
+from assistant.commands.llm_endpoints.picture import draw
+from assistant.commands.llm_endpoints.probe import QUESTION, measured
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from assistant.endpoints.figures import Measured
-from assistant.endpoints.picture import draw
-from assistant.endpoints.probe import QUESTION, measured
 from bench.controlled_llm import Manner
 from bench.failover import served
 from llm.chat import Token
@@ -70,7 +70,7 @@ class Asked:
         cold_ms: To the first token where the connection was opened for the question; the median.
     """
 
-    figures: Measured
+    figures: EndpointMeasurement
     cold_ms: float
 
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from assistant.waterfall import nearest_rank
-from llm.chat import ChatEvent, Sent, Token, Tried
+from assistant.trace.waterfall import nearest_rank
+from llm.chat import ChatEvent, EndpointTried, RequestSent, Token
 from llm.errors import LlmError, LlmTooSlow, LlmUnreachable
-from llm.routing.choice import Endpoint, Policy, Routing
-from llm.routing.contest import Ask, Close, Contest, Effect, Fail, Pass
+from llm.routing.endpoint_selection import Endpoint, Policy, Routing
+from llm.routing.hedged_request import AskEndpoint, CloseRequest, Effect, Fail, HedgedRequest, PassOn
 from llm.routing.hedging import HedgeBudget
 
 PROMPT_TOKENS = 600
@@ -153,7 +153,7 @@ class _Turn:
 
     def hold(self, began_s: float) -> None:
         """From the question to the end of its answer."""
-        contest = Contest(self._routing, PROMPT_TOKENS, began_s + DEADLINE_S)
+        contest = HedgedRequest(self._routing, PROMPT_TOKENS, began_s + DEADLINE_S)
         now_s = began_s
         self._perform(contest.begin(now_s), now_s, began_s)
         while not self._failed and self._first_s is None:
@@ -183,18 +183,18 @@ class _Turn:
     def _perform(self, effects: Sequence[Effect], now_s: float, began_s: float) -> None:
         for effect in effects:
             match effect:
-                case Ask(number):
+                case AskEndpoint(number):
                     self._ask(number, now_s)
-                case Close(number):
+                case CloseRequest(number):
                     self._closed.add(number)
-                case Pass(Tried() as tried):
+                case PassOn(EndpointTried() as tried):
                     self._tally.in_vain += tried.extra_tokens
                     self._by = tried.endpoint if tried.outcome == "answered" else self._by
-                case Pass(Token()):
+                case PassOn(Token()):
                     self._first_s = now_s - began_s
                 case Fail():
                     self._failed = True
-                case Pass():
+                case PassOn():
                     pass
 
     def _ask(self, number: int, now_s: float) -> None:
@@ -203,7 +203,7 @@ class _Turn:
             error = LlmUnreachable("", "refused", spoken="", retryable=True)
             heapq.heappush(self._due, (now_s + 0.002, number, error))
             return
-        heapq.heappush(self._due, (now_s + 0.001, number, Sent(None)))
+        heapq.heappush(self._due, (now_s + 0.001, number, RequestSent(None)))
         if fate == "silent":
             heapq.heappush(self._due, (now_s + DEADLINE_S, number, LlmTooSlow("", "silent", spoken="", retryable=True)))
         else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from assistant.latency import STAGES
+from assistant.trace.latency import STAGES
 from bench.serve_cells import NONE, OF_TURNS, TITLES, pair, percent, table, triple
 from bench.serve_figures import (
     band_ends_at,

@@ -13,7 +13,7 @@ import numpy as np
 
 from assistant.models.catalogue import SMART_TURN, TINY_EN
 from assistant.models.needs import installed
-from audio.endpointing.smart_turn import SmartTurn
+from audio.end_of_turn.smart_turn import SmartTurn
 from bench.serve_rows import CurvePoint
 from bench.turn_end import asked_once, curves, profiles, shipped_logits, shown_of
 from bench.turn_end_clips import turns

@@ -7,8 +7,8 @@ from statistics import median
 
 import numpy as np
 
-from assistant.latency import STAGES
-from assistant.waterfall import BAND_MS
+from assistant.trace.latency import STAGES
+from assistant.trace.waterfall import BAND_MS
 from bench.serve_own import own_ms
 from bench.serve_rows import Cost, Row, measured
 

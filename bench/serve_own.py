@@ -1,6 +1,6 @@
 """Our own share of a response latency: what was neither an engine, nor the network, nor a wait that was meant. Pure.
 
-The way back from the first audible sample is that of assistant/latency.py. At each step, what lies between the end of
+The walk back from the first audible sample is in assistant/trace/latency.py. At each step, the time from the end of
 what was waited for and the beginning of the work is ours: passing it on. So is waiting for a connection, the
 request's way to a model on this machine, what the model's first token took beyond the model's own time, and what the
 first sound took to the client beyond the silence that the voice begins with.

@@ -6,7 +6,7 @@ from pathlib import Path
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-from assistant.waterfall import BAND_MS
+from assistant.trace.waterfall import BAND_MS
 from bench.serve_figures import Point, band_ends_at, sweep_points, turn_figures
 from bench.serve_rows import Run, Scenario, measured
 from bench.turn_end_plots import colour_of  # which also sees to it that the same figures make the same file

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from assistant.engine_bench.words import plain_words, word_errors
-from assistant.waterfall import nearest_rank
+from assistant.commands.engine_bench.words import plain_words, word_errors
+from assistant.trace.waterfall import nearest_rank
 from bench.caller import Caller, CallLostError, calling
 from bench.controlled_llm import Manner
 from bench.ear import DUCK, SPEECH_STARTED, Ear, HeardReply

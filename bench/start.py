@@ -14,8 +14,11 @@ import sys
 import time
 from collections.abc import Callable
 
-COMMAND = "import assistant.cli, rich.console, assistant.config.loading, assistant.talk.command, assistant.talk.screen"
-TALK = (sys.executable, "-c", "from assistant.cli import main; main()", "talk")
+COMMAND = (
+    "import assistant.commands.cli, rich.console, assistant.config.loading, "
+    "assistant.commands.talk.command, assistant.commands.talk.screen"
+)
+TALK = (sys.executable, "-c", "from assistant.commands.cli import main; main()", "talk")
 SHOWN = 12
 READY_WITHIN_S = 30.0
 

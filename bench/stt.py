@@ -19,10 +19,10 @@ from typing import TypedDict, cast
 
 import numpy as np
 
-from assistant.engine_bench.words import plain_words, word_errors
+from assistant.commands.engine_bench.words import plain_words, word_errors
 from assistant.skills.skills import understood_sentences
-from audio.stt import SegmentId, Words
-from audio.stt.pocketsphinx import PocketsphinxTranscriber
+from audio.stt import SegmentId, Transcript
+from audio.stt.pocketsphinx import PocketsphinxRecognizer
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, s_of_samples, samples_of_ms, samples_of_s
 from bench.recordings import read_pcm
 
@@ -88,7 +88,7 @@ def resident_mb(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def hear(transcriber: PocketsphinxTranscriber, pcm: Pcm, pace: float) -> tuple[Words, float]:
+async def hear(transcriber: PocketsphinxRecognizer, pcm: Pcm, pace: float) -> tuple[Transcript, float]:
     """One segment: its words and how long they took after the last frame, in ms."""
     hearing = transcriber.open(SegmentId(0), lambda _words: None)
     due = time.perf_counter()
@@ -98,18 +98,18 @@ async def hear(transcriber: PocketsphinxTranscriber, pcm: Pcm, pace: float) -> t
         hearing.feed(pcm[at : at + FRAME_SAMPLES])
     asked = time.perf_counter()
     async with asyncio.timeout(10):
-        words = await hearing.words()
+        words = await hearing.transcript()
     wait_ms = (time.perf_counter() - asked) * 1000
     hearing.close()
     return words, wait_ms
 
 
-def count(tally: Tally, clip: Clip, words: Words, wait_ms: float) -> None:
+def count(tally: Tally, clip: Clip, words: Transcript, wait_ms: float) -> None:
     """Enter a clip into its row."""
     tally.clips += 1
     tally.wait_ms.append(wait_ms)
     tally.with_words += bool(words.text)
-    tally.taken += bool(words.text) and not words.rough
+    tally.taken += bool(words.text) and not words.low_confidence
     transcript = clip.get("transcript", "")
     found = word_errors([(transcript, words.text)] if transcript else [], "en")
     tally.said += found.said
@@ -124,7 +124,7 @@ async def measure(clips: list[Clip], options: argparse.Namespace, commands: tupl
     noise = next((read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise"), None)
     if snr_db is not None and noise is None:
         raise SystemExit("--snr needs a clip with the tag noise in the manifest")
-    known, transcriber = set(commands), PocketsphinxTranscriber(commands)
+    known, transcriber = set(commands), PocketsphinxRecognizer(commands)
     began = time.perf_counter()
     await transcriber.load()
     print(f"{transcriber.detail}\nloaded in {time.perf_counter() - began:.1f} s, {resident_mb(transcriber.pid):.0f} MB")

@@ -21,7 +21,7 @@ import threading
 import time
 from dataclasses import replace
 
-from assistant.talk.screen import TalkScreen
+from assistant.commands.talk.screen import TalkScreen
 from bench.talk_picture import ENGINES, STATUS, ScriptedControls, exchange
 
 COLUMNS, ROWS = 120, 40
@@ -113,12 +113,14 @@ def imports() -> str:
         "import time; from assistant import facts, screen; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
     )
     rows = []
-    for module in ("assistant.talk.screen", "assistant.talk.plain"):
+    for module in ("assistant.commands.talk.screen", "assistant.commands.talk.plain"):
         costs = [
             float(subprocess.check_output([sys.executable, "-c", code.format(f"import {module}")], text=True))
             for _ in range(5)
         ]
-        rows.append(f"import {module}: {1000 * sorted(costs)[2]:.0f} ms beyond assistant.screen (median of 5)\n")
+        rows.append(
+            f"import {module}: {1000 * sorted(costs)[2]:.0f} ms beyond assistant.commands.demo_screen (median of 5)\n"
+        )
     return "".join(rows)
 
 

@@ -10,35 +10,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from assistant.engines import Chosen
-from assistant.facts import (
-    Fact,
-    PlacedWord,
-    ReplyBegun,
+from assistant.commands.talk.controls import DeviceChoice, Floor, Status
+from assistant.commands.talk.screen import TalkScreen
+from assistant.events import (
+    ChunkSpoken,
+    InterimWords,
+    Problem,
+    ReplyStarted,
+    SessionEvent,
     SpeechStarted,
-    Trouble,
     TurnFinished,
-    TurnTaken,
-    UnitSpoken,
-    WordsHeard,
-    WordsPlaced,
+    UserTurnCommitted,
+    WordsTimed,
 )
-from assistant.items import ItemId
-from assistant.latency import STAGES, Share, Stage
-from assistant.talk.controls import DeviceChoice, Floor, Status
-from assistant.talk.screen import TalkScreen
+from assistant.history.items import ItemId
+from assistant.history.spoken_transcript import TimedWord
+from assistant.pipeline.engines import EngineChoice
+from assistant.trace.latency import STAGES, Stage, StageShare
 from assistant.trace.record import SCHEMA, Outcome, TurnRecord
-from assistant.turn_events import ReplyId
+from assistant.turns.events import ReplyId
 from audio.devices import Direction
 
 WORD_MS = 300.0
 
 ENGINES = (
-    Chosen("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=40),
-    Chosen("stt", "faster-whisper", "tiny.en, int8_float32 on CPU", "auto: its model is at hand",
+    EngineChoice("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=40),
+    EngineChoice("stt", "faster-whisper", "tiny.en, int8_float32 on CPU", "auto: its model is at hand",
            fallback=False, load_ms=420),
-    Chosen("llm", "local", "http://127.0.0.1:8000/v1", "as configured", fallback=False, load_ms=12),
-    Chosen("tts", "espeak-ng", "English (Great Britain)", "in place of piper: missing: "
+    EngineChoice("llm", "local", "http://127.0.0.1:8000/v1", "as configured", fallback=False, load_ms=12),
+    EngineChoice("tts", "espeak-ng", "English (Great Britain)", "in place of piper: missing: "
            "repartee models pull en_US-ljspeech-medium", fallback=True, load_ms=24),
 )  # fmt: skip
 
@@ -122,7 +122,7 @@ class ScriptedControls:
 def record(turn: int, stages: Mapping[Stage, float], outcome: Outcome = "answered") -> TurnRecord:
     """A turn whose latency was made of these milliseconds; without any, it has none."""
     latency_ms = sum(stages.values()) if stages else None
-    shares = {stage: Share(stages.get(stage, 0.0), stages.get(stage, 0.0)) for stage in STAGES} if stages else {}
+    shares = {stage: StageShare(stages.get(stage, 0.0), stages.get(stage, 0.0)) for stage in STAGES} if stages else {}
     return TurnRecord(
         schema=SCHEMA, conversation="scripted", turn=turn, trace_id="0" * 32, started_at="2026-01-01T00:00:00Z",
         outcome=outcome, rough=False, speech_start_ms=0.0, speech_end_ms=1000.0, speech_end_bias_ms=30.0,
@@ -132,27 +132,27 @@ def record(turn: int, stages: Mapping[Stage, float], outcome: Outcome = "answere
     )  # fmt: skip
 
 
-def placed(reply: ReplyId, text: str, start_ms: float = 0.0) -> WordsPlaced:
+def placed(reply: ReplyId, text: str, start_ms: float = 0.0) -> WordsTimed:
     """The words of a text, one after another."""
     words = tuple(
-        PlacedWord(word, start_ms + at * WORD_MS, start_ms + (at + 1) * WORD_MS, estimated=False)
+        TimedWord(word, start_ms + at * WORD_MS, start_ms + (at + 1) * WORD_MS, estimated=False)
         for at, word in enumerate(text.split())
     )
-    return WordsPlaced(reply, words)
+    return WordsTimed(reply, words)
 
 
-def exchange(turn: int, said: str, units: Sequence[str], stages: Mapping[Stage, float]) -> list[Fact]:
+def exchange(turn: int, said: str, units: Sequence[str], stages: Mapping[Stage, float]) -> list[SessionEvent]:
     """A turn from its first word to its record."""
     reply = ReplyId(turn, 1)
-    facts: list[Fact] = [
+    facts: list[SessionEvent] = [
         SpeechStarted(turn, 0.0, ItemId(f"user-{turn}")),
-        WordsHeard(said, rough=False),
-        TurnTaken(turn, said, rough=False, item=None, speech_end_ms=1000.0, origin="spoken"),
-        ReplyBegun(reply, ItemId(f"reply-{turn}"), spoken=True),
+        InterimWords(said, low_confidence=False),
+        UserTurnCommitted(turn, said, low_confidence=False, item=None, speech_end_ms=1000.0, origin="spoken"),
+        ReplyStarted(reply, ItemId(f"reply-{turn}"), spoken=True),
     ]
     start_ms = 0.0
     for unit in units:
-        facts += [UnitSpoken(reply, unit), placed(reply, unit, start_ms)]
+        facts += [ChunkSpoken(reply, unit), placed(reply, unit, start_ms)]
         start_ms += len(unit.split()) * WORD_MS
     return [*facts, TurnFinished(record(turn, stages))]
 
@@ -174,9 +174,9 @@ LAST = exchange(
     },
 )
 
-CONVERSATION: tuple[Fact, ...] = (
+CONVERSATION: tuple[SessionEvent, ...] = (
     *exchange(1, "what time is it", ["It's ten past two."], {"endpoint_wait": 228.0, "playout": 18.0}),
-    Trouble("the loudspeaker has gone: USB headset. Sound goes to the system's default until it is back."),
+    Problem("the loudspeaker has gone: USB headset. Sound goes to the system's default until it is back."),
     *exchange(2, "set a timer for ten minutes", ["Your ten minute timer is set."],
               {"endpoint_wait": 244.0, "stt": 9.0, "playout": 19.0}),
     *exchange(3, "and how long is that in seconds", ["Six hundred seconds."],
@@ -184,11 +184,15 @@ CONVERSATION: tuple[Fact, ...] = (
     *LAST,
 )  # fmt: skip
 
-MOMENTS: Mapping[Floor, tuple[tuple[Fact, ...], Status]] = {
+MOMENTS: Mapping[Floor, tuple[tuple[SessionEvent, ...], Status]] = {
     "starting": ((), replace(STATUS, floor="starting")),
     "listening": (CONVERSATION, STATUS),
     "hearing": (
-        (*CONVERSATION, SpeechStarted(5, 0.0, ItemId("user-5")), WordsHeard("and why is it red in the", rough=False)),
+        (
+            *CONVERSATION,
+            SpeechStarted(5, 0.0, ItemId("user-5")),
+            InterimWords("and why is it red in the", low_confidence=False),
+        ),
         replace(STATUS, floor="hearing", input_dbfs=-19.0),
     ),
     "speaking": (CONVERSATION, replace(STATUS, floor="speaking", output_dbfs=-17.0, played_ms=8.2 * WORD_MS)),

@@ -1,4 +1,4 @@
-"""Fits the end-of-turn estimate and shows what it is worth; writes the weights and the plots of docs/turn-taking.md.
+"""Fits the end-of-turn estimate and shows its worth; writes the weights and the plots of docs/lab/turn-taking.md.
 
     python -m bench.turn_end fit --pauses DIR         # the weights, from DIR/manifest.jsonl
     python -m bench.turn_end evaluate --pauses DIR    # areas and the trade-off, cross-validated by speaker, and plots
@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
+from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile, fitted_turn_end
 from assistant.models.catalogue import SMART_TURN, named
 from assistant.models.needs import installed
-from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience, fitted_turn_end
-from audio.endpointing.smart_turn import SmartTurn
+from audio.end_of_turn.smart_turn import SmartTurn
 from bench.turn_end_clips import turns, with_pauses
 from bench.turn_end_curve import Cost, cost, with_real_lengths
 from bench.turn_end_fit import Bools, Floats, Logistic, area, fitted, folds, held_out, interval, signed
@@ -43,7 +43,7 @@ from bench.turn_end_talks import SHARES, conversations, stock_of, talk_row
 CACHE = Path("out/turn_end")
 POCKETSPHINX = "pocketsphinx"
 DOCS = Path("docs")
-WEIGHTS = Path("assistant/turn_end/weights.json")
+WEIGHTS = Path("assistant/end_of_turn/weights.json")
 
 FITTED_AT_MS = (100, 150, 200, 300, 400)
 SHOWN_AT_MS = (100, 150, 200, 300)
@@ -103,7 +103,7 @@ def asked_once(moments: Sequence[Moment]) -> list[Moment]:
 
 
 def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bools) -> Logistic:
-    """The model of some sources, from those chosen; what was read aloud is left out (docs/turn-taking.md)."""
+    """The model of some sources, from those chosen; what was read aloud is left out (docs/lab/turn-taking.md)."""
     rows = [
         row
         for row in np.flatnonzero(chosen).tolist()
@@ -175,7 +175,7 @@ def write_weights(moments: Sequence[Moment]) -> None:
         }
     heard = sorted({moment.source for moment in moments if collection(moment) != "read" and moment.source})
     found = {
-        "about": "Weights of assistant/turn_end/estimate.py, written by python -m bench.turn_end fit.",
+        "about": "Weights of assistant/end_of_turn/estimator.py, written by python -m bench.turn_end fit.",
         "licence": "GPL-3.0-or-later, as the program; none of the recordings is in them or in the program.",
         "fitted_on": heard,
         "reference_ms": REFERENCE_MS,
@@ -211,7 +211,7 @@ def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: i
 
 def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
     """A silence of one length ends the turn."""
-    return [(f"{ms} ms", cost(moments, waits({}, Patience(ms, ms, ms, 0)))) for ms in FIXED_MS]
+    return [(f"{ms} ms", cost(moments, waits({}, EndOfTurnProfile(ms, ms, ms, 0)))) for ms in FIXED_MS]
 
 
 def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) -> list[Curve]:
@@ -220,7 +220,7 @@ def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) 
     for source, scores in known.items():
         points = []
         for threshold in THRESHOLDS:
-            patience = Patience(EAGER.floor_ms, CURVE_CEILING_MS, CURVE_CEILING_MS, threshold)
+            patience = EndOfTurnProfile(EAGER.floor_ms, CURVE_CEILING_MS, CURVE_CEILING_MS, threshold)
             points.append((f"{threshold:+.2f}", cost(moments, waits(scores, patience))))
         found.append(Curve(source, points))
     return found

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
-from audio.vad import Vad, Voicing
+from audio.vad import Vad, VadResult
 from bench.recordings import SEVERAL_VOICES, read_pcm
 
 Label = Literal["end", "pause", "gap", "made"]
@@ -200,7 +200,7 @@ def _dips(turn: Turn, most: int, rng: np.random.Generator) -> list[int]:
     return sorted(found)
 
 
-def voicings(vad: Vad, pcm: Pcm) -> list[tuple[Frame, Voicing]]:
+def voicings(vad: Vad, pcm: Pcm) -> list[tuple[Frame, VadResult]]:
     """Every frame and what the detector said after it."""
     vad.reset()
     found = []
@@ -210,7 +210,7 @@ def voicings(vad: Vad, pcm: Pcm) -> list[tuple[Frame, Voicing]]:
     return found
 
 
-def silences(turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> tuple[Samples, list[Silence]]:
+def silences(turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> tuple[Samples, list[Silence]]:
     """The onset of the turn by the detector, and its silences in order; the last is the end. None where unheard."""
     stretches = _stretches(heard)
     inside = [s for s in stretches if ms_of_samples(s[2]) > turn.start_ms and ms_of_samples(s[0]) < turn.end_ms]
@@ -223,7 +223,7 @@ def silences(turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> tuple[Sample
     return inside[0][0], found
 
 
-def _stretches(heard: Sequence[tuple[Frame, Voicing]]) -> list[tuple[Samples, Samples, Samples, Samples]]:
+def _stretches(heard: Sequence[tuple[Frame, VadResult]]) -> list[tuple[Samples, Samples, Samples, Samples]]:
     """Onset, edge, when the edge was known, until when the silence after it lasted."""
     found: list[tuple[Samples, Samples, Samples, Samples]] = []
     onset: Samples | None = None
@@ -233,9 +233,9 @@ def _stretches(heard: Sequence[tuple[Frame, Voicing]]) -> list[tuple[Samples, Sa
             if closed is not None:
                 found.append((*closed, frame.end))
                 closed = None
-            onset = voicing.edge
+            onset = voicing.boundary
         elif not voicing.speaking and onset is not None:
-            closed, onset = (onset, voicing.edge, frame.end), None
+            closed, onset = (onset, voicing.boundary, frame.end), None
     if closed is not None:
         found.append((*closed, heard[-1][0].end))
     return found

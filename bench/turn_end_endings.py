@@ -1,4 +1,4 @@
-"""Writes assistant/turn_end/sentence_ends.json: how likely a sentence ends after a word or two.
+"""Writes assistant/end_of_turn/sentence_ends.json: how likely a sentence ends after a word or two.
 
 python -m bench.turn_end_endings
 """

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from assistant.turn_end.estimate import Estimate, Patience, hangover_ms
-from assistant.turn_end.priors import PAUSE_FROM_MS, PauseHabits
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, hangover_ms
+from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats
 from bench.turn_end_curve import Wait
 from bench.turn_end_fit import Floats
 from bench.turn_end_moments import Moment
@@ -25,7 +25,7 @@ class Known:
     """
 
     logit: float = 0.0
-    habits: PauseHabits = field(default_factory=PauseHabits)
+    habits: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
 
 
 def key_of(moment: Moment) -> Key:
@@ -46,7 +46,7 @@ def within_turns(moments: Sequence[Moment], logits: Mapping[Key, float]) -> dict
             pauses.setdefault(moment.turn, {})[moment.number] = moment.lasts_ms
     found = {}
     for moment in moments:
-        habits = PauseHabits()
+        habits = SpeakerPauseStats()
         for number, lasts_ms in pauses.get(moment.turn, {}).items():
             if number < moment.number:
                 habits = habits.with_pause(lasts_ms)
@@ -54,14 +54,14 @@ def within_turns(moments: Sequence[Moment], logits: Mapping[Key, float]) -> dict
     return found
 
 
-def estimate_of(moment: Moment, known: Known) -> Estimate:
+def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
     """What the program would make of it; whole commands and answers to questions are not known here."""
     habits = known.habits
     logit = known.logit + habits.shift + habits.turn_shift + (moment.known_ms - PAUSE_FROM_MS) / habits.excess_ms
     bounded = min(max(logit, -_MOST_LOGIT), _MOST_LOGIT)
-    return Estimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", habits.pausing)
+    return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", habits.pausing)
 
 
-def waits(known: Mapping[Key, Known], patience: Patience) -> Wait:
+def waits(known: Mapping[Key, Known], patience: EndOfTurnProfile) -> Wait:
     """How long each moment's estimate would have the turn wait."""
     return lambda moment: hangover_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.last_look import LOOK_MS, LastLook
+from assistant.turns.resume_guard import LOOK_MS, ResumeGuard
 from audio.frame import Frame
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
-from audio.vad import Voicing
+from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Label, Silence, Turn, silences, turns, voicings, with_pauses
 
 READY_MS = (220, 250, 290, 330, 380, 440, 600, 840)
 
-Heard = Sequence[tuple[Frame, Voicing]]
+Heard = Sequence[tuple[Frame, VadResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ def looks(turn: Turn, heard: Heard) -> Iterable[Look]:
                 yield _look(silence, ready, by_end)
 
 
-def _look(silence: Silence, ready: Samples, by_end: dict[Samples, Voicing]) -> Look:
-    look, step = LastLook(), samples_of_ms(FRAME_MS)
+def _look(silence: Silence, ready: Samples, by_end: dict[Samples, VadResult]) -> Look:
+    look, step = ResumeGuard(), samples_of_ms(FRAME_MS)
     newest = Samples(ready // step * step)
     at = newest
     while at < silence.until and at in by_end and look.at(at, by_end[at]):

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from audio.endpointing.prosody import ProsodyTrack
-from audio.endpointing.prosody_features import prosody_at
-from audio.endpointing.smart_turn import SmartTurn
+from audio.end_of_turn.prosody import ProsodyTrack
+from audio.end_of_turn.prosody_features import prosody_at
+from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, voicings
@@ -35,11 +35,11 @@ class Moment:
         at_ms: The length at which it is judged: at the first frame from then on at which the detector has closed.
         known_ms: How long it really was at that frame.
         lasts_ms: How long the silence lasts in all.
-        prosody: The features of audio.endpointing.prosody_features, by name.
+        prosody: The features of audio.end_of_turn.prosody_features, by name.
         smart: Smart Turn's probability, of this or the last earlier length; None without the network.
         text: The words at the start of the silence.
         rough: Whether the recognizer calls them a guess.
-        ends, goes_on: What it expects behind them, see audio.stt.Closure; None where it does not tell.
+        ends, goes_on: What it expects behind them, see audio.stt.Punctuation; None where it does not tell.
     """
 
     turn: int

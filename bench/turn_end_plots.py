@@ -1,4 +1,4 @@
-"""The two plots of docs/turn-taking.md."""
+"""The two plots of docs/lab/turn-taking.md."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assistant.turn_end.estimate import closure_features
-from assistant.turn_end.text import text_shape
-from audio.stt import Closure
+from assistant.end_of_turn.estimator import closure_features
+from assistant.end_of_turn.text_features import text_shape
+from audio.stt import Punctuation
 from bench.turn_end_fit import Floats
 from bench.turn_end_moments import Moment
 from bench.turn_end_words import Understood
@@ -50,7 +50,7 @@ SOURCES_WITH_CLOSURE = (
 )
 """What is shown of such a one, all of them last."""
 
-_NEUTRAL = Closure(ends=0.5, goes_on=0.1)
+_NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
 """Where it does not (2 of 100: it went round in circles); the program then judges without."""
 
 _LEAST = 1e-4

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assistant.floor_reply import EARLY_MS
-from assistant.turn_end.estimate import Patience, hangover_ms
-from assistant.turn_end.priors import PauseHabits
+from assistant.end_of_turn.estimator import EndOfTurnProfile, hangover_ms
+from assistant.end_of_turn.priors import SpeakerPauseStats
+from assistant.turns.overlap import EARLY_MS
 from bench.turn_end_curve import PAUSE_MS, ended_at
 from bench.turn_end_habits import Key, Known, estimate_of, key_of
 from bench.turn_end_moments import Moment
@@ -73,8 +73,8 @@ def _has_pause(turn: Sequence[Silence]) -> bool:
 
 
 def played(
-    turn: Sequence[Silence], habits: PauseHabits, logits: Mapping[Key, float], patience: Patience
-) -> tuple[bool, float, PauseHabits]:
+    turn: Sequence[Silence], habits: SpeakerPauseStats, logits: Mapping[Key, float], patience: EndOfTurnProfile
+) -> tuple[bool, float, SpeakerPauseStats]:
     """One turn: whether it was cut into, how long its end was waited for, and what is known of the speaker then."""
     cut, due = False, 0.0
     for silence in turn:
@@ -91,15 +91,17 @@ def played(
     return cut, due, habits.with_turn()
 
 
-def _wait(habits: PauseHabits, logits: Mapping[Key, float], patience: Patience) -> Callable[[Moment], float]:
+def _wait(
+    habits: SpeakerPauseStats, logits: Mapping[Key, float], patience: EndOfTurnProfile
+) -> Callable[[Moment], float]:
     return lambda moment: hangover_ms(estimate_of(moment, Known(logits[key_of(moment)], habits)), patience)
 
 
-def conversations(stock: Stock, logits: Mapping[Key, float], patience: Patience, share: float) -> list[Said]:
+def conversations(stock: Stock, logits: Mapping[Key, float], patience: EndOfTurnProfile, share: float) -> list[Said]:
     """Play CONVERSATIONS of them, the same ones for every patience."""
     rng, found = random.Random(SEED), list[Said]()
     for _ in range(CONVERSATIONS):
-        habits = PauseHabits()
+        habits = SpeakerPauseStats()
         for place in range(TURNS):
             paused = rng.random() < share
             turn = rng.choice(stock.paused if paused else stock.plain)

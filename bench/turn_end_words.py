@@ -8,12 +8,12 @@ from typing import NamedTuple, Protocol, TextIO, TypedDict
 
 from assistant.skills.skills import understood_sentences
 from audio.frame import Frame
-from audio.stt import Closure, SegmentId
-from audio.stt.pocketsphinx import PocketsphinxTranscriber
-from audio.stt.whisper_model import LoadedWhisper, WhisperSettings
-from audio.stt.whisper_window import WINDOW_S
+from audio.stt import Punctuation, SegmentId
+from audio.stt.pocketsphinx import PocketsphinxRecognizer
+from audio.stt.whisper.encoder_window import WINDOW_S
+from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
 from audio.units import Samples, samples_of_ms, samples_of_s
-from audio.vad import Voicing
+from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, voicings
 
@@ -31,9 +31,9 @@ class Understood(NamedTuple):
     goes_on: float | None = None
 
     @property
-    def closure(self) -> Closure | None:
+    def closure(self) -> Punctuation | None:
         """What it expects behind the words."""
-        return None if self.ends is None or self.goes_on is None else Closure(self.ends, self.goes_on)
+        return None if self.ends is None or self.goes_on is None else Punctuation(self.ends, self.goes_on)
 
 
 class Asked(TypedDict):
@@ -46,7 +46,7 @@ class Asked(TypedDict):
 class Recognizer(Protocol):
     """Hears whole turns."""
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
         """The words at every silence of a turn."""
         ...
 
@@ -58,10 +58,10 @@ class Recognizer(Protocol):
 class Pocketsphinx:
     """As in a conversation: its decoder runs through the turn."""
 
-    def __init__(self, transcriber: PocketsphinxTranscriber) -> None:
+    def __init__(self, transcriber: PocketsphinxRecognizer) -> None:
         self._transcriber = transcriber
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
         """The words at every silence of a turn."""
         onset, found = silences(turn, heard)
         if not found:
@@ -81,8 +81,8 @@ class Pocketsphinx:
                     until = min(at, fed + samples_of_s(2))
                     hearing.feed(turn.pcm[fed:until])
                     fed = until
-                    words = await asyncio.wait_for(hearing.words(), 60)
-                row["words"][str(wait_ms)] = Understood(words.text, words.rough)
+                    words = await asyncio.wait_for(hearing.transcript(), 60)
+                row["words"][str(wait_ms)] = Understood(words.text, words.low_confidence)
             asked.append(row)
         # Cancelled, so that little is learned of the microphone: nearly every turn is a first one. Not quite: a few
         # words change with the order of the turns.
@@ -100,7 +100,7 @@ class Whisper:
     def __init__(self, folder: Path) -> None:
         self._model = LoadedWhisper(WhisperSettings(folder=folder))
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, Voicing]]) -> list[Asked]:
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
         """The words at every silence of a turn."""
         onset, found = silences(turn, heard)
         asked = []
@@ -111,7 +111,7 @@ class Whisper:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
                 assert decoded is not None, "nobody breaks it off"
-                closure = (decoded.closure.ends, decoded.closure.goes_on) if decoded.closure else ()
+                closure = (decoded.closure.sentence_end, decoded.closure.continuation) if decoded.closure else ()
                 row["words"][str(WHISPER_ASKED_AT_MS)] = Understood(decoded.text, bool(decoded.doubt), *closure)
             asked.append(row)
         return asked
@@ -141,7 +141,7 @@ async def _all(whisper: Path | None, turns: Sequence[Turn], known: dict[str, lis
 async def _recognizer(whisper: Path | None) -> Recognizer:
     if whisper is not None:
         return Whisper(whisper)
-    transcriber = PocketsphinxTranscriber(understood_sentences())
+    transcriber = PocketsphinxRecognizer(understood_sentences())
     await transcriber.load()
     return Pocketsphinx(transcriber)
 

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
 
-from assistant.engine_bench.words import word_errors
+from assistant.commands.engine_bench.words import word_errors
 from audio import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm

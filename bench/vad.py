@@ -1,4 +1,4 @@
-"""Measures the voice activity detectors on labelled recordings; prints the tables of docs/vad.md.
+"""Measures the voice activity detectors on labelled recordings; prints the tables of docs/lab/vad.md.
 
     python -m bench.vad [--manifest FILE] [--conversations FILE] [--speakers even|odd]
 
@@ -121,7 +121,7 @@ def listen(vad: Vad, pcm: Pcm) -> tuple[list[Stretch], float]:
         voicing = vad.process(frame)
         if voicing.speaking != speaking:
             speaking = voicing.speaking
-            edge_ms, now_ms = voicing.edge * 1000 / MIC_RATE_HZ, frame.end * 1000 / MIC_RATE_HZ
+            edge_ms, now_ms = voicing.boundary * 1000 / MIC_RATE_HZ, frame.end * 1000 / MIC_RATE_HZ
             if speaking:
                 onset_ms, opened_ms = edge_ms, now_ms
             else:

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.waterfall import nearest_rank
+from assistant.trace.waterfall import nearest_rank
 from audio.errors import SttError
 from audio.stt import SegmentId
-from audio.stt.whisper_model import WhisperSettings
-from audio.stt.whisper_shared import SharedWhisper, WhisperSeat
+from audio.stt.whisper.model import WhisperSettings
+from audio.stt.whisper.shared_model import SharedWhisper, SharedWhisperRecognizer
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
@@ -50,7 +50,9 @@ class Heard:
     lost: int = 0
 
 
-async def converse(seat: WhisperSeat, heard: Heard, chance: random.Random, until_s: float, after_ms: int) -> None:
+async def converse(
+    seat: SharedWhisperRecognizer, heard: Heard, chance: random.Random, until_s: float, after_ms: int
+) -> None:
     """One conversation, until then on the loop's clock."""
     loop = asyncio.get_running_loop()
     await asyncio.sleep(chance.uniform(0, 2.5))
@@ -66,7 +68,7 @@ async def converse(seat: WhisperSeat, heard: Heard, chance: random.Random, until
         asked_s = loop.time()
         try:
             async with asyncio.timeout(DEADLINE_S):
-                await hearing.words()
+                await hearing.transcript()
         except (TimeoutError, SttError):
             heard.lost += 1
         heard.finals_ms.append((loop.time() - asked_s) * 1000)

@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from assistant.cli import main as repartee
-from audio.stt.whisper_model import Decoded, LoadedWhisper
+from assistant.commands.cli import main as repartee
+from audio.stt.whisper.model import Decoded, LoadedWhisper
 from audio.units import Pcm
 from bench.recordings import read_recordings
 from bench.whisper_script import Script
@@ -52,7 +52,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         as_trained(),
-        patch("audio.stt.whisper_shared.LoadedWhisper", ScriptedWhisper),
+        patch("audio.stt.whisper.shared_model.LoadedWhisper", ScriptedWhisper),
     ):
         model = random_whisper(Path(folder) / shape, dimensions)
         sys.argv = ["repartee", *arguments, "--set", "stt.engine=faster-whisper", "--set", f"stt.model={model}"]

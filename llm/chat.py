@@ -8,7 +8,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
+class CallExtra:
     """What else a service said of a call, as Gemini signs it: it wants that back with the call, and others refuse it.
 
     Attributes:
@@ -32,7 +32,7 @@ class FunctionCall:
     call_id: str
     name: str
     arguments: str
-    extra: Extra | None = None
+    extra: CallExtra | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ PLAIN = ChatOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class AnsweringEndpoint:
     """Who answers, where the model at hand is several: said before the first token; the last one said is true."""
 
     by: str
@@ -116,7 +116,7 @@ Why = Literal["first", "failover", "hedge", "look"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class EndpointTried:
     """One of several endpoints was asked, and this came of it. Said before the first token, or before the error.
 
     Attributes:
@@ -136,7 +136,7 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class SlotAcquired:
     """A connection slot was got: what came before was waiting for one.
 
     Attributes:
@@ -147,7 +147,7 @@ class Queued:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class RequestSent:
     """The request is on its way.
 
     Attributes:
@@ -168,7 +168,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Calling:
+class CallInProgress:
     """A piece of a function call came, of which nothing can be passed on yet: a sign of life."""
 
 
@@ -189,7 +189,9 @@ class Finished:
     cached_tokens: int | None = field(default=None, kw_only=True)
 
 
-ChatEvent = Answering | Tried | Queued | Sent | Token | Calling | FunctionCall | Finished
+ChatEvent = (
+    AnsweringEndpoint | EndpointTried | SlotAcquired | RequestSent | Token | CallInProgress | FunctionCall | Finished
+)
 
 
 class ChatModel(Protocol):

@@ -16,10 +16,10 @@ from pathlib import Path
 from llm.chat import ChatOptions, FunctionCall, Message, texts_of
 from llm.control_tokens import ControlTokens, control_tokens_in
 from llm.errors import LlmRefused
+from llm.http_errors import SPOKEN_REQUEST, quoted, refuse_functions
 from llm.jinja_template import RENDER_ERRORS, JinjaTemplate, Turn
-from llm.refusal import SPOKEN_REQUEST, quoted, refuse_functions
+from llm.role_alternation import JOINT, joined
 from llm.template_file import TemplateError, TemplateSource, read_template
-from llm.turn_taking import JOINT, joined
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "llama2": {"bos_token": "<s>", "eos_token": "</s>"},

@@ -6,7 +6,7 @@ A service may end its answer properly and still have said nothing. What came bes
 import re
 from dataclasses import dataclass
 
-from llm.paced import THINKING_OFF
+from llm.token_deadlines import THINKING_OFF
 
 SEE_ITS_LOG = "see the log of its model server"
 """The remedy where only the service knows more. Never "the server's log": read there, that would be Repartee's own."""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from llm.address import is_loopback
-from llm.no_proxy import Entry, is_covered, read_no_proxy
+from llm.no_proxy import NoProxyEntry, is_covered, read_no_proxy
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ def _proxy_named_for(url: httpx.URL | str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _no_proxy(text: str) -> tuple[Entry, ...]:
+def _no_proxy(text: str) -> tuple[NoProxyEntry, ...]:
     """The entries of NO_PROXY. Cached, so that what cannot be understood is told once."""
     entries, unknown = read_no_proxy(text)
     if unknown:

@@ -13,9 +13,9 @@ from llm.http.client import client_of
 from llm.http.encoding import CompressedError
 from llm.http.failure import SPOKEN_UNREACHABLE, compressed, nowhere, unreachable, web_page
 from llm.http.stream import location_of
+from llm.http_errors import complaint_of_body, refused_by_status
 from llm.model_list import ModelList, model_list_of
 from llm.name_lookup import use_name_lookup
-from llm.refusal import complaint_of_body, refused_by_status
 
 MAX_BYTES = 4 << 20
 """Of a list; clouds have sent half a megabyte."""

@@ -17,7 +17,7 @@ _DEFAULT_PORTS = {"https": 443, "grpcs": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NoProxyEntry:
     """One entry.
 
     Attributes:
@@ -45,7 +45,7 @@ class Entry:
         return name == self.name or name.endswith(f".{self.name}")
 
 
-def read_no_proxy(text: str) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+def read_no_proxy(text: str) -> tuple[tuple[NoProxyEntry, ...], tuple[str, ...]]:
     """The entries of the variable, and the texts in it that are none."""
     entries, unknown = [], []
     for said in re.split(r"[\s,]+", text):
@@ -59,7 +59,7 @@ def read_no_proxy(text: str) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     return tuple(entries), tuple(unknown)
 
 
-def is_covered(entries: tuple[Entry, ...], scheme: str, host: str, port: int | None) -> bool:
+def is_covered(entries: tuple[NoProxyEntry, ...], scheme: str, host: str, port: int | None) -> bool:
     """Whether an address is asked directly. `port`: None stands for the scheme's own."""
     asked = _DEFAULT_PORTS.get(scheme, 80) if port is None else port
     return any(entry.covers(scheme, host, asked) for entry in entries)
@@ -75,7 +75,7 @@ def address_of(host: str) -> IPv4Address | IPv6Address | None:
     return address if mapped is None else mapped
 
 
-def _entry(said: str) -> Entry | None:
+def _entry(said: str) -> NoProxyEntry | None:
     scheme, _, rest = said.lower().rpartition("://")
     scheme = scheme.removeprefix("all")
     host, port = rest.removesuffix("/"), None
@@ -89,12 +89,12 @@ def _entry(said: str) -> Entry | None:
     if number is not None and not 0 < number < 65536:
         return None
     if host == "*":
-        return Entry(name="*", port=number, scheme=scheme)
+        return NoProxyEntry(name="*", port=number, scheme=scheme)
     network = _network(host)
     if network is not None:
-        return Entry(network, port=number, scheme=scheme)
+        return NoProxyEntry(network, port=number, scheme=scheme)
     name = _ascii(host.removeprefix("*").removeprefix(".").removesuffix("."))
-    return Entry(name=name, port=number, scheme=scheme) if _NAME.fullmatch(name) else None
+    return NoProxyEntry(name=name, port=number, scheme=scheme) if _NAME.fullmatch(name) else None
 
 
 def _network(host: str) -> IPv4Network | IPv6Network | None:

@@ -9,13 +9,13 @@ from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
+from llm.http_errors import SPARE_FIELDS
 from llm.model_list import own_name
+from llm.model_wakeup import ModelWakeup
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.openai_stream import OpenAIStream
-from llm.paced import Arriving, Reading, paced
-from llm.refusal import SPARE_FIELDS
-from llm.thoughts import Habit, begins_unmarked
-from llm.waking import Waking
+from llm.reasoning_filter import ReasoningHabit, begins_unmarked
+from llm.token_deadlines import Arriving, StreamParser, paced
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +75,9 @@ class OpenAIChat:
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
         # Who has written how it shall think knows better than its name.
         self._habit_known = bool(_THINKING & parameters.keys())
-        self._habit = Habit(begins_unmarked=not self._habit_known and begins_unmarked(model))
+        self._habit = ReasoningHabit(begins_unmarked=not self._habit_known and begins_unmarked(model))
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
-        self._waking = Waking(name, lambda: self._ask(HELLO, ChatOptions(max_tokens=1)))
+        self._waking = ModelWakeup(name, lambda: self._ask(HELLO, ChatOptions(max_tokens=1)))
 
     @property
     def detail(self) -> str:
@@ -102,7 +102,7 @@ class OpenAIChat:
         await self._waking.aclose()
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
         private = self._service.private(messages)
         return self._arriving(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
 

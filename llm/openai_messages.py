@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from llm.chat import ChatOptions, Function, FunctionCall, Message
-from llm.turn_taking import in_turns
+from llm.role_alternation import in_turns
 
 JsonObject = dict[str, object]
 

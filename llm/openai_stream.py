@@ -6,14 +6,14 @@ HTTP 200 is not success: the service may still report an error, abort, filter, o
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.chat import Calling, Extra, Finished, FunctionCall, Token
+from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, Came, empty, without_blanks
 from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
+from llm.http_errors import SPOKEN_FILTER, SPOKEN_PROXY, Complaint, complaint_of, refused_in_stream, shown
 from llm.openai_calls import CallsSoFar
-from llm.refusal import SPOKEN_FILTER, SPOKEN_PROXY, Complaint, complaint_of, refused_in_stream, shown
+from llm.reasoning_filter import ReasoningFilter, ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
-from llm.thoughts import Habit, Thoughts
 
 MAX_ANSWER_CHARS = 256 * 1024
 """About five hours of speech: what is longer is a fault, not an answer."""
@@ -39,7 +39,7 @@ _MESSAGES = frozenset({"", "message"})
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
 """Where services put thoughts that are no content."""
 
-Said = Token | Calling | FunctionCall | Finished
+Said = Token | CallInProgress | FunctionCall | Finished
 
 
 class OpenAIStream:
@@ -50,7 +50,7 @@ class OpenAIStream:
         finishing: The service gave its finish_reason; only bookkeeping can follow.
     """
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: Habit | None = None) -> None:
+    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
         """`private`: texts that no error may quote; `habit`: of the endpoint's model, from its earlier answers."""
         self.begun = False
         self.finishing = False
@@ -59,7 +59,7 @@ class OpenAIStream:
         self._sse = SseReader()
         self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
-        self._thoughts = Thoughts(habit or Habit())
+        self._thoughts = ReasoningFilter(habit or ReasoningHabit())
         self._reasoned = False
         self._came = False  # some content, if only thoughts
         self._strange = False
@@ -149,7 +149,7 @@ class OpenAIStream:
             raise self._broken("sent an event that is not a JSON object: check its url")
         return chunk
 
-    def _choice(self, choice: dict[str, object]) -> Iterator[Token | Calling]:
+    def _choice(self, choice: dict[str, object]) -> Iterator[Token | CallInProgress]:
         # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless. Some say it
         # there once more, behind what came in pieces.
         delta = choice.get("delta") or (None if self.begun or self._came else choice.get("message"))
@@ -165,7 +165,7 @@ class OpenAIStream:
         for number, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
                 self._call(call, number)
-                yield Calling()
+                yield CallInProgress()
         reason = shown(str(choice.get("finish_reason") or ""))[:40]
         if reason not in _NO_REASON:
             self._reason = reason
@@ -231,7 +231,7 @@ class OpenAIStream:
         self._over = True
         for number, call in enumerate(self._calls.calls):
             if call.name:  # some services send an empty one with every answer
-                extra = Extra(self._endpoint, json.dumps(call.extra)) if call.extra else None
+                extra = CallExtra(self._endpoint, json.dumps(call.extra)) if call.extra else None
                 yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}", extra)
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
 

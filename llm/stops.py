@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from llm.chat import ChatEvent, Finished, Token
 from llm.empty_answer import without_blanks
 from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError
-from llm.paced import Reading
+from llm.token_deadlines import StreamParser
 
 STOPPED_REASON = "stop_sequence"
 """TGI's own word for it."""
@@ -61,7 +61,7 @@ class StopCut:
 class Stopping:
     """A Reading whose text ends at the first stop sequence."""
 
-    def __init__(self, endpoint: str, reading: Reading, stops: Sequence[str], *, waiting: bool = True) -> None:
+    def __init__(self, endpoint: str, reading: StreamParser, stops: Sequence[str], *, waiting: bool = True) -> None:
         """`waiting`: after a stop sequence the service is heard out, for what it counts; else it is left at once."""
         self._waiting = waiting
         self._endpoint = endpoint

@@ -12,9 +12,9 @@ from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
-from llm.paced import Arriving, Reading, paced
+from llm.reasoning_filter import habit_of
 from llm.tgi_stream import TgiStream
-from llm.thoughts import habit_of
+from llm.token_deadlines import Arriving, StreamParser, paced
 
 ROUTE = "/generate_stream"
 
@@ -97,7 +97,7 @@ class TgiChat:
         """Close connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
         self._template.without_functions(options)
         private = self._service.private(messages)
         now = None if self._now is None else self._now()

@@ -8,8 +8,8 @@ There is no [DONE]: an answer without its last line was cut short. The status is
 
 from collections.abc import Sequence
 
+from llm.reasoning_filter import ReasoningHabit
 from llm.stops import Stopping
-from llm.thoughts import Habit
 from llm.token_stream import TokenStream
 
 
@@ -17,7 +17,12 @@ class TgiStream(Stopping):
     """The meaning of one response body, without special tokens and up to the first stop sequence."""
 
     def __init__(
-        self, endpoint: str, *, stops: Sequence[str] = (), private: Sequence[str] = (), habit: Habit | None = None
+        self,
+        endpoint: str,
+        *,
+        stops: Sequence[str] = (),
+        private: Sequence[str] = (),
+        habit: ReasoningHabit | None = None,
     ) -> None:
         """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
         lines = TokenStream(endpoint, private=private, suspect="any proxy before it", habit=habit)

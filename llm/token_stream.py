@@ -8,12 +8,12 @@
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.answer import Answer, Said
+from llm.answer_state import AnswerState, Said
 from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG
+from llm.http_errors import complaint_of, quoted, refused_in_stream
 from llm.openai_stream import DONE_REASON, count_of
-from llm.refusal import complaint_of, quoted, refused_in_stream
+from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
-from llm.thoughts import Habit
 
 
 class TokenStream:
@@ -25,7 +25,7 @@ class TokenStream:
         *,
         private: Sequence[str] = (),
         suspect: str = "its payload",
-        habit: Habit | None = None,
+        habit: ReasoningHabit | None = None,
     ) -> None:
         """`private`: texts that no error may quote; `suspect`: what to check where the lines are none of these;
         `habit`: of the model, where something is known of it.
@@ -33,7 +33,7 @@ class TokenStream:
         self._endpoint = endpoint
         self._private = private
         self._suspect = suspect
-        self._answer = Answer(endpoint, habit)
+        self._answer = AnswerState(endpoint, habit)
         self._sse = SseReader()
         self._ends_with_body = False
         self._ending = False

@@ -1,8 +1,8 @@
 """A text fed to the filter for speech, or to the chunker, as a whole, in pieces, and character by character."""
 
-from assistant.sentences import Sentences
-from assistant.speakable import Speakable
-from assistant.spoken.reading import spoken
+from assistant.text.chunker import Chunker
+from assistant.text.normalization.reading import spoken
+from assistant.text.speakable import Speakable
 
 
 def over_any_cut(text: str) -> set[str]:
@@ -18,7 +18,7 @@ def _said(tokens: list[str]) -> str:
 
 def chunks_of(tokens: list[str]) -> list[str]:
     """The chunks of a reply that comes in these tokens."""
-    sentences = Sentences()
+    sentences = Chunker()
     units = [unit for token in tokens for unit in sentences.feed(token)]
     return [unit.text for unit in (*units, *sentences.finish())]
 

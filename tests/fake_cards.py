@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from audio.card.stream import CardStream, L, Lane, Make, Opened, Wish
+from audio.card.stream import CardStream, L, Make, Opened, StreamCallback, StreamRequest
 from audio.device import Device, pick
 from audio.errors import DeviceError
 from audio.units import Pcm
@@ -37,12 +37,12 @@ class FakeLibrary:
         self.devices = devices or (device("desk", default=True),)
         self.seen: tuple[Device, ...] | None = None
         self.refusing: DeviceError | None = None
-        self.opens: list[Wish] = []
+        self.opens: list[StreamRequest] = []
         self.streams: list[CardStream[Any]] = []
         self.takes_s = 0.0
         self.most_ms = 200.0
 
-    def open(self, wish: Wish, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
+    def open(self, wish: StreamRequest, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
         self.opens.append(wish)
 
         def opened() -> CardStream[L]:
@@ -93,7 +93,7 @@ class FakeLibrary:
         return future
 
 
-async def run_card(library: FakeLibrary, tell: Callable[[Lane, int, float], None]) -> None:
+async def run_card(library: FakeLibrary, tell: Callable[[StreamCallback, int, float], None]) -> None:
     """The clock of all cards: every 10 ms each open stream's callback. Cancel it."""
     loop = asyncio.get_running_loop()
     tick = loop.time()
@@ -105,19 +105,21 @@ async def run_card(library: FakeLibrary, tell: Callable[[Lane, int, float], None
                 tell(stream.lane, stream.opened.rate_hz * BLOCK_MS // 1000, loop.time())
 
 
-def capture(sound: Callable[[int], Pcm], age_s: float = 0.0) -> Callable[[Lane, int, float], None]:
+def capture(sound: Callable[[int], Pcm], age_s: float = 0.0) -> Callable[[StreamCallback, int, float], None]:
     """A microphone: blocks of `sound(frames)`, whose last sample was captured `age_s` ago."""
 
-    def tell(lane: Lane, frames: int, now_s: float) -> None:
+    def tell(lane: StreamCallback, frames: int, now_s: float) -> None:
         lane.block(sound(frames).tobytes(), frames, now_s, now_s - age_s - BLOCK_MS / 1000, flagged=False)
 
     return tell
 
 
-def playback(heard: Callable[[Pcm, float], None], latency_s: float = 0.03) -> Callable[[Lane, int, float], None]:
+def playback(
+    heard: Callable[[Pcm, float], None], latency_s: float = 0.03
+) -> Callable[[StreamCallback, int, float], None]:
     """A loudspeaker: hands on what is played, with the time at which it leaves."""
 
-    def tell(lane: Lane, frames: int, now_s: float) -> None:
+    def tell(lane: StreamCallback, frames: int, now_s: float) -> None:
         data = np.zeros(frames, np.int16)
         lane.block(data.data, frames, now_s, now_s + latency_s, flagged=False)
         heard(data, now_s + latency_s)

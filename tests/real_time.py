@@ -10,15 +10,15 @@ import numpy as np
 import soundfile
 from rehearsal import NOON, LoudnessVad, Performance, Says, ScriptedMicrophone, ScriptedTranscriber, ScriptedVoice
 
-from assistant.conversation import Conversation
-from assistant.deeds import Deeds
-from assistant.engines import Engines, SessionSettings
-from assistant.facts import Fact
-from assistant.session import Session
+from assistant.events import SessionEvent
+from assistant.history.history import History
+from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.session import Session
+from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.trace.recorder import Recorder
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
 from audio.microphone import Microphone
 from audio.speaker import WavSpeaker
 from audio.units import MIC_RATE_HZ, Pcm
@@ -48,19 +48,19 @@ class Hold:
         """Hold it until the microphone ends and the last reply was played."""
         loop = asyncio.get_running_loop()
         zero_s = loop.time()
-        facts: list[tuple[int, Fact]] = []
+        facts: list[tuple[int, SessionEvent]] = []
         records: list[TurnRecord] = []
         sound: list[tuple[float, Pcm]] = []
         speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
 
-        def show(fact: Fact) -> None:
+        def show(fact: SessionEvent) -> None:
             facts.append((round((loop.time() - zero_s) * 1000), fact))
 
         recorder = Recorder(
             conversation="real-time",
             started_at="2026-01-01T00:00:00+00:00",
             salt=b"salt",
-            engines={"vad": self.engines.vad.name, "stt": self.engines.transcriber.name},
+            engines={"vad": self.engines.vad.name, "stt": self.engines.recognizer.name},
             fallbacks=[],
             keep_words=self.keep_words,
             speech_end_bias_ms=self.engines.vad.end_bias_ms,
@@ -68,12 +68,12 @@ class Hold:
             write=records.append,
             show=show,
         )
-        conversation = Conversation("Be brief.", 20)
+        conversation = History("Be brief.", 20)
         session = Session(
             self.microphone,
             speaker,
             self.engines,
-            Turns(self.turns),
+            TurnTaking(self.turns),
             conversation,
             recorder,
             self.settings,
@@ -87,7 +87,7 @@ class Hold:
 
 def scripted(says: list[Says], length_ms: int, model: ChatModel, turns: TurnSettings) -> Hold:
     """A conversation whose person, detector, recognizer and voice are scripted, and whose model is real."""
-    ears, deeds = ScriptedTranscriber(says), Deeds(lambda _messages: None, lambda: NOON)
+    ears, deeds = ScriptedTranscriber(says), SkillEffects(lambda _messages: None, lambda: NOON)
     engines = Engines(LoudnessVad(), LoudnessVad("spare"), ears, model, ScriptedVoice(), deeds)
     return Hold(ScriptedMicrophone(says, length_ms), engines, turns, keep_words=False)
 

@@ -13,29 +13,29 @@ import numpy as np
 import pytest
 from virtual_time import run_virtual
 
-from assistant.attention import Attention
-from assistant.conversation import Conversation
-from assistant.deeds import Deeds
-from assistant.engines import Engines, SessionSettings
-from assistant.facts import Fact, Trouble, UnitSpoken
-from assistant.items import Item
-from assistant.push_to_talk import TalkKey
-from assistant.session import Session
+from assistant.events import ChunkSpoken, Problem, SessionEvent
+from assistant.history.history import History
+from assistant.history.items import Item
+from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.session import Session
+from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools
 from assistant.trace.record import TurnRecord
-from assistant.trace.recorder import Recorder
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.machine import TurnTaking
+from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.settings import TurnSettings
+from assistant.turns.wake_phrase import WakePhraseGate
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
-from audio.heed import FLOW_S, HUSH_S, Heed
+from audio.frame_batching import FLOW_S, HUSH_S, Batching
 from audio.speaker import WavSpeaker
-from audio.stt import SegmentId, Words
+from audio.stt import SegmentId, Transcript
 from audio.tts import Chunk, WordMark
 from audio.units import FRAME_SAMPLES, REPLY_RATE_HZ, Pcm, ReplySamples, Samples, ms_of_samples, samples_of_ms
-from audio.vad import Voicing
-from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message, Queued, Sent, Token
+from audio.vad import VadResult
+from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message, RequestSent, SlotAcquired, Token
 from llm.errors import LlmError
 
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -69,7 +69,7 @@ class ScriptedMicrophone:
         self.clock = StreamClock()
         self.invented_frames = 0
         self.muted = False
-        self.heed = Heed.ALL
+        self.batching = Batching.OFF
         self._says = says
         self._frames = length_ms // 20
         self._late_ms = late_ms
@@ -88,9 +88,9 @@ class ScriptedMicrophone:
             self.clock.observe(Samples((number + 1) * FRAME_SAMPLES), begin_s + len(muted) * 0.02)
             middle_ms = number * 20 + 10
             spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
-            held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, invented=muted[number]))
-            waits = {Heed.VOICE: 0.0 if spoken else HUSH_S, Heed.SILENCE: FLOW_S if spoken else 0.0}
-            if len(held) >= waits.get(self.heed, 0.0) * 50 or number == self._frames - 1:
+            held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number]))
+            waits = {Batching.SILENCE: 0.0 if spoken else HUSH_S, Batching.SPEECH: FLOW_S if spoken else 0.0}
+            if len(held) >= waits.get(self.batching, 0.0) * 50 or number == self._frames - 1:
                 for frame in held:
                     yield frame
                 held.clear()
@@ -120,7 +120,7 @@ class LoudnessVad:
     def reset(self) -> None:
         self._speaking, self._edge, self._loud_until = False, Samples(0), Samples(0)
 
-    def process(self, frame: Frame) -> Voicing:
+    def process(self, frame: Frame) -> VadResult:
         if self._fails_at_ms is not None and ms_of_samples(frame.end) >= self._fails_at_ms:
             raise VadError("the detector's model is broken")
         loud = bool(frame.pcm[0])
@@ -132,7 +132,7 @@ class LoudnessVad:
             self._speaking, self._edge = False, self._loud_until
         end_ms = ms_of_samples(frame.end)
         stirs = not self._speaking and any(since_ms < end_ms <= until_ms for since_ms, until_ms in self._stirs)
-        return Voicing(self._speaking, self._edge, loud * self._sure, stirs=stirs)
+        return VadResult(self._speaking, self._edge, loud * self._sure, possible_onset=stirs)
 
 
 @dataclass(slots=True)
@@ -141,7 +141,7 @@ class ScriptedHearing:
 
     segment: SegmentId
     transcriber: "ScriptedTranscriber"
-    on_partial: Callable[[Words], None]
+    on_partial: Callable[[Transcript], None]
     until: int = 0
     over: bool = False
     sound: list[Pcm] = field(default_factory=list)
@@ -154,7 +154,7 @@ class ScriptedHearing:
         if self.transcriber.word_by_word:
             self.sound.append(pcm.copy())
             if self.transcriber.partials and self.text():
-                self.on_partial(Words(self.segment, Samples(self.segment + self.until), self.text()))
+                self.on_partial(Transcript(self.segment, Samples(self.segment + self.until), self.text()))
 
     def text(self) -> str:
         if self.transcriber.word_by_word:
@@ -173,12 +173,14 @@ class ScriptedHearing:
                 if loud[max(start, 0) : max(start + length, 0)].sum() > length / 2:
                     yield word
 
-    def dip(self) -> None:
+    def probability_dip(self) -> None:
         if self.transcriber.dips_badly:
             raise SttError("the recognizer has lost its head")
         self.dips.append(self.until)
 
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
+    async def transcript(
+        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+    ) -> Transcript:
         engine = self.transcriber
         if engine.dead:
             raise SttError("the recognizer has died")
@@ -188,14 +190,14 @@ class ScriptedHearing:
         text = self.text()
         lacks = engine.draft_lacks if draft else None
         if lacks is not None and (likely := " ".join(text.split()[: -lacks or None])):
-            return Words(self.segment, Samples(self.segment + self.until), likely, draft=True)
+            return Transcript(self.segment, Samples(self.segment + self.until), likely, is_draft=True)
         if early and engine.early_lack:
             text = " ".join(text.split()[: -engine.early_lack])
         if engine.hangs:
             await asyncio.sleep(3600)
         await asyncio.sleep(engine.delay_ms / 1000)
         rough, other = early and engine.early_rough, engine.other_language
-        return Words(self.segment, Samples(self.segment + self.until), text, rough, other_language=other)
+        return Transcript(self.segment, Samples(self.segment + self.until), text, rough, other_language=other)
 
     def close(self) -> None:
         self.over = True
@@ -248,10 +250,10 @@ class ScriptedTranscriber:
     def works(self) -> bool:
         return not self.dead
 
-    def renew(self) -> bool:
+    def reset(self) -> bool:
         return True
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> ScriptedHearing:
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> ScriptedHearing:
         if self.dead:
             raise SttError("the recognizer has died")
         self.hearings.append(ScriptedHearing(segment, self, on_partial))
@@ -285,8 +287,8 @@ class ScriptedModel:
         self.asked.append(tuple(messages))
         finished = False
         try:
-            yield Queued()
-            yield Sent(0.01)
+            yield SlotAcquired()
+            yield RequestSent(0.01)
             if reply is None:
                 await asyncio.sleep(3600)
             await asyncio.sleep(self.first_token_ms / 1000)
@@ -352,21 +354,21 @@ class ScriptedVoice:
 class Performance:
     """What came of a rehearsal."""
 
-    facts: list[tuple[int, Fact]]  # at ms after the beginning
+    facts: list[tuple[int, SessionEvent]]  # at ms after the beginning
     records: list[TurnRecord]
     sound: list[tuple[float, Pcm]]  # speaker blocks: ms after the beginning
-    conversation: Conversation
+    conversation: History
 
-    def told(self, kind: type[Fact]) -> list[Fact]:
+    def told(self, kind: type[SessionEvent]) -> list[SessionEvent]:
         return [fact for _, fact in self.facts if isinstance(fact, kind)]
 
     @property
     def troubles(self) -> list[str]:
-        return [fact.what for _, fact in self.facts if isinstance(fact, Trouble)]
+        return [fact.text for _, fact in self.facts if isinstance(fact, Problem)]
 
     @property
     def units(self) -> list[str]:
-        return [fact.text for _, fact in self.facts if isinstance(fact, UnitSpoken)]
+        return [fact.text for _, fact in self.facts if isinstance(fact, ChunkSpoken)]
 
     def sound_from_ms(self, after_ms: float = 0.0) -> float | None:
         """When sound begins at or after a moment, as a listener would find it."""
@@ -390,16 +392,18 @@ class Rehearsal:
     keep_words: bool = True
     tools: Tools | None = None
     max_history_tokens: int = 100_000
-    attention: Attention = field(default_factory=Attention)
-    key: TalkKey | None = None
+    attention: WakePhraseGate = field(default_factory=WakePhraseGate)
+    key: PushToTalk | None = None
     late_ms: Sequence[int] = (0,)
     microphone: ScriptedMicrophone = field(init=False)
     transcriber: ScriptedTranscriber = field(init=False)
     model: ScriptedModel = field(init=False)
     voice: ScriptedVoice = field(default_factory=ScriptedVoice)
-    deeds: Deeds = field(default_factory=lambda: Deeds(lambda _messages: None, lambda: NOON))
+    deeds: SkillEffects = field(default_factory=lambda: SkillEffects(lambda _messages: None, lambda: NOON))
     cues: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
-    seen: list[tuple[int, Fact, tuple[Item, ...]]] = field(default_factory=list)  # every fact with the history then
+    seen: list[tuple[int, SessionEvent, tuple[Item, ...]]] = field(
+        default_factory=list
+    )  # every fact with the history then
     session: Session = field(init=False)
 
     def __post_init__(self) -> None:
@@ -421,12 +425,12 @@ class Rehearsal:
     async def _perform(self) -> Performance:
         loop = asyncio.get_running_loop()
         zero_s = loop.time()
-        facts: list[tuple[int, Fact]] = []
+        facts: list[tuple[int, SessionEvent]] = []
         records: list[TurnRecord] = []
         sound: list[tuple[float, Pcm]] = []
         speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s * 1000, pcm.copy())))
 
-        def show(fact: Fact) -> None:
+        def show(fact: SessionEvent) -> None:
             facts.append((round((loop.time() - zero_s) * 1000), fact))
             self.seen.append((*facts[-1], conversation.items))
 
@@ -442,14 +446,14 @@ class Rehearsal:
             write=records.append,
             show=show,
         )
-        conversation = Conversation("Be brief.", 20, self.max_history_tokens)
+        conversation = History("Be brief.", 20, self.max_history_tokens)
         self.session = Session(
             self.microphone,
             speaker,
             Engines(
                 self.vad, LoudnessVad("spare"), self.transcriber, self.model, self.voice, self.deeds, tools=self.tools
             ),
-            Turns(self.turns),
+            TurnTaking(self.turns),
             conversation,
             recorder,
             self.settings,

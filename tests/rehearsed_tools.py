@@ -10,15 +10,15 @@ from rehearsal import ScriptedModel
 from assistant.tools import ToolError
 from llm.chat import (
     PLAIN,
+    CallExtra,
     ChatEvent,
     ChatOptions,
-    Extra,
     Finished,
     Function,
     FunctionCall,
     Message,
-    Queued,
-    Sent,
+    RequestSent,
+    SlotAcquired,
     Token,
 )
 from llm.openai_messages import message_json, options_json
@@ -94,14 +94,14 @@ class CallingModel(ScriptedModel):
         answer = answer if isinstance(answer, Calls) else Calls((), answer)
         finished = False
         try:
-            yield Queued()
-            yield Sent(0.01)
+            yield SlotAcquired()
+            yield RequestSent(0.01)
             await asyncio.sleep(self.first_token_ms / 1000)
             for number, word in enumerate(answer.text.split(" ") if answer.text else []):
                 yield Token(word if number == 0 else f" {word}")
                 await asyncio.sleep(self.token_ms / 1000)
             for number, (name, arguments) in enumerate(answer.calls):
-                extra = Extra(self.name, SIGNED) if self.signs and number == 0 else None
+                extra = CallExtra(self.name, SIGNED) if self.signs and number == 0 else None
                 yield FunctionCall(f"call_{number}", name, arguments, extra)  # the same names in every answer, as some
             yield Finished("tool_calls" if answer.calls else "stop", 100, 10, cached_tokens=50)
             finished = True

@@ -2,7 +2,7 @@
 
 from audio.frame import Frame
 from audio.units import Samples, samples_of_ms
-from audio.vad import Vad, Voicing
+from audio.vad import Vad, VadResult
 
 
 class Scripted(Vad):
@@ -13,14 +13,14 @@ class Scripted(Vad):
     def __init__(self, *voices: tuple[int, int, float]) -> None:
         self.voices = voices
 
-    def process(self, frame: Frame) -> Voicing:
+    def process(self, frame: Frame) -> VadResult:
         edge = Samples(0)
         for begin_ms, end_ms, sure in self.voices:
             begin, end = samples_of_ms(begin_ms), samples_of_ms(end_ms)
             if begin < frame.end <= end:
-                return Voicing(True, begin, sure)
+                return VadResult(True, begin, sure)
             edge = end if end < frame.end else edge
-        return Voicing(False, edge, 0.0)
+        return VadResult(False, edge, 0.0)
 
     def reset(self) -> None:
         pass

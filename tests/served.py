@@ -21,18 +21,18 @@ from written import whole_lines
 
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
-from assistant.engines import Chosen, Engines
-from assistant.workshop import Workshop
+from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.setup.engine_loader import EngineLoader
 from audio.units import REPLY_RATE_HZ, Pcm
-from web.admission import Admission
+from web.access_control import AccessControl
 from web.app import make_app
 from web.connection import Connections
-from web.gatekeeper import Gatekeeper
-from web.hall import EngineHall
-from web.listener import listen
+from web.engine_pool import EnginePool
+from web.listening_sockets import listen
 from web.metrics import Metrics
-from web.reception import Reception
 from web.serve import Server, uvicorn_config
+from web.session_acceptor import SessionAcceptor
+from web.session_limits import SessionLimits
 
 Event = dict[str, Any]
 
@@ -48,17 +48,17 @@ def settings_for(traces: Path, *assignments: str) -> Settings:
     return load_settings(Path(os.devnull), {}, [f"trace.dir={traces}", "server.port=0", *assignments]).settings
 
 
-def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> Workshop:
+def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> EngineLoader:
     """pocketsphinx, espeak-ng, and the skills or an OpenAI-compatible service at this url."""
     services = (
         [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{endpoint}", model = "m"}}]'] if endpoint else []
     )
     engines = ["stt.engine=pocketsphinx", "tts.engine=espeak-ng", *services]
-    return Workshop(settings_for(traces, *engines, *assignments), os.environ)
+    return EngineLoader(settings_for(traces, *engines, *assignments), os.environ)
 
 
 @dataclass(slots=True)
-class ScriptedWorkshop(Workshop):
+class ScriptedWorkshop(EngineLoader):
     """Engines that are scripts: every conversation has its own.
 
     Attributes:
@@ -81,7 +81,7 @@ class ScriptedWorkshop(Workshop):
             "llm": "scripted model",
             "tts": "scripted voice",
         }
-        self.chosen = [Chosen(stage, name, "", "as scripted", False, 0.0) for stage, name in names.items()]
+        self.chosen = [EngineChoice(stage, name, "", "as scripted", False, 0.0) for stage, name in names.items()]
 
     async def engines(self) -> Engines:
         self.fails()
@@ -100,7 +100,7 @@ class Served:
     port: int
     settings: Settings
     metrics: Metrics
-    admission: Admission
+    admission: SessionLimits
     connections: Connections
     server: Server
 
@@ -125,15 +125,15 @@ class Served:
 
 
 @asynccontextmanager
-async def served(workshop: Workshop) -> AsyncGenerator[Served]:
+async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
     """The server while the block runs, its engines loaded."""
     section = workshop.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, admission = Metrics(), Admission(section.max_sessions)
-    hall = EngineHall(workshop, metrics)
+    metrics, admission = Metrics(), SessionLimits(section.max_sessions)
+    hall = EnginePool(workshop, metrics)
     connections = Connections(hall, metrics, "0.1")
-    reception = Reception(
+    reception = SessionAcceptor(
         connections.converse,
         hall,
         admission,
@@ -143,7 +143,7 @@ async def served(workshop: Workshop) -> AsyncGenerator[Served]:
         resumable=connections.resumable,
         make_room=connections.make_room,
     )
-    gatekeeper = Gatekeeper("127.0.0.1", port, token=None, allowed_hosts=(), allowed_origins=())
+    gatekeeper = AccessControl("127.0.0.1", port, token=None, allowed_hosts=(), allowed_origins=())
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def engines_loaded(error: Exception | None) -> None:

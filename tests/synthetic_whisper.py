@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ctranslate2.specs import common_spec, whisper_spec
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from audio.stt import whisper_model
+from audio.stt.whisper import model as whisper_model
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 
 START_MS = 200

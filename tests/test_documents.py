@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import typer
 
-from assistant.cli import app
+from assistant.commands.cli import app
+from assistant.commands.talk.dialogs import HELP
+from assistant.commands.talk.plain import COMMANDS as TYPED
 from assistant.config.settings import DEFAULTS, SECTIONS
 from assistant.replay.findings import KEYS
-from assistant.talk.dialogs import HELP
-from assistant.talk.plain import COMMANDS as TYPED
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "bench" / "README.md", *sorted(ROOT.glob("docs/*.md")))
+PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "bench" / "README.md", *sorted(ROOT.glob("docs/**/*.md")))
 EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 

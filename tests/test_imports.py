@@ -1,5 +1,5 @@
-"""Imports point one way: web -> assistant -> audio, llm; only build, endpoint_kinds and engine_table name
-engines."""
+"""Imports point one way: web -> assistant -> audio, llm, and down the layers of assistant; only three modules of
+assistant.setup name engines."""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -17,15 +17,31 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 }
 OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
 
-PROGRAM = {("assistant.cli", "web.serve"), ("assistant.cli", "web.remote.command")}
+PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "web.remote.command")}
 """The program names every command, also the server's and its client's, which it imports only when asked for:
 `assistant` without `web` works as before."""
 
-NAME_ENGINES = frozenset({"assistant.build", "assistant.endpoint_kinds", "assistant.engine_table"})
+NAME_ENGINES = frozenset({"assistant.setup.build", "assistant.setup.llm_clients", "assistant.setup.engine_catalog"})
 """The engines of a conversation; of these, the clients of language models; each alone for whoever examines them."""
 
+LAYERS = (
+    "support", "config", "end_of_turn", "text", "models", "turns", "skills", "trace", "history", "events", "tools",
+    "storage", "pipeline", "setup", "trace_report", "replay", "commands", "program",
+)  # fmt: skip
+"""Packages and modules of `assistant`: each imports only from itself and those before it (docs/architecture.md)."""
+
 ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
-PORTS = frozenset({"llm.chat", "llm.discovery", "llm.environment", "llm.errors", "llm.listing"}) | {
+PORTS = frozenset(
+    {
+        "assistant.skills.effects",
+        "assistant.skills.timers",
+        "llm.chat",
+        "llm.discovery",
+        "llm.environment",
+        "llm.errors",
+        "llm.listing",
+    }
+) | {
     "llm.http.encoding",
     "llm.name_lookup",
 }
@@ -93,6 +109,22 @@ def against_direction(graph: Mapping[str, set[str]]) -> list[str]:
     ]
 
 
+def layer_of(name: str) -> str:
+    """The layer of a module of `assistant`; "" for any other module."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "assistant" and len(parts) > 1 else ""
+
+
+def against_layers(graph: Mapping[str, set[str]]) -> list[str]:
+    """Imports within `assistant` of a layer by one before it. Raises ValueError for a layer that has no place."""
+    return [
+        f"{importer} imports {imported}"
+        for importer, targets in graph.items()
+        for imported in sorted(targets)
+        if (own := layer_of(importer)) and (other := layer_of(imported)) and LAYERS.index(own) < LAYERS.index(other)
+    ]
+
+
 def engine_package_of(name: str) -> str | None:
     """The engine package that a module belongs to, unless it is a port: the package itself, or one of PORTS."""
     if name in PORTS:
@@ -156,13 +188,28 @@ def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
     assert against_direction(graph) == []
 
 
+def test_layers_of_the_assistant_import_only_earlier_layers(graph: dict[str, set[str]]) -> None:
+    assert "assistant.turns.events" in graph["assistant.turns.machine"]
+    assert against_layers(graph) == []
+
+
+def test_assistant_has_only_packages_its_events_and_its_entry_point() -> None:
+    flat = {file.name for file in (ROOT / "assistant").glob("*.py")}
+    assert flat == {"__init__.py", "events.py", "program.py"}
+
+
+def test_import_of_a_later_layer_is_found() -> None:
+    upward = graph_of([module("assistant.turns.machine", "from assistant.pipeline.session import Session")])
+    assert against_layers(upward) == ["assistant.turns.machine imports assistant.pipeline.session"]
+
+
 def test_the_program_imports_the_server_only_where_it_serves() -> None:
-    (cli,) = [module for module in modules_of("assistant") if module.name == "assistant.cli"]
+    (cli,) = [module for module in modules_of("assistant") if module.name == "assistant.commands.cli"]
     at_once = Module(
         cli.name, ast.Module([node for node in cli.tree.body if not isinstance(node, ast.FunctionDef)], [])
     )
-    assert "web.serve" in graph_of([cli])["assistant.cli"]
-    assert not [name for name in graph_of([at_once])["assistant.cli"] if top(name) == "web"]
+    assert "web.serve" in graph_of([cli])["assistant.commands.cli"]
+    assert not [name for name in graph_of([at_once])["assistant.commands.cli"] if top(name) == "web"]
 
 
 def test_only_three_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
@@ -186,12 +233,12 @@ def test_nobody_reads_the_time_of_day(packages: list[Module]) -> None:
     ("importer", "source"),
     [
         ("audio.frame", "import llm"),
-        ("audio.frame", "from assistant.turns import Turns"),
+        ("audio.frame", "from assistant.turns.machine import Turns"),
         ("llm.chat", "def f():\n    from audio.units import Pcm"),
-        ("assistant.build", "import web.wire"),
-        ("assistant.cli", "import web.app"),
-        ("assistant.build", "from web.serve import serve"),
-        ("assistant.build", "from tests import conftest"),
+        ("assistant.setup.build", "import web.wire"),
+        ("assistant.commands.cli", "import web.app"),
+        ("assistant.setup.build", "from web.serve import serve"),
+        ("assistant.setup.build", "from tests import conftest"),
         ("web.app", "import bench.vad"),
     ],
 )
@@ -202,15 +249,15 @@ def test_an_import_against_the_direction_is_found(importer: str, source: str) ->
 @pytest.mark.parametrize(
     ("importer", "source", "named"),
     [
-        ("assistant.session", "from audio.vad.webrtc import WebrtcVad", 1),
-        ("assistant.session", "from audio.vad import webrtc", 1),
+        ("assistant.pipeline.session", "from audio.vad.webrtc import WebrtcVad", 1),
+        ("assistant.pipeline.session", "from audio.vad import webrtc", 1),
         ("web.app", "import llm.openai", 1),
-        ("assistant.cli", "from assistant.skills.chat import SkillsChat", 1),
+        ("assistant.commands.cli", "from assistant.skills.chat import SkillsChat", 1),
         ("audio.stt.pocketsphinx", "from audio.vad.webrtc import WebrtcVad", 1),
-        ("assistant.build", "from audio.vad.webrtc import WebrtcVad", 0),
-        ("assistant.engine_table", "from audio.vad.webrtc import WebrtcVad", 0),
+        ("assistant.setup.build", "from audio.vad.webrtc import WebrtcVad", 0),
+        ("assistant.setup.engine_catalog", "from audio.vad.webrtc import WebrtcVad", 0),
         ("audio.vad.cascade", "from audio.vad.webrtc import WebrtcVad", 0),
-        ("assistant.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
+        ("assistant.pipeline.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
     ],
 )
 def test_a_named_engine_is_found(importer: str, source: str, named: int) -> None:

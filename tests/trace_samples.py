@@ -62,7 +62,9 @@ def goldens() -> dict[str, str]:
         file = Path(DEMO.name)
         return {
             "demo.show.txt": printed(lambda console: trace_commands.show([file], None, console)),
-            "demo.report.txt": printed(lambda console: trace_commands.report([file], trace_commands.Wanted(), console)),
+            "demo.report.txt": printed(
+                lambda console: trace_commands.report([file], trace_commands.ReportFormats(), console)
+            ),
             "demo.compare.txt": printed(lambda console: trace_commands.compare(file, file, console)),
         }
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from starlette.websockets import WebSocket
 
 from assistant.config.settings import ServerSection
-from web.admission import Admission
+from web.access_control import AccessControl
 from web.app import STATIC, make_app
-from web.gatekeeper import Gatekeeper
 from web.health import EngineState
-from web.listener import listen
+from web.listening_sockets import listen
 from web.metrics import Metrics
-from web.reception import Converse, Reception
 from web.serve import Server, uvicorn_config
+from web.session_acceptor import Converse, SessionAcceptor
+from web.session_limits import SessionLimits
 from web.trace_stream import TraceStream
 
 
@@ -55,7 +55,7 @@ class Running:
 
     port: int
     metrics: Metrics
-    admission: Admission
+    admission: SessionLimits
     server: Server
     traces: TraceStream
 
@@ -83,8 +83,8 @@ async def running(
     section = section or ServerSection(port=0)
     sockets = listen(section.host, 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, admission = Metrics(), Admission(section.max_sessions)
-    reception = Reception(
+    metrics, admission = Metrics(), SessionLimits(section.max_sessions)
+    reception = SessionAcceptor(
         converse,
         hall,
         admission,
@@ -93,7 +93,7 @@ async def running(
         idle_timeout_s=section.idle_timeout_s,
         resumable=lambda name: bool(resumable) and name == resumable,
     )
-    gatekeeper = Gatekeeper(
+    gatekeeper = AccessControl(
         section.host, port, token=token, allowed_hosts=section.hosts, allowed_origins=section.origins
     )
     traces = TraceStream()

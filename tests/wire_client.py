@@ -11,10 +11,10 @@ from openai.types.realtime import RealtimeServerEvent
 from openai.types.realtime.realtime_session_create_response import RealtimeSessionCreateResponse
 from pydantic import TypeAdapter
 
-from assistant.engines import Chosen
-from assistant.facts import Fact
-from assistant.items import Item
-from assistant.turn_events import ReplyId
+from assistant.events import SessionEvent
+from assistant.history.items import Item
+from assistant.pipeline.engines import EngineChoice
+from assistant.turns.events import ReplyId
 from web.wire.commands import Command
 from web.wire.realtime import Realtime
 from web.wire.session_config import Extensions, SessionConfig
@@ -25,7 +25,7 @@ SERVICE = Service(
     model="skills",
     transcriber="pocketsphinx",
     language="en",
-    engines=(Chosen("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=1.0),),
+    engines=(EngineChoice("vad", "silero", "20 ms frames", "as configured", fallback=False, load_ms=1.0),),
     resume_token="token",
 )
 REPLY = ReplyId(1, 1)
@@ -68,7 +68,7 @@ class Client:
         """On another connection everything is told again."""
         self.items, self._items_open, self._responses, self._said = [], set(), {}, {}
 
-    def tell(self, *facts: Fact) -> list[Event]:
+    def tell(self, *facts: SessionEvent) -> list[Event]:
         """Facts happen; the events that came of them."""
         for fact in facts:
             self.wire.tell(fact)

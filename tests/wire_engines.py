@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from rehearsal import NOON, LoudnessVad, ScriptedVoice
 
-from assistant.deeds import Deeds
-from assistant.engines import Engines
-from audio.stt import SegmentId, Words
+from assistant.pipeline.engines import Engines
+from assistant.skills.effects import SkillEffects
+from audio.stt import SegmentId, Transcript
 from audio.units import Pcm, Samples
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, FunctionCall, Message, Token
 
@@ -34,10 +34,10 @@ class HearsInTurn:
     async def aclose(self) -> None:
         self.closed = True
 
-    def renew(self) -> bool:
+    def reset(self) -> bool:
         return False
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> "_Hearing":
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "_Hearing":
         return _Hearing(segment, self)
 
     def words_of(self, segment: SegmentId) -> str:
@@ -53,12 +53,14 @@ class _Hearing:
     def feed(self, pcm: Pcm) -> None:
         self.fed += len(pcm)
 
-    def dip(self) -> None:
+    def probability_dip(self) -> None:
         pass
 
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
+    async def transcript(
+        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+    ) -> Transcript:
         await asyncio.sleep(self.ears.delay_ms / 1000)
-        return Words(self.segment, Samples(self.segment + self.fed), self.ears.words_of(self.segment))
+        return Transcript(self.segment, Samples(self.segment + self.fed), self.ears.words_of(self.segment))
 
     def close(self) -> None:
         pass
@@ -106,4 +108,6 @@ class AnswersInTurn:
 
 def engines_of(ears: HearsInTurn, model: AnswersInTurn, voice: ScriptedVoice) -> Engines:
     """The engines of one conversation; speech is what is loud."""
-    return Engines(LoudnessVad(), LoudnessVad("spare"), ears, model, voice, Deeds(lambda _messages: None, lambda: NOON))
+    return Engines(
+        LoudnessVad(), LoudnessVad("spare"), ears, model, voice, SkillEffects(lambda _messages: None, lambda: NOON)
+    )

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from web.reception import SUBPROTOCOL
+from web.session_acceptor import SUBPROTOCOL
 
 REALTIME_PATHS = ("/v1/realtime", "/v1/realtime/")
 API_PREFIX = "/v1"

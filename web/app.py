@@ -20,11 +20,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from web.access_control import AccessControl, Refusal, Request
 from web.api_paths import FRESH, REALTIME_PATHS, NotFound, RealtimeEndpoint
-from web.gatekeeper import Gatekeeper, Refusal, Request
-from web.health import Hall, readiness
+from web.health import EngineHealth, readiness
 from web.metrics import Metrics, watch_loop_lag
-from web.reception import Reception
+from web.session_acceptor import SessionAcceptor
 from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
 
@@ -39,9 +39,9 @@ _log = logging.getLogger(__name__)
 
 
 def make_app(
-    hall: Hall,
-    gatekeeper: Gatekeeper,
-    reception: Reception,
+    hall: EngineHealth,
+    gatekeeper: AccessControl,
+    reception: SessionAcceptor,
     metrics: Metrics,
     *,
     loaded: Callable[[Exception | None], None] = lambda _error: None,
@@ -111,7 +111,7 @@ def make_app(
 
 
 def _lifespan(
-    hall: Hall, metrics: Metrics, loaded: Callable[[Exception | None], None], errands: Sequence[Errand]
+    hall: EngineHealth, metrics: Metrics, loaded: Callable[[Exception | None], None], errands: Sequence[Errand]
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     async def load() -> None:
         try:
@@ -198,7 +198,7 @@ HEALTH = frozenset({"/healthz", "/readyz"})
 class _Gate:
     """Asks the gatekeeper about all that comes in, and adds to all that goes out what keeps a page safe."""
 
-    def __init__(self, app: ASGIApp, gatekeeper: Gatekeeper, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, gatekeeper: AccessControl, metrics: Metrics) -> None:
         self._app = app
         self._gatekeeper = gatekeeper
         self._metrics = metrics

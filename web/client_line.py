@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from audio.arrivals import JITTER_S, Arrivals
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.heed import Heed
+from audio.frame_batching import Batching
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, Samples, ms_of_samples, s_of_samples, samples_of_s
 
@@ -33,7 +33,7 @@ class _Block:
     pcm: Pcm
     rate_hz: int
     at_s: float
-    heed: Heed
+    heed: Batching
 
     @property
     def length_s(self) -> float:
@@ -103,7 +103,7 @@ class ClientLine:
             return 0.0
         return self._last_s + min(self.arrivals.patience_s, self.arrivals.block_s + 0.1)
 
-    def push(self, pcm: Pcm, rate_hz: int, now_s: float, heed: Heed, block_s: float | None = None) -> list[Frame]:
+    def push(self, pcm: Pcm, rate_hz: int, now_s: float, heed: Batching, block_s: float | None = None) -> list[Frame]:
         """The frames that a block completes.
 
         Args:
@@ -118,7 +118,7 @@ class ClientLine:
         block = _Block(pcm, rate_hz, now_s, heed)
         length_s = block.length_s
         early_s = self._loop_s_behind(length_s) - now_s if self.clock.running else 0.0
-        self.arrivals.came(now_s, block_s or length_s, early_s, quiet=heed is Heed.VOICE)
+        self.arrivals.came(now_s, block_s or length_s, early_s, quiet=heed is Batching.SILENCE)
         before_s, self._last_s = self._last_s, now_s
         if self._gap is None:
             if self._silent or before_s is None:
@@ -138,7 +138,7 @@ class ClientLine:
         frames = _own(self._line.idle(now_s))
         if frames:
             self._silent = True
-            self.arrivals.filled(s_of_samples(sum(len(frame.pcm) for frame in frames if frame.invented)))
+            self.arrivals.filled(s_of_samples(sum(len(frame.pcm) for frame in frames if frame.is_inserted)))
         return frames
 
     def settle(self) -> list[Frame]:
@@ -194,4 +194,4 @@ class ClientLine:
 
 def _own(frames: list[Frame]) -> list[Frame]:
     """The line reuses its buffers."""
-    return [Frame(frame.start, frame.pcm.copy(), frame.invented) for frame in frames]
+    return [Frame(frame.start, frame.pcm.copy(), frame.is_inserted) for frame in frames]

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.heed import Heed
+from audio.frame_batching import Batching
 from audio.units import FRAME_MS, Pcm, ms_of_samples, samples_of_ms
 from web.client_line import ClientLine
 from web.fair_share import FairShare
@@ -48,7 +48,7 @@ class ClientMicrophone:
             rate_hz: Of the blocks, until `deliver` says otherwise.
             share: Limits how fast a conversation catches up with sound that is ahead of real time; None: not limited.
         """
-        self.heed = Heed.ALL
+        self.batching = Batching.OFF
         self._line = ClientLine(rate_hz)
         self._share = share or FairShare()
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event: everything before it was heard
@@ -103,7 +103,7 @@ class ClientMicrophone:
             if self._ended:
                 return
             part = block[at : at + rate_hz]
-            self._keep(self._line.push(part, rate_hz, loop.time(), self.heed, len(block) / rate_hz))
+            self._keep(self._line.push(part, rate_hz, loop.time(), self.batching, len(block) / rate_hz))
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 

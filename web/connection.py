@@ -14,29 +14,29 @@ from datetime import UTC, datetime, timedelta
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from assistant import new_session
 from assistant.config.settings import LlmSection
-from assistant.derived_settings import turn_settings
-from assistant.engines import Engines
-from assistant.facts import Fact, Trouble, TurnFinished
-from assistant.session import Session
+from assistant.events import Problem, SessionEvent, TurnFinished
+from assistant.pipeline.engines import Engines
+from assistant.pipeline.session import Session
+from assistant.setup import new_session
+from assistant.setup.derived_settings import turn_settings
 from assistant.trace.file import TraceFile
-from assistant.trace.folder import Limits
-from assistant.turn_events import ReplyId
+from assistant.trace.folder import RetentionLimits
+from assistant.turns.events import ReplyId
 from audio.units import REPLY_RATE_HZ
-from web.admission import AudioThrottle
 from web.audio_backlog import AudioBacklog, BacklogRoom
+from web.audio_throttle import AudioPacer
 from web.client_microphone import ClientMicrophone
+from web.client_socket import ClientSocket
 from web.client_speaker import ClientSpeaker
+from web.engine_pool import EnginePool
 from web.event_limits import ANSWER_SHARE, COSTLY_BYTES, EventBudget, refusal
 from web.fair_share import FairShare
-from web.hall import EngineHall
 from web.hang_up import has_hung_up
-from web.line import Line
 from web.metrics import Metrics
-from web.pace import Pace
-from web.reception import busy_while, held_back
-from web.talk import Talk
+from web.realtime_session import RealtimeSession
+from web.session_acceptor import busy_while, held_back
+from web.session_limits import AudioThrottle
 from web.trace_losses import TraceLosses
 from web.trace_stream import TraceStream
 from web.wire.errors import ProtocolError
@@ -69,9 +69,9 @@ class _Conversation:
         lost_s: When its last line was lost, by the loop's clock.
     """
 
-    talk: Talk
+    talk: RealtimeSession
     token: str
-    line: Line | None = None
+    line: ClientSocket | None = None
     lost_s: float = 0.0
     has_line: asyncio.Event = field(default_factory=asyncio.Event)
     over: bool = False
@@ -81,7 +81,7 @@ class _Conversation:
 class Connections:
     """Every conversation of a server."""
 
-    hall: EngineHall
+    hall: EnginePool
     metrics: Metrics
     version: str
     traces: TraceStream = field(default_factory=TraceStream)
@@ -190,11 +190,11 @@ class Connections:
         )
         microphone = ClientMicrophone(REPLY_RATE_HZ, self._share)
         speaker = ClientSpeaker(settings.server.ahead_ms)
-        talk = Talk(
+        talk = RealtimeSession(
             self._realtime(config, engines, token),
             microphone,
             speaker,
-            turn_settings(settings, engines.transcriber.name),
+            turn_settings(settings, engines.recognizer.name),
             settings.turn.profile,
             voice=engines.voice.name,
         )
@@ -203,9 +203,9 @@ class Connections:
             settings.trace.dir,
             name,
             lambda what: self._trace_fails(talk, what),
-            Limits.of(settings.trace),
+            RetentionLimits.of(settings.trace),
             count_lost=self._losses.count,
-            complain_lost=lambda what: talk.tell(Trouble(what)),
+            complain_lost=lambda what: talk.tell(Problem(what)),
         )
         talk.session = new_session.session(
             workshop,
@@ -224,7 +224,7 @@ class Connections:
         service = Service(
             version=self.version,
             model=engines.model.name,
-            transcriber=engines.transcriber.name,
+            transcriber=engines.recognizer.name,
             language=settings.assistant.language,
             engines=tuple(self.hall.workshop.chosen),
             resume_token=token,
@@ -236,18 +236,18 @@ class Connections:
         lasts = timedelta(seconds=self.hall.workshop.settings.server.max_session_s)
         return int((datetime.now(UTC) + lasts).timestamp())
 
-    def _told(self, talk: Talk, name: str, fact: Fact) -> None:
+    def _told(self, talk: RealtimeSession, name: str, fact: SessionEvent) -> None:
         if isinstance(fact, TurnFinished):
             self.metrics.turn(fact.record)
             self.traces.tell(fact.record)
-        elif isinstance(fact, Trouble) and not fact.private:
-            _log.warning("conversation %s: %s", name, fact.what)
+        elif isinstance(fact, Problem) and not fact.private:
+            _log.warning("conversation %s: %s", name, fact.text)
         talk.tell(fact)
 
-    def _trace_fails(self, talk: Talk, what: str) -> None:
+    def _trace_fails(self, talk: RealtimeSession, what: str) -> None:
         """Said in the conversation, and to whoever runs the server."""
         self._losses.failing(what)
-        talk.tell(Trouble(what))
+        talk.tell(Problem(what))
 
     async def _refill(self, session: Session) -> None:
         for _ in range(REFILL_TRIES):
@@ -261,7 +261,7 @@ class Connections:
     async def _use(self, conversation: _Conversation, websocket: WebSocket) -> None:
         """Talk on this socket until it is lost."""
         talk = conversation.talk
-        line = Line(websocket, talk.realtime)
+        line = ClientSocket(websocket, talk.realtime)
         if conversation.line is not None:
             conversation.line.farewell = RESUMED_ELSEWHERE
             conversation.line.lost.set()  # whoever still holds the old socket lets go of it
@@ -271,7 +271,7 @@ class Connections:
         line.changed.set()
         broke_off = True
         backlog = AudioBacklog(self._room)
-        pace = Pace(
+        pace = AudioPacer(
             AudioThrottle(REPLY_RATE_HZ),
             lambda wait_s: self._rest(line, wait_s),
             lambda: not line.lost.is_set(),
@@ -301,14 +301,14 @@ class Connections:
         if not line.left:
             await line.close()
 
-    async def _rest(self, line: Line, wait_s: float) -> bool:
+    async def _rest(self, line: ClientSocket, wait_s: float) -> bool:
         """The client's sound is ahead of real time: it is held back, and the client is not idle."""
         self.metrics.throttled(wait_s)
         held_back(line.socket.scope)
         await asyncio.sleep(wait_s)
         return True
 
-    async def _read(self, line: Line, talk: Talk, pace: Pace, backlog: AudioBacklog) -> None:
+    async def _read(self, line: ClientSocket, talk: RealtimeSession, pace: AudioPacer, backlog: AudioBacklog) -> None:
         budget = EventBudget()
         longest = self.hall.workshop.settings.server.max_message_bytes
         loop = asyncio.get_running_loop()
@@ -365,7 +365,7 @@ def _longest_answer(configured: int) -> Limit:
     return "inf" if configured == LlmSection().max_tokens else configured
 
 
-async def _room_in(backlog: AudioBacklog, line: Line) -> None:
+async def _room_in(backlog: AudioBacklog, line: ClientSocket) -> None:
     """Wait while the backlog is full, unless the client leaves."""
     while backlog.full and await line.rest(FULL_LOOK_S) and not has_hung_up(line.socket.scope):
         pass

@@ -5,7 +5,7 @@ import socket
 
 from starlette.types import Scope
 
-from web.unhurried import transport_of
+from web.websocket_backpressure import transport_of
 
 _HUNG_UP = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0) | getattr(select, "POLLERR", 0)
 """POLLRDHUP is Linux's: elsewhere an orderly end is found only when all that came before it was read."""

@@ -28,7 +28,7 @@ class EngineState:
     fallback: bool = False
 
 
-class Hall(Protocol):
+class EngineHealth(Protocol):
     """The engines that all sessions share, as far as the server's shell knows them."""
 
     async def load(self) -> None:

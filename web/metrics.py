@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
 
-from assistant.latency import STAGES
+from assistant.trace.latency import STAGES
 from assistant.trace.record import Outcome, TracedAnswer, TurnRecord
 from web.health import EngineState
 

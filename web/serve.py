@@ -19,21 +19,21 @@ from rich.console import Console
 from starlette.applications import Starlette
 from uvicorn.config import STARTUP_FAILURE
 
+from assistant.commands.doctor.machine import trace_finding
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import ServerSection
-from assistant.doctor.machine import trace_finding
 from web import descriptors
 from web.acceptor import Acceptor
-from web.admission import Admission
+from web.access_control import TOKEN_SHAPE, AccessControl
 from web.app import make_app
-from web.gatekeeper import TOKEN_SHAPE, Gatekeeper
-from web.house import OpenHouse, open_house
-from web.listener import BACKLOG, listen
+from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
+from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
-from web.punctual import PunctualProtocol, close_oldest_idle
-from web.reception import Reception
-from web.unhurried import UnhurriedProtocol
-from web.welcome import Welcome
+from web.services import OpenHouse, open_house
+from web.session_acceptor import SessionAcceptor
+from web.session_limits import SessionLimits
+from web.startup_banner import StartupBanner
+from web.websocket_backpressure import BackpressureProtocol
 
 _log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ async def serve(
         for one in sockets:
             closing.enter_context(one)
         port = sockets[0].getsockname()[1]
-        gatekeeper = Gatekeeper(
+        gatekeeper = AccessControl(
             section.host,
             port,
             token=token,
@@ -151,17 +151,17 @@ async def serve(
         )
         metrics = Metrics()
         house = open_house(loaded.settings, environ, metrics)
-        reception = Reception(
+        reception = SessionAcceptor(
             house.converse,
             house.hall,
-            Admission(section.max_sessions),
+            SessionLimits(section.max_sessions),
             metrics,
             max_session_s=section.max_session_s,
             idle_timeout_s=section.idle_timeout_s,
             resumable=house.resumable,
             make_room=house.make_room,
         )
-        welcome = Welcome(console, house.hall)
+        welcome = StartupBanner(console, house.hall)
         failures: list[Exception] = []
 
         def engines_loaded(error: Exception | None) -> None:
@@ -195,7 +195,7 @@ async def serve(
 
 def keep_what_is_loaded() -> None:
     """The collector looks at what is there now for the last time: at all modules and engines it looks for 60 ms, in
-    the middle of somebody's turn (docs/experiments.md)."""
+    the middle of somebody's turn (docs/lab/experiments.md)."""
     gc.collect()
     gc.freeze()
 
@@ -236,8 +236,8 @@ def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str,
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http=PunctualProtocol,
-        ws=UnhurriedProtocol,
+        http=TimedHttpProtocol,
+        ws=BackpressureProtocol,
         ws_per_message_deflate=False,  # sound does not get smaller, and it costs a millisecond a message
         # The wire answers a message that is too long with an error; beyond twice that the connection is closed.
         ws_max_size=2 * section.max_message_bytes,
@@ -261,7 +261,7 @@ class Server(uvicorn.Server):
     SIGTERM lets replies under way finish first, while health checks are still answered. Ctrl-C does not.
     """
 
-    def __init__(self, config: uvicorn.Config, reception: Reception, *, drain_s: float = 0.0) -> None:
+    def __init__(self, config: uvicorn.Config, reception: SessionAcceptor, *, drain_s: float = 0.0) -> None:
         """`reception`: drained before connections are closed; `drain_s`: for replies under way at SIGTERM."""
         super().__init__(config)
         self._reception = reception
@@ -309,7 +309,7 @@ class Server(uvicorn.Server):
         self.started = True
 
     def _protocol(self) -> asyncio.Protocol:
-        return PunctualProtocol(self.config, self.server_state, self.lifespan.state)
+        return TimedHttpProtocol(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let replies under way finish, stop listening, let the sessions end, close what is left."""

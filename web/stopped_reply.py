@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from assistant.turn_events import ReplyId
+from assistant.turns.events import ReplyId
 from web.wire.commands import CancelResponse, ClearOutput, Command
 
 

@@ -10,7 +10,7 @@ from assistant.config.endpoint_tables import with_table, without_table
 from assistant.config.loading import ConfigError, is_foreign, load_settings, settings_in
 from assistant.config.settings import DEFAULTS, Settings
 from assistant.config.words import unknown
-from assistant.whole_file import write_whole
+from assistant.support.atomic_file import write_whole
 
 FILE = Path("config.toml")
 

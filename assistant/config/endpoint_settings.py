@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Annotated, Literal, get_args
 
-from assistant.config.keys import About, Section, has_host
+from assistant.config.keys import ConfigSection, KeyInfo, has_host
 from assistant.config.toml_table import NO_HEADERS, NO_PARAMETERS, Headers, Parameters
 
 EndpointKind = Literal["openai", "tgi", "triton", "grpc", "sagemaker", "bedrock"]
@@ -67,16 +67,16 @@ def missing(kind: EndpointKind) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointSection(Section):
+class EndpointSection(ConfigSection):
     """A service that runs a language model; of several, `llm.policy` says which is asked."""
 
-    name: Annotated[str, About("What screen and trace call it.", pattern=r".*\S.*", form="a text, not empty")]
+    name: Annotated[str, KeyInfo("What screen and trace call it.", pattern=r".*\S.*", form="a text, not empty")]
     kind: Annotated[
-        EndpointKind, About("What it speaks: openai is any OpenAI-compatible service, grpc is Triton's gRPC.")
+        EndpointKind, KeyInfo("What it speaks: openai is any OpenAI-compatible service, grpc is Triton's gRPC.")
     ] = "openai"
     url: Annotated[
         str,
-        About(
+        KeyInfo(
             "Base address, as in https://host/v1; of sagemaker and bedrock empty: the region's own.",
             pattern=r"((https?|grpcs?)://[^\s/?#@]+([/?#]\S*)?)?",
             form="an http:// or https:// address without a user name or password; of grpc also grpc:// or grpcs://",
@@ -85,7 +85,7 @@ class EndpointSection(Section):
     ] = ""
     model: Annotated[
         str,
-        About(
+        KeyInfo(
             "Model, as the service names it; of sagemaker the endpoint's name there.",
             pattern=r".*\S.*",
             form="a text, not empty",
@@ -93,7 +93,7 @@ class EndpointSection(Section):
     ]
     api_key_env: Annotated[
         str,
-        About(
+        KeyInfo(
             "Name of the environment variable that holds the key; empty: no key.",
             pattern=r"([A-Za-z_][A-Za-z0-9_]*)?",
             form="the name of an environment variable that holds the key (not the key itself), or empty",
@@ -102,74 +102,74 @@ class EndpointSection(Section):
     ] = ""
     region: Annotated[
         str,
-        About(
+        KeyInfo(
             "Where it stands, for the reader; of sagemaker and bedrock the AWS region that is asked, empty: the "
             "environment's or the profile's."
         ),
     ] = ""
-    profile: Annotated[str, About("Profile of ~/.aws with the credentials; empty: the environment's choice.")] = ""
+    profile: Annotated[str, KeyInfo("Profile of ~/.aws with the credentials; empty: the environment's choice.")] = ""
     template: Annotated[
         str,
-        About(
+        KeyInfo(
             "The model's chat template: llama2, llama3, chatml, or a .jinja or .json file; empty: the service is asked "
             "with messages."
         ),
     ] = ""
     bos: Annotated[
-        bool, About("Whether the prompt begins with the token for the beginning; most services add it themselves.")
+        bool, KeyInfo("Whether the prompt begins with the token for the beginning; most services add it themselves.")
     ] = False
-    version: Annotated[str, About("Version of the model; empty: Triton's choice.")] = ""
-    backend: Annotated[TritonBackend, About("Triton's backend, whose inputs the model has.")] = "vllm"
-    echo: Annotated[bool, About("Whether the backend repeats the prompt before the answer.")] = False
-    details: Annotated[bool, About("Ask for token counts too: Triton's vLLM backend from 24.12 on.")] = False
+    version: Annotated[str, KeyInfo("Version of the model; empty: Triton's choice.")] = ""
+    backend: Annotated[TritonBackend, KeyInfo("Triton's backend, whose inputs the model has.")] = "vllm"
+    echo: Annotated[bool, KeyInfo("Whether the backend repeats the prompt before the answer.")] = False
+    details: Annotated[bool, KeyInfo("Ask for token counts too: Triton's vLLM backend from 24.12 on.")] = False
     keepalive_s: Annotated[
         float,
-        About("Between pings of the idle connection, where the server permits them; 0: none.", unit="s", low=1,
+        KeyInfo("Between pings of the idle connection, where the server permits them; 0: none.", unit="s", low=1,
               high=3600, zero=True),
     ] = 0.0  # fmt: skip
-    ca_file: Annotated[str, About("PEM file of the certificates to trust for TLS; empty: the usual ones.")] = ""
-    payload: Annotated[Payload, About("Format of the container's answers; auto: told by their first bytes.")] = "auto"
-    inference_component: Annotated[str, About("Which model, where the SageMaker endpoint has several.")] = ""
-    target_variant: Annotated[str, About("Which variant, where weights shall not decide.")] = ""
-    api: Annotated[BedrockApi, About("converse is the same for all models, invoke the model's own format.")] = (
+    ca_file: Annotated[str, KeyInfo("PEM file of the certificates to trust for TLS; empty: the usual ones.")] = ""
+    payload: Annotated[Payload, KeyInfo("Format of the container's answers; auto: told by their first bytes.")] = "auto"
+    inference_component: Annotated[str, KeyInfo("Which model, where the SageMaker endpoint has several.")] = ""
+    target_variant: Annotated[str, KeyInfo("Which variant, where weights shall not decide.")] = ""
+    api: Annotated[BedrockApi, KeyInfo("converse is the same for all models, invoke the model's own format.")] = (
         "converse"
     )
-    family: Annotated[BedrockFamily, About("Whose format, for api invoke; auto: told by the model's id.")] = "auto"
-    cache: Annotated[bool, About("Mark the instructions as worth keeping for the next request.")] = False
+    family: Annotated[BedrockFamily, KeyInfo("Whose format, for api invoke; auto: told by the model's id.")] = "auto"
+    cache: Annotated[bool, KeyInfo("Mark the instructions as worth keeping for the next request.")] = False
     latency: Annotated[
-        BedrockLatency, About("optimized asks for the quicker variant, where model and region have one.")
+        BedrockLatency, KeyInfo("optimized asks for the quicker variant, where model and region have one.")
     ] = "standard"
     parameters: Annotated[
         Parameters,
-        About("Further fields of each request, as the service names them; they go before ours (docs/endpoints.md)."),
+        KeyInfo("Further fields of each request, as the service names them; they go before ours (docs/endpoints.md)."),
     ] = NO_PARAMETERS
     headers: Annotated[
         Headers,
-        About(
+        KeyInfo(
             "Further headers of each request; ${NAME} in a value is an environment variable, for secrets.",
             private=True,
         ),
     ] = NO_HEADERS
     latitude: Annotated[
         float,
-        About("Where it stands, for policy geo; 0 with longitude 0: not known.", unit="degrees", low=-90, high=90),
+        KeyInfo("Where it stands, for policy geo; 0 with longitude 0: not known.", unit="degrees", low=-90, high=90),
     ] = 0.0
-    longitude: Annotated[float, About("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
+    longitude: Annotated[float, KeyInfo("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
     tier: Annotated[
-        int, About("1 is asked first; a higher one where nobody of the lower can be asked.", low=1, high=9)
+        int, KeyInfo("1 is asked first; a higher one where nobody of the lower can be asked.", low=1, high=9)
     ] = 1
     weight: Annotated[
-        float, About("Its share under policy weighted; 0: only where nobody else can be asked.", low=0, high=1000)
+        float, KeyInfo("Its share under policy weighted; 0: only where nobody else can be asked.", low=0, high=1000)
     ] = 1.0
     patience_s: Annotated[
         float,
-        About("How long it is waited for before another is asked in its place; 0: as its own times say, and 2 s until "
-              "it has answered once.", unit="s", low=0.1, high=60, zero=True),
+        KeyInfo("How long it is waited for before another is asked in its place; 0: as its own times say, and 2 s "
+                "until it has answered once.", unit="s", low=0.1, high=60, zero=True),
     ] = 0.0  # fmt: skip
     price_in_per_million: Annotated[
-        float, About("Price of a million prompt tokens, in any currency; 0: free, or not known.", low=0, high=100000)
+        float, KeyInfo("Price of a million prompt tokens, in any currency; 0: free, or not known.", low=0, high=100000)
     ] = 0.0
-    price_out_per_million: Annotated[float, About("Price of a million tokens of answers.", low=0, high=100000)] = 0.0
+    price_out_per_million: Annotated[float, KeyInfo("Price of a million tokens of answers.", low=0, high=100000)] = 0.0
 
     @property
     def takes_functions(self) -> bool:
@@ -198,7 +198,7 @@ class EndpointSection(Section):
 
     def __post_init__(self) -> None:
         """Raises ValueError: the key, and what is allowed."""
-        Section.__post_init__(self)
+        ConfigSection.__post_init__(self)
         for field in fields(self):
             if not knows(self.kind, field.name) and getattr(self, field.name) != field.default:
                 raise ValueError(f"{field.name}: {foreign(self.kind)}")

@@ -7,11 +7,11 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from assistant.config.toml_table import TomlTable
-from assistant.home import HomeError, at_home
+from assistant.support.paths import HomeError, at_home
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class KeyInfo:
     """What a key means and may be, as far as its type does not say it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Key:
     name: str
     kind: type
     choices: tuple[str, ...]
-    about: About
+    about: KeyInfo
 
     @property
     def allowed(self) -> str:
@@ -151,7 +151,7 @@ def keys_of(section: type) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-class Section:
+class ConfigSection:
     """A section refuses bad values however it is made."""
 
     __slots__ = ()

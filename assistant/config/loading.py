@@ -15,9 +15,9 @@ from assistant.config.sources import (
     LISTS,
     TOOL_SERVER_KEYS,
     TOOL_SERVERS,
-    Findings,
-    Given,
     Option,
+    SourceReading,
+    SourceValue,
     from_content,
     from_environment,
     from_file,
@@ -99,7 +99,7 @@ def load_settings(
         ConfigError: A source cannot be read, or says something that is not allowed.
     """
     file, ignored = (config, None) if config is not None else _found_file()
-    given: list[Given] = []
+    given: list[SourceValue] = []
     if file is not None:
         given += _sound(from_file(file))
     given += _sound(from_environment(environ))
@@ -206,13 +206,13 @@ def _is_there(file: Path) -> bool:
         return True
 
 
-def _sound(found: Findings) -> list[Given]:
+def _sound(found: SourceReading) -> list[SourceValue]:
     if found.problems:
         raise ConfigError(found.problems)
     return found.given
 
 
-def _merged(given: Sequence[Given]) -> Settings:
+def _merged(given: Sequence[SourceValue]) -> Settings:
     values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
     for item in given:
         section, _, name = item.key.partition(".")

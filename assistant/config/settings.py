@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Annotated, Literal
 
 from assistant.config.endpoint_settings import EndpointSection
-from assistant.config.keys import About, Key, Section, keys_of
+from assistant.config.keys import ConfigSection, Key, KeyInfo, keys_of
 from assistant.config.talk_settings import AudioSection, TalkSection
 from assistant.config.tool_settings import ToolsSection
 
@@ -41,32 +41,32 @@ _INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class AssistantSection(Section):
+class AssistantSection(ConfigSection):
     """Who answers."""
 
     language: Annotated[
         str,
-        About(
+        KeyInfo(
             "Language of the conversation, through speech recognition, instructions and voice.",
             pattern=r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*",
             form="a language code such as en or de",
         ),
     ] = "en"
-    instructions: Annotated[str, About("What the language model is told before every conversation.")] = _INSTRUCTIONS
-    greeting: Annotated[str, About("Spoken when a conversation begins; empty: nothing.")] = ""
+    instructions: Annotated[str, KeyInfo("What the language model is told before every conversation.")] = _INSTRUCTIONS
+    greeting: Annotated[str, KeyInfo("Spoken when a conversation begins; empty: nothing.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
-class TurnSection(Section):
+class TurnSection(ConfigSection):
     """When a turn ends, and who has the floor."""
 
     profile: Annotated[
         Profile,
-        About(f"How long people may pause; until a silence is judged it ends the turn after (ms) {_PROFILES_TEXT}."),
+        KeyInfo(f"How long people may pause; until a silence is judged it ends the turn after (ms) {_PROFILES_TEXT}."),
     ] = "balanced"
     hangover_ms: Annotated[
         int,
-        About(
+        KeyInfo(
             "Silence that ends the turn, however it sounds; 0: judged by sound and words, as the profile says.",
             unit="ms",
             low=100,
@@ -76,7 +76,7 @@ class TurnSection(Section):
     ] = 0
     speculate_after_ms: Annotated[
         int,
-        About(
+        KeyInfo(
             "Silence after which a reply is prepared, unheard, in case the turn is over; 0: never.",
             unit="ms",
             low=40,
@@ -86,7 +86,7 @@ class TurnSection(Section):
     ] = 40
     interrupt_after_ms: Annotated[
         int,
-        About(
+        KeyInfo(
             "Voice during a reply that interrupts it, counted as far as it is surely voice; less does if it is a word. "
             "Below 300 a voice no louder than the room needs one, or 1000.",
             unit="ms",
@@ -95,11 +95,11 @@ class TurnSection(Section):
         ),
     ] = 40
     max_turn_s: Annotated[
-        float, About("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
+        float, KeyInfo("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
     ] = 60.0
     stuck_after_s: Annotated[
         float,
-        About(
+        KeyInfo(
             "Without progress for so long, the assistant listens again; never sooner than 2 s after any timeout below.",
             unit="s",
             low=2,
@@ -108,7 +108,7 @@ class TurnSection(Section):
     ] = 10.0
     pre_roll_ms: Annotated[
         int,
-        About(
+        KeyInfo(
             "Sound kept from before the detected start, so that no first word is clipped.", unit="ms", low=0, high=1000
         ),
     ] = 300
@@ -120,71 +120,73 @@ class TurnSection(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class VadSection(Section):
+class VadSection(ConfigSection):
     """Voice activity detection."""
 
-    engine: Annotated[VadEngine, About("Which detector; cascade is silero, asleep while webrtc hears nothing.")] = (
+    engine: Annotated[VadEngine, KeyInfo("Which detector; cascade is silero, asleep while webrtc hears nothing.")] = (
         "silero"
     )
 
 
 @dataclass(frozen=True, slots=True)
-class SttSection(Section):
+class SttSection(ConfigSection):
     """Speech to text."""
 
     engine: Annotated[
-        SttEngine, About("Which recognizer; auto: faster-whisper where its model is at hand, else pocketsphinx.")
+        SttEngine, KeyInfo("Which recognizer; auto: faster-whisper where its model is at hand, else pocketsphinx.")
     ] = "auto"
     model: Annotated[
         str,
-        About(
+        KeyInfo(
             "faster-whisper's model: a name as `repartee models` lists them, or a folder.",
             pattern=r".*\S.*",
             form="a name or a folder",
         ),
     ] = "tiny.en"
-    device: Annotated[WhisperDevice, About("Where faster-whisper computes; auto: on CUDA where there is one.")] = "auto"
+    device: Annotated[WhisperDevice, KeyInfo("Where faster-whisper computes; auto: on CUDA where there is one.")] = (
+        "auto"
+    )
     compute_type: Annotated[
-        ComputeType, About("How it computes, as far as the device can; auto: int8 on a CPU, float16 on CUDA.")
+        ComputeType, KeyInfo("How it computes, as far as the device can; auto: int8 on a CPU, float16 on CUDA.")
     ] = "auto"
     threads: Annotated[
         int,
-        About(
+        KeyInfo(
             "Threads it and Piper compute with, on a CPU; 0: by the number of cores.", unit="threads", low=0, high=64
         ),
     ] = 0
     encoder_window: Annotated[
         EncoderWindow,
-        About(
+        KeyInfo(
             "How much it encodes; adaptive: the sound and 2 s, at least 10 s; full: always 30 s; dynamic: the sound "
             "and 2 s, for models that were tuned for it."
         ),
     ] = "adaptive"
-    hot_words: Annotated[str, About("Names and terms that it should expect; empty: none.")] = ""
-    initial_prompt: Annotated[str, About("Text as if said before, for its spelling; empty: none.")] = ""
+    hot_words: Annotated[str, KeyInfo("Names and terms that it should expect; empty: none.")] = ""
+    initial_prompt: Annotated[str, KeyInfo("Text as if said before, for its spelling; empty: none.")] = ""
     timeout_s: Annotated[
-        float, About("Longest wait for the words once the turn is over.", unit="s", low=0.1, high=60)
+        float, KeyInfo("Longest wait for the words once the turn is over.", unit="s", low=0.1, high=60)
     ] = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class LlmSection(Section):
+class LlmSection(ConfigSection):
     """The language model."""
 
     first_token_timeout_s: Annotated[
-        float, About("Longest wait for the first word of an answer.", unit="s", low=0.1, high=120)
+        float, KeyInfo("Longest wait for the first word of an answer.", unit="s", low=0.1, high=120)
     ] = 8.0
-    token_gap_timeout_s: Annotated[float, About("Longest wait for each further word.", unit="s", low=0.1, high=120)] = (
-        5.0
-    )
-    connect_timeout_s: Annotated[float, About("Longest wait for a connection.", unit="s", low=0.1, high=60)] = 3.0
-    max_tokens: Annotated[int, About("Longest answer.", unit="tokens", low=1, high=32768)] = 400
-    temperature: Annotated[float, About("How free the choice of words is; 0: always the likeliest.", low=0, high=2)] = (
-        0.7
-    )
+    token_gap_timeout_s: Annotated[
+        float, KeyInfo("Longest wait for each further word.", unit="s", low=0.1, high=120)
+    ] = 5.0
+    connect_timeout_s: Annotated[float, KeyInfo("Longest wait for a connection.", unit="s", low=0.1, high=60)] = 3.0
+    max_tokens: Annotated[int, KeyInfo("Longest answer.", unit="tokens", low=1, high=32768)] = 400
+    temperature: Annotated[
+        float, KeyInfo("How free the choice of words is; 0: always the likeliest.", low=0, high=2)
+    ] = 0.7
     max_history_turns: Annotated[
         int,
-        About(
+        KeyInfo(
             "Most turns that the model is reminded of; when there are more, the older half goes at once.",
             unit="turns",
             low=1,
@@ -193,7 +195,7 @@ class LlmSection(Section):
     ] = 20
     max_history_tokens: Annotated[
         int,
-        About(
+        KeyInfo(
             "Most tokens of them, a token being taken for four bytes; when there are more, half stay.",
             unit="tokens",
             low=100,
@@ -202,14 +204,14 @@ class LlmSection(Section):
     ] = 2000
     policy: Annotated[
         RoutingPolicy,
-        About(
+        KeyInfo(
             "Which of several endpoints is asked: the one with the least recent time to the first token; as that, "
             "nearest first until it is known; in their order; by lot."
         ),
     ] = "latency"
     hedge_share: Annotated[
         float,
-        About(
+        KeyInfo(
             "Share of questions, and of tokens, that may be asked of a second endpoint when the first is silent for "
             "longer than usual; 0: never.",
             low=0,
@@ -218,19 +220,19 @@ class LlmSection(Section):
     ] = 0.1
     latitude: Annotated[
         float,
-        About(
+        KeyInfo(
             "Where this machine stands, for policy geo; 0 with longitude 0: not known.",
             unit="degrees",
             low=-90,
             high=90,
         ),
     ] = 0.0
-    longitude: Annotated[float, About("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
+    longitude: Annotated[float, KeyInfo("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
     endpoints: tuple[EndpointSection, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError: the key, and what is allowed."""
-        Section.__post_init__(self)
+        ConfigSection.__post_init__(self)
         names = [endpoint.name for endpoint in self.endpoints]
         for name in names:
             if names.count(name) > 1:
@@ -243,54 +245,54 @@ class LlmSection(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class SkillsSection(Section):
+class SkillsSection(ConfigSection):
     """Built-in answers that need no model: time, date, arithmetic, units."""
 
-    enabled: Annotated[bool, About("Whether the built-in skills answer at all.")] = True
-    before_llm: Annotated[bool, About("Whether a skill that fits answers before a language model is asked.")] = True
+    enabled: Annotated[bool, KeyInfo("Whether the built-in skills answer at all.")] = True
+    before_llm: Annotated[bool, KeyInfo("Whether a skill that fits answers before a language model is asked.")] = True
 
 
 @dataclass(frozen=True, slots=True)
-class TtsSection(Section):
+class TtsSection(ConfigSection):
     """Text to speech."""
 
     engine: Annotated[
-        TtsEngine, About("Which voice engine; auto: piper where its voice is at hand, else espeak-ng.")
+        TtsEngine, KeyInfo("Which voice engine; auto: piper where its voice is at hand, else espeak-ng.")
     ] = "auto"
-    voice: Annotated[str, About("Voice, as the engine names it; empty: one of the conversation's language.")] = ""
-    speaker: Annotated[int, About("Which of piper's speakers, where a voice has several.", low=0, high=10000)] = 0
-    speed: Annotated[float, About("How fast it speaks; 1 is the voice's own pace.", low=0.5, high=2)] = 1.0
-    volume_dbfs: Annotated[float, About("Loudness of speech.", unit="dBFS", low=-60, high=0)] = -20.0
+    voice: Annotated[str, KeyInfo("Voice, as the engine names it; empty: one of the conversation's language.")] = ""
+    speaker: Annotated[int, KeyInfo("Which of piper's speakers, where a voice has several.", low=0, high=10000)] = 0
+    speed: Annotated[float, KeyInfo("How fast it speaks; 1 is the voice's own pace.", low=0.5, high=2)] = 1.0
+    volume_dbfs: Annotated[float, KeyInfo("Loudness of speech.", unit="dBFS", low=-60, high=0)] = -20.0
     timeout_s: Annotated[
-        float, About("Longest wait for the first sound of a sentence.", unit="s", low=0.1, high=60)
+        float, KeyInfo("Longest wait for the first sound of a sentence.", unit="s", low=0.1, high=60)
     ] = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class TraceSection(Section):
+class TraceSection(ConfigSection):
     """The account of every millisecond."""
 
     dir: Annotated[
         Path,
-        About(
+        KeyInfo(
             "Folder for the traces; a relative one lies in the working directory.",
             pattern=r".+",
             form="a folder's path",
         ),
     ] = Path("traces")
-    words: Annotated[bool, About("Whether traces hold the words that were said; they are personal.")] = False
+    words: Annotated[bool, KeyInfo("Whether traces hold the words that were said; they are personal.")] = False
     max_mb: Annotated[
         int,
-        About(
+        KeyInfo(
             "The oldest traces go when all of them are larger; 0: no limit.", unit="MB", low=1, high=1000000, zero=True
         ),
     ] = 0
     max_days: Annotated[
-        int, About("Traces older than that go; 0: none does.", unit="days", low=1, high=36500, zero=True)
+        int, KeyInfo("Traces older than that go; 0: none does.", unit="days", low=1, high=36500, zero=True)
     ] = 0
     otlp_url: Annotated[
         str,
-        About(
+        KeyInfo(
             "OpenTelemetry collector that gets every turn as spans, by OTLP over HTTP, as in http://127.0.0.1:4318; "
             "empty: none. Its headers come from OTEL_EXPORTER_OTLP_HEADERS.",
             pattern=r"(https?://[^\s/?#@]+(/[^\s?#]*)?)?",
@@ -301,30 +303,30 @@ class TraceSection(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class SpeakerSection(Section):
+class SpeakerSection(ConfigSection):
     """The reply's way to the ear."""
 
     duck_db: Annotated[
-        float, About("How far a reply is turned down while somebody speaks into it.", unit="dB", low=-60, high=0)
+        float, KeyInfo("How far a reply is turned down while somebody speaks into it.", unit="dB", low=-60, high=0)
     ] = -18.0
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSection(Section):
+class ServerSection(ConfigSection):
     """The server of `repartee serve`: where it listens, and how much it lets in."""
 
     host: Annotated[
         str,
-        About(
+        KeyInfo(
             "Where it listens; beyond this machine (0.0.0.0) it needs a token in the environment, REPARTEE_TOKEN.",
             pattern=r"[A-Za-z0-9.:_-]+",
             form="a host name or an IP address, without a port",
         ),
     ] = "127.0.0.1"
-    port: Annotated[int, About("Its port; 0: any free one.", low=1, high=65535, zero=True)] = 8765
+    port: Annotated[int, KeyInfo("Its port; 0: any free one.", low=1, high=65535, zero=True)] = 8765
     allowed_hosts: Annotated[
         str,
-        About(
+        KeyInfo(
             "Further names by which it may be reached, as behind a proxy.",
             pattern=rf"({_HOST})?(\s+{_HOST})*\s*",
             form="names with or without a port, separated by blanks, as in voice.example voice.local:8765",
@@ -332,19 +334,19 @@ class ServerSection(Section):
     ] = ""
     allowed_origins: Annotated[
         str,
-        About(
+        KeyInfo(
             "Further web sites whose pages may connect; its own page always may.",
             pattern=rf"({_ORIGIN})?(\s+{_ORIGIN})*\s*",
             form="origins separated by blanks, as in https://app.example",
         ),
     ] = ""
-    max_sessions: Annotated[int, About("Most conversations at a time.", unit="sessions", low=1, high=1000)] = 8
-    max_session_s: Annotated[float, About("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
+    max_sessions: Annotated[int, KeyInfo("Most conversations at a time.", unit="sessions", low=1, high=1000)] = 8
+    max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
         3600.0
     )
     idle_timeout_s: Annotated[
         float,
-        About(
+        KeyInfo(
             "A connection from which nothing comes for so long is closed; 0: never.",
             unit="s",
             low=1,
@@ -354,17 +356,20 @@ class ServerSection(Section):
     ] = 0.0
     max_message_bytes: Annotated[
         int,
-        About("Longest message of a client; of other events than audio 1 MB.", unit="bytes", low=65536, high=67108864),
+        KeyInfo(
+            "Longest message of a client; of other events than audio 1 MB.", unit="bytes", low=65536, high=67108864
+        ),
     ] = 16777216
-    ahead_ms: Annotated[int, About("How far a reply is sent ahead of its playing.", unit="ms", low=200, high=10000)] = (
-        1000
-    )
+    ahead_ms: Annotated[
+        int, KeyInfo("How far a reply is sent ahead of its playing.", unit="ms", low=200, high=10000)
+    ] = 1000
     resume_s: Annotated[
-        float, About("How long a conversation is kept for a client whose connection broke.", unit="s", low=0, high=3600)
+        float,
+        KeyInfo("How long a conversation is kept for a client whose connection broke.", unit="s", low=0, high=3600),
     ] = 60.0
     drain_s: Annotated[
         float,
-        About("After SIGTERM: how long turns under way may take to finish; 0: none.", unit="s", low=0, high=600),
+        KeyInfo("After SIGTERM: how long turns under way may take to finish; 0: none.", unit="s", low=0, high=600),
     ] = 10.0
 
     @property

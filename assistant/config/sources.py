@@ -46,7 +46,7 @@ _FILE_LIMIT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SourceValue:
     """A key's value as a source gives it.
 
     Attributes:
@@ -76,16 +76,16 @@ class Option:
 
 
 @dataclass(slots=True)
-class Findings:
+class SourceReading:
     """What a source gives, and what is wrong with it: one line each, for the user, without secrets."""
 
-    given: list[Given] = field(default_factory=list)
+    given: list[SourceValue] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
-def from_environment(environ: Mapping[str, str]) -> Findings:
+def from_environment(environ: Mapping[str, str]) -> SourceReading:
     """What REPARTEE_ variables set; unknown ones are left to `unknown_variables`."""
-    found = Findings()
+    found = SourceReading()
     for name, dotted in _VARIABLES.items():
         if name in environ:
             _read(dotted, environ[name], f"environment {name}", name, found)
@@ -98,9 +98,9 @@ def unknown_variables(environ: Iterable[str], secrets: frozenset[str]) -> list[s
     return [f"environment {name}: {unknown(name, _VARIABLES)}" for name in names if name not in secrets]
 
 
-def from_overrides(overrides: Sequence[str]) -> Findings:
+def from_overrides(overrides: Sequence[str]) -> SourceReading:
     """What flags set, each "section.key=value"."""
-    found = Findings()
+    found = SourceReading()
     for override in overrides:
         dotted, equals, text = override.partition("=")
         dotted = dotted.strip()
@@ -113,26 +113,26 @@ def from_overrides(overrides: Sequence[str]) -> Findings:
     return found
 
 
-def from_options(options: Iterable[Option]) -> Findings:
+def from_options(options: Iterable[Option]) -> SourceReading:
     """What options set that are short for a key; what is wrong is told of the option, which is what was typed."""
-    found = Findings()
+    found = SourceReading()
     for option in options:
         if option.text is None:
             continue
         try:
-            found.given.append(Given(option.key, option.flag, KEYS[option.key].read(option.text)))
+            found.given.append(SourceValue(option.key, option.flag, KEYS[option.key].read(option.text)))
         except ValueError as error:
             found.problems.append(f"{option.flag} {shown(option.text)}: {error}")
     return found
 
 
-def _read(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:
+def _read(dotted: str, text: str, origin: str, shown_as: str, found: SourceReading) -> None:
     """Put the value that `text` spells into `found`."""
     if dotted in LISTS:
         _read_list(dotted, text, origin, shown_as, found)
         return
     try:
-        found.given.append(Given(dotted, origin, KEYS[dotted].read(_unquoted(text))))
+        found.given.append(SourceValue(dotted, origin, KEYS[dotted].read(_unquoted(text))))
     except ValueError as error:
         found.problems.append(f"{shown_as} = {shown(text)}: {error}")
 
@@ -149,7 +149,7 @@ def _unquoted(text: str) -> str:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else text
 
 
-def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Findings) -> None:
+def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: SourceReading) -> None:
     try:
         raw: object = tomllib.loads(f"list = {text}").get("list")
     except (ValueError, RecursionError):  # the text may hold a secret: not repeated
@@ -159,20 +159,20 @@ def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Findin
     reader.take(dotted, raw)
 
 
-def from_file(file: Path) -> Findings:
+def from_file(file: Path) -> SourceReading:
     """What a TOML file sets."""
     try:
         with file.open("rb") as stream:
             data = stream.read(_FILE_LIMIT_BYTES + 1)
     except OSError as error:
         problem = f"{file}: cannot be read ({error.strerror}); name another file with --config"
-        return Findings(problems=[problem])
+        return SourceReading(problems=[problem])
     return from_content(data, file)
 
 
-def from_content(data: bytes, file: Path) -> Findings:
+def from_content(data: bytes, file: Path) -> SourceReading:
     """What a TOML file of this content sets."""
-    found = Findings()
+    found = SourceReading()
     if len(data) > _FILE_LIMIT_BYTES:
         found.problems.append(f"{file}: larger than 1 MiB, so no file of settings; name another with --config")
         return found
@@ -214,7 +214,7 @@ def _declared_twice(found: re.Match[str]) -> str:
 class _Reader:
     """Turns parsed TOML into checked values."""
 
-    def __init__(self, origin: str, source: str, lines: Mapping[str, int], found: Findings) -> None:
+    def __init__(self, origin: str, source: str, lines: Mapping[str, int], found: SourceReading) -> None:
         """`origin`: of values; `source`: for problems; `lines`: of dotted keys, where known; `found`: to fill."""
         self._origin = origin
         self._source = source
@@ -326,7 +326,7 @@ class _Reader:
 
     def _give(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
         line = self._lines.get(dotted)
-        self._found.given.append(Given(dotted, f"{self._origin}:{line}" if line else self._origin, value))
+        self._found.given.append(SourceValue(dotted, f"{self._origin}:{line}" if line else self._origin, value))
 
     def _problem(self, key: str, what: str, at: str = "") -> None:
         line = self._lines.get(at or key)

@@ -4,18 +4,18 @@ import shlex
 from dataclasses import dataclass
 from typing import Annotated
 
-from assistant.config.keys import About, Section, has_host
+from assistant.config.keys import ConfigSection, KeyInfo, has_host
 
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolServerSection(Section):
+class ToolServerSection(ConfigSection):
     """An MCP server whose tools the language model may call: a program (command) or an address (url)."""
 
     name: Annotated[
         str,
-        About(
+        KeyInfo(
             "What screen and trace call it, and what its tools' names begin with.",
             pattern=r"[A-Za-z0-9][A-Za-z0-9-]{0,30}",  # without "_", which is where the tool's own name begins
             form="1 to 31 letters, digits and -",
@@ -23,14 +23,14 @@ class ToolServerSection(Section):
     ]
     command: Annotated[
         str,
-        About(
+        KeyInfo(
             "Program and arguments, as in a shell but run without one; empty: it is reached by url.",
             private=True,
         ),
     ] = ""
     url: Annotated[
         str,
-        About(
+        KeyInfo(
             "Address of its streamable HTTP, as in https://host/mcp; empty: it is run by command.",
             pattern=r"(https?://[^\s/?#@]+([/?#]\S*)?)?",
             form="an http:// or https:// address without a user name or password, or empty",
@@ -39,7 +39,7 @@ class ToolServerSection(Section):
     ] = ""
     env: Annotated[
         str,
-        About(
+        KeyInfo(
             "Names of environment variables that a program gets besides PATH, HOME and the like.",
             pattern=rf"({_VARIABLE})?(\s+{_VARIABLE})*\s*",
             form="names of environment variables (not what they hold), separated by blanks, or empty",
@@ -48,7 +48,7 @@ class ToolServerSection(Section):
     ] = ""
     token_env: Annotated[
         str,
-        About(
+        KeyInfo(
             "Name of the environment variable that holds the bearer token of an address; empty: no token.",
             pattern=rf"({_VARIABLE})?",
             form="the name of an environment variable that holds the token (not the token itself), or empty",
@@ -57,7 +57,7 @@ class ToolServerSection(Section):
     ] = ""
     only: Annotated[
         str,
-        About(
+        KeyInfo(
             "The tools to offer, by their names at the server; empty: all.",
             pattern=r"([^\s]+)?(\s+[^\s]+)*\s*",
             form="names separated by blanks, or empty",
@@ -66,7 +66,7 @@ class ToolServerSection(Section):
 
     def __post_init__(self) -> None:
         """Raises ValueError: the key, and what is allowed."""
-        Section.__post_init__(self)
+        ConfigSection.__post_init__(self)
         if bool(self.command.strip()) == bool(self.url):
             raise ValueError("must have either a command or a url")
         if self.url and not has_host(self.url):
@@ -90,13 +90,13 @@ class ToolServerSection(Section):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolsSection(Section):
+class ToolsSection(ConfigSection):
     """Functions that the language model may call in the midst of a reply."""
 
-    timeout_s: Annotated[float, About("Longest wait for one call.", unit="s", low=0.1, high=120)] = 8.0
+    timeout_s: Annotated[float, KeyInfo("Longest wait for one call.", unit="s", low=0.1, high=120)] = 8.0
     moment_after_s: Annotated[
         float,
-        About(
+        KeyInfo(
             "When a call takes longer and nothing was said yet, the person is asked for a moment; 0: never.",
             unit="s",
             low=0.2,
@@ -104,18 +104,18 @@ class ToolsSection(Section):
             zero=True,
         ),
     ] = 1.5
-    moment: Annotated[str, About("In these words; empty: those of the conversation's language.")] = ""
+    moment: Annotated[str, KeyInfo("In these words; empty: those of the conversation's language.")] = ""
     max_rounds: Annotated[
-        int, About("How often in a turn the model may call before it has to answer.", unit="rounds", low=1, high=10)
+        int, KeyInfo("How often in a turn the model may call before it has to answer.", unit="rounds", low=1, high=10)
     ] = 3
     max_result_chars: Annotated[
-        int, About("Longest result that the model gets to see.", unit="characters", low=100, high=100000)
+        int, KeyInfo("Longest result that the model gets to see.", unit="characters", low=100, high=100000)
     ] = 4000
     servers: tuple[ToolServerSection, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ValueError: the key, and what is allowed."""
-        Section.__post_init__(self)
+        ConfigSection.__post_init__(self)
         names = [server.name for server in self.servers]
         for name in names:
             if names.count(name) > 1:

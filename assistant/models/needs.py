@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assistant.home import at_home
 from assistant.models.catalogue import (
     MODELS,
     SMART_TURN,
@@ -16,6 +15,7 @@ from assistant.models.catalogue import (
     named,
     piper_voice,
 )
+from assistant.support.paths import at_home
 from audio import whisper_folder
 
 

@@ -9,12 +9,22 @@ traces hold two engines or endpoints, how they differ.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from assistant.latency import STAGES
 from assistant.replay.figures import COMPARED, ReplayFigures, figures
-from assistant.replay.findings import KEYS, LEAST_GAIN_MS, Certainty, Evidence, Finding, is_proven, less, most, why_not
+from assistant.replay.findings import (
+    KEYS,
+    LEAST_GAIN_MS,
+    AdviceInputs,
+    AdviceItem,
+    Certainty,
+    is_proven,
+    less,
+    most,
+    why_not,
+)
 from assistant.replay.work_advice import models_of, working
-from assistant.trace_report.figures import Figures, Tail
-from assistant.trace_report.statistics import Estimate, Share, least_turns
+from assistant.trace.latency import STAGES
+from assistant.trace_report.figures import Figures, SlowTurns
+from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
 
 TRIED: tuple[tuple[str, ...], ...] = (
     ("turn.profile=eager",),
@@ -43,16 +53,16 @@ class Advice:
 
     turns: int
     replayed: int
-    tail: Tail | None
-    findings: tuple[Finding, ...]
+    tail: SlowTurns | None
+    findings: tuple[AdviceItem, ...]
     engines: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
-def advice(evidence: Evidence) -> Advice:
+def advice(evidence: AdviceInputs) -> Advice:
     """What the turns say."""
     tail = evidence.figures.tail
     order = list(tail.excesses_ms) if tail is not None else list(STAGES)
-    findings: list[Finding] = []
+    findings: list[AdviceItem] = []
     for stage in order:
         if stage == "endpoint_wait":
             findings += _waiting(evidence)
@@ -70,14 +80,14 @@ def _several(found: Figures) -> dict[str, dict[str, int]]:
 # ---- the wait for the end of a turn ----
 
 
-def _waiting(evidence: Evidence) -> list[Finding]:
+def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
     if not evidence.replays:
         says = (
             "The beginning of the conversation is missing: turns are decided again from all that was told before them."
             if evidence.beheaded
             else "These traces hold nothing that turns could be decided again from; traces of this version do."
         )
-        return [Finding("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
+        return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
     decided = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
     found = [_tried(tried, figure) for tried, figure in zip(TRIED, decided, strict=True)]
     useful = [finding for finding in found if finding is not None]
@@ -86,14 +96,14 @@ def _waiting(evidence: Evidence) -> list[Finding]:
             f"None of the {len(TRIED)} other settings that were tried is known to answer sooner, or to cut in less: "
             f"for p95 it takes {least_turns(95)} turns."
         )
-        return [Finding("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", len(evidence.replays), {}, says)]
+        return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", len(evidence.replays), {}, says)]
     if not useful:
         says = f"None of the {len(TRIED)} other settings that were tried answers sooner, or cuts in less."
-        return [Finding("endpoint_wait", KEYS["endpoint_wait"], "measured", len(evidence.replays), {}, says)]
+        return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "measured", len(evidence.replays), {}, says)]
     return sorted(useful, key=lambda finding: (finding.certainty != "measured", -most(finding.gain)))
 
 
-def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
+def _tried(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
     """None where nothing would be gained, nor lost for fewer cut-ins."""
     if found.latency is None or not found.changed:
         return None
@@ -103,7 +113,7 @@ def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
         return None
     certainty: Certainty = "measured" if is_proven(gain) else "cannot tell"
     says = _sentence(tried, gain, spared, found)
-    return Finding(
+    return AdviceItem(
         "endpoint_wait",
         tuple(tried),
         certainty,
@@ -115,7 +125,7 @@ def _tried(tried: Sequence[str], found: ReplayFigures) -> Finding | None:
     )
 
 
-def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, found: ReplayFigures) -> str:
+def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: int, found: ReplayFigures) -> str:
     proven = is_proven(gain)
     turns = 0 if found.latency is None else found.latency.turns
     in_these = f"In {f'these {turns:,} turns' if turns != 1 else 'this turn'} answers would have come"
@@ -140,7 +150,7 @@ def _sentence(tried: Sequence[str], gain: dict[int, Estimate], spared: int, foun
     return f"{what}, {price}{waste}{joined}: set {' '.join(tried)}{wish}."
 
 
-def _shift(gain: Estimate) -> str:
+def _shift(gain: IntervalEstimate) -> str:
     ms = round(gain.value)
     return f"{abs(ms)} ms {'sooner' if ms > 0 else 'later'}" if ms else "as soon as now"
 
@@ -153,5 +163,5 @@ def _perhaps(found: ReplayFigures) -> bool:
     return any(each.value >= LEAST_GAIN_MS and not each.enough for each in gains)
 
 
-def _count(share: Share | None) -> int:
+def _count(share: Proportion | None) -> int:
     return 0 if share is None else share.count

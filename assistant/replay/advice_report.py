@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from assistant.replay.advice import Advice
-from assistant.replay.findings import LEAST_GAIN_MS, Finding
-from assistant.trace_report.statistics import LEVEL, Estimate, Share
+from assistant.replay.findings import LEAST_GAIN_MS, AdviceItem
+from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Proportion
 from assistant.trace_report.text import number_of, spelled_share
 
 LEADS = {
@@ -42,7 +42,7 @@ def advice_lines(advice: Advice) -> Iterator[str]:
     yield f"gains with {LEVEL:.0%} intervals; ?: too few turns for that percentile"
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: AdviceItem) -> Iterator[str]:
     yield f"{finding.stage}  {', '.join(finding.keys) or 'no key'}"
     yield f"  {finding.says}"
     if finding.gain:
@@ -58,9 +58,9 @@ def advice_json(advice: Advice) -> str:
     return json.dumps(asdict(advice), indent=2, ensure_ascii=False) + "\n"
 
 
-def _spelled(gain: Estimate) -> str:
+def _spelled(gain: IntervalEstimate) -> str:
     return f"{gain.value:.0f} ms ({gain.low:.0f} to {gain.high:.0f}{'' if gain.enough else '?'})"
 
 
-def _share(share: Share | None) -> str:
+def _share(share: Proportion | None) -> str:
     return "none" if share is None else spelled_share(share)

@@ -10,7 +10,7 @@ from assistant.replay.advice import advice
 from assistant.replay.advice_report import advice_json, advice_lines
 from assistant.replay.conversations import gathered
 from assistant.replay.conversations import replay as replay_traces
-from assistant.terminal import write_json
+from assistant.support.console import write_json
 from assistant.trace_report.commands import reading, show_lines, warn
 from assistant.trace_report.reading import TraceError, distinct, trace_files
 

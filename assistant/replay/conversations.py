@@ -9,10 +9,10 @@ from pathlib import Path
 from assistant.replay.advice import TRIED
 from assistant.replay.course import Change
 from assistant.replay.figures import figures
-from assistant.replay.findings import Evidence, Weighed, weighed
+from assistant.replay.findings import AdviceInputs, TurnGain, weighed
 from assistant.replay.report import Replay
 from assistant.replay.settings import change_of
-from assistant.replay.turns import Conversation, Replayed, conversation_of
+from assistant.replay.turns import RecordedConversation, Replayed, conversation_of
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
 from assistant.trace_report.reading import Record, read_records, understood
@@ -38,13 +38,13 @@ def replay(files: Sequence[Path], overrides: Sequence[str], warn: Callable[[str]
     return Replay(tuple(overrides), held, left_out, beheaded, tuple(disagree), figures(turns), tuple(turns))
 
 
-def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> Evidence:
+def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs:
     """What advice is given from: facts of the latest turns, and these turns decided with every setting of TRIED.
 
     Raises TraceError.
     """
     tally = Tally()
-    turns: deque[Weighed] = deque(maxlen=MOST_TURNS)
+    turns: deque[TurnGain] = deque(maxlen=MOST_TURNS)
     latest, beheaded = _Latest(), 0
     for records in _by_conversation(files, warn):
         for record in records:
@@ -59,7 +59,7 @@ def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> Evidence:
         conversation, replayed = _replayed(records, changes)
         if not conversation.disagree:
             replays.extend(replayed)
-    return Evidence(tally.figures(), tuple(turns), tuple(replays), beheaded)
+    return AdviceInputs(tally.figures(), tuple(turns), tuple(replays), beheaded)
 
 
 @dataclass(slots=True)
@@ -86,15 +86,17 @@ def _beheaded(records: Sequence[Record]) -> bool:
     return "told" in records[0] and records[0].get("told_before") != 0
 
 
-def _counted(tally: Tally, record: Record) -> Weighed | None:
+def _counted(tally: Tally, record: Record) -> TurnGain | None:
     """The turn is counted; None where it has no latency."""
     facts = facts_of(record)
     tally.add(record["conversation"], facts)
     return weighed(record) if facts.latency_ms is not None and facts.stages_ms else None
 
 
-def _replayed(records: list[Record], changes: Sequence[Change]) -> tuple[Conversation, list[tuple[Replayed, ...]]]:
-    def made(_first: Record) -> tuple[Conversation, list[tuple[Replayed, ...]]]:
+def _replayed(
+    records: list[Record], changes: Sequence[Change]
+) -> tuple[RecordedConversation, list[tuple[Replayed, ...]]]:
+    def made(_first: Record) -> tuple[RecordedConversation, list[tuple[Replayed, ...]]]:
         conversation = conversation_of(records)
         return conversation, list(conversation.replayed(changes))
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from assistant.turn_events import Commit, Effect
-from assistant.turn_settings import TurnSettings
+from assistant.turns.events import CommitTurn, Effect
+from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 
 Assumed = Literal["words", "judgement", "fixed silence", "answer", "silence after the end"]
@@ -17,7 +17,7 @@ Change = Callable[[TurnSettings], TurnSettings]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TurnRange:
     """Where a turn lies in its conversation, by place.
 
     Attributes:
@@ -34,7 +34,7 @@ class Span:
     steps: int
 
 
-class Pace(NamedTuple):
+class ReplyTiming(NamedTuple):
     """How long an answer of this turn takes: from its words to its first sound, and from when it may be heard on."""
 
     prepare: Samples
@@ -42,7 +42,7 @@ class Pace(NamedTuple):
 
 
 @dataclass(slots=True)
-class Given:
+class CommittedReply:
     """An answer that was committed.
 
     Attributes:
@@ -54,7 +54,7 @@ class Given:
         interrupted: When a voice took the floor, which began at `voice`.
     """
 
-    commit: Commit
+    commit: CommitTurn
     place: int
     at: Samples
     prepared: Samples
@@ -68,7 +68,7 @@ class Given:
 
 
 @dataclass(slots=True)
-class Course:
+class TurnCourse:
     """How a turn went.
 
     Attributes:
@@ -80,7 +80,7 @@ class Course:
     """
 
     endpoints: list[tuple[Samples, int]] = field(default_factory=list)
-    given: list[Given] = field(default_factory=list)
+    given: list[CommittedReply] = field(default_factory=list)
     asked: int = 0
     prepared: int = 0
     assumed: set[Assumed] = field(default_factory=set)

@@ -11,8 +11,8 @@ from assistant.replay.turns import Outcome, Replayed
 from assistant.trace_report.statistics import (
     LEVEL,
     SEED,
-    Estimate,
-    Share,
+    IntervalEstimate,
+    Proportion,
     Values,
     least_turns,
     ordered,
@@ -40,7 +40,7 @@ class Pair:
     turns: int
     was: dict[int, float]
     now: dict[int, float]
-    change: dict[int, Estimate]
+    change: dict[int, IntervalEstimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class People:
         asked: How often words were asked for.
     """
 
-    cut_ins: Share | None
-    interruptions: Share | None
+    cut_ins: Proportion | None
+    interruptions: Proportion | None
     in_vain: int
     asked: int
 
@@ -97,7 +97,7 @@ def figures(replayed: Sequence[Replayed]) -> ReplayFigures:
     )
 
 
-def paired(was: Values, now: Values, percent: int) -> Estimate:
+def paired(was: Values, now: Values, percent: int) -> IntervalEstimate:
     """How much further `now` lies at a percentile: values of the same turns, resampled together.
 
     Raises ValueError for no values.
@@ -114,7 +114,7 @@ def paired(was: Values, now: Values, percent: int) -> Estimate:
     bounds = np.sort(np.concatenate(drawn))
     outside = int(_REPLICATES * (1 - LEVEL) / 2)
     low, high = float(bounds[outside]), float(bounds[-outside - 1])
-    return Estimate(round(value, 3), round(low, 3), round(high, 3), was.size >= least_turns(percent))
+    return IntervalEstimate(round(value, 3), round(low, 3), round(high, 3), was.size >= least_turns(percent))
 
 
 def _pair(values: Sequence[tuple[float | None, float | None]]) -> Pair | None:

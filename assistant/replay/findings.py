@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from assistant.latency import STAGES, Stage
 from assistant.replay.figures import COMPARED
 from assistant.replay.turns import Replayed
+from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.reading import Record
-from assistant.trace_report.statistics import Estimate, Share, least_turns
+from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
 
 LEAST_GAIN_MS = 20.0
 """Less than a frame is not worth a setting."""
@@ -37,7 +37,7 @@ Certainty = Literal["measured", "at most", "cannot tell"]
 """Decided again; the most there is to gain; or too few turns, or too unlike each other, to say."""
 
 
-class Weighed(NamedTuple):
+class TurnGain(NamedTuple):
     """Of a turn with a latency: it, and by how much it would fall if a stage took no time, in order of STAGES; ms.
 
     `recognizer`, `voice`: what served it. `on_device`: a sound device played its reply, here or at a client.
@@ -51,7 +51,7 @@ class Weighed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AdviceInputs:
     """What advice is given from.
 
     Attributes:
@@ -61,13 +61,13 @@ class Evidence:
     """
 
     figures: Figures
-    turns: tuple[Weighed, ...]
+    turns: tuple[TurnGain, ...]
     replays: tuple[tuple[Replayed, ...], ...]
     beheaded: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AdviceItem:
     """One piece of advice.
 
     Attributes:
@@ -82,13 +82,13 @@ class Finding:
     keys: tuple[str, ...]
     certainty: Certainty
     turns: int
-    gain: dict[int, Estimate]
+    gain: dict[int, IntervalEstimate]
     says: str
-    cut_ins: tuple[Share | None, Share | None] | None = None
+    cut_ins: tuple[Proportion | None, Proportion | None] | None = None
     in_vain: tuple[int, int] | None = None
 
 
-def weighed(record: Record) -> Weighed:
+def weighed(record: Record) -> TurnGain:
     """What advice needs of a record with a latency. Raises KeyError, TypeError, ValueError."""
     stages = record["stages"]
     slack = tuple([float(stages[stage]["slack_ms"]) if stage in stages else 0.0 for stage in STAGES])
@@ -96,17 +96,17 @@ def weighed(record: Record) -> Weighed:
     on_device = DEVICE_COUNTER in record.get("counters", ()) or any(
         span["name"] == "transport" for span in record["spans"]
     )
-    return Weighed(
+    return TurnGain(
         float(record["response_latency_ms"]), slack, engines.get("stt", ""), engines.get("tts", ""), on_device
     )
 
 
-def is_proven(gain: Mapping[int, Estimate]) -> bool:
+def is_proven(gain: Mapping[int, IntervalEstimate]) -> bool:
     """Whether the turns are enough, and unlike each other by so little, that there is a gain."""
     return any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
 
 
-def why_not(gain: Mapping[int, Estimate], turns: int) -> str:
+def why_not(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
     """Why a gain is not proven: turns are missing, or they are too unlike each other; "" where there is no gain."""
     if turns < (least := least_turns(COMPARED[0])):
         return f"Cannot tell yet: {more(least - turns)}."
@@ -120,10 +120,10 @@ def more(turns: int) -> str:
     return "1 more turn is needed" if turns == 1 else f"{turns:,} more turns are needed"
 
 
-def most(gain: Mapping[int, Estimate]) -> float:
+def most(gain: Mapping[int, IntervalEstimate]) -> float:
     """The largest gain that the turns are enough for; of fewer than a median takes, the median's."""
     return max((each.value for each in gain.values() if each.enough), default=gain[50].value)
 
 
-def less(change: Estimate) -> Estimate:
-    return Estimate(0.0 - change.value, 0.0 - change.high, 0.0 - change.low, change.enough)
+def less(change: IntervalEstimate) -> IntervalEstimate:
+    return IntervalEstimate(0.0 - change.value, 0.0 - change.high, 0.0 - change.low, change.enough)

@@ -9,7 +9,7 @@ from rich.table import Table
 from assistant.replay.figures import COMPARED, Pair, ReplayFigures
 from assistant.replay.turns import Replayed
 from assistant.trace_report.sheet import plain_table
-from assistant.trace_report.statistics import LEVEL, Share, least_turns
+from assistant.trace_report.statistics import LEVEL, Proportion, least_turns
 from assistant.trace_report.text import number_of, spelled_share
 
 ASSUMED = {
@@ -107,7 +107,7 @@ def as_json(replay: Replay) -> str:
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 
 
-def _share(found: Share | None) -> str:
+def _share(found: Proportion | None) -> str:
     return "none" if found is None else spelled_share(found)
 
 

@@ -1,6 +1,6 @@
 """Turn taking, told again what a conversation's trace says it was told: the same decisions, at the same samples. Pure.
 
-`decided` drives `assistant.turns` with the recorded events. `Recorded` holds what came of it, by its place in the
+`decided` drives `assistant.turns.machine` with the recorded events. `Recorded` holds the results by their place in the
 conversation: what was asked when, what was answered when, how each silence was judged. From that
 `assistant.replay.world` makes up what would have been told after other decisions.
 """
@@ -9,29 +9,29 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from assistant.trace.told import Told
-from assistant.turn_end.estimate import Estimate
-from assistant.turn_events import (
-    Commit,
-    Drop,
-    Duck,
+from assistant.end_of_turn.estimator import EndOfTurnEstimate
+from assistant.turns.event_log import Told
+from assistant.turns.events import (
+    CommitTurn,
+    DropAttempt,
+    DuckReply,
     Effects,
-    Endpoint,
-    Heard,
-    Interrupt,
-    Judged,
-    NotTranscribed,
-    Playing,
+    EndOfTurn,
+    EndOfTurnScored,
+    FinalTranscript,
+    FrameProcessed,
+    InterruptReply,
+    PlaybackProgress,
     ReplyEnded,
     ReplyId,
-    Retract,
-    Started,
+    RetractReply,
     Transcribe,
-    Transcribed,
-    Unduck,
+    TranscriptFailed,
+    TurnStarted,
+    UnduckReply,
 )
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 
 Source = Literal["asked", "words", "listener"]
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class TranscriptRequest:
     """The words of a silence were asked for.
 
     Attributes:
@@ -71,7 +71,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ScoredSilence:
     """An estimate of a silence.
 
     Attributes:
@@ -83,12 +83,12 @@ class Judgement:
     stretch: Samples
     source: Source
     ordinal: int
-    estimate: Estimate
+    estimate: EndOfTurnEstimate
     delay: Samples
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlaybackReports:
     """What the speaker told of a reply: (when, whole words heard, audible), and when it was over."""
 
     reports: tuple[tuple[Samples, int, bool], ...]
@@ -114,25 +114,25 @@ class Recorded:
     """
 
     steps: list[Step]
-    asks: dict[int, Ask] = field(default_factory=dict)
-    judgements: dict[int, Judgement] = field(default_factory=dict)
+    asks: dict[int, TranscriptRequest] = field(default_factory=dict)
+    judgements: dict[int, ScoredSilence] = field(default_factory=dict)
     replies: dict[ReplyId, int] = field(default_factory=dict)
-    commits: dict[int, Commit] = field(default_factory=dict)
-    played: dict[ReplyId, Played] = field(default_factory=dict)
+    commits: dict[int, CommitTurn] = field(default_factory=dict)
+    played: dict[ReplyId, PlaybackReports] = field(default_factory=dict)
     starts: list[tuple[int, int]] = field(default_factory=list)
     _asked_in: dict[Samples, list[int]] = field(default_factory=dict)
     _judged_in: dict[Samples, list[int]] = field(default_factory=dict)
     _asked_of: dict[int, list[int]] = field(default_factory=dict)
 
-    def asks_in(self, stretch: Samples) -> list[Ask]:
+    def asks_in(self, stretch: Samples) -> list[TranscriptRequest]:
         """Those of one silence."""
         return [self.asks[place] for place in self._asked_in.get(stretch, ())]
 
-    def asks_of(self, turn: int) -> list[Ask]:
+    def asks_of(self, turn: int) -> list[TranscriptRequest]:
         """Those of one turn."""
         return [self.asks[place] for place in self._asked_of.get(turn, ())]
 
-    def judged_in(self, stretch: Samples) -> list[Judgement]:
+    def judged_in(self, stretch: Samples) -> list[ScoredSilence]:
         """How one silence was judged."""
         return [self.judgements[place] for place in self._judged_in.get(stretch, ())]
 
@@ -143,17 +143,17 @@ class Recorded:
             ask = self.asks[place]
             news.append((place, "asked", ask.ordinal))
             told = None if ask.answer is None else self.steps[ask.answer].told
-            if ask.answer is not None and not (isinstance(told, Transcribed) and told.words.draft):
+            if ask.answer is not None and not (isinstance(told, FinalTranscript) and told.transcript.is_draft):
                 news.append((ask.answer, "words", ask.ordinal))
         return max(news)[1:]  # where words begin the next asking, "words"
 
-    def ask(self, place: int, reply: ReplyId, ask: Ask) -> None:
+    def ask(self, place: int, reply: ReplyId, ask: TranscriptRequest) -> None:
         """Words were asked for."""
         self.asks[place], self.replies[reply] = ask, place
         self._asked_in.setdefault(ask.stretch, []).append(place)
         self._asked_of.setdefault(ask.turn, []).append(place)
 
-    def judge(self, place: int, judgement: Judgement) -> None:
+    def judge(self, place: int, judgement: ScoredSilence) -> None:
         """A silence was judged."""
         self.judgements[place] = judgement
         self._judged_in.setdefault(judgement.stretch, []).append(place)
@@ -161,11 +161,11 @@ class Recorded:
 
 def decided(told: Iterable[Told]) -> list[Step]:
     """What turn taking decides, event by event, with the settings that are among them."""
-    turns = Turns(TurnSettings())
+    turns = TurnTaking(TurnSettings())
     return [Step(item, tell(turns, item)) for item in told]
 
 
-def tell(turns: Turns, item: Told) -> Effects:
+def tell(turns: TurnTaking, item: Told) -> Effects:
     """An event, or settings that are in effect from here on."""
     if isinstance(item, TurnSettings):
         turns.settings = item
@@ -175,7 +175,7 @@ def tell(turns: Turns, item: Told) -> Effects:
 
 def voiced(item: Told) -> Samples | None:
     """The end of a frame in which somebody surely speaks; None of any other."""
-    if isinstance(item, Heard) and item.voicing.speaking and item.voicing.fading is None:
+    if isinstance(item, FrameProcessed) and item.vad.speaking and item.vad.possible_end is None:
         return item.at
     return None
 
@@ -192,14 +192,14 @@ def recorded(told: Iterable[Told]) -> Recorded:
         for effect in effects:
             match effect:
                 case Transcribe(reply, _, speech_end):
-                    found.ask(place, reply, Ask(_at(item), reply.turn, stretch, ordinal, speech_end))
+                    found.ask(place, reply, TranscriptRequest(_at(item), reply.turn, stretch, ordinal, speech_end))
                     ordinal += 1
-                case Drop(reply) if reply in found.replies:
+                case DropAttempt(reply) if reply in found.replies:
                     asked = found.replies[reply]
                     found.asks[asked] = replace(found.asks[asked], dropped=_at(item))
-                case Commit():
+                case CommitTurn():
                     found.commits[place] = effect
-                case Started(turn) if turn not in seen:
+                case TurnStarted(turn) if turn not in seen:
                     seen.add(turn)
                     found.starts.append((place, turn))
                 case _:
@@ -210,35 +210,35 @@ def recorded(told: Iterable[Told]) -> Recorded:
 
 def _take_report(found: Recorded, place: int, item: Told, stretch: Samples) -> None:
     match item:
-        case Transcribed(at, reply) | NotTranscribed(at, reply) if reply in found.replies:
+        case FinalTranscript(at, reply) | TranscriptFailed(at, reply) if reply in found.replies:
             asked = found.replies[reply]
             ask = found.asks[asked]
             found.asks[asked] = replace(ask, answer=place, delay=Samples(at - ask.at))
-        case Judged():
+        case EndOfTurnScored():
             found.judge(place, _judgement(found, place, item, stretch))
-        case Playing(at, reply, words, audible):
-            known = found.played.get(reply, Played((), None))
+        case PlaybackProgress(at, reply, words, audible):
+            known = found.played.get(reply, PlaybackReports((), None))
             found.played[reply] = replace(known, reports=(*known.reports, (at, words, audible)))
         case ReplyEnded(at, reply):
-            found.played[reply] = replace(found.played.get(reply, Played((), None)), ended=at)
+            found.played[reply] = replace(found.played.get(reply, PlaybackReports((), None)), ended=at)
         case _:
             pass
 
 
-def _judgement(found: Recorded, place: int, item: Judged, stretch: Samples) -> Judgement:
+def _judgement(found: Recorded, place: int, item: EndOfTurnScored, stretch: Samples) -> ScoredSilence:
     asks = found.asks_in(stretch)
     first = asks[0].at if asks else item.at
     source: Source = "listener"
     ordinal = 0
     following = found.steps[place + 1].told if place + 1 < len(found.steps) else None
-    if isinstance(following, Heard) and following.at == item.at:
+    if isinstance(following, FrameProcessed) and following.at == item.at:
         source, ordinal = found.news_in(stretch)
     # In older traces a silence was judged as soon as it was asked about, and again as soon as its words came.
     elif place - 1 in found.asks:
         source, ordinal = "asked", found.asks[place - 1].ordinal
-    elif isinstance(following, Transcribed) and following.at == item.at and following.reply in found.replies:
+    elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply in found.replies:
         source, ordinal = "words", found.asks[found.replies[following.reply]].ordinal
-    return Judgement(stretch, source, ordinal, item.estimate, Samples(item.at - first))
+    return ScoredSilence(stretch, source, ordinal, item.estimate, Samples(item.at - first))
 
 
 def _at(item: Told) -> Samples:
@@ -257,19 +257,19 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
             match effect:
                 case Transcribe(reply):
                     found.setdefault(reply.turn, []).append(("attempt", str(reply.attempt)))
-                case Drop(reply, why):
+                case DropAttempt(reply, why):
                     found.setdefault(reply.turn, []).append(("dropped", f"attempt {reply.attempt}: {why}"))
-                case Endpoint(turn):
+                case EndOfTurn(turn):
                     found.setdefault(turn, []).append(("endpoint", ""))
-                case Commit(reply):
+                case CommitTurn(reply):
                     found.setdefault(reply.turn, []).append(("commit", f"attempt {reply.attempt}"))
-                case Retract(reply):
+                case RetractReply(reply):
                     found.setdefault(reply.turn, []).append(("retracted", f"attempt {reply.attempt}"))
-                case Interrupt(reply, why):
+                case InterruptReply(reply, why):
                     found.setdefault(reply.turn, []).append(("interrupt", why))
-                case Duck(reply):
+                case DuckReply(reply):
                     found.setdefault(reply.turn, []).append(("duck", ""))
-                case Unduck(reply):
+                case UnduckReply(reply):
                     found.setdefault(reply.turn, []).append(("unduck", ""))
                 case _:
                     pass

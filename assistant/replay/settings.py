@@ -6,10 +6,10 @@ from dataclasses import replace
 from assistant.config.keys import Value
 from assistant.config.settings import PROFILE_HANGOVER_MS, Profile, Settings, TurnSection
 from assistant.config.sources import from_overrides
-from assistant.derived_settings import PATIENCE, stuck_after_s
 from assistant.replay.course import Change
+from assistant.setup.derived_settings import PATIENCE, stuck_after_s
 from assistant.trace_report.reading import TraceError
-from assistant.turn_settings import TurnSettings
+from assistant.turns.settings import TurnSettings
 
 REPLAYABLE = (
     "turn.profile",

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from assistant.latency import LOOK
-from assistant.replay.course import Assumed, Change, Course, Given, Pace, Span
+from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.retelling import DECISIONS, Recorded, events_of, recorded, tell
 from assistant.replay.world import run
-from assistant.trace.told import told_of
+from assistant.trace.latency import LOOK
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
-from assistant.turn_events import Endpoint, NothingSaid
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.event_log import told_of
+from assistant.turns.events import EndOfTurn, TurnDiscarded
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
 from audio.units import Samples, ms_of_samples, samples_of_ms
 
 NEVER = 1 << 60
@@ -73,7 +73,7 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class RecordedConversation:
     """The records of one conversation that can be replayed, with what they were told.
 
     Attributes:
@@ -103,7 +103,7 @@ class Conversation:
             yield tuple([place.replayed(self.name, now, span) for now in courses])
 
 
-def conversation_of(records: Sequence[Record]) -> Conversation:
+def conversation_of(records: Sequence[Record]) -> RecordedConversation:
     """What can be replayed of one conversation's records, as they lie in their file. Raises KeyError, ValueError."""
     entries: list[str] = []
     kept: dict[int, Record] = {}
@@ -116,7 +116,7 @@ def conversation_of(records: Sequence[Record]) -> Conversation:
     found = recorded(told_of(entries))
     decisions = events_of(found.steps)
     disagree = tuple(turn for turn, record in kept.items() if not _agrees(record, decisions.get(turn, [])))
-    return Conversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, found)
+    return RecordedConversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, found)
 
 
 def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
@@ -124,7 +124,7 @@ def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
     return told == decisions[: len(told)]
 
 
-def pace_of(record: Record) -> Pace | None:
+def pace_of(record: Record) -> ReplyTiming | None:
     """From the words to the first sound, and from the gate to the ear; None where nothing was heard."""
     ends = {
         span["name"]: span["end_ms"] for span in record["spans"] if not span["dropped"] and span["name"] != "silence"
@@ -134,20 +134,20 @@ def pace_of(record: Record) -> Pace | None:
         return None
     prepare_ms = ends["tts"] - ends["stt"]
     playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", LOOK) if name in ends)
-    return Pace(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
+    return ReplyTiming(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
 
 
-def _usual(paces: Sequence[Pace]) -> Pace | None:
+def _usual(paces: Sequence[ReplyTiming]) -> ReplyTiming | None:
     if not paces:
         return None
     prepare, playout = (median([pace[part] for pace in paces]) for part in (0, 1))
-    return Pace(Samples(round(prepare)), Samples(round(playout)))
+    return ReplyTiming(Samples(round(prepare)), Samples(round(playout)))
 
 
-def _spans(found: Recorded) -> Iterator[tuple[Span, Turns]]:
+def _spans(found: Recorded) -> Iterator[tuple[TurnRange, TurnTaking]]:
     """Where each turn lies, and turn taking as it stood just before."""
     starts = found.starts
-    turns, at = Turns(TurnSettings()), 0
+    turns, at = TurnTaking(TurnSettings()), 0
     for number, (start, turn) in enumerate(starts):
         for step in found.steps[at:start]:
             tell(turns, step.told)
@@ -155,12 +155,12 @@ def _spans(found: Recorded) -> Iterator[tuple[Span, Turns]]:
         last = number + 1 == len(starts)
         following = NEVER if last else starts[number + 1][0]
         end = len(found.steps) if last else _end_of_next(found, following)
-        yield Span(turn, start, following, end, len(found.steps)), copy.deepcopy(turns)
+        yield TurnRange(turn, start, following, end, len(found.steps)), copy.deepcopy(turns)
 
 
 def _end_of_next(found: Recorded, following: int) -> int:
     for place in range(following + 1, len(found.steps)):
-        if any(isinstance(effect, Endpoint | NothingSaid) for effect in found.steps[place].effects):
+        if any(isinstance(effect, EndOfTurn | TurnDiscarded) for effect in found.steps[place].effects):
             return place + 1
     return len(found.steps)
 
@@ -170,9 +170,9 @@ class _Placed:
     """From positions to the milliseconds of the record: what happens at a frame is done a little later."""
 
     record: Record
-    was: Course
+    was: TurnCourse
 
-    def replayed(self, conversation: str, now: Course, span: Span) -> Replayed:
+    def replayed(self, conversation: str, now: TurnCourse, span: TurnRange) -> Replayed:
         """The turn, twice."""
         same = [(place, effect) for place, _, effect in self.was.decisions] == [
             (place, effect) for place, _, effect in now.decisions
@@ -180,7 +180,7 @@ class _Placed:
         outcomes = self.outcome(self.was, span), self.outcome(now, span)
         return Replayed(conversation, span.turn, *outcomes, same, frozenset(now.assumed))
 
-    def outcome(self, course: Course, span: Span) -> Outcome:
+    def outcome(self, course: TurnCourse, span: TurnRange) -> Outcome:
         """What the course comes to."""
         given = [given for given in course.given if given.place < span.next]
         last = given[-1] if given and not given[-1].retracted else None
@@ -198,7 +198,7 @@ class _Placed:
             in_vain=course.prepared - (last is not None),
         )
 
-    def _latency_ms(self, given: Given) -> float | None:
+    def _latency_ms(self, given: CommittedReply) -> float | None:
         if failed(self.record):
             return None  # of an apology, say
         latency_ms, then = self.record["response_latency_ms"], self.was.given[-1] if self.was.given else None
@@ -208,7 +208,7 @@ class _Placed:
             return None
         return ms_of_samples(given.audible - given.commit.speech_end) + self._late_ms(then)
 
-    def _late_ms(self, then: Given | None) -> float:
+    def _late_ms(self, then: CommittedReply | None) -> float:
         """How much later than its frame the turn's end was acted upon."""
         endpoint_ms = self.record["endpoint_ms"]
         if endpoint_ms is None or not self.was.endpoints or then is None:
@@ -216,13 +216,13 @@ class _Placed:
         return max(0.0, float(endpoint_ms) - ms_of_samples(self.was.endpoints[-1][0]))
 
 
-def _yielded_ms(given: Given | None) -> float | None:
+def _yielded_ms(given: CommittedReply | None) -> float | None:
     if given is None or given.interrupted is None or given.voice is None:
         return None
     return ms_of_samples(given.interrupted - given.voice)
 
 
-def _cut_in(given: Given) -> bool:
+def _cut_in(given: CommittedReply) -> bool:
     if given.retracted:
         return True
     if given.interrupted is None or given.audible is None:

@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from assistant.latency import STAGES, Stage
 from assistant.replay.figures import COMPARED, paired
 from assistant.replay.findings import (
     KEYS,
     LEAST_GAIN_MS,
-    Evidence,
-    Finding,
-    Weighed,
+    AdviceInputs,
+    AdviceItem,
+    TurnGain,
     is_proven,
     less,
     more,
     most,
     why_not,
 )
+from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.engines import EngineFigures
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.statistics import least_turns
@@ -34,7 +34,7 @@ def models_of(found: Figures) -> dict[str, EngineFigures]:
     return {name: engine for name, engine in found.endpoints.items() if name not in _NO_ENDPOINTS}
 
 
-def working(stage: Stage, evidence: Evidence, *, slow: bool) -> Finding | None:
+def working(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem | None:
     """None where there is nothing to gain, but for the stage that makes slow turns slow."""
     turns, of = _served_by_current(stage, evidence)
     if stage == "playout":
@@ -50,10 +50,10 @@ def working(stage: Stage, evidence: Evidence, *, slow: bool) -> Finding | None:
     says = _remedy(stage, evidence.figures, of, proven=proven)
     if not proven:
         says = f"{says} {why_not(gain, len(turns))}".rstrip()
-    return Finding(stage, KEYS[stage], "at most" if proven else "cannot tell", len(turns), gain, says)
+    return AdviceItem(stage, KEYS[stage], "at most" if proven else "cannot tell", len(turns), gain, says)
 
 
-def _served_by_current(stage: Stage, evidence: Evidence) -> tuple[Sequence[Weighed], str]:
+def _served_by_current(stage: Stage, evidence: AdviceInputs) -> tuple[Sequence[TurnGain], str]:
     """The turns that tell of a stage, and what served them where others served other turns.
 
     Those of the recognizer, or the voice, of the last turn: a mixture of two is neither's.
@@ -67,7 +67,7 @@ def _served_by_current(stage: Stage, evidence: Evidence) -> tuple[Sequence[Weigh
     return [turn for turn, name in zip(evidence.turns, names, strict=True) if name == current], current
 
 
-def _plays_late(turns: Sequence[Weighed]) -> bool:
+def _plays_late(turns: Sequence[TurnGain]) -> bool:
     """Whether the device takes longer than any other would, too."""
     place = STAGES.index("playout")
     return float(np.median([turn.slack_ms[place] for turn in turns])) > LEAST_PLAYOUT_MS

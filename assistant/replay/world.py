@@ -3,7 +3,7 @@
 What people did is taken as it was: every frame, every partial, everything a client asked. What came of turn taking's
 own decisions is taken from the recording where the decision was the same at the same sample, else made up from what was
 recorded nearest to it: words take as long, and say what they said in that silence; a silence is judged as it was; an
-answer takes as long from its words to its first sound. `Course.assumed` names what was made up.
+answer takes as long from its words to its first sound. `TurnCourse.assumed` names what was made up.
 """
 
 import copy
@@ -12,39 +12,39 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from assistant.approach import WORDS_WITHIN_MS
-from assistant.floor import Floor
-from assistant.replay.course import Change, Course, Given, Pace, Span
-from assistant.replay.retelling import Ask, Judgement, Played, Recorded, Source, voiced
-from assistant.trace.told import Told
-from assistant.turn_events import (
-    Commit,
-    Drop,
-    Endpoint,
+from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
+from assistant.replay.retelling import PlaybackReports, Recorded, ScoredSilence, Source, TranscriptRequest, voiced
+from assistant.turns.event_log import Told
+from assistant.turns.events import (
+    CommitTurn,
+    DropAttempt,
+    EndOfTurn,
+    EndOfTurnScored,
     Event,
-    Heard,
-    Hold,
-    Interrupt,
-    Judged,
-    NotTranscribed,
+    FinalTranscript,
+    FrameProcessed,
+    HoldPlayback,
+    InterimTranscript,
+    InterruptReply,
     OpenSegment,
-    Partial,
-    Playing,
-    Prepare,
-    Release,
+    PlaybackProgress,
+    PrepareReply,
+    ReleasePlayback,
     ReplyEnded,
     ReplyId,
-    Retract,
-    Started,
+    RequestTranscript,
+    RetractReply,
     Transcribe,
-    Transcribed,
-    WordsWanted,
+    TranscriptFailed,
+    TurnStarted,
 )
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
-from audio.stt import SegmentId, Words
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
+from assistant.turns.speech_candidate import WORDS_WITHIN_MS
+from assistant.turns.states import Phase
+from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
-from audio.vad import Voicing
+from audio.vad import VadResult
 
 AFTER_THE_END_S = 4.0
 """So much silence is put behind a conversation: longer than any wait, so that its last turn is decided too."""
@@ -58,7 +58,9 @@ FIRST_WORD = samples_of_ms(300)
 """A reply is taken to have said its first word so long after it became audible, where nothing else is known."""
 
 
-def run(recorded: Recorded, before: Turns, span: Span, change: Change, pace: Pace | None) -> Course:
+def run(
+    recorded: Recorded, before: TurnTaking, span: TurnRange, change: Change, pace: ReplyTiming | None
+) -> TurnCourse:
     """A turn with other settings.
 
     Args:
@@ -83,18 +85,18 @@ def run(recorded: Recorded, before: Turns, span: Span, change: Change, pace: Pac
 @dataclass(slots=True)
 class _World:
     recorded: Recorded
-    turns: Turns
-    span: Span
+    turns: TurnTaking
+    span: TurnRange
     change: Change
-    pace: Pace | None
-    course: Course = field(default_factory=Course)
+    pace: ReplyTiming | None
+    course: TurnCourse = field(default_factory=TurnCourse)
     place: int = 0
     now: Samples = Samples(0)
     stretch: Samples = Samples(0)
     spoken_into: ReplyId | None = None  # the reply that was under way as the turn began
     moved_on: bool = False  # another turn has begun since the last answer
     begun: tuple[Samples, Samples] = (Samples(-1), Samples(-1))  # when the last one was told of, and its onset
-    last: Heard | None = None
+    last: FrameProcessed | None = None
     segment: SegmentId = NO_SEGMENT
     ordinal: int = 0
     bound: dict[ReplyId, ReplyId] = field(default_factory=dict)  # recorded id → here, of what was the same
@@ -113,20 +115,20 @@ class _World:
         match item:
             case TurnSettings():
                 self.turns.settings = self.change(item)
-            case Heard():
+            case FrameProcessed():
                 self._until(item.at)
                 self._hear(item)
-            case Partial():
-                self.tell(replace(item, words=replace(item.words, segment=self.segment)))
-            case Judged():
+            case InterimTranscript():
+                self.tell(replace(item, transcript=replace(item.transcript, segment=self.segment)))
+            case EndOfTurnScored():
                 self._judged(item)
-            case Transcribed(reply=reply):
+            case FinalTranscript(reply=reply):
                 if reply in self.bound:
                     self.tell(replace(item, reply=self.bound[reply]))
-            case NotTranscribed(at, reply, _):
+            case TranscriptFailed(at, reply, _):
                 if reply in self.bound:
-                    self.tell(NotTranscribed(at, self.bound[reply], self.segment))
-            case Playing() | ReplyEnded():
+                    self.tell(TranscriptFailed(at, self.bound[reply], self.segment))
+            case PlaybackProgress() | ReplyEnded():
                 if (here := self._heard_here(item.reply)) is not None:
                     self.tell(replace(item, reply=here))
             case _:
@@ -150,40 +152,40 @@ class _World:
         """What was listened to last, as the turn began: a voice of which nobody was sure may have become it."""
         for _, effects in reversed(self.recorded.steps[:place]):
             for effect in reversed(effects):
-                if isinstance(effect, OpenSegment | Transcribe | WordsWanted):
+                if isinstance(effect, OpenSegment | Transcribe | RequestTranscript):
                     return effect.segment
         return NO_SEGMENT
 
     def fall_silent(self) -> None:
         """The trace ends here; nobody speaks any more."""
         last = self.last
-        if last is None or last.voicing.speaking or not self._undecided():
+        if last is None or last.vad.speaking or not self._undecided():
             return
         known = len(self.course.decisions)
         for _ in range(samples_of_s(AFTER_THE_END_S) // FRAME_SAMPLES):
             self.place += 1
             end = Samples(self.now + FRAME_SAMPLES)
             self._until(end)
-            self._hear(Heard(end, Voicing(False, last.voicing.edge, 0.0)))
+            self._hear(FrameProcessed(end, VadResult(False, last.vad.boundary, 0.0)))
         if len(self.course.decisions) > known:
             self.course.assumed.add("silence after the end")
 
     def _undecided(self) -> bool:
-        return self.turns.floor is not Floor.IDLE and not self.course.given and not self.moved_on
+        return self.turns.phase is not Phase.IDLE and not self.course.given and not self.moved_on
 
-    def _hear(self, heard: Heard) -> None:
+    def _hear(self, heard: FrameProcessed) -> None:
         self.now, self.last = heard.at, heard
         at = voiced(heard)
         if at is not None:
             self.stretch, self.ordinal = at, 0
         self.tell(heard)
 
-    def _judged(self, item: Judged) -> None:
+    def _judged(self, item: EndOfTurnScored) -> None:
         found = self.recorded.judgements.get(self.place)
         if found is None or found.stretch != self.stretch:
             return
         if self.asked.get((found.stretch, found.ordinal)):
-            self.tell(Judged(item.at, self.segment, item.estimate))
+            self.tell(EndOfTurnScored(item.at, self.segment, item.estimate))
 
     def _heard_here(self, reply: ReplyId) -> ReplyId | None:
         """The id that a recorded reply has here, if it was committed alike."""
@@ -216,30 +218,30 @@ class _World:
         for effect in self.turns.tell(event):
             self.course.decisions.append((self.place, self.now, effect))
             match effect:
-                case Started(turn, onset):
+                case TurnStarted(turn, onset):
                     self.moved_on = self.moved_on or bool(self.course.given) or turn != self.span.turn
                     self.begun = self.now, onset
-                case Drop(reply):
+                case DropAttempt(reply):
                     self.dropped.add(reply)
                 case OpenSegment(segment):
                     self.segment = segment
                 case Transcribe():
                     self._ask(effect)
-                case WordsWanted(segment):
+                case RequestTranscript(segment):
                     self._ask_whether(segment)
-                case Prepare(reply):
+                case PrepareReply(reply):
                     self.course.prepared += 1
                     self.prepared[reply] = (self.now, self.place)
-                case Endpoint():
+                case EndOfTurn():
                     self._endpoint()
-                case Commit():
+                case CommitTurn():
                     self._commit(effect)
-                case Hold(reply):
+                case HoldPlayback(reply):
                     self._hold(reply)
-                case Release(reply):
+                case ReleasePlayback(reply):
                     self._release(reply)
-                case Retract(reply) | Interrupt(reply, "voice"):
-                    self._cut(reply, retracted=isinstance(effect, Retract))
+                case RetractReply(reply) | InterruptReply(reply, "voice"):
+                    self._cut(reply, retracted=isinstance(effect, RetractReply))
                 case _:
                     pass
 
@@ -269,12 +271,12 @@ class _World:
         """A voice of which nobody was sure: where its words were not asked for then, none are understood."""
         self.segment = segment
         for told, _ in self.recorded.steps[self.place + 1 :]:
-            if isinstance(told, Partial) and told.asked:
+            if isinstance(told, InterimTranscript) and told.was_requested:
                 return
-            if isinstance(told, Heard) and told.at - self.now > samples_of_ms(WORDS_WITHIN_MS):
+            if isinstance(told, FrameProcessed) and told.at - self.now > samples_of_ms(WORDS_WITHIN_MS):
                 break
         at = Samples(self.now + UNDERSTOOD)
-        self._later(at, lambda: Partial(self.now, Words(segment, self.now, ""), asked=True))
+        self._later(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))
 
     def _make_up(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
         """Words and judgements for an asking that was not recorded."""
@@ -287,17 +289,21 @@ class _World:
         reply, segment, then = effect.reply, effect.segment, self._like(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
-        if isinstance(told, NotTranscribed):
-            self._later(at, lambda: self._come(NotTranscribed(self.now, reply, segment)))
+        if isinstance(told, TranscriptFailed):
+            self._later(at, lambda: self._come(TranscriptFailed(self.now, reply, segment)))
             return
         # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
-        words = replace(told.words, segment=segment) if isinstance(told, Transcribed) else Words(segment, at, "")
-        if not words.draft:  # by which nothing is judged
+        words = (
+            replace(told.transcript, segment=segment)
+            if isinstance(told, FinalTranscript)
+            else Transcript(segment, at, "")
+        )
+        if not words.is_draft:  # by which nothing is judged
             self._make_up_judgement(segment, at, "words", ordinal)
-        void = told.void if isinstance(told, Transcribed) else ""
-        self._later(at, lambda: self._come(Transcribed(self.now, reply, words, void)))
+        void = told.ignored_because if isinstance(told, FinalTranscript) else ""
+        self._later(at, lambda: self._come(FinalTranscript(self.now, reply, words, void)))
 
-    def _come(self, made_up: Transcribed | NotTranscribed) -> Event:
+    def _come(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
         """They are worth a word only where somebody still waits for them, and in the turn at hand."""
         if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
             self.course.assumed.add("words")
@@ -306,13 +312,13 @@ class _World:
     def _make_up_judgement(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
         found = self._judgement(source, ordinal)
         if found is not None:
-            self._later(at, lambda: self._made_up(Judged(self.now, segment, found.estimate)), self.stretch)
+            self._later(at, lambda: self._made_up(EndOfTurnScored(self.now, segment, found.estimate)), self.stretch)
 
-    def _made_up(self, judged: Judged) -> Event:
+    def _made_up(self, judged: EndOfTurnScored) -> Event:
         self.course.assumed.add("judgement")
         return judged
 
-    def _like(self, ordinal: int, *, draft: bool) -> Ask | None:
+    def _like(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
         """The recorded asking that is most like this one: of the same silence, else of the same turn, near it.
 
         Where no draft will do, one that was not answered with a draft.
@@ -326,7 +332,7 @@ class _World:
         near = [ask for ask in self.recorded.asks_of(self.span.turn) if self._will_do(ask, draft=draft)]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
 
-    def _delay(self, ask: Ask, ordinal: int) -> int:
+    def _delay(self, ask: TranscriptRequest, ordinal: int) -> int:
         """Until its answer; who is not answered with a draft first waits for that, too."""
         before = (other for other in self.recorded.asks_in(ask.stretch) if other.ordinal == ask.ordinal - 1)
         draft = next((other for other in before if not self._will_do(other, draft=False)), None)
@@ -334,23 +340,23 @@ class _World:
             draft.delay if draft is not None and draft.answer is not None and ask.ordinal > ordinal else 0
         )
 
-    def _will_do(self, ask: Ask, *, draft: bool) -> bool:
+    def _will_do(self, ask: TranscriptRequest, *, draft: bool) -> bool:
         told = None if ask.answer is None else self.recorded.steps[ask.answer].told
-        return told is not None and (draft or not (isinstance(told, Transcribed) and told.words.draft))
+        return told is not None and (draft or not (isinstance(told, FinalTranscript) and told.transcript.is_draft))
 
-    def _judgement(self, source: Source, ordinal: int) -> Judgement | None:
+    def _judgement(self, source: Source, ordinal: int) -> ScoredSilence | None:
         here = [found for found in self.recorded.judged_in(self.stretch) if found.source == source]
         return min(here, key=lambda found: abs(found.ordinal - ordinal), default=None)
 
     # ---- an answer ----
 
-    def _commit(self, commit: Commit) -> None:
+    def _commit(self, commit: CommitTurn) -> None:
         if commit.speech_end is None or (self.place >= self.span.next and self.moved_on):
             return
         prepared, prepared_place = self.prepared.get(commit.reply, (self.now, self.place))
         then = self.recorded.commits.get(self.place)
         same = then is not None and then.speech_end == commit.speech_end and self.bound.get(then.reply) == commit.reply
-        given = Given(commit, self.place, self.now, prepared, prepared_place, same)
+        given = CommittedReply(commit, self.place, self.now, prepared, prepared_place, same)
         self.course.given.append(given)
         self.moved_on = False
         if same and then is not None:
@@ -359,7 +365,7 @@ class _World:
             return
         self._play(given)
 
-    def _play(self, given: Given) -> None:
+    def _play(self, given: CommittedReply) -> None:
         """When and how an answer is heard that was given at another moment, or not at all."""
         if self.pace is None:
             return
@@ -369,14 +375,16 @@ class _World:
         given.audible = audible = Samples(sum(given.ready))
         played = self._answer_then()
         if played is None or played.audible is None:
-            self._later(audible, lambda: Playing(self.now, reply, 0, audible=True), reply=reply)
-            self._later(Samples(audible + FIRST_WORD), lambda: Playing(self.now, reply, 1, audible=True), reply=reply)
+            self._later(audible, lambda: PlaybackProgress(self.now, reply, 0, audible=True), reply=reply)
+            self._later(
+                Samples(audible + FIRST_WORD), lambda: PlaybackProgress(self.now, reply, 1, audible=True), reply=reply
+            )
             return
         shift = audible - played.audible
         for at, words_heard, heard in played.reports:
             self._later(
                 Samples(at + shift),
-                lambda words=words_heard, heard=heard: Playing(self.now, reply, words, heard),  # type: ignore[misc]
+                lambda words=words_heard, heard=heard: PlaybackProgress(self.now, reply, words, heard),  # type: ignore[misc]
                 reply=reply,
             )
         if played.ended is not None:
@@ -404,7 +412,7 @@ class _World:
                 for at, event in held:
                     self._later(Samples(at + late), event, reply=reply)
 
-    def _answer_then(self) -> Played | None:
+    def _answer_then(self) -> PlaybackReports | None:
         """How the recorded answer to this turn was heard."""
         commits = [
             commit

@@ -149,7 +149,7 @@ class SkillContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SkillAnswer:
     """A reply written for the ear: numbers and units as words.
 
     Attributes:

@@ -10,9 +10,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
-from assistant.skills import Answer, Running, SkillContext, SkillEffect
+from assistant.skills import Running, SkillAnswer, SkillContext, SkillEffect
 from assistant.skills.skills import Skills, no_model_answer
-from llm.chat import PLAIN, Answering, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
+from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 
 
 def _none_running() -> Running:
@@ -47,13 +47,13 @@ class Asking:
         self._running = running
         self._rng = rng
         self._alone = alone
-        self._latest: tuple[Sequence[Message], Answer | None] | None = None
+        self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
     async def load(self) -> None:
         """Build the sentence tables of the conversation's language."""
         await asyncio.to_thread(self._skills.load, self._language)
 
-    def answer(self, messages: Sequence[Message]) -> Answer | None:
+    def answer(self, messages: Sequence[Message]) -> SkillAnswer | None:
         """The skills' answer; the very same one for the very same object, so that what is done is what was said."""
         if self._latest is not None and self._latest[0] is messages:
             return self._latest[1]
@@ -170,15 +170,15 @@ class SkillsFirst:
         """Who answers, then the skill's answer or the model's events as they come. Raises LlmError."""
         answer = self._asking.answer(messages)
         if answer is not None:
-            yield Answering(self.name)
+            yield AnsweringEndpoint(self.name)
             for spoken in _spoken_events(answer.text):
                 yield spoken
             return
         named = False
         async with aclosing(self._model.stream(messages, options)) as events:
             async for event in events:
-                if not named and not isinstance(event, Answering):
-                    yield Answering(self._model.name)
+                if not named and not isinstance(event, AnsweringEndpoint):
+                    yield AnsweringEndpoint(self._model.name)
                 named = True
                 yield event
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from assistant.skills import Reply
 from assistant.skills.language import Language, Quantity
-from assistant.skills.measures import UNIT_OF, Dimension, Unit, convert
+from assistant.skills.measures import UNIT_OF, Dimension, MeasureUnit, convert
 from assistant.skills.sentences import Found
 
 CONVERSION = frozenset(("convert", "convert_many", "convert_one", "convert_half", "convert_two"))
@@ -26,7 +26,7 @@ def convert_units(found: Found, language: Language) -> Reply | None:
     return lambda _context: sentence
 
 
-def _agreed(source: Unit, target: Unit) -> tuple[Unit, Unit]:
+def _agreed(source: MeasureUnit, target: MeasureUnit) -> tuple[MeasureUnit, MeasureUnit]:
     """An ounce beside a volume is a fluid one."""
     fluid = UNIT_OF["fluid ounce"]
     if source is UNIT_OF["ounce"] and target.dimension is Dimension.VOLUME:
@@ -36,7 +36,7 @@ def _agreed(source: Unit, target: Unit) -> tuple[Unit, Unit]:
     return source, target
 
 
-def _sentence(language: Language, parts: list[tuple[Fraction, Unit]], target: Unit) -> str:
+def _sentence(language: Language, parts: list[tuple[Fraction, MeasureUnit]], target: MeasureUnit) -> str:
     source = parts[0][1]
     name = language.unit_names[source].many
     if source.dimension is not target.dimension:
@@ -57,5 +57,5 @@ def _sentence(language: Language, parts: list[tuple[Fraction, Unit]], target: Un
     return language.say("converted", converted=converted)
 
 
-def _quantity(language: Language, value: Fraction, unit: Unit) -> Quantity:
+def _quantity(language: Language, value: Fraction, unit: MeasureUnit) -> Quantity:
     return Quantity(value, language.unit_names[unit], unit.dimension)

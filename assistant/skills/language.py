@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import yaml
 
-from assistant.skills.measures import Dimension, Unit
+from assistant.skills.measures import Dimension, MeasureUnit
 from assistant.skills.numerals import Numerals
 from assistant.skills.unit_names import UnitName, load_unit_names
 
@@ -166,8 +166,8 @@ class Language:
     phrases: Phrases
     numerals: Numerals
     answers: Mapping[str, str | Mapping[str, str]]
-    unit_names: Mapping[Unit, UnitName]
-    units: Mapping[str, Unit]
+    unit_names: Mapping[MeasureUnit, UnitName]
+    units: Mapping[str, MeasureUnit]
     spelling: Spelling
 
     def say(self, answer: str, /, *, of: int | None = None, **fields: str) -> str:

@@ -23,7 +23,7 @@ class Dimension(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class MeasureUnit:
     """A unit of measure. Its names are the English ones; those of other languages are in their `units.yaml`.
 
     Attributes:
@@ -43,16 +43,16 @@ class Unit:
     also: tuple[str, ...] = ()
 
 
-def convert(value: Fraction, source: Unit, target: Unit) -> Fraction:
+def convert(value: Fraction, source: MeasureUnit, target: MeasureUnit) -> Fraction:
     """`value` of `source`, in `target`. Exact. Raises ValueError if they measure different things."""
     if source.dimension is not target.dimension:
         raise ValueError(f"{source.many} and {target.many} measure different things")
     return (value * source.factor + source.offset - target.offset) / target.factor
 
 
-def _unit(dimension: Dimension, names: str, factor: str | Fraction, *also: str) -> Unit:
+def _unit(dimension: Dimension, names: str, factor: str | Fraction, *also: str) -> MeasureUnit:
     one, _, many = names.partition("|")
-    return Unit(one, many, dimension, Fraction(factor), also=also)
+    return MeasureUnit(one, many, dimension, Fraction(factor), also=also)
 
 
 _INCH = Fraction("0.0254")
@@ -139,7 +139,7 @@ _AREAS = (
 )
 _FAHRENHEIT_DEGREE = Fraction(5, 9)
 _TEMPERATURES = (
-    Unit(
+    MeasureUnit(
         "degree Celsius",
         "degrees Celsius",
         Dimension.TEMPERATURE,
@@ -147,7 +147,7 @@ _TEMPERATURES = (
         Fraction("273.15"),
         ("celsius", "centigrade", "degrees centigrade", "degrees c", "c"),
     ),
-    Unit(
+    MeasureUnit(
         "degree Fahrenheit",
         "degrees Fahrenheit",
         Dimension.TEMPERATURE,
@@ -155,17 +155,17 @@ _TEMPERATURES = (
         Fraction("459.67") * _FAHRENHEIT_DEGREE,
         ("fahrenheit", "degrees f", "f"),
     ),
-    Unit("kelvin", "kelvin", Dimension.TEMPERATURE, Fraction(1), also=("kelvins", "degrees kelvin")),
+    MeasureUnit("kelvin", "kelvin", Dimension.TEMPERATURE, Fraction(1), also=("kelvins", "degrees kelvin")),
 )
 
-UNITS: tuple[Unit, ...] = _LENGTHS + _MASSES + _TEMPERATURES + _VOLUMES + _SPEEDS + _TIMES + _AREAS
+UNITS: tuple[MeasureUnit, ...] = _LENGTHS + _MASSES + _TEMPERATURES + _VOLUMES + _SPEEDS + _TIMES + _AREAS
 """Every unit that is understood."""
 
 
-def unit_names(unit: Unit) -> tuple[str, ...]:
+def unit_names(unit: MeasureUnit) -> tuple[str, ...]:
     """The words for `unit`, lower case, the one for the plural first."""
     return tuple(dict.fromkeys(name.lower() for name in (unit.many, unit.one, *unit.also)))
 
 
-UNIT_OF: dict[str, Unit] = {name: unit for unit in UNITS for name in unit_names(unit)}
+UNIT_OF: dict[str, MeasureUnit] = {name: unit for unit in UNITS for name in unit_names(unit)}
 """By each of its names."""

@@ -19,7 +19,7 @@ from hassil.intents import TextSlotList, WildcardSlotList
 from num2words import num2words
 
 from assistant.skills.measures import UNITS, Dimension
-from assistant.skills.sentences import Sentences
+from assistant.skills.sentences import SentenceTemplates
 
 # Sentences from one template; the longest lists (cities, units, numbers) stand in five templates or more each.
 _PER_TEMPLATE = 40
@@ -56,7 +56,7 @@ _FRAMES |= dict.fromkeys(("lights", "timer_set", "timer_cancel", "music", "repea
 _WRONG_ARTICLE = re.compile(r"\ban (?![aeiou]|hour)|\ba (?=[aeiou]|hour)")
 
 
-def sample_sentences(sentences: Sentences, understood: Callable[[str], bool]) -> tuple[str, ...]:
+def sample_sentences(sentences: SentenceTemplates, understood: Callable[[str], bool]) -> tuple[str, ...]:
     """A few thousand `understood` sentences without duplicates, drawn from the templates, always the same."""
     rng = random.Random(0)  # noqa: S311 - a reproducible sample, no secret
     found: dict[str, None] = {}
@@ -94,7 +94,7 @@ def _everyday() -> Iterator[str]:
                 yield f"what is {num2words(other)} {operation} {words}"
 
 
-def _draw(template: Sentence, sentences: Sentences, rng: random.Random, most: int) -> Iterator[str]:
+def _draw(template: Sentence, sentences: SentenceTemplates, rng: random.Random, most: int) -> Iterator[str]:
     drawn: set[str] = set()
     fruitless = 0
     while len(drawn) < most and fruitless < _FRUITLESS_DRAWS:
@@ -119,7 +119,7 @@ def _variants(sentence: str, contractions: dict[str, str]) -> Iterator[str]:
 class _Walk:
     """One random way through a template; all its units measure the same thing."""
 
-    def __init__(self, sentences: Sentences, rng: random.Random, dimension: Dimension) -> None:
+    def __init__(self, sentences: SentenceTemplates, rng: random.Random, dimension: Dimension) -> None:
         self._intents = sentences.intents
         self._rng = rng
         self._units = tuple(unit for unit in UNITS if unit.dimension is dimension)

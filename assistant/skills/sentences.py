@@ -65,7 +65,7 @@ def load_intents(language: Language) -> Intents:
     return intents
 
 
-class Sentences:
+class SentenceTemplates:
     """The templates of a language, ready to match. Blocking work happens in the constructor only."""
 
     def __init__(self, language: Language) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from importlib.resources import files
 
-from assistant.skills import Answer, Deed, Reply, SkillContext
+from assistant.skills import Deed, Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
 from assistant.skills.chance import flip_coin, pick_number, roll_dice
@@ -22,7 +22,7 @@ from assistant.skills.conversion import CONVERSION, convert_units
 from assistant.skills.days import days_between, days_since, days_until, tell_weekday
 from assistant.skills.language import Language, base_of, load_language
 from assistant.skills.samples import sample_sentences
-from assistant.skills.sentences import Found, Sentences
+from assistant.skills.sentences import Found, SentenceTemplates
 from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
 from assistant.skills.voice import change_voice
@@ -65,7 +65,7 @@ class _Tables:
     """What one language is matched against."""
 
     language: Language
-    sentences: Sentences
+    sentences: SentenceTemplates
     binders: Mapping[str, tuple[str, _Binder]]
 
     def match(self, text: str) -> Match | None:
@@ -101,7 +101,7 @@ class Skills:
         if code is None or code in self._tables:
             return
         speaking = load_language(code)
-        sentences = Sentences(speaking)
+        sentences = SentenceTemplates(speaking)
         zones = load_zones(sentences.zone_names())
         tables = _Tables(speaking, sentences, {**_telling(speaking, zones), **_doing(speaking)})
         for text in sentences.wording.warm_up:
@@ -123,7 +123,7 @@ class Skills:
         self._latest = (code, text, match)
         return match
 
-    def answer(self, text: str, context: SkillContext) -> Answer | None:
+    def answer(self, text: str, context: SkillContext) -> SkillAnswer | None:
         """The answer to `text` in the language of the context, or None: a language model's turn.
 
         Raises RuntimeError before `load` of that language.
@@ -133,7 +133,7 @@ class Skills:
             return None
         said = match.reply(context)
         text, effect = (said.text, said.effect) if isinstance(said, Deed) else (said, None)
-        return Answer(text, match.skill, effect, match.missing)
+        return SkillAnswer(text, match.skill, effect, match.missing)
 
     def sample(self) -> tuple[str, ...]:
         """A sample of the English that is understood, lower case and without digits, the same at every call.

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import yaml
 
-from assistant.skills.measures import UNITS, Unit
+from assistant.skills.measures import UNITS, MeasureUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class UnitName:
         return tuple(dict.fromkeys(name.lower() for name in (self.many, self.one, *self.also)))
 
 
-def load_unit_names(code: str) -> Mapping[Unit, UnitName]:
+def load_unit_names(code: str) -> Mapping[MeasureUnit, UnitName]:
     """The names of all units that the language has one for.
 
     English is the language of the table itself. Elsewhere a line of `units.yaml` is the English name and "one, many,

@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, CallToolResult, Tool
 
 from assistant.config.tool_settings import ToolServerSection
-from assistant.groups import first_of
+from assistant.support.exception_groups import first_of
 from assistant.tools import ToolError
 from assistant.tools.mcp_limits import MOST_BYTES, TOO_LARGE, LimitedBody, LimitedParts, RefusedBody
 from assistant.tools.mcp_stdio import running

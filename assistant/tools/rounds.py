@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Seque
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 
-from assistant.items import Used, answer_messages
+from assistant.history.items import ToolUse, answer_messages
 from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_ids_of_their_own
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Message
 from llm.errors import LlmBroken
@@ -82,10 +82,10 @@ class ToolRounds:
     settings: ToolSettings
     gate: asyncio.Event
     written: Callable[[], str]
-    remember: Callable[[Used], None]
+    remember: Callable[[ToolUse], None]
     waiting: Callable[[float], None]
     _ours: frozenset[str] = frozenset()
-    _used: list[Used] = field(default_factory=list)
+    _used: list[ToolUse] = field(default_factory=list)
     _finished: list[Finished] = field(default_factory=list)
 
     async def stream(self) -> AsyncGenerator[ReplyEvent]:
@@ -144,13 +144,13 @@ class ToolRounds:
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
-                        self._result(call, Used(named[number], "", at, round_, number)), name=f"tool {call.name}"
+                        self._result(call, ToolUse(named[number], "", at, round_, number)), name=f"tool {call.name}"
                     )
                     for number, call in enumerate(calls)
                 ]
         return tuple(task.result() for task in tasks)
 
-    async def _result(self, call: FunctionCall, used: Used) -> ToolWait:
+    async def _result(self, call: FunctionCall, used: ToolUse) -> ToolWait:
         loop = asyncio.get_running_loop()
         began_s, outcome = loop.time(), "failed"
         try:

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from assistant.trace.folder import KEEP_ALL, Limits, tidy
+from assistant.support.background_writer import BackgroundWriter, append_whole
+from assistant.trace.folder import KEEP_ALL, RetentionLimits, tidy
 from assistant.trace.record import TurnRecord
-from assistant.write_behind import WriteBehind, append_whole
 from audio.private_file import make_private_folder, open_private
 
 
@@ -25,7 +25,7 @@ class TraceFile:
         directory: Path,
         name: str,
         complain: Callable[[str], None],
-        limits: Limits = KEEP_ALL,
+        limits: RetentionLimits = KEEP_ALL,
         *,
         count_lost: Callable[[int, str], None] | None = None,
         complain_lost: Callable[[str], None] | None = None,
@@ -39,7 +39,7 @@ class TraceFile:
         self._complain = complain
         self._limits = limits
         self._tidied = limits == KEEP_ALL
-        self._lines: WriteBehind[str] = WriteBehind(
+        self._lines: BackgroundWriter[str] = BackgroundWriter(
             self.path,
             # Not of this object: a thread may hold on to what it ran for a moment, and to a whole conversation with it.
             partial(_append, self.path),

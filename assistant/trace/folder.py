@@ -15,23 +15,23 @@ OPEN_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RetentionLimits:
     """How much is kept; 0: no limit."""
 
     max_mb: int = 0
     max_days: int = 0
 
     @classmethod
-    def of(cls, section: TraceSection) -> "Limits":
+    def of(cls, section: TraceSection) -> "RetentionLimits":
         """As the settings say."""
         return cls(section.max_mb, section.max_days)
 
 
-KEEP_ALL = Limits()
+KEEP_ALL = RetentionLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredTrace:
     """A trace on disk: its size, and the wall clock of its last record."""
 
     path: Path
@@ -39,12 +39,12 @@ class Stored:
     written_s: float
 
 
-def beyond(limits: Limits, traces: Iterable[Stored], now_s: float) -> list[Stored]:
+def beyond(limits: RetentionLimits, traces: Iterable[StoredTrace], now_s: float) -> list[StoredTrace]:
     """Which traces go, oldest first: those past max_days, and then as many as it takes to get below max_mb.
 
     One that was written within OPEN_S stays, whatever the limits say.
     """
-    gone: list[Stored] = []
+    gone: list[StoredTrace] = []
     by_age = sorted(traces, key=lambda trace: (trace.written_s, trace.path.name))
     total_bytes = sum(trace.size_bytes for trace in by_age)
     for trace in by_age:
@@ -57,7 +57,7 @@ def beyond(limits: Limits, traces: Iterable[Stored], now_s: float) -> list[Store
     return gone
 
 
-def tidy(own: Path, limits: Limits, now_s: float) -> None:
+def tidy(own: Path, limits: RetentionLimits, now_s: float) -> None:
     """Remove the traces beyond the limits from the folder of `own`, which stays. Blocks.
 
     Raises:
@@ -71,6 +71,6 @@ def tidy(own: Path, limits: Limits, now_s: float) -> None:
             found = path.stat()
         except FileNotFoundError:  # another conversation is tidying, too
             continue
-        traces.append(Stored(path, found.st_size, found.st_mtime))
+        traces.append(StoredTrace(path, found.st_size, found.st_mtime))
     for trace in beyond(limits, traces, now_s):
         trace.path.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from assistant.trace.spans import Kind, Moment, Span, Value
+from assistant.trace.spans import Kind, OtelEvent, OtelSpan, Value
 from audio.extra import installing
 
 try:
@@ -32,7 +32,7 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SpanSource:
     """Who sends the spans.
 
     Attributes:
@@ -44,7 +44,7 @@ class Source:
     attributes: Mapping[str, str]
 
     @classmethod
-    def of(cls, version: str, environ: Mapping[str, str]) -> "Source":
+    def of(cls, version: str, environ: Mapping[str, str]) -> "SpanSource":
         """As OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have it; else the service is "repartee".
 
         Raises ValueError, naming the variable.
@@ -54,7 +54,7 @@ class Source:
         return cls(version, {"service.version": version, **given, "service.name": name})
 
 
-def request_bytes(spans: Iterable[Span], source: Source) -> bytes:
+def request_bytes(spans: Iterable[OtelSpan], source: SpanSource) -> bytes:
     """An ExportTraceServiceRequest."""
     scope = InstrumentationScope(name="repartee", version=source.version)
     resource = Resource(attributes=_attributes(source.attributes))
@@ -98,7 +98,7 @@ def pairs_of(variable: str, environ: Mapping[str, str]) -> dict[str, str]:
     return pairs
 
 
-def _span(span: Span) -> ProtoSpan:
+def _span(span: OtelSpan) -> ProtoSpan:
     return ProtoSpan(
         trace_id=bytes.fromhex(span.trace_id),
         span_id=bytes.fromhex(span.span_id),
@@ -114,7 +114,7 @@ def _span(span: Span) -> ProtoSpan:
     )
 
 
-def _event(moment: Moment) -> ProtoSpan.Event:
+def _event(moment: OtelEvent) -> ProtoSpan.Event:
     return ProtoSpan.Event(name=moment.name, time_unix_nano=moment.at_ns, attributes=_attributes(moment.attributes))
 
 

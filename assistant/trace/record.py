@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Literal, get_args, get_type_hints
 
-from assistant.latency import Share, Stage
+from assistant.trace.latency import Stage, StageShare
 
 SCHEMA = 1
 
@@ -83,7 +83,7 @@ class TracedPartial:
     at_ms: Annotated[float, "when it came"]
     segment_ms: Annotated[float, "where its segment begins"]
     words: Annotated[int, "how many words it has"]
-    completeness: Annotated[float, "how finished it sounds, 0..1 (assistant/turn_end/completeness.py)"]
+    completeness: Annotated[float, "how finished it sounds, 0..1 (assistant/end_of_turn/completeness.py)"]
     hash: Annotated[str, "salted hash of the normalized text: tells whether two partials agree, not what they say"]
 
 
@@ -128,7 +128,7 @@ class TurnRecord:
     response_latency_ms: Annotated[float | None, "playout_start_ms - speech_end_ms"]
     no_latency_reason: Annotated[str | None, "why response_latency_ms is null: see above"]
     stages: Annotated[
-        dict[Stage, Share], "per stage `ms` (they sum to the latency) and `slack_ms`; empty without a latency"
+        dict[Stage, StageShare], "per stage `ms` (they sum to the latency) and `slack_ms`; empty without a latency"
     ]
     spans: Annotated[tuple[TracedSpan, ...], "all work, also what was hidden or abandoned"]
     answers: Annotated[tuple[TracedAnswer, ...], "tokens and sound, one for each attempt that was answered"]
@@ -146,7 +146,7 @@ class TurnRecord:
     told_before: Annotated[int, "how many entries of `told` the conversation has before these"] = 0
     told: Annotated[
         tuple[str, ...],
-        "what turn taking was told since the record before, without words (assistant/trace/told.py), to decide again",
+        "events of turn taking since the last record, without words (assistant/turns/event_log.py), for replay",
     ] = ()
 
     @property
@@ -189,4 +189,4 @@ def schema_rows(record: type) -> list[tuple[str, str, str]]:
 
 def _type_name(annotation: object) -> str:
     name = annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
-    return name.replace("typing.", "").replace("assistant.trace.record.", "").replace("assistant.latency.", "")
+    return name.replace("typing.", "").replace("assistant.trace.record.", "").replace("assistant.trace.latency.", "")

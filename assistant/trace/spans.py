@@ -25,7 +25,7 @@ _TOOL = re.compile(r"tool (.+) \(\d+\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EndpointDetails:
     """What is known of an endpoint beside its name.
 
     Attributes:
@@ -38,7 +38,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class OtelEvent:
     """An event of a span."""
 
     name: str
@@ -47,7 +47,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class OtelSpan:
     """One span; times are nanoseconds of Unix time.
 
     Attributes:
@@ -63,7 +63,7 @@ class Span:
     start_ns: int
     end_ns: int
     attributes: Mapping[str, Value]
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[OtelEvent, ...] = ()
     failure: str | None = None
 
 
@@ -74,7 +74,7 @@ def provider_of(kind: str, host: str) -> str:
     return {"bedrock": "aws.bedrock", "sagemaker": "aws.sagemaker", "triton-grpc": "triton"}.get(kind, kind)
 
 
-def spans_of(record: TurnRecord, endpoints: Mapping[str, Asked]) -> list[Span]:
+def spans_of(record: TurnRecord, endpoints: Mapping[str, EndpointDetails]) -> list[OtelSpan]:
     """The turn, root first.
 
     Args:
@@ -87,7 +87,7 @@ def spans_of(record: TurnRecord, endpoints: Mapping[str, Asked]) -> list[Span]:
 class _Frame:
     """What all spans of a turn share."""
 
-    def __init__(self, record: TurnRecord, endpoints: Mapping[str, Asked]) -> None:
+    def __init__(self, record: TurnRecord, endpoints: Mapping[str, EndpointDetails]) -> None:
         self.record = record
         self.endpoints = endpoints
         self.root_id = span_id_of(record.trace_id, "turn")
@@ -98,7 +98,7 @@ class _Frame:
         return self.zero_ns + round(round(ms, 3) * 1000) * 1000
 
 
-def _spans(frame: _Frame) -> Iterator[Span]:
+def _spans(frame: _Frame) -> Iterator[OtelSpan]:
     record = frame.record
     yield _root(frame)
     for answer in record.answers:
@@ -108,7 +108,7 @@ def _spans(frame: _Frame) -> Iterator[Span]:
         yield _part(frame, span, number, inside_answer=span.stage in MODEL_STAGES and span.attempt in answered)
 
 
-def _root(frame: _Frame) -> Span:
+def _root(frame: _Frame) -> OtelSpan:
     record = frame.record
     attributes: dict[str, Value | None] = {
         "gen_ai.conversation.id": record.conversation,
@@ -132,18 +132,18 @@ def _root(frame: _Frame) -> Span:
     attributes |= {f"repartee.engine.{stage}": name for stage, name in record.engines.items() if name}
     attributes |= {f"repartee.counter.{name}": count for name, count in record.counters.items()}
     start_ms, end_ms = _extent(record)
-    return Span(
+    return OtelSpan(
         record.trace_id, frame.root_id, "", "turn", "internal", frame.ns(start_ms), frame.ns(end_ms),
         _known(attributes),
         tuple(
-            Moment(event.name, frame.ns(event.at_ms), {"repartee.detail": event.detail} if event.detail else {})
+            OtelEvent(event.name, frame.ns(event.at_ms), {"repartee.detail": event.detail} if event.detail else {})
             for event in record.events
         ),
         (record.error or "") if record.failed else None,
     )  # fmt: skip
 
 
-def _answer(frame: _Frame, answer: TracedAnswer) -> Span:
+def _answer(frame: _Frame, answer: TracedAnswer) -> OtelSpan:
     trace_id = frame.record.trace_id
     asked = frame.endpoints.get(answer.by)
     attributes: dict[str, Value | None] = {
@@ -159,7 +159,7 @@ def _answer(frame: _Frame, answer: TracedAnswer) -> Span:
     if asked is not None:
         attributes |= _gen_ai(frame, answer, asked)
     last_ms = next(ms for ms in (answer.ended_ms, answer.first_token_ms, answer.asked_ms) if ms is not None)
-    return Span(
+    return OtelSpan(
         trace_id,
         answer_span_id(trace_id, answer.attempt),
         frame.root_id,
@@ -171,7 +171,7 @@ def _answer(frame: _Frame, answer: TracedAnswer) -> Span:
     )
 
 
-def _gen_ai(frame: _Frame, answer: TracedAnswer, asked: Asked) -> dict[str, Value | None]:
+def _gen_ai(frame: _Frame, answer: TracedAnswer, asked: EndpointDetails) -> dict[str, Value | None]:
     first_ms = answer.first_token_ms
     return {
         "gen_ai.operation.name": "chat",
@@ -189,7 +189,7 @@ def _gen_ai(frame: _Frame, answer: TracedAnswer, asked: Asked) -> dict[str, Valu
     }
 
 
-def _part(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) -> Span:
+def _part(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) -> OtelSpan:
     trace_id = frame.record.trace_id
     attributes: dict[str, Value | None] = {
         "repartee.stage": span.stage,
@@ -202,7 +202,7 @@ def _part(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) 
     if tool := _TOOL.fullmatch(span.name):
         name = f"execute_tool {tool[1]}"
         attributes |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool[1]}
-    return Span(
+    return OtelSpan(
         trace_id,
         span_id_of(trace_id, f"span {number}"),
         answer_span_id(trace_id, span.attempt) if inside_answer else frame.root_id,

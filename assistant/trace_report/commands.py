@@ -11,12 +11,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from assistant.terminal import REPLACED, terminal, write_json
+from assistant.support.atomic_file import is_among, write_whole
+from assistant.support.console import REPLACED, terminal, write_json
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import TraceError, distinct, read_records, trace_files, understood
 from assistant.trace_report.scrubbing import scrub
 from assistant.trace_report.waterfall import line_of, waterfall
-from assistant.whole_file import is_among, write_whole
 
 DRAWN = 10
 """How many of the slowest turns a page draws."""
@@ -58,7 +58,7 @@ def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReportFormats:
     """The forms of a report that are asked for; without any, tables."""
 
     as_json: bool = False
@@ -66,7 +66,7 @@ class Wanted:
     html: Path | None = None
 
 
-def report(paths: Sequence[Path], wanted: Wanted, console: Console) -> None:
+def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> None:
     """The figures of all turns. Raises TraceError."""
     from assistant.trace_report import text as trace_report  # noqa: PLC0415 - numpy, which showing a turn does not need
     from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above

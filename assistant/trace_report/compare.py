@@ -7,7 +7,7 @@ from typing import Literal
 from rich.table import Table
 
 from assistant.trace_report.sheet import plain_table
-from assistant.trace_report.statistics import LEVEL, Estimate, Values, difference, least_turns, percentile
+from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Values, difference, least_turns, percentile
 
 COMPARED = (50, 95)
 
@@ -32,7 +32,7 @@ class Comparison:
     percent: int
     before_ms: float
     after_ms: float
-    change: Estimate
+    change: IntervalEstimate
 
     @property
     def verdict(self) -> Verdict:

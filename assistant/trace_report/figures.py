@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from assistant.latency import STAGES, Stage
+from assistant.trace.latency import STAGES, Stage
+from assistant.trace.waterfall import BAND_MS
 from assistant.trace_report.engines import (
     AskedFigures,
     AskedTally,
@@ -17,9 +18,8 @@ from assistant.trace_report.engines import (
     floats,
 )
 from assistant.trace_report.facts import TurnFacts
-from assistant.trace_report.statistics import Share, Spread, Values, ordered, share, spread
+from assistant.trace_report.statistics import Proportion, Spread, Values, ordered, share, spread
 from assistant.trace_report.tokens import TokenFigures, TokenTally
-from assistant.waterfall import BAND_MS
 
 TAIL_SHARE = 0.05
 LEAST_IN_TAIL = 20
@@ -27,7 +27,7 @@ LEAST_IN_TAIL = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class SlowTurns:
     """What makes the slowest turns slow.
 
     Attributes:
@@ -62,7 +62,7 @@ class Speculation:
         wasted_model_ms: How long was worked on these.
     """
 
-    hits: Share | None
+    hits: Proportion | None
     ahead: Spread | None
     hidden: Spread | None
     attempts: int
@@ -88,13 +88,13 @@ class Figures:
     conversations: int
     latency: Spread | None
     stages: dict[Stage, Spread]
-    within: Share | None
-    sooner: Share | None
-    later: Share | None
-    tail: Tail | None
-    cut_ins: Share | None
-    interruptions: Share | None
-    failures: Share | None
+    within: Proportion | None
+    sooner: Proportion | None
+    later: Proportion | None
+    tail: SlowTurns | None
+    cut_ins: Proportion | None
+    interruptions: Proportion | None
+    failures: Proportion | None
     outcomes: dict[str, int]
     speculation: Speculation
     endpoints: dict[str, EngineFigures]
@@ -243,7 +243,7 @@ class Tally:
             wasted_model_ms=round(self._wasted_model_ms, 3),
         )
 
-    def _tail(self) -> Tail | None:
+    def _tail(self) -> SlowTurns | None:
         latency: Values = np.array(self.latency, np.float32)
         if latency.size < LEAST_IN_TAIL:
             return None
@@ -252,7 +252,7 @@ class Tally:
         above = np.stack([_above_median(values)[slowest] for values in self.stages()])
         mean = above.mean(axis=1)
         first = int(mean.argmax())
-        return Tail(
+        return SlowTurns(
             turns=turns,
             from_ms=round(float(latency[slowest].min()), 3),
             stage=STAGES[first],

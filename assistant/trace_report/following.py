@@ -14,7 +14,7 @@ MOST_BYTES = 1 << 22
 """Read of one file at a time; a record is some 5 kB."""
 
 
-class Tail:
+class FileTail:
     """The end of one file. Not thread-safe."""
 
     def __init__(self, path: Path, *, from_start: bool) -> None:
@@ -67,7 +67,7 @@ def follow(
                 file.open("rb").close()  # a size can be seen of what cannot be read: there would never be news
     except OSError as error:
         raise unreadable(Path(error.filename or path), error) from error
-    tails: dict[Path, Tail] = {}
+    tails: dict[Path, FileTail] = {}
     started = False
     while True:
         try:
@@ -75,7 +75,7 @@ def follow(
             tails = {file: tail for file, tail in tails.items() if file in files}  # one that comes back is a new one
             for file in files:
                 if file not in tails:
-                    tails[file] = Tail(file, from_start=started)
+                    tails[file] = FileTail(file, from_start=started)
                 yield from tails[file].news(warn)
         except FileNotFoundError:  # removed between two looks
             tails = {file: tail for file, tail in tails.items() if os.access(file, os.F_OK)}

@@ -7,7 +7,7 @@ from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Figures, Tally
 from assistant.trace_report.plots import distribution, over_time, turn_plot
 from assistant.trace_report.reading import Record, understood
-from assistant.trace_report.statistics import LEVEL, PERCENTS, Estimate
+from assistant.trace_report.statistics import LEVEL, PERCENTS, IntervalEstimate
 from assistant.trace_report.text import headline, sentences, spreads
 from assistant.trace_report.waterfall import rows, waterfall
 
@@ -72,7 +72,7 @@ def _table(figures: Figures) -> str:
     return _html_table(["ms", "turns", *(f"p{percent}" for percent in PERCENTS), "max"], lines) + note
 
 
-def _cell(estimate: Estimate) -> str:
+def _cell(estimate: IntervalEstimate) -> str:
     mark = "" if estimate.enough else "?"
     return f"{estimate.value:.0f} <small>({estimate.low:.0f}–{estimate.high:.0f}{mark})</small>"
 

@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from assistant.latency import STAGES, Stage
+from assistant.trace.latency import STAGES, Stage
+from assistant.trace.waterfall import BAND_MS
 from assistant.trace_report.statistics import Values, percentile
-from assistant.trace_report.waterfall import Row
-from assistant.waterfall import BAND_MS
+from assistant.trace_report.waterfall import WaterfallRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def over_time(stages: Values) -> str:
         return _svg(figure)
 
 
-def turn_plot(rows: Sequence[Row], zero_ms: float) -> str:
+def turn_plot(rows: Sequence[WaterfallRow], zero_ms: float) -> str:
     """The spans of one turn: solid what was waited for, pale what was hidden, an outline what was dropped."""
     with _style():
         figure, axes = _figure(0.5 + 0.2 * len(rows))

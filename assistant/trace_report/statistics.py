@@ -30,7 +30,7 @@ Values = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class IntervalEstimate:
     """A figure and the interval in which it lies, as far as the turns at hand can tell.
 
     Attributes:
@@ -54,12 +54,12 @@ class Spread:
     """
 
     count: int
-    percentiles: dict[int, Estimate]
+    percentiles: dict[int, IntervalEstimate]
     most: float
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Proportion:
     """How many of how many, with the Wilson interval of the share (0..1)."""
 
     count: int
@@ -83,10 +83,10 @@ def spread(values: Values) -> Spread | None:
     )
 
 
-def estimate(values: Values, percent: int) -> Estimate:
+def estimate(values: Values, percent: int) -> IntervalEstimate:
     """A percentile of ordered values with its bootstrap interval. Raises ValueError for no values."""
     low, high = _bounds(replicates(values, percent, SEED))
-    return Estimate(round(percentile(values, percent), 3), low, high, values.size >= least_turns(percent))
+    return IntervalEstimate(round(percentile(values, percent), 3), low, high, values.size >= least_turns(percent))
 
 
 def percentile(values: Values, percent: int) -> float:
@@ -94,11 +94,11 @@ def percentile(values: Values, percent: int) -> float:
     return float(values[_rank(values, percent) - 1])
 
 
-def difference(before: Values, after: Values, percent: int) -> Estimate:
+def difference(before: Values, after: Values, percent: int) -> IntervalEstimate:
     """How much further `after` lies, at a percentile of both. Raises ValueError for no values."""
     enough = min(before.size, after.size) >= least_turns(percent)
     low, high = _bounds(replicates(after, percent, SEED) - replicates(before, percent, SEED + 1))
-    return Estimate(round(percentile(after, percent) - percentile(before, percent), 3), low, high, enough)
+    return IntervalEstimate(round(percentile(after, percent) - percentile(before, percent), 3), low, high, enough)
 
 
 def replicates(values: Values, percent: int, seed: int) -> Values:
@@ -118,7 +118,7 @@ def least_turns(percent: int) -> int:
     return ceil(log(1 - LEVEL) / log(percent / 100))
 
 
-def share(count: int, of: int) -> Share | None:
+def share(count: int, of: int) -> Proportion | None:
     """`count` of `of`; None of nothing."""
     if not of:
         return None
@@ -126,7 +126,7 @@ def share(count: int, of: int) -> Share | None:
     middle = (part + _Z**2 / (2 * of)) / (1 + _Z**2 / of)
     half = _Z / (1 + _Z**2 / of) * sqrt(part * (1 - part) / of + _Z**2 / (4 * of**2))
     low, high = min(part, max(0.0, middle - half)), max(part, min(1.0, middle + half))
-    return Share(count, of, round(part, 4), round(low, 4), round(high, 4))
+    return Proportion(count, of, round(part, 4), round(low, 4), round(high, 4))
 
 
 def _bounds(drawn: Values) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from assistant.trace_report.engines import AskedFigures, EngineFigures
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.reading import Record
 from assistant.trace_report.sheet import Sheet
-from assistant.trace_report.statistics import LEVEL, PERCENTS, Estimate, Share, Spread, least_turns
+from assistant.trace_report.statistics import LEVEL, PERCENTS, IntervalEstimate, Proportion, Spread, least_turns
 
 NONE = "–"
 
@@ -77,7 +77,7 @@ def spreads(figures: Figures) -> Iterator[tuple[str, Spread]]:
     yield from figures.stages.items()
 
 
-def spelled_share(share: Share) -> str:
+def spelled_share(share: Proportion) -> str:
     """2 of 5 (40 %, 12–77 %)."""
     return f"{share.count:,} of {share.of:,} ({share.value:.1%}, {share.low:.1%}–{share.high:.1%})"
 
@@ -101,7 +101,7 @@ def _latency_sheet(figures: Figures) -> Sheet:
     return Sheet("ms", headings, rows, tuple(map(headings.index, order)), bold="response latency")
 
 
-def _spelled(estimate: Estimate) -> str:
+def _spelled(estimate: IntervalEstimate) -> str:
     """245 (231–260); with a question mark where the turns are too few to bound it from above."""
     return f"{estimate.value:.0f} ({estimate.low:.0f}–{estimate.high:.0f}{'' if estimate.enough else '?'})"
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from assistant.latency import STAGES, Stage
+from assistant.trace.latency import STAGES, Stage
+from assistant.trace.waterfall import NOT_COUNTED, SHORT_NAMES, verdict
 from assistant.trace_report.facts import WORK_STAGES, facts_of, failed
 from assistant.trace_report.reading import Record
-from assistant.waterfall import NOT_COUNTED, SHORT_NAMES, verdict
 
 CELLS = 56
 """Of the longest bar: with names and numbers a line fits into 100 columns."""
@@ -22,7 +22,7 @@ Cost = Literal["paid", "hidden", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SpanPiece:
     """A stretch of a span; times in milliseconds on the record's own line."""
 
     start_ms: float
@@ -31,7 +31,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class WaterfallRow:
     """One span and the pieces it is drawn in, in order and without gaps."""
 
     name: str
@@ -39,7 +39,7 @@ class Row:
     attempt: int
     start_ms: float
     end_ms: float
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SpanPiece, ...]
 
 
 def waterfall(record: Record) -> list[str]:
@@ -57,11 +57,11 @@ def line_of(record: Record) -> str:
     return f"{head}  {latency_ms:>5.0f} ms  {_stages(record)}{error}"
 
 
-def rows(record: Record) -> list[Row]:
+def rows(record: Record) -> list[WaterfallRow]:
     """Every span; of the attempt that was heard, what was waited for apart from what was hidden."""
     paid = paid_intervals(record)
     return [
-        Row(
+        WaterfallRow(
             span["name"], span["stage"], span["attempt"], span["start_ms"], span["end_ms"],
             _pieces(span, paid.get(span["name"]) if _is_heard(span) else None),
         )
@@ -70,7 +70,7 @@ def rows(record: Record) -> list[Row]:
 
 
 def paid_intervals(record: Record) -> dict[str, tuple[float, float]]:
-    """By name of a span of the heard attempt, the stretch of the latency that it holds: assistant/latency.py's walk.
+    """Maps each span of the heard attempt to the part of the latency that it holds (see assistant/trace/latency.py).
 
     Together they are the whole latency: a silence before the first of them is the endpoint's. Empty for a turn without
     a latency.
@@ -98,17 +98,17 @@ def _is_heard(span: dict[str, Any]) -> bool:
     return not span["dropped"]
 
 
-def _pieces(span: dict[str, Any], paid: tuple[float, float] | None) -> tuple[Piece, ...]:
+def _pieces(span: dict[str, Any], paid: tuple[float, float] | None) -> tuple[SpanPiece, ...]:
     start_ms, end_ms = span["start_ms"], span["end_ms"]
     if span["dropped"]:
-        return (Piece(start_ms, end_ms, "dropped"),)
+        return (SpanPiece(start_ms, end_ms, "dropped"),)
     since_ms, until_ms = paid if paid is not None else (end_ms, end_ms)
     # What was waited for may begin before the span, or end before it did: it is drawn where both are.
     since_ms, until_ms = min(max(since_ms, start_ms), end_ms), max(min(until_ms, end_ms), start_ms)
     pieces = (
-        Piece(start_ms, since_ms, "hidden"),
-        Piece(since_ms, until_ms, "paid"),
-        Piece(until_ms, end_ms, "hidden"),
+        SpanPiece(start_ms, since_ms, "hidden"),
+        SpanPiece(since_ms, until_ms, "paid"),
+        SpanPiece(until_ms, end_ms, "hidden"),
     )
     return tuple(piece for piece in pieces if piece.end_ms > piece.start_ms)
 
@@ -157,7 +157,7 @@ def _bars(record: Record) -> Iterator[str]:
     yield f"{'':42}{LEGEND if record['response_latency_ms'] is not None else LEGEND_WITHOUT_LATENCY}"
 
 
-def _bar(row: Row, begin_ms: float, cell_ms: float) -> str:
+def _bar(row: WaterfallRow, begin_ms: float, cell_ms: float) -> str:
     start, end = (round((ms - begin_ms) / cell_ms) for ms in (row.start_ms, row.end_ms))
     bar = " " * start
     for piece in row.pieces:

@@ -11,11 +11,11 @@ import numpy as np
 
 from audio.card.block_ring import BlockRing
 from audio.card.clock import CardClock
-from audio.card.keeper import CardKeeper
-from audio.card.stream import Bell, CardLibrary, CardStream, Opened
+from audio.card.stream import CardLibrary, CardStream, LoopWaker, Opened
+from audio.card.stream_supervisor import StreamSupervisor
 from audio.clock import StreamClock
 from audio.frame import Frame
-from audio.heed import Heed
+from audio.frame_batching import Batching
 from audio.level import mean_dbfs, rms_dbfs
 from audio.microphone import MicrophoneLine
 from audio.portaudio.owner import shared
@@ -32,7 +32,7 @@ dated too early until the window has passed: an echo canceller then looks for th
 _LEVEL_FRAMES = 5
 
 
-class Clean(Protocol):
+class FrameCleaner(Protocol):
     """Takes out of a frame what does not belong there: echo, noise."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
@@ -40,10 +40,10 @@ class Clean(Protocol):
         ...
 
 
-class CaptureLane:
+class CaptureCallback:
     """What the card's thread does: copy and signal. See `Lane`."""
 
-    def __init__(self, opened: Opened, channels: int, loop: asyncio.AbstractEventLoop, bell: Bell) -> None:
+    def __init__(self, opened: Opened, channels: int, loop: asyncio.AbstractEventLoop, bell: LoopWaker) -> None:
         self.last_s = 0.0
         self.finished = False
         self.overflows = 0
@@ -87,7 +87,7 @@ class CardMicrophone:
         wanted: str = "",
         *,
         report: Callable[[str], None],
-        clean: Clean | None = None,
+        clean: FrameCleaner | None = None,
         library: CardLibrary | None = None,
     ) -> None:
         """A microphone that is opened by `frames`.
@@ -99,13 +99,13 @@ class CardMicrophone:
             library: Who opens the stream; the program's own where None.
         """
         self.muted = False
-        self.heed = Heed.ALL
+        self.batching = Batching.OFF
         self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
         self._clean = clean
-        self._keeper = CardKeeper(
+        self._keeper = StreamSupervisor(
             "input", wanted, MIC_RATE_HZ, library=library or shared(), make=self._lane, report=report
         )
-        self._stream: CardStream[CaptureLane] | None = None  # whose blocks go into the line
+        self._stream: CardStream[CaptureCallback] | None = None  # whose blocks go into the line
         self._came = asyncio.Event()
         self._levels: deque[float] = deque(maxlen=_LEVEL_FRAMES)
         self._overflows = 0  # of streams that are closed
@@ -195,7 +195,7 @@ class CardMicrophone:
                 came = True
                 self._lag_s = self._stream.lane.clock.lag_s
                 captured_s = self._forward(block.at_s)
-                for frame in self._line.push(block.pcm, captured_s, self.heed):
+                for frame in self._line.push(block.pcm, captured_s, self.batching):
                     yield self._cleaned(frame)
         if not came:
             # In the time of capture, as everything on this line.
@@ -203,7 +203,7 @@ class CardMicrophone:
                 self._levels.clear()
                 yield frame
 
-    def _change(self, stream: CardStream[CaptureLane] | None) -> list[Frame]:
+    def _change(self, stream: CardStream[CaptureCallback] | None) -> list[Frame]:
         """From here on the blocks come from another stream; what the old one still held is not waited for."""
         if self._stream is not None:
             self._overflows += self._stream.lane.overflows + self._stream.lane.ring.dropped
@@ -226,6 +226,6 @@ class CardMicrophone:
         self._came.set()
         self._look = loop.call_at(max(loop.time() + _TICK_S, self._line.silent_from_s), self._look_again, loop)
 
-    def _lane(self, opened: Opened, channels: int) -> CaptureLane:
+    def _lane(self, opened: Opened, channels: int) -> CaptureCallback:
         """Called in the library's thread."""
-        return CaptureLane(opened, channels, self._loop, Bell(self._loop, self._came.set))
+        return CaptureCallback(opened, channels, self._loop, LoopWaker(self._loop, self._came.set))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from audio.card.block_ring import BlockRing
 from audio.card.clock import CardClock
 from audio.card.mixer import CardMixer
-from audio.card.stream import Bell, Opened
+from audio.card.stream import LoopWaker, Opened
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 
@@ -19,7 +19,7 @@ _KEPT_BLOCKS = 256
 whoever hears along."""
 
 
-class PlayLane:
+class PlaybackCallback:
     """Implements `Lane`.
 
     Attributes:
@@ -31,7 +31,7 @@ class PlayLane:
     """
 
     def __init__(
-        self, opened: Opened, channels: int, mixer: CardMixer, loop: asyncio.AbstractEventLoop, bell: Bell
+        self, opened: Opened, channels: int, mixer: CardMixer, loop: asyncio.AbstractEventLoop, bell: LoopWaker
     ) -> None:
         """For a stream; `mixer` is pulled from, the loop's clock read, and `bell` rung after every block."""
         self.last_s = 0.0

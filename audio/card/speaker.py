@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from audio.card.buffer_length import DRY_TIMES, DRY_WITHIN_S, BufferLength
-from audio.card.keeper import CardKeeper
-from audio.card.play_lane import PlayLane
-from audio.card.stream import Bell, CardLibrary, CardStream, Opened
+from audio.card.play_lane import PlaybackCallback
+from audio.card.stream import CardLibrary, CardStream, LoopWaker, Opened
+from audio.card.stream_supervisor import StreamSupervisor
 from audio.level import mean_dbfs, rms_dbfs
 from audio.portaudio.owner import shared
 from audio.speaker import DUCK_DB, QueuedSpeaker
@@ -26,7 +26,7 @@ _QUIET_S = 0.5
 """Since the last sample was taken: it has left, whatever buffer it lay in."""
 
 
-class Heard(Protocol):
+class EchoReference(Protocol):
     """Hears along: the reference of an echo canceller."""
 
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
@@ -53,7 +53,7 @@ class CardSpeaker(QueuedSpeaker):
         *,
         report: Callable[[str], None],
         duck_db: float = DUCK_DB,
-        heard: Heard | None = None,
+        heard: EchoReference | None = None,
         library: CardLibrary | None = None,
     ) -> None:
         """A loudspeaker that is opened by `run`.
@@ -69,10 +69,10 @@ class CardSpeaker(QueuedSpeaker):
         self.silent_samples = 0
         self._heard = heard
         self._report = report
-        self._keeper = CardKeeper(
+        self._keeper = StreamSupervisor(
             "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._lane, report=report
         )
-        self._stream: CardStream[PlayLane] | None = None  # whose blocks are told
+        self._stream: CardStream[PlaybackCallback] | None = None  # whose blocks are told
         self._levels: deque[float] = deque(maxlen=1)
         self._underflows = 0  # of streams that are closed
         self._buffer = BufferLength()
@@ -146,9 +146,9 @@ class CardSpeaker(QueuedSpeaker):
         tick_s = _SILENT_TICK_S if self._keeper.stream is None else _TICK_S
         self._look = loop.call_later(tick_s, self._look_again, loop)
 
-    def _lane(self, opened: Opened, channels: int) -> PlayLane:
+    def _lane(self, opened: Opened, channels: int) -> PlaybackCallback:
         """Called in the library's thread."""
-        return PlayLane(opened, channels, self._mixer, self._loop, Bell(self._loop, self._came.set))
+        return PlaybackCallback(opened, channels, self._mixer, self._loop, LoopWaker(self._loop, self._came.set))
 
     def _follow(self) -> None:
         """Of the stream that is open now, or of silence in its place: what was played since, to whom it concerns."""
@@ -164,21 +164,21 @@ class CardSpeaker(QueuedSpeaker):
             self._play_silently(now_s)
         self._tell()
 
-    def _lengthen_if_dry(self, lane: PlayLane, now_s: float) -> None:
+    def _lengthen_if_dry(self, lane: PlaybackCallback, now_s: float) -> None:
         self._buffer.told(lane.underflows, now_s)
         if not self._mixer.idle:
             self._busy_s = now_s
         if now_s - self._busy_s >= _QUIET_S and self._buffer.too_short:
             self._keeper.lengthen(self._buffer.lengthen())
 
-    def _hear_along(self, lane: PlayLane) -> None:
+    def _hear_along(self, lane: PlaybackCallback) -> None:
         for block in lane.ring.take():
             pcm = block.pcm[:, 0]
             self._levels.append(rms_dbfs(pcm))
             if self._heard is not None:
                 self._heard.heard(pcm, REPLY_RATE_HZ, block.at_s)
 
-    def _change(self, stream: CardStream[PlayLane] | None) -> None:
+    def _change(self, stream: CardStream[PlaybackCallback] | None) -> None:
         self._mixer.serve(None if stream is None else stream.lane)
         if self._stream is not None:
             lane = self._stream.lane

@@ -28,7 +28,7 @@ class Opened:
     latency_ms: float
 
 
-class Lane(Protocol):
+class StreamCallback(Protocol):
     """Our end of a stream's callback. Both methods are called in the card's own thread: they copy and signal.
 
     Attributes:
@@ -57,7 +57,7 @@ class Lane(Protocol):
         ...
 
 
-L = TypeVar("L", bound=Lane)
+L = TypeVar("L", bound=StreamCallback)
 
 Make = Callable[[Opened, int], L]
 """Makes a lane for a stream of this kind and number of channels, before its first block."""
@@ -83,7 +83,7 @@ class CardStream(Generic[L]):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class StreamRequest:
     """What is to be opened.
 
     Attributes:
@@ -104,7 +104,7 @@ class Wish:
 class CardLibrary(Protocol):
     """Who opens streams. Every future ends within a few seconds, with a DeviceError at worst."""
 
-    def open(self, wish: Wish, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
+    def open(self, wish: StreamRequest, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
         """Open a stream and start it. An answer nobody waits for any longer (cancelled) is closed again."""
         ...
 
@@ -117,7 +117,7 @@ class CardLibrary(Protocol):
         ...
 
 
-class Bell:
+class LoopWaker:
     """Wakes the event loop out of another thread, with one call on its way at most."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, answer: Callable[[], None]) -> None:

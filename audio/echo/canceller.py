@@ -37,7 +37,7 @@ _STEP_SAMPLES = MIC_RATE_HZ * _STEP_MS // 1000
 
 
 class EchoCanceller:
-    """`Clean` and `Heard` of the cards, by WebRTC's echo canceller (AEC3) and high-pass filter. Not thread-safe.
+    """`FrameCleaner` and `Heard` of the cards, by WebRTC's echo canceller (AEC3) and high-pass filter. Not thread-safe.
 
     A reference that comes late, or not at all, is silence: nothing here waits.
 
@@ -69,7 +69,7 @@ class EchoCanceller:
         self.reference.push(pcm, rate_hz, leaves_s)
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """See `Clean`; the frame itself is left as it is. Raises ValueError for another length, AudioError."""
+        """See `FrameCleaner`; the frame itself is left as it is. Raises ValueError for another length, AudioError."""
         if pcm.shape != (FRAME_SAMPLES,):
             raise ValueError(f"a frame holds {FRAME_SAMPLES} samples, this one {pcm.shape}: cut it at the border")
         late_before = self.reference.late_samples

@@ -20,7 +20,7 @@ _SPANS = 64
 
 
 class HalfDuplex:
-    """One speaks, or the other. Implements `Clean` and `Heard` without any library; pure, not thread-safe.
+    """One speaks, or the other. Implements `FrameCleaner` and `Heard` without any library; pure, not thread-safe.
 
     Nobody can interrupt by voice: what is said while the reply sounds is not heard.
     """

@@ -12,7 +12,7 @@ _ALSA_CARD = "hw:"
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class StreamParameters:
     """How to open a stream.
 
     Attributes:
@@ -34,7 +34,7 @@ class Manner:
     why: str
 
 
-_PLUG_IN = Manner(
+_PLUG_IN = StreamParameters(
     20,
     40,
     10,
@@ -43,47 +43,51 @@ _PLUG_IN = Manner(
     moves_streams=True,
     why="a sound server resamples; below 40 ms it underflows (measured)",
 )
-_CARD = Manner(
+_CARD = StreamParameters(
     10, 30, 10, 30, own_rate=True, moves_streams=False, why="few cards know 16 kHz; three periods survive a busy core"
 )
-_OTHER = Manner(20, 0, 10, 0, own_rate=True, moves_streams=False, why="not known: the device's own proposals are taken")
+_OTHER = StreamParameters(
+    20, 0, 10, 0, own_rate=True, moves_streams=False, why="not known: the device's own proposals are taken"
+)
 
-MANNERS: Mapping[str, Manner] = MappingProxyType(
+MANNERS: Mapping[str, StreamParameters] = MappingProxyType(
     {
         "ALSA": _CARD,
         "ALSA plug-in": _PLUG_IN,
         "PulseAudio": _PLUG_IN,
-        "OSS": Manner(20, 0, 20, 0, own_rate=True, moves_streams=False, why="old: it knows fragments of its own only"),
-        "Core Audio": Manner(
+        "OSS": StreamParameters(
+            20, 0, 20, 0, own_rate=True, moves_streams=False, why="old: it knows fragments of its own only"
+        ),
+        "Core Audio": StreamParameters(
             10, 0, 10, 0, own_rate=True, moves_streams=False, why="a low latency that holds; another rate would be set"
         ),
-        "Windows WASAPI": Manner(
+        "Windows WASAPI": StreamParameters(
             10, 0, 10, 0, own_rate=True, moves_streams=False, why="shared mode: 10 ms periods, the mixer's rate only"
         ),
-        "Windows WDM-KS": Manner(
+        "Windows WDM-KS": StreamParameters(
             10, 0, 10, 0, own_rate=True, moves_streams=False, why="the driver itself: its rate, its periods"
         ),
-        "Windows DirectSound": Manner(
+        "Windows DirectSound": StreamParameters(
             20, 60, 20, 60, own_rate=False, moves_streams=False, why="polled by a timer: below 60 ms it crackles"
         ),
-        "MME": Manner(
+        "MME": StreamParameters(
             20, 90, 20, 90, own_rate=False, moves_streams=False, why="the oldest: several buffers, or it crackles"
         ),
-        "JACK Audio Connection Kit": Manner(
+        "JACK Audio Connection Kit": StreamParameters(
             10, 0, 10, 0, own_rate=True, moves_streams=True, why="its server sets rate and period for everybody"
         ),
     }
 )
 
 
-def manner_of(host_api: str, device: str) -> Manner:
+def manner_of(host_api: str, device: str) -> StreamParameters:
     """The manner for a device of this name on this host API, both as PortAudio names them."""
     if host_api == "ALSA" and _ALSA_CARD not in device:
         return MANNERS["ALSA plug-in"]
     return MANNERS.get(host_api, _OTHER)
 
 
-def rates_of(manner: Manner, ours_hz: int, own_hz: int) -> tuple[int, ...]:
+def rates_of(manner: StreamParameters, ours_hz: int, own_hz: int) -> tuple[int, ...]:
     """The rates to try, in order: `ours_hz` is what we work at, `own_hz` what the device names as its own."""
     first = (own_hz, ours_hz) if manner.own_rate else (ours_hz, own_hz)
     return tuple(dict.fromkeys(rate for rate in (*first, 48_000, 44_100) if rate > 0))

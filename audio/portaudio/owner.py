@@ -19,14 +19,14 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from audio.card.stream import CardStream, L, Make, Wish
+from audio.card.stream import CardStream, L, Make, StreamRequest
 from audio.device import Device, pick
 from audio.errors import DeviceError
 from audio.portaudio.alsa_config import lacking
+from audio.portaudio.device_watcher import DeviceWatcher
 from audio.portaudio.faults import TRY_OTHERWISE, code_of, fault, named
 from audio.portaudio.host_apis import manner_of, rates_of
 from audio.portaudio.listing import end, fresh, listed, load, same
-from audio.portaudio.lookout import DeviceLookout
 from audio.portaudio.stream import started
 
 LIMIT_S = 5.0
@@ -48,9 +48,9 @@ _Job = Callable[[], None]
 class PortAudio:
     """Implements `CardLibrary`. Its thread begins with the first call and ends with the program."""
 
-    def __init__(self, lookout: DeviceLookout | None = None) -> None:
+    def __init__(self, lookout: DeviceWatcher | None = None) -> None:
         """`lookout`: who looks for devices while streams are open."""
-        self._lookout = lookout or DeviceLookout()
+        self._lookout = lookout or DeviceWatcher()
         self._jobs: queue.Queue[_Job] = queue.Queue(WAITING)
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -67,7 +67,7 @@ class PortAudio:
 
     # ---- on an event loop ----
 
-    def open(self, wish: Wish, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
+    def open(self, wish: StreamRequest, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
         """See `CardLibrary.open`."""
         return self._ask(partial(self._open, wish, make), self._end)
 
@@ -188,7 +188,7 @@ class PortAudio:
             self._devices = fresh(self._library)
         return self._devices
 
-    def _open(self, wish: Wish, make: Make[L]) -> CardStream[L]:
+    def _open(self, wish: StreamRequest, make: Make[L]) -> CardStream[L]:
         first = self._library is None
         library = self._ready()
         if wish.fresh and not first:
@@ -229,7 +229,7 @@ class PortAudio:
         self._looked = seen
         return True
 
-    def _start(self, library: Any, wish: Wish, device: Device, make: Make[L]) -> CardStream[L]:
+    def _start(self, library: Any, wish: StreamRequest, device: Device, make: Make[L]) -> CardStream[L]:
         """Try the rates and channels that may do, the best first. Raises DeviceError."""
         rates = rates_of(manner_of(device.host_api, device.name), wish.rate_hz, device.default_rate_hz)
         # One is all we need; some insist on two, and arrays of microphones on all they have.

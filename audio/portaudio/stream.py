@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from audio.card.stream import CardStream, L, Make, Opened, Wish
+from audio.card.stream import CardStream, L, Make, Opened, StreamRequest
 from audio.device import Device
 from audio.portaudio.host_apis import manner_of
 
 
-def started(library: Any, wish: Wish, device: Device, make: Make[L], *, rate_hz: int, channels: int) -> CardStream[L]:
+def started(
+    library: Any, wish: StreamRequest, device: Device, make: Make[L], *, rate_hz: int, channels: int
+) -> CardStream[L]:
     """Open and start a stream. Raises what the library raises."""
     manner = manner_of(device.host_api, device.name)
     inward = wish.direction == "input"

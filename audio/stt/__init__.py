@@ -1,7 +1,7 @@
 """Speech to text: frames in, partials out, words so far on request.
 
-One `Hearing` listens to one segment. Its decoder runs while the person speaks and stays open over pauses, so that
-words can be asked for at any time; it is closed only when the turn is committed.
+One `RecognitionStream` decodes one segment. Its decoder runs while the user speaks and stays open over pauses, so that
+the transcript is available at any time; it is closed only when the turn is committed.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ SegmentId = NewType("SegmentId", int)
 
 
 @dataclass(frozen=True, slots=True)
-class Closure:
+class Punctuation:
     """What a recognizer that writes as people do expects behind the last word, as it hears it said.
 
     Attributes:
@@ -23,8 +23,8 @@ class Closure:
         goes_on: Probability of a mark behind which a sentence goes on: a comma, a dash, dots.
     """
 
-    ends: float
-    goes_on: float
+    sentence_end: float
+    continuation: float
 
 
 UNKNOWN_LANGUAGE = "?"
@@ -32,7 +32,7 @@ UNKNOWN_LANGUAGE = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Transcript:
     """A transcript of one segment, so far.
 
     Attributes:
@@ -49,13 +49,13 @@ class Words:
     segment: SegmentId
     until: Samples
     text: str
-    rough: bool = False
-    closure: Closure | None = None
-    draft: bool = False
+    low_confidence: bool = False
+    punctuation: Punctuation | None = None
+    is_draft: bool = False
     other_language: str = ""
 
 
-class Hearing(Protocol):
+class RecognitionStream(Protocol):
     """One segment being decoded."""
 
     segment: SegmentId
@@ -68,14 +68,16 @@ class Hearing(Protocol):
         """
         ...
 
-    def dip(self) -> None:
+    def probability_dip(self) -> None:
         """What was fed last is less surely speech than before: it may end here, and words be asked for soon.
 
         For engines that take long to answer. Never blocks.
         """
         ...
 
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
+    async def transcript(
+        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+    ) -> Transcript:
         """The words of everything fed so far; the decoder stays open. Raises SttError.
 
         Where `speech_end` is given, a stream position, what was fed after it is no speech, as far as is known: words
@@ -95,7 +97,7 @@ class Hearing(Protocol):
         ...
 
 
-class Transcriber(Protocol):
+class Recognizer(Protocol):
     """An engine with one conversation's decoder state; not shared between conversations.
 
     Attributes:
@@ -120,14 +122,14 @@ class Transcriber(Protocol):
         """
         ...
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> Hearing:
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
         """Begin a segment. `on_partial` is called on the event loop, whenever the words so far have changed.
 
         Opening a second one while one is open cancels the first. Raises SttError where the engine is dead.
         """
         ...
 
-    def renew(self) -> bool:
+    def reset(self) -> bool:
         """Forget the conversation, its speaker and its microphone: the next one may begin. False where it cannot."""
         ...
 

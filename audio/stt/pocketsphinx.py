@@ -6,16 +6,16 @@ import logging
 from collections.abc import Callable, Sequence
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import SegmentId, Words
+from audio.stt import SegmentId, Transcript
 from audio.stt.sphinx_process import SphinxProcess
-from audio.stt.sphinx_wire import Heard, Kind, LoadOrder, LoadReport, Message
+from audio.stt.sphinx_wire import HeardPayload, Kind, LoadOrder, LoadReport, SphinxMessage
 from audio.units import Pcm, Samples, samples_of_s
 
 _log = logging.getLogger(__name__)
 
 
-class PocketsphinxTranscriber:
-    """One conversation's recognizer, in a process of its own. Implements `Transcriber`."""
+class PocketsphinxRecognizer:
+    """One conversation's recognizer, in a process of its own. Implements `Recognizer`."""
 
     name = "pocketsphinx"
 
@@ -41,7 +41,7 @@ class PocketsphinxTranscriber:
         self._start_timeout_s = start_timeout_s
         self._lane_samples = samples_of_s(lane_s)
         self._process: SphinxProcess | None = None
-        self._hearing: PocketsphinxHearing | None = None
+        self._hearing: PocketsphinxStream | None = None
         self._openings = itertools.count(1)
         self._report: LoadReport | None = None
         self._cmn = ""
@@ -64,7 +64,7 @@ class PocketsphinxTranscriber:
 
     @property
     def works(self) -> bool:
-        """See `Transcriber.works`."""
+        """See `Recognizer.works`."""
         return self._process is not None and self._process.alive
 
     @property
@@ -102,25 +102,25 @@ class PocketsphinxTranscriber:
                 len(self._report["missing"]),
             )
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> "PocketsphinxHearing":
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "PocketsphinxStream":
         """Begin a segment; one still open is cancelled. Raises SttError where the process is dead."""
         if self._process is None:
             raise SttError("pocketsphinx is not loaded; load the recognizer first.")
         if self._hearing is not None:
             self._hearing.cancel()
             self._hearing = None
-        hearing = PocketsphinxHearing(self._process, segment, next(self._openings), on_partial)
+        hearing = PocketsphinxStream(self._process, segment, next(self._openings), on_partial)
         self._hearing = hearing
         return hearing
 
-    def renew(self) -> bool:
-        """See `Transcriber.renew`."""
+    def reset(self) -> bool:
+        """See `Recognizer.reset`."""
         if self._hearing is not None:
             self._hearing.cancel()
             self._hearing = None
         if self._process is None or not self._process.alive:
             return False
-        self._process.send(Message(Kind.RENEW))
+        self._process.send(SphinxMessage(Kind.RENEW))
         self._process.cmn = self._cmn = ""
         return True
 
@@ -131,16 +131,16 @@ class PocketsphinxTranscriber:
             self._cmn = process.cmn or self._cmn
             await process.stop()
 
-    def _on_heard(self, opening: int, heard: Heard) -> None:
+    def _on_heard(self, opening: int, heard: HeardPayload) -> None:
         if self._hearing is not None:
             self._hearing.progress(opening, heard)
 
 
-class PocketsphinxHearing:
-    """One segment. Implements `Hearing`."""
+class PocketsphinxStream:
+    """One segment. Implements `RecognitionStream`."""
 
     def __init__(
-        self, process: SphinxProcess, segment: SegmentId, opening: int, on_partial: Callable[[Words], None]
+        self, process: SphinxProcess, segment: SegmentId, opening: int, on_partial: Callable[[Transcript], None]
     ) -> None:
         """Begin; `opening` names it in the messages. Raises SttError."""
         self.segment = segment
@@ -149,18 +149,20 @@ class PocketsphinxHearing:
         self._on_partial = on_partial
         self._latest = ""
         self._open = True
-        process.send(Message(Kind.OPEN, opening))
+        process.send(SphinxMessage(Kind.OPEN, opening))
 
     def feed(self, pcm: Pcm) -> None:
         """Send samples to the process. Raises SttError where it is dead or its lane full, or after the end."""
         self._check_open()
         if len(pcm):  # of nothing its decoder dies
-            self._process.send(Message(Kind.AUDIO, self._opening, payload=pcm.tobytes()), samples=len(pcm))
+            self._process.send(SphinxMessage(Kind.AUDIO, self._opening, payload=pcm.tobytes()), samples=len(pcm))
 
-    def dip(self) -> None:
+    def probability_dip(self) -> None:
         """Nothing: its decoder runs along."""
 
-    async def words(self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False) -> Words:
+    async def transcript(
+        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+    ) -> Transcript:
         """The words of everything fed so far. Raises SttError where the process dies, or after the end."""
         self._check_open()
         return self._words(await self._process.ask(self._opening))
@@ -173,14 +175,14 @@ class PocketsphinxHearing:
         """End the segment as if it had not been. Words already asked for still come."""
         self._end(Kind.CANCEL)
 
-    def progress(self, opening: int, heard: Heard) -> None:
+    def progress(self, opening: int, heard: HeardPayload) -> None:
         """The process tells the words so far of some opening; only a change of this one is a partial."""
         if self._open and opening == self._opening and heard.text != self._latest:
             self._latest = heard.text
             self._on_partial(self._words(heard))
 
-    def _words(self, heard: Heard) -> Words:
-        return Words(self.segment, Samples(self.segment + heard.samples), heard.text, heard.rough)
+    def _words(self, heard: HeardPayload) -> Transcript:
+        return Transcript(self.segment, Samples(self.segment + heard.samples), heard.text, heard.rough)
 
     def _check_open(self) -> None:
         if not self._open:
@@ -191,4 +193,4 @@ class PocketsphinxHearing:
             return
         self._open = False
         if self._process.alive:
-            self._process.send(Message(kind, self._opening))
+            self._process.send(SphinxMessage(kind, self._opening))

@@ -25,7 +25,7 @@ with 10 it heard "what's eleven like" for "what's the weather like"."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PairResult:
     """What the pair makes of a segment so far. `rough`: by the general language model."""
 
     text: str
@@ -70,7 +70,7 @@ class SphinxPair:
         for decoder in self._decoders:
             decoder.process_raw(pcm, no_search=False, full_utt=False)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PairResult:
         """The words of everything fed; the segment goes on.
 
         Of the running search: ending it, or padding with silence to flush what it looks ahead, was no better
@@ -80,10 +80,10 @@ class SphinxPair:
         if self._command is not None:
             command = self._hypothesis(self._command)
             if believed(command, general, self._shapes):
-                return Verdict(command.text, rough=False)
+                return PairResult(command.text, rough=False)
         if general.paced_like_speech and general.says_something:
-            return Verdict(general.text, rough=True)
-        return Verdict("", rough=False)
+            return PairResult(general.text, rough=True)
+        return PairResult("", rough=False)
 
     def finish(self) -> None:
         """End the segment and learn the microphone from it."""

@@ -14,11 +14,11 @@ from typing import cast
 
 from audio.errors import SttError
 from audio.stt.sphinx_wire import (
-    Heard,
+    HeardPayload,
     Kind,
     LoadOrder,
     LoadReport,
-    Message,
+    SphinxMessage,
     Unframer,
     WireError,
     frame,
@@ -40,7 +40,7 @@ class SphinxProcess(asyncio.SubprocessProtocol):
         cmn: The cepstral means it learned, "" before the first segment was closed.
     """
 
-    def __init__(self, on_heard: Callable[[int, Heard], None], lane_samples: int) -> None:
+    def __init__(self, on_heard: Callable[[int, HeardPayload], None], lane_samples: int) -> None:
         self.cmn = ""
         self._on_heard = on_heard
         self._lane_samples = lane_samples
@@ -51,12 +51,12 @@ class SphinxProcess(asyncio.SubprocessProtocol):
         self._stdin: asyncio.WriteTransport | None = None
         self._exited = asyncio.Event()
         self._loaded: asyncio.Future[LoadReport] = asyncio.get_running_loop().create_future()
-        self._answers: dict[int, asyncio.Future[Heard]] = {}
+        self._answers: dict[int, asyncio.Future[HeardPayload]] = {}
         self._requests = itertools.count(1)
         self._death: str | None = None
 
     @classmethod
-    async def start(cls, on_heard: Callable[[int, Heard], None], lane_samples: int) -> "SphinxProcess":
+    async def start(cls, on_heard: Callable[[int, HeardPayload], None], lane_samples: int) -> "SphinxProcess":
         """Start a process.
 
         Args:
@@ -88,10 +88,10 @@ class SphinxProcess(asyncio.SubprocessProtocol):
 
     async def load(self, order: LoadOrder) -> LoadReport:
         """Load the decoders. Raises SttError."""
-        self.send(Message(Kind.LOAD, payload=pack_order(order)))
+        self.send(SphinxMessage(Kind.LOAD, payload=pack_order(order)))
         return await self._loaded
 
-    def send(self, message: Message, samples: int = 0) -> None:
+    def send(self, message: SphinxMessage, samples: int = 0) -> None:
         """Put a message on its way; `samples` of sound in it count against the lane. Raises SttError."""
         if self._death is not None:
             raise self._error()
@@ -105,11 +105,11 @@ class SphinxProcess(asyncio.SubprocessProtocol):
         self._sent_samples += samples
         self._waiting_samples += samples
 
-    async def ask(self, opening: int) -> Heard:
+    async def ask(self, opening: int) -> HeardPayload:
         """The words of everything sent so far of an opening. Safe to cancel. Raises SttError."""
         request = next(self._requests)
-        answer: asyncio.Future[Heard] = asyncio.get_running_loop().create_future()
-        self.send(Message(Kind.WORDS, opening, request))
+        answer: asyncio.Future[HeardPayload] = asyncio.get_running_loop().create_future()
+        self.send(SphinxMessage(Kind.WORDS, opening, request))
         self._answers[request] = answer
         try:
             return await answer
@@ -157,7 +157,7 @@ class SphinxProcess(asyncio.SubprocessProtocol):
         self._exited.set()
         self._die("has ended unexpectedly")
 
-    def _take(self, message: Message) -> None:
+    def _take(self, message: SphinxMessage) -> None:
         if message.kind is Kind.FAILED:
             self._die(f"failed with {message.payload.decode(errors='replace')}")
         elif message.kind is Kind.LOADED:

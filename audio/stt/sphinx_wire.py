@@ -39,7 +39,7 @@ class WireError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SphinxMessage:
     """One message. `request` is 0 where nobody asked."""
 
     kind: Kind
@@ -65,7 +65,7 @@ class LoadReport(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardPayload:
     """The payload of HEARD.
 
     Attributes:
@@ -81,7 +81,7 @@ class Heard:
     text: str
 
 
-def frame(message: Message) -> bytes:
+def frame(message: SphinxMessage) -> bytes:
     """The bytes of a message. Raises WireError if its payload is too long."""
     size = len(message.payload)
     if size > MAX_PAYLOAD_BYTES:
@@ -95,7 +95,7 @@ class Unframer:
     def __init__(self) -> None:
         self._pending = bytearray()
 
-    def receive(self, data: bytes) -> Iterator[Message]:
+    def receive(self, data: bytes) -> Iterator[SphinxMessage]:
         """Take bytes as they came; yields every message they complete. Raises WireError."""
         self._pending += data
         while len(self._pending) >= _HEADER.size:
@@ -107,19 +107,19 @@ class Unframer:
                 return
             payload = bytes(self._pending[_HEADER.size : end])
             del self._pending[:end]
-            yield Message(Kind(kind), opening, request, payload)
+            yield SphinxMessage(Kind(kind), opening, request, payload)
 
 
-def pack_heard(heard: Heard) -> bytes:
+def pack_heard(heard: HeardPayload) -> bytes:
     """`Heard` as a payload."""
     return _HEARD.pack(heard.consumed, heard.samples, heard.rough) + heard.text.encode()
 
 
-def unpack_heard(payload: bytes) -> Heard:
+def unpack_heard(payload: bytes) -> HeardPayload:
     """A payload as `Heard`. Raises WireError."""
     try:
         consumed, samples, rough = _HEARD.unpack_from(payload)
-        return Heard(consumed, samples, bool(rough), payload[_HEARD.size :].decode())
+        return HeardPayload(consumed, samples, bool(rough), payload[_HEARD.size :].decode())
     except (struct.error, UnicodeDecodeError) as error:
         raise WireError(f"not a transcript: {len(payload)} bytes") from error
 

@@ -10,11 +10,11 @@ import signal
 from collections.abc import Callable
 from importlib.metadata import version
 
-from audio.stt.sphinx_pair import SphinxPair, Verdict
+from audio.stt.sphinx_pair import PairResult, SphinxPair
 from audio.stt.sphinx_wire import (
-    Heard,
+    HeardPayload,
     Kind,
-    Message,
+    SphinxMessage,
     Unframer,
     frame,
     pack_heard,
@@ -33,7 +33,7 @@ _SAMPLE_BYTES = 2
 class Worker:
     """What one process does with the messages, in order."""
 
-    def __init__(self, send: Callable[[Message], None]) -> None:
+    def __init__(self, send: Callable[[SphinxMessage], None]) -> None:
         self._send = send
         self._pair: SphinxPair | None = None
         self._opening = 0
@@ -41,7 +41,7 @@ class Worker:
         self._reported = 0
         self._consumed = 0
 
-    def take(self, message: Message, *, behind: bool = False) -> None:
+    def take(self, message: SphinxMessage, *, behind: bool = False) -> None:
         """Do what a message says. Raises whatever the decoder raises.
 
         `behind`: others have come already; then partial words are told seldom, for they take the time of the final
@@ -61,8 +61,8 @@ class Worker:
         elif message.kind is Kind.RENEW:
             self._end(learn=False)
             self._pair.forget()
-            nothing_learned = Heard(self._consumed, 0, rough=False, text="")
-            self._send(Message(Kind.CLOSED, self._opening, payload=pack_heard(nothing_learned)))
+            nothing_learned = HeardPayload(self._consumed, 0, rough=False, text="")
+            self._send(SphinxMessage(Kind.CLOSED, self._opening, payload=pack_heard(nothing_learned)))
         elif message.opening != self._opening:
             return  # of a segment that has ended
         elif message.kind is Kind.WORDS:
@@ -70,7 +70,7 @@ class Worker:
         else:
             self._end(learn=message.kind is Kind.CLOSE)
 
-    def _load(self, message: Message) -> None:
+    def _load(self, message: SphinxMessage) -> None:
         order = unpack_order(message.payload)
         pair = SphinxPair(order["commands"], order["cmn"])
         pair.start()
@@ -78,9 +78,9 @@ class Worker:
         pair.verdict()
         pair.drop()
         self._pair = pair
-        self._send(Message(Kind.LOADED, payload=pack_report(pair.report(version("pocketsphinx")))))
+        self._send(SphinxMessage(Kind.LOADED, payload=pack_report(pair.report(version("pocketsphinx")))))
 
-    def _audio(self, message: Message, *, behind: bool) -> None:
+    def _audio(self, message: SphinxMessage, *, behind: bool) -> None:
         assert self._pair is not None
         samples = len(message.payload) // _SAMPLE_BYTES
         self._consumed += samples
@@ -94,10 +94,10 @@ class Worker:
 
     def _tell(self, request: int) -> None:
         assert self._pair is not None
-        verdict: Verdict = self._pair.verdict()
+        verdict: PairResult = self._pair.verdict()
         self._reported = self._samples
-        heard = Heard(self._consumed, self._samples, verdict.rough, verdict.text)
-        self._send(Message(Kind.HEARD, self._opening, request, pack_heard(heard)))
+        heard = HeardPayload(self._consumed, self._samples, verdict.rough, verdict.text)
+        self._send(SphinxMessage(Kind.HEARD, self._opening, request, pack_heard(heard)))
 
     def _end(self, *, learn: bool) -> None:
         if not self._opening or self._pair is None:
@@ -107,8 +107,8 @@ class Worker:
             self._pair.finish()
         else:
             self._pair.drop()
-        heard = Heard(self._consumed, self._samples, rough=False, text=self._pair.cmn)
-        self._send(Message(Kind.CLOSED, self._opening, payload=pack_heard(heard)))
+        heard = HeardPayload(self._consumed, self._samples, rough=False, text=self._pair.cmn)
+        self._send(SphinxMessage(Kind.CLOSED, self._opening, payload=pack_heard(heard)))
         self._opening = 0
 
 
@@ -119,7 +119,7 @@ def main() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)  # what a C library prints must not come between the messages
 
-    def send(message: Message) -> None:
+    def send(message: SphinxMessage) -> None:
         data = memoryview(frame(message))
         while data:
             data = data[os.write(out, data) :]
@@ -134,7 +134,7 @@ def main() -> None:
         except BrokenPipeError:
             raise
         except Exception as error:  # noqa: BLE001  reported to the parent; its text may hold words, its type does not
-            send(Message(Kind.FAILED, payload=type(error).__name__.encode()))
+            send(SphinxMessage(Kind.FAILED, payload=type(error).__name__.encode()))
             raise SystemExit(1) from None
 
 

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from audio.at_work import at_work
 from audio.errors import TtsError
+from audio.exit_guard import at_work
 from audio.thread_name import thread_named
 from audio.time_limit import time_limit
 
@@ -109,7 +109,7 @@ class EngineThread(Generic[E]):
                     del job
 
 
-class Lane(Generic[T]):
+class SynthesisStream(Generic[T]):
     """What an engine makes of one unit, from its thread to the loop.
 
     The engine never waits for the loop: it would be held for all by the slowest listener. What it makes of a unit

@@ -11,10 +11,10 @@ import numpy as np
 from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
 from audio.tts import Chunk
-from audio.tts.engine_thread import Lane
+from audio.tts.engine_thread import SynthesisStream
 from audio.tts.espeak_choice import choose
-from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, Manner, WordEvent
-from audio.tts.espeak_sound import ReplySound
+from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
+from audio.tts.espeak_sound import EspeakChunkAudio
 from audio.tts.espeak_text import clean, ends_sentence, pieces
 from audio.tts.espeak_worker import SHARED, EspeakWorker
 from audio.tts.shared_loading import SharedLoading
@@ -40,8 +40,8 @@ class _Sound:
 class _Call:
     """One call of the library, in the worker's thread. What it makes is bounded by the piece."""
 
-    def __init__(self, text: str, manner: Manner) -> None:
-        self.lane: Lane[_Sound] = Lane(
+    def __init__(self, text: str, manner: SpeakingStyle) -> None:
+        self.lane: SynthesisStream[_Sound] = SynthesisStream(
             _WAITING_BUFFERS, "espeak-ng makes more than five minutes of 200 characters: it was stopped"
         )
         self._text = text
@@ -114,7 +114,7 @@ class EspeakVoice:
         self._target_dbfs = target_dbfs
         self._timeout_s = timeout_s
         self._worker: EspeakWorker | None = None
-        self._manner: Manner | None = None
+        self._manner: SpeakingStyle | None = None
         self._gain = 1.0
         self._detail = "not loaded"
         self._calls: set[_Call] = set()
@@ -134,7 +134,7 @@ class EspeakVoice:
     async def _load(self) -> None:
         worker = await asyncio.to_thread(SHARED.worker)
         choice = choose(worker.voices, worker.variants, language=self._language, voice=self._voice)
-        manner = Manner(choice.identifier, self._words_per_minute, self._pitch)
+        manner = SpeakingStyle(choice.identifier, self._words_per_minute, self._pitch)
         try:
             async with aclosing(self._sounds(worker, manner, LOUDNESS_REFERENCE)) as sounds:
                 heard = [sound.pcm async for sound in sounds]
@@ -156,7 +156,7 @@ class EspeakVoice:
             pace = round(min(max(self._words_per_minute * speed, SLOWEST_WPM), FASTEST_WPM))
             manner = replace(manner, words_per_minute=pace)
         text = clean(text)
-        reply = ReplySound(text, self._gain)
+        reply = EspeakChunkAudio(text, self._gain)
         for piece in pieces(text):
             async with aclosing(self._sounds(worker, manner, piece.text)) as sounds:
                 async for sound in sounds:
@@ -178,7 +178,7 @@ class EspeakVoice:
             call.stop()
         self._worker = self._manner = None
 
-    async def _sounds(self, worker: EspeakWorker, manner: Manner, text: str) -> AsyncGenerator[_Sound]:
+    async def _sounds(self, worker: EspeakWorker, manner: SpeakingStyle, text: str) -> AsyncGenerator[_Sound]:
         """One call of the library; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
         call = _Call(text, manner)
         self._calls.add(call)

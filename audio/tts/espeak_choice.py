@@ -9,7 +9,7 @@ from audio.tts.espeak_library import VoiceInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EspeakVoiceChoice:
     """A voice to speak with.
 
     Attributes:
@@ -21,7 +21,9 @@ class Choice:
     detail: str
 
 
-def choose(voices: Sequence[VoiceInfo], variants: Sequence[str], *, language: str, voice: str | None) -> Choice:
+def choose(
+    voices: Sequence[VoiceInfo], variants: Sequence[str], *, language: str, voice: str | None
+) -> EspeakVoiceChoice:
     """The voice called `voice` ("en-us", "English (America)", "en+f3"), else the library's best for `language`.
 
     Raises EngineLoadError where there is none, or where the voice speaks another language.
@@ -44,10 +46,10 @@ def choose(voices: Sequence[VoiceInfo], variants: Sequence[str], *, language: st
             f'the espeak-ng voice "{voice}" speaks {"/".join(sorted(spoken))}, the language is "{language}": '
             "change tts.voice or the language"
         )
-    return Choice(info.identifier + plus + variant, info.name + plus + variant)
+    return EspeakVoiceChoice(info.identifier + plus + variant, info.name + plus + variant)
 
 
-def _of_language(voices: Sequence[VoiceInfo], language: str) -> Choice:
+def _of_language(voices: Sequence[VoiceInfo], language: str) -> EspeakVoiceChoice:
     """A region without a voice of its own gets the language's, and the detail says so."""
     code = _code(language)
     while code:
@@ -55,7 +57,7 @@ def _of_language(voices: Sequence[VoiceInfo], language: str) -> Choice:
         if speakers:
             info = min(speakers, key=lambda speaker: speaker[0])[1]
             asked = "" if code == _code(language) else f" (no voice of its own for {language})"
-            return Choice(info.identifier, info.name + asked)
+            return EspeakVoiceChoice(info.identifier, info.name + asked)
         code = code.rpartition("-")[0]
     known = sorted({known for info in voices for known, _ in info.codes})
     raise EngineLoadError(

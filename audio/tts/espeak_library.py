@@ -51,7 +51,7 @@ class VoiceInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class SpeakingStyle:
     """How to speak: the library's voice with its variant ("gmw/en+f3"), words per minute, pitch 0..99."""
 
     voice: str
@@ -138,11 +138,11 @@ class EspeakLibrary:
         self.variants = tuple(info.identifier.removeprefix("!v/") for info in listed)
         self._on_sound: OnSound | None = None
         self._failure: Exception | None = None
-        self._manner: Manner | None = None
+        self._manner: SpeakingStyle | None = None
         self._callback = _Callback(self._heard)  # must live as long as the library may call it
         self._dll.espeak_SetSynthCallback(self._callback)
 
-    def synthesize(self, text: str, manner: Manner, on_sound: OnSound) -> None:
+    def synthesize(self, text: str, manner: SpeakingStyle, on_sound: OnSound) -> None:
         """Speak `text` (no NUL, no lone surrogates) into `on_sound`, which runs in this thread.
 
         Returns when all was said or `on_sound` said False. Raises TtsError, and whatever `on_sound` raised.
@@ -168,7 +168,7 @@ class EspeakLibrary:
             self._failure = failure
             return 1
 
-    def _set(self, manner: Manner) -> None:
+    def _set(self, manner: SpeakingStyle) -> None:
         if manner == self._manner:
             return
         self._manner = None

@@ -89,7 +89,7 @@ class WordPlaces:
         return marks
 
 
-class ReplySound:
+class EspeakChunkAudio:
     """One unit's sound on its way out. Not thread-safe."""
 
     def __init__(self, text: str, gain: float) -> None:

@@ -30,7 +30,7 @@ _SENTENCE_ENDS = ".!?…。！？؟।"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """What the library gets at once: `text`, and its offset in the unit."""
 
     offset: int
@@ -52,14 +52,14 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(token.span() for token in re.finditer(r"\S+", text) if pronounceable(token[0]))
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> list[TextPiece]:
     """The text cut where it hurts least into pieces of at most PIECE_CHARS, those without sound left out."""
     found = []
     start = 0
     while start < len(text):
         end = _cut(text, start)
         if pronounceable(text[start:end]):
-            found.append(Piece(start, text[start:end]))
+            found.append(TextPiece(start, text[start:end]))
         start = end
     return found
 

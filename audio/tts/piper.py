@@ -16,8 +16,8 @@ from audio.errors import EngineLoadError, TtsError
 from audio.level import gain_for
 from audio.thread_name import thread_named
 from audio.tts import Chunk, WordMark
-from audio.tts.engine_thread import EngineThread, Lane, due_s
-from audio.tts.espeak_text import Piece, clean, ends_sentence, pieces, words
+from audio.tts.engine_thread import EngineThread, SynthesisStream, due_s
+from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
 from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import Device, PiperModel, Sound, StoppedError, StopSwitch, reads_digits
 from audio.tts.piper_sound import ReplySentence, chunks, finished
@@ -57,7 +57,9 @@ class _Job(Generic[T]):
         work: Callable[[PiperModel, StopSwitch], Iterator[T]],
         due_s: float = 0.0,
     ) -> None:
-        self.lane: Lane[T] = Lane(_WAITING_SENTENCES, "Piper makes more sentences of a unit than it has letters")
+        self.lane: SynthesisStream[T] = SynthesisStream(
+            _WAITING_SENTENCES, "Piper makes more sentences of a unit than it has letters"
+        )
         self.thread = thread
         self._work = work
         self._due_s = due_s
@@ -258,7 +260,7 @@ class PiperTts:
         detail = f"{files.model.stem} ({files.language}){speaker}, speed {self._speed:g}, {model.provider}"
         return model, LOUDNESS_REFERENCE if reads_digits(files) else _LETTERS, detail
 
-    def _sentences(self, piece: Piece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplySentence]]:
+    def _sentences(self, piece: TextPiece, speed: float) -> Callable[[PiperModel, StopSwitch], Iterator[ReplySentence]]:
         """The work on a piece: its phonemes at once, then sentence by sentence."""
         spans = words(piece.text)
         last_pause_ms = SENTENCE_PAUSE_MS if ends_sentence(piece.text) else CLAUSE_PAUSE_MS

@@ -10,7 +10,7 @@ import soxr
 from audio.level import soften
 from audio.tts import Chunk, WordMark
 from audio.tts.piper_model import SentenceSound, Sound
-from audio.tts.piper_words import PlacedWord, weight
+from audio.tts.piper_words import WordPhonemes, weight
 from audio.tts.sound import CHUNK_SAMPLES
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
@@ -39,7 +39,7 @@ def finished(
     pause_ms: float,
     *,
     phonemes: Sequence[str],
-    words: Sequence[PlacedWord],
+    words: Sequence[WordPhonemes],
 ) -> ReplySentence:
     """Cut the silence in front, make the one at the end `pause_ms` long, and mark the words."""
     begin, end = _heard_span(made.sound * np.float32(gain), rate_hz)
@@ -107,7 +107,7 @@ def _places(made: SentenceSound, phonemes: Sequence[str], begin: int, end: int) 
 
 
 def _mark(
-    word: PlacedWord, places: npt.NDArray[np.int64], rate_hz: int, begin: int, end: int, *, said: bool
+    word: WordPhonemes, places: npt.NDArray[np.int64], rate_hz: int, begin: int, end: int, *, said: bool
 ) -> WordMark:
     start = min(max(int(places[word.begin]), begin), end) - begin
     stop = min(max(int(places[word.end]), begin), end) - begin

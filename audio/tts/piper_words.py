@@ -15,7 +15,7 @@ Phonemes = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedWord:
+class WordPhonemes:
     """A word's characters in the piece, and its phonemes: from `begin` up to `end` of the sentence `sentence`.
 
     `guessed` where the phonemes were found by comparison.
@@ -43,7 +43,7 @@ def place_words(
     spans: Sequence[tuple[int, int]],
     sentences: Sequence[Phonemes],
     alone: Callable[[str], Sequence[Phonemes]],
-) -> list[PlacedWord]:
+) -> list[WordPhonemes]:
     """Every word of `spans` in the phonemes of the sentences that `text` became.
 
     `alone` makes the phonemes of one word; it is asked only where groups and words differ in number.
@@ -120,11 +120,11 @@ def _between(anchors: Sequence[tuple[int, int]], at: int) -> int:
     return b0 if a1 <= a0 else min(b1, b0 + round((at - a0) * (b1 - b0) / (a1 - a0)))
 
 
-def _placed(span: tuple[int, int], heard: Sequence[_Heard], begin: int, end: int, *, guessed: bool) -> PlacedWord:
+def _placed(span: tuple[int, int], heard: Sequence[_Heard], begin: int, end: int, *, guessed: bool) -> WordPhonemes:
     """A word without phonemes of its own stands, without length, where the next one begins or the last one ends."""
     if begin >= len(heard):
         last = heard[-1]
-        return PlacedWord(*span, last.sentence, last.index + 1, last.index + 1, guessed)
+        return WordPhonemes(*span, last.sentence, last.index + 1, last.index + 1, guessed)
     first = heard[begin]
     inside = [phoneme.index for phoneme in heard[begin:end] if phoneme.sentence == first.sentence]
-    return PlacedWord(*span, first.sentence, first.index, inside[-1] + 1 if inside else first.index, guessed)
+    return WordPhonemes(*span, first.sentence, first.index, inside[-1] + 1 if inside else first.index, guessed)

@@ -8,7 +8,7 @@ from audio.units import Samples
 
 
 @dataclass(frozen=True, slots=True)
-class Voicing:
+class VadResult:
     """What the detector says after one frame.
 
     Attributes:
@@ -27,12 +27,12 @@ class Voicing:
     """
 
     speaking: bool
-    edge: Samples
+    boundary: Samples
     probability: float
-    fading: Samples | None = None
-    stirs: bool = False
-    clear: bool = False
-    murmur: bool = False
+    possible_end: Samples | None = None
+    possible_onset: bool = False
+    above_noise: bool = False
+    background_level: bool = False
 
 
 class Vad(Protocol):
@@ -41,13 +41,13 @@ class Vad(Protocol):
     Attributes:
         name: As in the configuration.
         end_bias_ms: How late, in the median, the detector's raw end of speech is against labels; already
-            subtracted from `Voicing.edge`, kept for the trace.
+            subtracted from `VadResult.boundary`, kept for the trace.
     """
 
     name: str
     end_bias_ms: float
 
-    def process(self, frame: Frame) -> Voicing:
+    def process(self, frame: Frame) -> VadResult:
         """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
         ...
 

@@ -5,9 +5,9 @@ import webrtcvad
 
 from audio.frame import Frame
 from audio.units import FRAME_MS, FRAME_SAMPLES, MIC_RATE_HZ, Samples
-from audio.vad import Voicing
+from audio.vad import VadResult
 from audio.vad.silero import SETTINGS, WINDOW_SAMPLES, SileroNetwork, SileroStream
-from audio.vad.track import SpeechTrack
+from audio.vad.speech_tracker import SpeechTracker
 
 # Its ends are Silero's, and so is their median error (bench/vad.py).
 END_BIAS_MS = SETTINGS.end_bias_ms
@@ -30,7 +30,7 @@ class CascadeVad:
         """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
         self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
-        self._track = SpeechTrack(SETTINGS)
+        self._track = SpeechTracker(SETTINGS)
         self._recent = np.zeros((_CATCH_UP_FRAMES, FRAME_SAMPLES), dtype=np.int16)
         self.reset()
 
@@ -43,7 +43,7 @@ class CascadeVad:
         self._awake_frames = 0
         self._probability = 0.0
 
-    def process(self, frame: Frame) -> Voicing:
+    def process(self, frame: Frame) -> VadResult:
         """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
         self._track.push(frame)
         # Asked at every frame, for it keeps a noise model of its own.

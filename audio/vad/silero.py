@@ -10,10 +10,10 @@ import numpy.typing as npt
 from audio.errors import EngineLoadError, VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, FULL_SCALE, Pcm, Samples, samples_of_ms
-from audio.vad import Voicing
-from audio.vad.beginning import Beginning
+from audio.vad import VadResult
+from audio.vad.fast_onset import FastOnset
 from audio.vad.hysteresis import HysteresisSettings
-from audio.vad.track import SpeechTrack, TrackSettings
+from audio.vad.speech_tracker import SpeechTracker, TrackSettings
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -137,11 +137,11 @@ class SileroVad:
         """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
         self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
-        self._track = SpeechTrack(SETTINGS)
-        self._beginning = Beginning(self._track, self._stream.peek, SETTINGS.hysteresis)
+        self._track = SpeechTracker(SETTINGS)
+        self._beginning = FastOnset(self._track, self._stream.peek, SETTINGS.hysteresis)
         self._probability = 0.0
 
-    def process(self, frame: Frame) -> Voicing:
+    def process(self, frame: Frame) -> VadResult:
         """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
         self._track.push(frame)
         self._beginning.take(frame.pcm)

@@ -4,9 +4,9 @@ import webrtcvad
 
 from audio.frame import Frame
 from audio.units import MIC_RATE_HZ, samples_of_ms
-from audio.vad import Voicing
+from audio.vad import VadResult
 from audio.vad.hysteresis import HysteresisSettings
-from audio.vad.track import SpeechTrack, TrackSettings
+from audio.vad.speech_tracker import SpeechTracker, TrackSettings
 
 # Mode 2 starts 13 times a minute in the quiet around speech where mode 3 starts twice, and opens 20 ms earlier.
 _MODE = 3
@@ -31,10 +31,10 @@ class WebrtcVad:
 
     def __init__(self) -> None:
         self.end_bias_ms = END_BIAS_MS
-        self._track = SpeechTrack(SETTINGS)
+        self._track = SpeechTracker(SETTINGS)
         self._classifier = webrtcvad.Vad(_MODE)
 
-    def process(self, frame: Frame) -> Voicing:
+    def process(self, frame: Frame) -> VadResult:
         """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
         self._track.push(frame)
         voiced = self._classifier.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)

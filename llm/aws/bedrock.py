@@ -4,17 +4,17 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, Unpack, get_args
 
-from llm.answer import Answer
+from llm.answer_state import AnswerState
 from llm.aws.bedrock_request import BedrockOptions, JsonObject, anthropic_body, converse_body, llama_body
 from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, Llama, Meaning
 from llm.aws.request import BEDROCK
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
-from llm.paced import Arriving, Reading, paced
-from llm.refusal import refuse_functions
+from llm.http_errors import refuse_functions
+from llm.reasoning_filter import habit_of
 from llm.stops import Stopping
-from llm.thoughts import habit_of
+from llm.token_deadlines import Arriving, StreamParser, paced
 
 Api = Literal["converse", "invoke"]
 Family = Literal["anthropic", "llama"]
@@ -104,20 +104,20 @@ class BedrockChat:
         """Close connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
         if self._family == "llama":
             why = "Llama by api invoke takes no functions: use api converse, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = self._prompt(messages) if self._prompt is not None and self._family == "llama" else None
-        answer = Answer(self.name, habit_of(prompt or ""))
+        answer = AnswerState(self.name, habit_of(prompt or ""))
         meaning = self._meaning(answer, options, private)
         stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
         fields = merged(self._fields(messages, prompt, options), self._parameters)
         arriving = self._service.post(self._route, fields, options, private, self._headers)
         return arriving, Stopping(self.name, stream, self._stops, waiting=False)
 
-    def _meaning(self, answer: Answer, options: ChatOptions, private: Sequence[str]) -> Meaning:
+    def _meaning(self, answer: AnswerState, options: ChatOptions, private: Sequence[str]) -> Meaning:
         match self._family:
             case "anthropic":
                 return Anthropic(answer, self.name, private)

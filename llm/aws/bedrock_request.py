@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from llm.aws.bedrock_turns import Block, Call, Conversation, Result, Text, conversation_of
+from llm.aws.bedrock_turns import BedrockConversation, Block, Call, Result, Text, conversation_of
 from llm.chat import ChatOptions, Function, Message
 
 JsonObject = dict[str, object]
@@ -71,7 +71,7 @@ def _converse_block(block: Block) -> JsonObject:
             return {"toolResult": {"toolUseId": call_id, "content": [{"text": text}]}}
 
 
-def _offered(conversation: Conversation, options: ChatOptions) -> list[Function]:
+def _offered(conversation: BedrockConversation, options: ChatOptions) -> list[Function]:
     """What may be called, and what was called before: both services want to know that too."""
     offered = list(options.functions) if options.choice != "none" or conversation.called else []
     names = {function.name for function in offered}

@@ -8,11 +8,11 @@ import binascii
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from llm.answer import Answer, Said
-from llm.aws.frames import Frame, FrameReader
-from llm.aws.refusal import AwsRefusals, fault_of_frame, fields_of
+from llm.answer_state import AnswerState, Said
+from llm.aws.errors import AwsRefusals, fault_of_frame, fields_of
+from llm.aws.frames import EventStreamMessage, EventStreamReader
+from llm.http_errors import complaint_of, refused_in_stream
 from llm.openai_stream import count_of
-from llm.refusal import complaint_of, refused_in_stream
 
 JsonObject = dict[str, object]
 
@@ -31,7 +31,7 @@ class BedrockStream:
     def __init__(
         self,
         endpoint: str,
-        answer: Answer,
+        answer: AnswerState,
         meaning: Meaning,
         refusals: AwsRefusals,
         *,
@@ -40,7 +40,7 @@ class BedrockStream:
         """`meaning` keeps its books in `answer`; `private`: texts that no error may quote."""
         self._answer = answer
         self._meaning = meaning
-        self._frames = FrameReader(endpoint)
+        self._frames = EventStreamReader(endpoint)
         self._refusals = refusals
         self._private = private
 
@@ -67,7 +67,7 @@ class BedrockStream:
             self._frames.end()
         yield from self._answer.finish()
 
-    def _fields(self, frame: Frame) -> JsonObject:
+    def _fields(self, frame: EventStreamMessage) -> JsonObject:
         """The event's JSON; of InvokeModel it comes wrapped in base64."""
         fields = fields_of(frame.payload)
         if frame.name == "chunk":
@@ -84,7 +84,7 @@ class BedrockStream:
 class Converse:
     """ConverseStream: the same for all models."""
 
-    def __init__(self, answer: Answer, *, may_call: bool = True) -> None:
+    def __init__(self, answer: AnswerState, *, may_call: bool = True) -> None:
         """`may_call`: calls are passed on; Converse itself cannot be told not to."""
         self._answer = answer
         self._may_call = may_call
@@ -118,7 +118,7 @@ class Converse:
 class Anthropic:
     """InvokeModel's events of Anthropic's models."""
 
-    def __init__(self, answer: Answer, endpoint: str, private: Sequence[str] = ()) -> None:
+    def __init__(self, answer: AnswerState, endpoint: str, private: Sequence[str] = ()) -> None:
         self._answer = answer
         self._endpoint = endpoint
         self._private = private
@@ -154,7 +154,7 @@ class Anthropic:
 class Llama:
     """InvokeModel's events of Meta's models."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: AnswerState) -> None:
         self._answer = answer
 
     def take(self, _: str, fields: JsonObject) -> Iterator[Said]:
@@ -171,7 +171,7 @@ class Llama:
             yield from self._answer.finish()
 
 
-def _count(answer: Answer, fresh: object, read: object, written: object) -> None:
+def _count(answer: AnswerState, fresh: object, read: object, written: object) -> None:
     """Input is counted without what was read from the cache, and without what was written to it."""
     counts = [count_of(fresh), count_of(read), count_of(written)]
     answer.prompt_tokens = sum(count or 0 for count in counts) if counts[0] is not None else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llm.chat import FunctionCall, Message
-from llm.turn_taking import OPENING, result_text
+from llm.role_alternation import OPENING, result_text
 
 _NOT_IN_ID = re.compile("[^a-zA-Z0-9_-]")
 
@@ -44,7 +44,7 @@ Block = Text | Call | Result
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RoleTurn:
     """All that one of the two says, until the other one does."""
 
     role: Literal["user", "assistant"]
@@ -52,7 +52,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class BedrockConversation:
     """A conversation, sorted.
 
     Attributes:
@@ -63,7 +63,7 @@ class Conversation:
 
     lasting: tuple[str, ...]
     passing: tuple[str, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[RoleTurn, ...]
 
     @property
     def called(self) -> tuple[str, ...]:
@@ -72,11 +72,11 @@ class Conversation:
         return tuple(dict.fromkeys(call.name for call in calls))
 
 
-def conversation_of(messages: Sequence[Message]) -> Conversation:
+def conversation_of(messages: Sequence[Message]) -> BedrockConversation:
     """Sort `messages`. A call without a result, and a result without a call, are left out."""
     begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
     results = {message.call_id: result_text(message) for message in messages if message.role == "tool"}
-    turns = [Turn("user")]
+    turns = [RoleTurn("user")]
     for message in messages[begin:]:
         match message.role:
             case "user":
@@ -91,18 +91,18 @@ def conversation_of(messages: Sequence[Message]) -> Conversation:
         turns[0].blocks.append(Text(OPENING))
     if turns[-1].role == "assistant":  # it is to speak again without being asked: some models refuse to go on
         _add(turns, "user", [Text(OPENING)])
-    return Conversation(_system(messages[:begin]), _system(messages[begin:]), tuple(turns))
+    return BedrockConversation(_system(messages[:begin]), _system(messages[begin:]), tuple(turns))
 
 
 def _system(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(message.content for message in messages if message.role == "system" and message.content.strip())
 
 
-def _add(turns: list[Turn], role: Literal["user", "assistant"], blocks: Sequence[Block]) -> None:
+def _add(turns: list[RoleTurn], role: Literal["user", "assistant"], blocks: Sequence[Block]) -> None:
     if not blocks:
         return
     if turns[-1].role != role:
-        turns.append(Turn(role))
+        turns.append(RoleTurn(role))
     turns[-1].blocks.extend(blocks)
 
 

@@ -59,7 +59,7 @@ class Keys(Protocol):
     token: str | None
 
 
-class Source(Protocol):
+class CredentialSource(Protocol):
     """What botocore found: it can be asked again, and then renews what has expired; that may take its time."""
 
     def get_frozen_credentials(self) -> Keys: ...
@@ -69,13 +69,13 @@ class AwsCredentials:
     """The credentials of one endpoint, kept fresh."""
 
     def __init__(
-        self, endpoint: str, profile: str | None, *, find: Callable[[str | None], Source | None] | None = None
+        self, endpoint: str, profile: str | None, *, find: Callable[[str | None], CredentialSource | None] | None = None
     ) -> None:
         """`profile` of ~/.aws, None for the environment's choice. `find` looks a source up, in a thread."""
         self._endpoint = endpoint
         self._profile = profile
         self._find = find or find_source
-        self._source: Source | None = None
+        self._source: CredentialSource | None = None
         self._keys: Keys | None = None
         self._failed: Exception | None = None
         self._retry_at_s = 0.0
@@ -122,7 +122,7 @@ class AwsCredentials:
             threading.Thread(target=run, name=f"aws credentials {self._endpoint}", daemon=True).start()
         return self._fetching
 
-    def _fetched(self, told: "asyncio.Future[None]", found: Source | Exception, keys: Keys | None) -> None:
+    def _fetched(self, told: "asyncio.Future[None]", found: CredentialSource | Exception, keys: Keys | None) -> None:
         self._fetching = None
         if isinstance(found, Exception):
             self._failed = found
@@ -152,8 +152,8 @@ class AwsCredentials:
 
 
 def _look_up(
-    source: Source | None, profile: str | None, find: Callable[[str | None], Source | None]
-) -> tuple[Source | Exception, Keys | None]:
+    source: CredentialSource | None, profile: str | None, find: Callable[[str | None], CredentialSource | None]
+) -> tuple[CredentialSource | Exception, Keys | None]:
     """The source and its keys, or why there are none; in a thread."""
     try:
         source = source or find(profile)
@@ -164,11 +164,11 @@ def _look_up(
         return error, None
 
 
-def find_source(profile: str | None) -> Source | None:
+def find_source(profile: str | None) -> CredentialSource | None:
     """What botocore's chain finds first, or None. Reads files and may ask servers. Raises botocore's errors."""
     import_sdk()
     session = sdk("session").Session(profile=profile)
     limits = {"connect_timeout": STEP_TIMEOUT_S, "read_timeout": STEP_TIMEOUT_S, "retries": {"total_max_attempts": 2}}
     session.set_default_client_config(sdk("config").Config(**limits))
-    source: Source | None = session.get_credentials()
+    source: CredentialSource | None = session.get_credentials()
     return source

@@ -7,7 +7,7 @@ from typing import Any
 
 from llm.aws.sdk import sdk
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError
-from llm.refusal import SPOKEN_PROXY
+from llm.http_errors import SPOKEN_PROXY
 
 MAX_FRAME_BYTES = 1 << 20
 """A token in a frame is a few hundred bytes; the format itself would allow 24 MiB."""
@@ -17,7 +17,7 @@ MAX_STREAM_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class EventStreamMessage:
     """One message.
 
     Attributes:
@@ -31,7 +31,7 @@ class Frame:
     payload: bytes
 
 
-class FrameReader:
+class EventStreamReader:
     """Cuts one response body into frames."""
 
     def __init__(self, endpoint: str) -> None:
@@ -42,7 +42,7 @@ class FrameReader:
         self._left_bytes = MAX_STREAM_BYTES
         self._begun = False
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: bytes) -> Iterator[EventStreamMessage]:
         """The frames that `data` (cut anywhere) completes. To be iterated to its end. Raises LlmBroken."""
         self._left_bytes -= len(data)
         if self._left_bytes < 0:
@@ -61,7 +61,7 @@ class FrameReader:
         if self._held_bytes:
             raise self._broken("ended its answer inside a frame: ask again; see any proxy before it")
 
-    def _next(self) -> Frame | None:
+    def _next(self) -> EventStreamMessage | None:
         try:
             message = next(self._buffer, None)
         except (sdk("eventstream").ParserError, struct.error, LookupError, ValueError) as error:
@@ -74,7 +74,7 @@ class FrameReader:
         headers = message.headers
         kind = str(headers.get(":message-type", "event"))
         name = headers.get({"exception": ":exception-type", "error": ":error-code"}.get(kind, ":event-type"), "")
-        return Frame(kind, str(name), headers, message.payload)
+        return EventStreamMessage(kind, str(name), headers, message.payload)
 
     def _broken(self, what: str) -> LlmError:
         text = f"llm endpoint {self._endpoint!r} {what}"

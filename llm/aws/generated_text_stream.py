@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from llm.answer import Answer, Said
+from llm.answer_state import AnswerState, Said
+from llm.http_errors import complaint_of_body, refused_in_stream
 from llm.json_text import JsonText
 from llm.openai_stream import DONE_REASON, count_of
-from llm.refusal import complaint_of_body, refused_in_stream
-from llm.thoughts import Habit
+from llm.reasoning_filter import ReasoningHabit
 
 HEAD = re.compile(rb'\s*(\[\s*)?\{\s*"generated_text"\s*:\s*"')
 
@@ -28,11 +28,11 @@ MAX_TAIL_CHARS = 1 << 20
 class GeneratedTextStream:
     """The meaning of one response body."""
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: Habit | None = None) -> None:
+    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
         """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
         self._endpoint = endpoint
         self._private = private
-        self._answer = Answer(endpoint, habit)
+        self._answer = AnswerState(endpoint, habit)
         self._head = b""
         self._in_head = True
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

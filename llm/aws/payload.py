@@ -12,16 +12,18 @@ from typing import Literal, get_args
 from llm.aws.generated_text_stream import HEAD, GeneratedTextStream
 from llm.chat import ChatEvent
 from llm.openai_stream import OpenAIStream
-from llm.paced import Reading
+from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
-from llm.thoughts import Habit
+from llm.token_deadlines import StreamParser
 from llm.token_stream import TokenStream
 
 Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.25"]
 PAYLOADS: tuple[Payload, ...] = get_args(Payload)
 
 
-def reading_of(payload: Payload, endpoint: str, private: Sequence[str], habit: Habit | None = None) -> Reading:
+def reading_of(
+    payload: Payload, endpoint: str, private: Sequence[str], habit: ReasoningHabit | None = None
+) -> StreamParser:
     """What reads one answer in a format; `habit` of the model."""
     match payload:
         case "auto":
@@ -40,14 +42,14 @@ class DetectedStream:
     Nothing is lost by waiting: no format says a word before that.
     """
 
-    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: Habit | None = None) -> None:
+    def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
         """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
         self._endpoint = endpoint
         self._private = private
         self._habit = habit
         self._held = b""
         self._scout = SseReader()
-        self._reading: Reading | None = None
+        self._reading: StreamParser | None = None
 
     @property
     def finishing(self) -> bool:
@@ -69,12 +71,12 @@ class DetectedStream:
             yield from self._reading.feed(self._held)
         yield from self._reading.end()
 
-    def _detected(self, data: bytes) -> Reading | None:
+    def _detected(self, data: bytes) -> StreamParser | None:
         if HEAD.match(self._held):
             return self._of(GeneratedTextStream)
         return self._by_line(self._scout.feed(data))
 
-    def _by_line(self, events: Iterator[Event]) -> Reading | None:
+    def _by_line(self, events: Iterator[Event]) -> StreamParser | None:
         try:
             first = next(iter(list(events)), None)
         except StreamFormatError:
@@ -88,5 +90,5 @@ class DetectedStream:
         is_chat = isinstance(line, dict) and ("choices" in line or str(line.get("object")).startswith("chat."))
         return self._of(OpenAIStream if is_chat else TokenStream)
 
-    def _of(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> Reading:
+    def _of(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> StreamParser:
         return kind(self._endpoint, private=self._private, habit=self._habit)

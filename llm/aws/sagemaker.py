@@ -9,11 +9,11 @@ from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
+from llm.http_errors import refuse_functions
 from llm.openai_messages import JsonObject, messages_json, options_json
-from llm.paced import Arriving, Reading, paced
-from llm.refusal import refuse_functions
+from llm.reasoning_filter import ReasoningHabit, habit_of
 from llm.stops import Stopping
-from llm.thoughts import Habit, habit_of
+from llm.token_deadlines import Arriving, StreamParser, paced
 
 OURS = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
 OURS_BY_PROMPT = frozenset({"details", "return_full_text"})
@@ -64,7 +64,7 @@ class SageMakerChat:
         self._model = model
         self._payload = payload
         self._prompt = prompt
-        self._habit = Habit()
+        self._habit = ReasoningHabit()
         self._stops = tuple(stops)
         self._max_tokens = max_tokens
         self._temperature = temperature
@@ -95,7 +95,7 @@ class SageMakerChat:
         """Close connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
         if self._prompt is not None:
             why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
             refuse_functions(self.name, options, why)

@@ -5,19 +5,21 @@ A frame's payload is cut anywhere: in a line, in a character. The container's fo
 
 from collections.abc import Iterator, Sequence
 
-from llm.aws.frames import FrameReader
-from llm.aws.refusal import AwsRefusals, fault_of_frame
+from llm.aws.errors import AwsRefusals, fault_of_frame
+from llm.aws.frames import EventStreamReader
 from llm.chat import ChatEvent
-from llm.paced import Reading
+from llm.token_deadlines import StreamParser
 
 
 class SageMakerStream:
     """The meaning of one response body."""
 
-    def __init__(self, endpoint: str, inner: Reading, refusals: AwsRefusals, *, private: Sequence[str] = ()) -> None:
+    def __init__(
+        self, endpoint: str, inner: StreamParser, refusals: AwsRefusals, *, private: Sequence[str] = ()
+    ) -> None:
         """`inner` reads the container's bytes; `private`: texts that no error may quote."""
         self._inner = inner
-        self._frames = FrameReader(endpoint)
+        self._frames = EventStreamReader(endpoint)
         self._refusals = refusals
         self._private = private
 

@@ -7,20 +7,20 @@ from urllib.parse import quote
 
 from llm.address import base_url_of, checked_headers, own_headers, route_url
 from llm.aws.credentials import AwsCredentials
-from llm.aws.refusal import AwsRefusals, fault_of_answer
+from llm.aws.errors import AwsRefusals, fault_of_answer
 from llm.aws.request import AwsApi, region_of, signed_headers
 from llm.aws.sdk import demand_sdk
-from llm.chat import ChatOptions, Message, Queued, Sent, texts_of
+from llm.chat import ChatOptions, Message, RequestSent, SlotAcquired, texts_of
 from llm.errors import LlmError
 from llm.http.request_body import encoded
 from llm.http.stream import CONNECT_TIMEOUT_S, HttpStream
-from llm.paced import Limits, Pace
+from llm.token_deadlines import DeadlineOptions, TokenDeadlines
 
 WARM_ROUTE = "/ping"
 """Any answer will do, also a refusal: it is the connection that is wanted."""
 
 
-class AwsSettings(Limits, total=False):
+class AwsSettings(DeadlineOptions, total=False):
     """How a service is reached; all may be left out.
 
     Attributes:
@@ -70,7 +70,7 @@ class AwsService:
             refusing=self._refusing,
         )
         self.where = self._http.where.rstrip("/")
-        self.pace = Pace.of(endpoint, self.where, settings)
+        self.pace = TokenDeadlines.of(endpoint, self.where, settings)
         self.refusals = AwsRefusals(endpoint, self.where, model, api.action, self._region)
 
     async def load(self) -> None:
@@ -90,7 +90,7 @@ class AwsService:
         options: ChatOptions,
         private: Sequence[str],
         headers: Mapping[str, str],
-    ) -> AsyncGenerator[Queued | Sent | bytes]:
+    ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
         """As `HttpStream.post`, the body as JSON, signed. `route` in the form that goes over the wire: see `path_part`.
 
         The headers of `options` are not signed: a proxy on the way may rewrite the trace context, and a signature

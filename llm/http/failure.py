@@ -12,7 +12,7 @@ from llm.empty_answer import SEE_ITS_LOG
 from llm.environment import CHECK_PROXY, goes_through_proxy
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable, causes_of
 from llm.http.encoding import CompressedError
-from llm.refusal import PROXY_SAYS_NO, SPOKEN_PROXY
+from llm.http_errors import PROXY_SAYS_NO, SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
 

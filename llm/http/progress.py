@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import httpcore
 
-from llm.chat import Sent
+from llm.chat import RequestSent
 
 NEWS_AHEAD = 8
 """Pieces of a body that wait for the listener before its service is held back."""
 
-News = Sent | bytes | Exception | None
+News = RequestSent | bytes | Exception | None
 """Of a request: it is on its way, once; its body; what went wrong, or None at its end."""
 
 
@@ -86,6 +86,6 @@ class Progress:
             case "http11.send_request_body.complete" if self._sending and not self._sent:
                 self._sent = True
                 self._sent_at_s = asyncio.get_running_loop().time()
-                self.news.put_nowait(Sent(self._handshakes.round_trip_s))
+                self.news.put_nowait(RequestSent(self._handshakes.round_trip_s))
             case _:
                 pass

@@ -3,13 +3,13 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from llm.address import base_url_of, checked_headers, is_private
-from llm.chat import ChatOptions, Message, Queued, Sent, texts_of
+from llm.chat import ChatOptions, Message, RequestSent, SlotAcquired, texts_of
 from llm.http.request_body import encoded
 from llm.http.stream import CONNECT_TIMEOUT_S, HttpStream
-from llm.paced import Limits, Pace
+from llm.token_deadlines import DeadlineOptions, TokenDeadlines
 
 
-class HttpSettings(Limits, total=False):
+class HttpSettings(DeadlineOptions, total=False):
     """How a service is asked; all may be left out.
 
     Attributes:
@@ -62,7 +62,7 @@ class HttpService:
             under="/v1" if example.endswith("/v1") else "",
         )
         self.where = self._http.where
-        self.pace = Pace.of(endpoint, self.where, settings)
+        self.pace = TokenDeadlines.of(endpoint, self.where, settings)
 
     async def warm(self, route: str) -> bytes:
         """As `HttpStream.warm`."""
@@ -74,7 +74,7 @@ class HttpService:
 
     def post(
         self, route: str, fields: Mapping[str, object], options: ChatOptions, private: Sequence[str]
-    ) -> AsyncGenerator[Queued | Sent | bytes]:
+    ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
         """As `HttpStream.post`, the body as JSON."""
         return self._http.post(route, encoded(fields), private=private, headers=options.headers)
 

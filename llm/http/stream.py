@@ -13,14 +13,14 @@ from typing import TypeVar
 import httpx
 
 from llm.address import request_headers, route_url
-from llm.chat import Queued, Sent
+from llm.chat import RequestSent, SlotAcquired
 from llm.errors import LlmError
 from llm.http.client import client_of
 from llm.http.encoding import CompressedError
 from llm.http.failure import compressed, nowhere, torn, unreachable, web_page
 from llm.http.progress import Handshakes, Progress
+from llm.http_errors import complaint_of_body, refused_by_status
 from llm.name_lookup import use_name_lookup
-from llm.refusal import complaint_of_body, refused_by_status
 
 WARM_CONNECTIONS = 2
 """One for the next request, one for the request after that one was cancelled."""
@@ -142,7 +142,7 @@ class HttpStream:
 
     async def post(
         self, route: str, body: bytes, *, private: Sequence[str], headers: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[Queued | Sent | bytes]:
+    ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
         """Queued, Sent, then the body of a 200 answer, as it comes. The caller brings the deadlines.
 
         Closing the generator closes the connection unless the body was read to its end. `private`: texts that
@@ -157,7 +157,7 @@ class HttpStream:
             extensions={"trace": progress.trace},
         )
         async with self._slots:
-            yield Queued()
+            yield SlotAcquired()
             async with _owned(self._ask(request, progress, private), progress):
                 while (news := await progress.news.get()) is not None:
                     if isinstance(news, Exception):

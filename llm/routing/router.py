@@ -1,6 +1,6 @@
 """Several endpoints as one model: the best is asked, a silent one hedged, a failed one replaced, until the first token.
 
-Who is asked when is decided by `Contest`, from what all conversations of the process have seen (`Routing`); here are
+`HedgedRequest` decides who is asked when, from what all conversations of the process have seen (`Routing`). Here are
 only the requests, each a task of its stream's group, and the one queue they write to.
 """
 
@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message, texts_of
-from llm.routing.choice import Routing
-from llm.routing.contest import Ask, Close, Contest, Effect, Fail, Pass
+from llm.routing.endpoint_selection import Routing
+from llm.routing.hedged_request import AskEndpoint, CloseRequest, Effect, Fail, HedgedRequest, PassOn
 
 NEWS_AHEAD = 32
 """Events of an answer that wait for the listener before its endpoint is held back."""
@@ -62,7 +62,7 @@ class Router:
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answer the last message: see `ChatModel.stream`."""
         loop = asyncio.get_running_loop()
-        contest = Contest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
+        contest = HedgedRequest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
         closed, failure = False, None
         # Neither GeneratorExit nor an error may leave through the group: it would come out as an exception group.
         async with asyncio.TaskGroup() as group:
@@ -71,7 +71,7 @@ class Router:
                 effects: list[Effect] | None = contest.begin(loop.time())
                 while failure is None and effects is not None:
                     for effect in effects:
-                        if isinstance(effect, Pass):
+                        if isinstance(effect, PassOn):
                             yield effect.event
                         elif isinstance(effect, Fail):
                             failure = effect.error
@@ -106,10 +106,10 @@ class _Requests:
         self._group = group
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
-    def perform(self, effect: Ask | Close) -> None:
+    def perform(self, effect: AskEndpoint | CloseRequest) -> None:
         """Ask an endpoint, or close the request to it."""
         number = effect.number
-        if isinstance(effect, Ask):
+        if isinstance(effect, AskEndpoint):
             name = f"ask {self._models[number].name}"
             self._tasks[number] = self._group.create_task(self._ask(number), name=name)
         else:
@@ -137,7 +137,7 @@ class _Requests:
             await self.news.put((number, None))
 
 
-async def _next(requests: _Requests, contest: Contest, loop: asyncio.AbstractEventLoop) -> list[Effect] | None:
+async def _next(requests: _Requests, contest: HedgedRequest, loop: asyncio.AbstractEventLoop) -> list[Effect] | None:
     """What is to be done about whatever happens next; None: the answer has ended."""
     try:
         async with asyncio.timeout_at(contest.wake_s):

@@ -13,9 +13,9 @@ from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
-from llm.paced import Arriving, Reading, paced
+from llm.reasoning_filter import habit_of
 from llm.stops import Stopping
-from llm.thoughts import habit_of
+from llm.token_deadlines import Arriving, StreamParser, paced
 from llm.triton.generate_stream import TEXT_OUTPUT, TritonStream
 
 WARM_ROUTE = "/v2/health/ready"
@@ -148,7 +148,7 @@ class TritonChat:
         """Close connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
         self._template.without_functions(options)
         now = None if self._now is None else self._now()
         prompt = self._template.prompt(messages, now=now, bos=self._bos)

@@ -10,12 +10,12 @@ Backends that say more are believed: `finish_reason` and token counts as the vLL
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.answer import Answer, Said
+from llm.answer_state import AnswerState, Said
 from llm.empty_answer import CUT_SHORT
+from llm.http_errors import complaint_of, refused_in_stream
 from llm.openai_stream import DONE_REASON, count_of
-from llm.refusal import complaint_of, refused_in_stream
+from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
-from llm.thoughts import Habit
 
 TEXT_OUTPUT = "text_output"
 
@@ -33,7 +33,7 @@ class TritonStream:
         text_output: str = TEXT_OUTPUT,
         echo: str = "",
         private: Sequence[str] = (),
-        habit: Habit | None = None,
+        habit: ReasoningHabit | None = None,
     ) -> None:
         """`text_output`: the name of the output with the text; `private`: texts that no error may quote.
 
@@ -45,7 +45,7 @@ class TritonStream:
         self._text_output = text_output
         self._echo_left = echo
         self._private = private
-        self._answer = Answer(endpoint, habit)
+        self._answer = AnswerState(endpoint, habit)
         self._sse = SseReader()
         self._ending = False
 

@@ -12,10 +12,10 @@ from llm.chat import PLAIN, ChatEvent, ChatOptions, Message, texts_of
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpSettings
 from llm.http.stream import CONNECT_TIMEOUT_S
-from llm.paced import Arriving, Pace, Reading, paced
-from llm.refusal import refuse_functions
+from llm.http_errors import refuse_functions
+from llm.reasoning_filter import habit_of
 from llm.stops import Stopping
-from llm.thoughts import habit_of
+from llm.token_deadlines import Arriving, StreamParser, TokenDeadlines, paced
 from llm.triton.generate_stream import TEXT_OUTPUT
 from llm.triton.grpc_channel import GrpcChannel
 from llm.triton.kserve_messages import (
@@ -131,7 +131,7 @@ class TritonGrpcChat:
             keepalive_s=keepalive_s,
             ca_file=ca_file,
         )
-        self._pace = Pace.of(name, self._channel.where, settings)
+        self._pace = TokenDeadlines.of(name, self._channel.where, settings)
         self._inputs("", None)  # a parameter that cannot be sent is known now
 
     @property
@@ -151,7 +151,7 @@ class TritonGrpcChat:
         """Close the connection. Idempotent; bounded in time."""
         await self._channel.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, Reading]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
         why = "a Triton model takes no functions: use a service that does, or no tools"
         refuse_functions(self.name, options, why)
         private = (*texts_of(messages), *self._secrets)

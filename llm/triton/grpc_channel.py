@@ -12,7 +12,7 @@ from typing import TypeVar
 import httpx
 
 from llm.address import own_headers
-from llm.chat import Queued, Sent
+from llm.chat import RequestSent, SlotAcquired
 from llm.environment import is_direct
 from llm.errors import LlmError
 from llm.extra import installing
@@ -112,14 +112,14 @@ class GrpcChannel:
 
     async def ask(
         self, method: str, request: bytes, *, metadata: Sequence[tuple[str, str]] = (), private: Sequence[str]
-    ) -> AsyncGenerator[Queued | Sent | bytes]:
+    ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
         """Queued, Sent, then the responses of a call with one request, as they come. The caller brings the deadlines.
 
         Closing the generator cancels the call. A connection that turns out to be lost before anything came is made
         anew, once and silently. `private`: texts that no error may quote. Raises LlmError.
         """
         async with self._slots:
-            yield Queued()
+            yield SlotAcquired()
             retried = sent = begun = False
             while True:
                 channel, ready = await self._connected()
@@ -128,7 +128,7 @@ class GrpcChannel:
                 try:
                     if ready and not sent:
                         sent = True
-                        yield Sent(self._handshakes.round_trip_s)
+                        yield RequestSent(self._handshakes.round_trip_s)
                     while isinstance(data := await self._own(call.read()), bytes):
                         begun = True
                         yield data

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from llm.empty_answer import SEE_ITS_LOG
 from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmUnreachable
 from llm.http.failure import SPOKEN_UNREACHABLE
-from llm.refusal import (
+from llm.http_errors import (
     SPOKEN_BUSY,
     SPOKEN_KEY,
     SPOKEN_NOT_FOUND,

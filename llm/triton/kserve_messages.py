@@ -90,7 +90,7 @@ class InputTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class KserveResponse:
     """One message of a streamed answer.
 
     Attributes:
@@ -150,7 +150,7 @@ def request_bytes(
     return encoded
 
 
-def response_of(data: bytes) -> Response:
+def response_of(data: bytes) -> KserveResponse:
     """Read a ModelStreamInferResponse. Raises KserveFormatError."""
     try:
         message = _MESSAGES["ModelStreamInferResponse"].FromString(data)
@@ -168,7 +168,7 @@ def response_of(data: bytes) -> Response:
         elif datatype in _RAW_COUNTS:
             counts[name] = _plain_counts(output.contents) if raw is None else _raw_counts(raw, _RAW_COUNTS[datatype])
     marks = [entry.value.bool_param for entry in inner.parameters if _text(entry.key) == END_MARK]
-    return Response(
+    return KserveResponse(
         error=_text(message.error_message),
         request_id=_text(inner.id),
         final=any(marks) if marks else None,

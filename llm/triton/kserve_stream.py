@@ -8,13 +8,13 @@ response is the last one ends its answer by ending the call with OK, which a los
 import codecs
 from collections.abc import Iterator, Sequence
 
-from llm.answer import Answer, Said
+from llm.answer_state import AnswerState, Said
 from llm.empty_answer import CUT_SHORT
 from llm.openai_stream import DONE_REASON
-from llm.thoughts import Habit
+from llm.reasoning_filter import ReasoningHabit
 from llm.triton.generate_stream import NOT_FINISHED, TEXT_OUTPUT
 from llm.triton.grpc_failure import failed_in_stream
-from llm.triton.kserve_messages import KserveFormatError, Response, response_of
+from llm.triton.kserve_messages import KserveFormatError, KserveResponse, response_of
 
 FINISH_REASON_OUTPUT = "finish_reason"
 INPUT_TOKENS_OUTPUT = "num_input_tokens"
@@ -32,7 +32,7 @@ class KserveStream:
         model: str,
         request_id: str,
         private: Sequence[str] = (),
-        habit: Habit | None = None,
+        habit: ReasoningHabit | None = None,
     ) -> None:
         """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
         self._endpoint = endpoint
@@ -40,7 +40,7 @@ class KserveStream:
         self._model = model
         self._request_id = request_id
         self._private = private
-        self._answer = Answer(endpoint, habit)
+        self._answer = AnswerState(endpoint, habit)
         # A tokenizer's pieces may cut a character, and a backend may send them as they are.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._marks = False
@@ -70,7 +70,7 @@ class KserveStream:
             raise self._answer.broken(f"ended its answer without the mark of a last response: {CUT_SHORT}")
         yield from self._finish()
 
-    def _read(self, data: bytes) -> Response:
+    def _read(self, data: bytes) -> KserveResponse:
         try:
             response = response_of(data)
         except KserveFormatError as error:
@@ -83,7 +83,7 @@ class KserveStream:
             raise self._answer.broken("answered another request than ours: check what lies between here and the server")
         return response
 
-    def _count(self, response: Response) -> None:
+    def _count(self, response: KserveResponse) -> None:
         if prompt_tokens := response.counts.get(INPUT_TOKENS_OUTPUT):
             self._answer.prompt_tokens = prompt_tokens[0]
         if more := response.counts.get(OUTPUT_TOKENS_OUTPUT):
@@ -99,6 +99,6 @@ class KserveStream:
         yield from self._answer.finish()
 
 
-def _first(response: Response, output: str) -> bytes:
+def _first(response: KserveResponse, output: str) -> bytes:
     """Of an output with several elements the first: that of the first answer."""
     return next(iter(response.texts.get(output, ())), b"")

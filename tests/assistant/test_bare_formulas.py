@@ -3,8 +3,8 @@
 import pytest
 from any_cut import over_any_cut
 
-from assistant.sentences import Sentences
-from assistant.spoken.reading import spoken
+from assistant.text.chunker import Chunker
+from assistant.text.normalization.reading import spoken
 
 FORMULAS = {
     "fraction": (r"It is \frac{7}{10} of it.", "It is 7 over 10 of it."),
@@ -45,7 +45,7 @@ def test_bare_formula_is_said_in_words_over_any_cut(text: str, said: str) -> Non
     ],
 )
 def test_index_is_no_factor(language: str, heard: str) -> None:
-    sentences = Sentences()
+    sentences = Chunker()
     units = [*sentences.feed(r"$6{x}_{1} + 4{x}_{2} \leq {24}$"), *sentences.finish()]
     assert [spoken(unit.text, language) for unit in units] == [heard]
     assert spoken("H₂O", language) == "H2O"

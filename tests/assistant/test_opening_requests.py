@@ -10,10 +10,10 @@ import pytest
 from aws_server import own_environment
 from endpoint_services import ALL_KINDS, serving_kind
 
-from assistant import build
 from assistant.config.endpoint_settings import EndpointKind
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
+from assistant.setup import build
 from llm.chat import NO_LIMIT, PLAIN, ChatOptions, Message, Token
 
 INSTRUCTED = (Message("system", "Greet the user first."),)

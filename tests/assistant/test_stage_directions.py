@@ -3,7 +3,7 @@
 import pytest
 from any_cut import over_any_cut
 
-from assistant.sentences import Sentences
+from assistant.text.chunker import Chunker
 
 CHUNKS = {
     "in asterisks": (
@@ -35,7 +35,7 @@ CHUNKS = {
 
 @pytest.mark.parametrize(("text", "chunks"), CHUNKS.values(), ids=CHUNKS)
 def test_stage_direction_is_chunk_of_its_own(text: str, chunks: list[str]) -> None:
-    sentences = Sentences()
+    sentences = Chunker()
     units = [unit for char in text for unit in sentences.feed(char)] + [*sentences.finish()]
     assert [unit.text for unit in units] == chunks
     assert len(over_any_cut(text)) == 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.heed import FLOW_S, HUSH_S, Heed, Heeding
+from audio.frame_batching import FLOW_S, HUSH_S, Batching, FrameBatcher
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
@@ -28,7 +28,7 @@ def sound_of(frames: list[Frame]) -> npt.NDArray[np.int16]:
 
 def kept(frames: list[Frame]) -> list[Frame]:
     """As one must who keeps frames: with copies."""
-    return [Frame(frame.start, frame.pcm.copy(), frame.invented) for frame in frames]
+    return [Frame(frame.start, frame.pcm.copy(), frame.is_inserted) for frame in frames]
 
 
 @settings(max_examples=60)
@@ -51,7 +51,7 @@ def test_any_blocks_become_gapless_frames(rate_hz: int, channels: int, sizes: li
     frames += kept(line.finish())
     check_gapless(frames)
     assert line.invented_frames == 0
-    assert not any(frame.invented for frame in frames)
+    assert not any(frame.is_inserted for frame in frames)
     length = in_front + round(pushed * 16_000 / rate_hz + 1e-9)
     assert 0 <= len(frames) * FRAME_SAMPLES - length < FRAME_SAMPLES + 1
 
@@ -151,17 +151,17 @@ def test_what_settles_without_a_frame_of_its_own_comes_with_the_next_sound_or_in
         assert line.settle() == []
         frames += tick(line, 10.06, 10.3) if nothing_more else line.push(ramp[:480], 10.06)
         np.testing.assert_array_equal(sound_of(frames)[: 2 * FRAME_SAMPLES + len(rest)], at_once[: -320 + len(rest)])
-        assert [frame.invented for frame in frames[:4]] == [False, False, False, True][: len(frames)]
+        assert [frame.is_inserted for frame in frames[:4]] == [False, False, False, True][: len(frames)]
         assert line.filled.before(frames[2].end) == (FRAME_SAMPLES if nothing_more else len(rest))
 
 
 def test_the_frames_that_waited_do_not_overwrite_each_other_when_a_sound_ends() -> None:
     sound = noise(9, 450 + 480, 3)
     heard = []
-    for heed in (Heed.VOICE, Heed.ALL):
+    for heed in (Batching.SILENCE, Batching.OFF):
         line = MicrophoneLine(24_000)
         frames = kept(line.push(sound[:450], 1.0)) + kept(line.push(sound[450:], 1.02, heed))
-        assert len(frames) == (1 if heed is Heed.ALL else 0)
+        assert len(frames) == (1 if heed is Batching.OFF else 0)
         heard.append(sound_of(frames + line.finish()))
     np.testing.assert_array_equal(heard[0], heard[1])
 
@@ -182,7 +182,7 @@ def test_silence_is_put_in_after_100_ms_and_then_in_real_time() -> None:
         assert not line.idle(10.0 + n * 0.02 + 0.019)
     assert not line.idle(11.09)
     first = kept(line.idle(11.101))
-    assert [frame.invented for frame in first] == [True] * 4  # up to 11.08: one frame behind
+    assert [frame.is_inserted for frame in first] == [True] * 4  # up to 11.08: one frame behind
     frames += first + tick(line, 11.12, 13.0)
     check_gapless(frames)
     assert len(frames) == pytest.approx((12.98 - 10.02) / 0.02, abs=1)
@@ -211,7 +211,7 @@ def test_a_microphone_that_is_mute_from_the_beginning() -> None:
     frames = tick(line, 100.0, 130.0)
     check_gapless(frames)
     assert len(frames) == pytest.approx(30 / 0.02, abs=3)
-    assert all(frame.invented for frame in frames)
+    assert all(frame.is_inserted for frame in frames)
     assert line.clock.to_loop_s(Samples(0)) == pytest.approx(100.0)
     back = kept(line.push(np.full(960 * 5, 500, np.int16), 130.1))
     check_gapless(back, frames[-1].end)
@@ -237,7 +237,7 @@ def test_what_was_held_back_comes_before_the_silence() -> None:
     out = sound_of(frames)[in_front:]
     assert (out[100 : (2880 + 100) // 3 - 100] > 900).all()
     with_sound = -(-(in_front + (2880 + 100) // 3) // FRAME_SAMPLES)
-    assert [frame.invented for frame in frames[: with_sound + 1]] == [False] * with_sound + [True]
+    assert [frame.is_inserted for frame in frames[: with_sound + 1]] == [False] * with_sound + [True]
 
 
 def test_long_blocks_are_not_torn_apart() -> None:
@@ -275,7 +275,7 @@ def test_sound_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[t
         now_s += wait_s
         frames += kept(line.idle(now_s) if idle else line.push(np.zeros(size, np.int16), now_s))
     check_gapless(frames)
-    assert line.invented_frames == sum(frame.invented for frame in frames)
+    assert line.invented_frames == sum(frame.is_inserted for frame in frames)
     for one, other in pairwise(frames):
         assert one.end == other.start
 
@@ -361,7 +361,9 @@ def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
     return np.random.default_rng(seed).integers(-spread // 2, spread // 2 + 1, samples).astype(np.int16)
 
 
-def in_blocks(line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, heed: Heed = Heed.VOICE) -> list[int]:
+def in_blocks(
+    line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, heed: Batching = Batching.SILENCE
+) -> list[int]:
     """How many frames each block of 20 ms at 24 kHz completes."""
     blocks = sound.reshape(-1, 480)
     return [len(line.push(block, at_s + (n + 1) * 0.02, heed)) for n, block in enumerate(blocks)]
@@ -369,7 +371,7 @@ def in_blocks(line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, h
 
 def test_hush_comes_eight_frames_at_once_where_only_a_voice_counts() -> None:
     line = MicrophoneLine(24_000)
-    at_once = in_blocks(line, noise(200, 480 * 100), 0.0, Heed.ALL)
+    at_once = in_blocks(line, noise(200, 480 * 100), 0.0, Batching.OFF)
     assert set(at_once) <= {0, 1, 2}
     learning = in_blocks(line, noise(200, 480 * 100, 1), 2.0)
     assert learning[:10] == [1] * 10  # what the room is like has to be known first
@@ -381,19 +383,19 @@ def test_hush_comes_eight_frames_at_once_where_only_a_voice_counts() -> None:
 def test_what_is_louder_than_the_room_comes_at_once_with_what_waited_before_it() -> None:
     line = MicrophoneLine(24_000)
     in_blocks(line, noise(200, 480 * 100), 0.0)
-    in_blocks(line, noise(200, 480), 2.0, Heed.ALL)
+    in_blocks(line, noise(200, 480), 2.0, Batching.OFF)
     assert in_blocks(line, noise(200, 480 * 3), 2.02) == [0, 0, 0]
-    soft = line.push(noise(500, 480), 2.1, Heed.VOICE)  # 8 dB
+    soft = line.push(noise(500, 480), 2.1, Batching.SILENCE)  # 8 dB
     assert len(soft) == 4
     assert line.received + line.filled.before(soft[0].start) == line.clock.to_position(2.1)
     assert in_blocks(line, noise(200, 480), 2.1) == [0]
-    assert in_blocks(line, noise(200, 480), 2.12, Heed.ALL) == [2]
+    assert in_blocks(line, noise(200, 480), 2.12, Batching.OFF) == [2]
 
 
 def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
     line = MicrophoneLine(24_000)
     in_blocks(line, noise(200, 480 * 200), 0.0)
-    in_blocks(line, noise(1000, 480), 4.0, Heed.ALL)
+    in_blocks(line, noise(1000, 480), 4.0, Batching.OFF)
     louder = in_blocks(line, noise(1000, 480 * 200, 1), 4.02)
     first = louder.index(8)
     assert 15 < first < 50
@@ -404,48 +406,48 @@ def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
 def test_digital_silence_is_hush_from_the_beginning() -> None:
     line = MicrophoneLine(24_000)
     assert in_blocks(line, np.zeros(480 * 16, np.int16), 0.0) == ([0] * 7 + [8]) * 2
-    assert len(line.push(np.zeros(480, np.int16), 0.34, Heed.VOICE)) == 0
+    assert len(line.push(np.zeros(480, np.int16), 0.34, Batching.SILENCE)) == 0
 
 
 def test_where_no_more_sound_comes_hush_does_not_wait_for_it() -> None:
     line = MicrophoneLine(16_000)
     sound = noise(20, 320 * 4)
     for n, block in enumerate(sound.reshape(-1, 320)):
-        assert line.push(block, 10.02 + n * 0.02, Heed.VOICE) == []
+        assert line.push(block, 10.02 + n * 0.02, Batching.SILENCE) == []
     frames = kept(line.idle(10.2))
     np.testing.assert_array_equal(sound_of(frames[:4]), sound)
-    assert [frame.invented for frame in frames] == [False] * 4 + [True] * (len(frames) - 4)
+    assert [frame.is_inserted for frame in frames] == [False] * 4 + [True] * (len(frames) - 4)
     assert line.received == len(sound)
 
 
 @pytest.mark.parametrize("spread", [2000, 20_000])
 def test_in_the_midst_of_speech_what_is_as_loud_comes_four_frames_at_once(spread: int) -> None:
     line = MicrophoneLine(24_000)
-    assert in_blocks(line, noise(spread, 480), 0.0, Heed.SILENCE) == [1]  # nothing is known yet
-    together = in_blocks(line, noise(spread, 480 * 40, 1), 0.02, Heed.SILENCE)
+    assert in_blocks(line, noise(spread, 480), 0.0, Batching.SPEECH) == [1]  # nothing is known yet
+    together = in_blocks(line, noise(spread, 480 * 40, 1), 0.02, Batching.SPEECH)
     assert sorted(set(together)) == [0, 4]
     assert together.count(4) == 10
 
 
 def test_in_the_midst_of_speech_what_is_softer_comes_at_once_with_what_waited_before_it() -> None:
     line = MicrophoneLine(24_000)
-    assert in_blocks(line, noise(8000, 480 * 3), 0.0, Heed.SILENCE) == [1, 0, 0]
-    assert in_blocks(line, noise(2500, 480 * 3), 0.06, Heed.SILENCE) == [3, 1, 1]  # 10 dB
-    assert in_blocks(line, noise(8000, 480), 0.12, Heed.SILENCE) == [0]
+    assert in_blocks(line, noise(8000, 480 * 3), 0.0, Batching.SPEECH) == [1, 0, 0]
+    assert in_blocks(line, noise(2500, 480 * 3), 0.06, Batching.SPEECH) == [3, 1, 1]  # 10 dB
+    assert in_blocks(line, noise(8000, 480), 0.12, Batching.SPEECH) == [0]
 
 
 def test_the_first_sound_of_all_comes_at_once_also_in_the_midst_of_speech() -> None:
     line = MicrophoneLine(16_000)
-    assert len(line.push(noise(40, 320), 0.02, Heed.SILENCE)) == 1
-    assert len(line.push(noise(40, 320), 0.04, Heed.SILENCE)) == 0
+    assert len(line.push(noise(40, 320), 0.02, Batching.SPEECH)) == 1
+    assert len(line.push(noise(40, 320), 0.04, Batching.SPEECH)) == 0
 
 
 @pytest.mark.parametrize("block", [160, 480, 960])
 def test_how_soon_a_louder_room_is_known_is_a_matter_of_time_and_not_of_blocks(block: int) -> None:
-    heeding = Heeding()
+    heeding = FrameBatcher()
     sound = np.concatenate([noise(200, 24_000), noise(1000, 48_000, 1)])
     waits = [
-        heeding.may_wait_s(sound[at : at + block], block / 24_000, Heed.VOICE) > 0
+        heeding.may_wait_s(sound[at : at + block], block / 24_000, Batching.SILENCE) > 0
         for at in range(0, len(sound) - block, block)
     ]
     first_s = waits[24_000 // block :].index(True) * block / 24_000
@@ -454,8 +456,8 @@ def test_how_soon_a_louder_room_is_known_is_a_matter_of_time_and_not_of_blocks(b
 
 def test_who_goes_on_more_softly_is_known_for_it_after_a_second() -> None:
     line = MicrophoneLine(24_000)
-    in_blocks(line, noise(8000, 480 * 4), 0.0, Heed.SILENCE)
-    softer = in_blocks(line, noise(2000, 480 * 100), 0.08, Heed.SILENCE)
+    in_blocks(line, noise(8000, 480 * 4), 0.0, Batching.SPEECH)
+    softer = in_blocks(line, noise(2000, 480 * 100), 0.08, Batching.SPEECH)
     assert 10 < softer.index(0) < 50
     assert sorted(set(softer[60:])) == [0, 4]
 
@@ -463,19 +465,20 @@ def test_who_goes_on_more_softly_is_known_for_it_after_a_second() -> None:
 def test_what_waited_in_silence_does_not_wait_for_speech() -> None:
     line = MicrophoneLine(24_000)
     assert sum(in_blocks(line, np.zeros(480 * 6, np.int16), 0.0)) == 0
-    assert in_blocks(line, noise(8000, 480), 0.12, Heed.SILENCE) == [7]
+    assert in_blocks(line, noise(8000, 480), 0.12, Batching.SPEECH) == [7]
 
 
 @settings(max_examples=60)
 @given(
     rate_hz=st.sampled_from(RATES),
     blocks=st.lists(
-        st.tuples(st.integers(1, 1500), st.sampled_from([0, 10, 200, 240, 2000]), st.sampled_from(Heed)), max_size=60
+        st.tuples(st.integers(1, 1500), st.sampled_from([0, 10, 200, 240, 2000]), st.sampled_from(Batching)),
+        max_size=60,
     ),
     ends=st.sampled_from(["finish", "settle", "retune", "idle"]),
 )
 def test_what_is_heeded_changes_when_frames_come_and_nothing_else(
-    rate_hz: int, blocks: list[tuple[int, int, Heed]], ends: str
+    rate_hz: int, blocks: list[tuple[int, int, Batching]], ends: str
 ) -> None:
     unheeded, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
     late: list[Frame] = []
@@ -489,7 +492,7 @@ def test_what_is_heeded_changes_when_frames_come_and_nothing_else(
         assert unheeded.received == plain.received
         assert unheeded.clock.offset_s == plain.clock.offset_s
         behind = (len(prompt) - len(late)) * FRAME_SAMPLES
-        longest_s = {Heed.ALL: 0.0, Heed.VOICE: HUSH_S, Heed.SILENCE: FLOW_S}[heed]
+        longest_s = {Batching.OFF: 0.0, Batching.SILENCE: HUSH_S, Batching.SPEECH: FLOW_S}[heed]
         assert 0 <= behind < longest_s * 16_000 + FRAME_SAMPLES
     for line, frames in ((unheeded, late), (plain, prompt)):
         match ends:
@@ -501,6 +504,8 @@ def test_what_is_heeded_changes_when_frames_come_and_nothing_else(
                 frames.extend(kept(line.retune(12_000)))
             case "idle":
                 frames.extend(kept(line.idle(pushed / rate_hz + 1.0)))
-    assert [(frame.start, frame.invented) for frame in late] == [(frame.start, frame.invented) for frame in prompt]
+    assert [(frame.start, frame.is_inserted) for frame in late] == [
+        (frame.start, frame.is_inserted) for frame in prompt
+    ]
     for one, other in zip(late, prompt, strict=True):
         np.testing.assert_array_equal(one.pcm, other.pcm)

@@ -103,7 +103,7 @@ def heard(folder: Path, kind: str, rate_hz: int, falters_s: float = 0.0) -> tupl
             faltered = False
             async with aclosing(desk.microphone.frames()) as coming:
                 async for frame in coming:
-                    frames.append(Frame(frame.start, frame.pcm.copy(), frame.invented))
+                    frames.append(Frame(frame.start, frame.pcm.copy(), frame.is_inserted))
                     ages_s.append(loop.time() - desk.microphone.clock.to_loop_s(frame.end))
                     if falters_s and not faltered and loop.time() > end_s - 1.5 and desk.falters is not None:
                         faltered = True
@@ -123,7 +123,7 @@ def test_frames_are_gapless_from_zero_in_real_time_and_dated_by_their_capture(
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
     assert all(frame.pcm.shape == (FRAME_SAMPLES,) and frame.pcm.dtype == np.int16 for frame in frames)
     assert len(frames) == pytest.approx(150 if kind == "wav" else 125, abs=3)
-    assert microphone.invented_frames == sum(frame.invented for frame in frames) == 0
+    assert microphone.invented_frames == sum(frame.is_inserted for frame in frames) == 0
     # Nothing is captured after it was here; what a resampler holds back is at most 25 ms, a card's buffer 20.
     assert all(-0.0205 <= age_s <= 0.07 for age_s in ages_s[5:-5])
     middle = np.concatenate([frame.pcm for frame in frames[10:-10]])
@@ -137,10 +137,10 @@ def test_the_line_goes_on_in_silence_that_is_marked_and_counted(
 ) -> None:
     frames, microphone, ages_s = heard(tmp_path, kind, rate_hz, falters_s)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
-    invented = sum(frame.invented for frame in frames)
+    invented = sum(frame.is_inserted for frame in frames)
     assert microphone.invented_frames == invented
     assert invented == pytest.approx(falters_s * 50, abs=4)
-    assert not any(frame.pcm.any() for frame in frames if frame.invented)
+    assert not any(frame.pcm.any() for frame in frames if frame.is_inserted)
     assert len(frames) == pytest.approx(125, abs=4)
     # A client may stall for a second before nothing it sends is taken for silence.
     assert all(-0.045 <= age_s <= (1.35 if kind == "client" else 0.2) for age_s in ages_s[5:-5])

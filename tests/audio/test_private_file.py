@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assistant.items import ItemId, Said
-from assistant.memory import Memory
+from assistant.history.items import ItemId, UserMessage
+from assistant.storage.conversation_store import ConversationStore
 from assistant.trace import file as trace_file
 from audio.private_file import make_private_folder, open_private
 from audio.stereo import StereoWriter
@@ -40,11 +40,11 @@ def test_trace_is_private(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("umask")
 def test_kept_conversation_is_private(tmp_path: Path) -> None:
-    async def scene() -> Memory:
-        memory = Memory.create(tmp_path / "new" / "folder", "c", "2027-01-31T09:30:00+00:00", pytest.fail)
+    async def scene() -> ConversationStore:
+        memory = ConversationStore.create(tmp_path / "new" / "folder", "c", "2027-01-31T09:30:00+00:00", pytest.fail)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(memory.run())
-            memory.remember([Said(ItemId("item_1"), "hello", spoken=True)])
+            memory.remember([UserMessage(ItemId("item_1"), "hello", spoken=True)])
             await memory.settle()
             writer.cancel()
         return memory

@@ -17,8 +17,8 @@ import pytest
 from stopwatch import Stopwatch
 
 from audio.errors import EngineLoadError, SttError
-from audio.stt import Hearing, SegmentId, Transcriber, Words
-from audio.stt.pocketsphinx import PocketsphinxTranscriber
+from audio.stt import RecognitionStream, Recognizer, SegmentId, Transcript
+from audio.stt.pocketsphinx import PocketsphinxRecognizer
 from audio.stt.sphinx_wire import Unframer
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 
@@ -43,8 +43,8 @@ def recording(name: str) -> Pcm:
 
 
 @asynccontextmanager
-async def loaded(lane_s: float = 5.0) -> AsyncIterator[PocketsphinxTranscriber]:
-    transcriber = PocketsphinxTranscriber(COMMANDS, lane_s=lane_s)
+async def loaded(lane_s: float = 5.0) -> AsyncIterator[PocketsphinxRecognizer]:
+    transcriber = PocketsphinxRecognizer(COMMANDS, lane_s=lane_s)
     await transcriber.load()
     try:
         yield transcriber
@@ -52,19 +52,19 @@ async def loaded(lane_s: float = 5.0) -> AsyncIterator[PocketsphinxTranscriber]:
         await transcriber.aclose()
 
 
-def ignore(_words: Words) -> None:
+def ignore(_words: Transcript) -> None:
     pass
 
 
-def feed(hearing: Hearing, pcm: Pcm) -> None:
+def feed(hearing: RecognitionStream, pcm: Pcm) -> None:
     for at in range(0, len(pcm), FRAME_SAMPLES):
         hearing.feed(pcm[at : at + FRAME_SAMPLES])
 
 
-async def heard(transcriber: Transcriber, name: str, at: int = 0) -> Words:
+async def heard(transcriber: Recognizer, name: str, at: int = 0) -> Transcript:
     hearing = transcriber.open(SegmentId(at), ignore)
     feed(hearing, recording(name))
-    words = await hearing.words()
+    words = await hearing.transcript()
     hearing.close()
     return words
 
@@ -79,12 +79,12 @@ def is_running(pid: int) -> bool:
 
 def test_another_language_is_refused_with_the_remedy() -> None:
     with pytest.raises(EngineLoadError, match=r"English only, not 'de': take faster-whisper .*assistant.language"):
-        asyncio.run(PocketsphinxTranscriber(COMMANDS, language="de").load())
+        asyncio.run(PocketsphinxRecognizer(COMMANDS, language="de").load())
 
 
 def test_not_loaded() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxTranscriber(COMMANDS)
+        transcriber = PocketsphinxRecognizer(COMMANDS)
         assert "not loaded" in transcriber.detail
         with pytest.raises(SttError, match="not loaded"):
             transcriber.open(SegmentId(0), ignore)
@@ -100,7 +100,7 @@ def test_recordings_give_exactly_their_commands_one_after_another() -> None:
             for at, (name, said) in enumerate(SAID.items()):
                 words = await heard(transcriber, name, at * 100_000)
                 end = Samples(at * 100_000 + len(recording(name)))
-                assert words == Words(SegmentId(at * 100_000), end, said, rough=False)
+                assert words == Transcript(SegmentId(at * 100_000), end, said, low_confidence=False)
 
     asyncio.run(scenario())
 
@@ -112,7 +112,7 @@ def test_no_samples_are_no_sound() -> None:
             hearing = transcriber.open(SegmentId(0), ignore)
             for pcm in (recording("rhasspy3_what-time-is-it"), np.zeros(0, np.int16)):
                 hearing.feed(pcm)
-            assert (await hearing.words()).text == "what time is it"
+            assert (await hearing.transcript()).text == "what time is it"
 
     asyncio.run(scenario())
 
@@ -122,12 +122,12 @@ def test_other_speech_is_a_guess_and_noise_is_nothing() -> None:
     async def scenario() -> None:
         async with loaded() as transcriber:
             other = await heard(transcriber, "pocketsphinx_goforward")
-            assert other.rough
+            assert other.low_confidence
             assert "ten meters" in other.text
             for noise in ("koala_noise", "blanket_fireplace"):
                 hearing = transcriber.open(SegmentId(0), ignore)
                 feed(hearing, recording(noise)[: 2 * MIC_RATE_HZ])
-                assert (await hearing.words()).text == ""
+                assert (await hearing.transcript()).text == ""
 
     asyncio.run(scenario())
 
@@ -138,11 +138,11 @@ def test_words_may_be_asked_again_after_more_sound() -> None:
         pcm = recording("rhasspy3_turn-on-the-lamp")
         async with loaded() as transcriber:
             hearing = transcriber.open(SegmentId(320), ignore)
-            assert (await hearing.words()) == Words(SegmentId(320), Samples(320), "")
+            assert (await hearing.transcript()) == Transcript(SegmentId(320), Samples(320), "")
             feed(hearing, pcm[:8000])
-            early = await hearing.words()
+            early = await hearing.transcript()
             feed(hearing, pcm[8000:])
-            late = await hearing.words()
+            late = await hearing.transcript()
             assert (early.until, late.until) == (8320, 320 + len(pcm))
             assert late.text == "turn on the lamp"
 
@@ -152,7 +152,7 @@ def test_words_may_be_asked_again_after_more_sound() -> None:
 @slow
 def test_partials_tell_changes_only_and_end_in_the_words() -> None:
     async def scenario() -> None:
-        partials: list[Words] = []
+        partials: list[Transcript] = []
         async with loaded() as transcriber:
             hearing = transcriber.open(SegmentId(0), partials.append)
             sound = recording("rhasspy3_what-time-is-it")
@@ -162,7 +162,7 @@ def test_partials_tell_changes_only_and_end_in_the_words() -> None:
                 while not partials:  # noqa: ASYNC110 - what comes at once may be decoded at once, and told once
                     await asyncio.sleep(0.01)
             feed(hearing, sound[heard_samples:])
-            words = await hearing.words()
+            words = await hearing.transcript()
         texts = [partial.text for partial in partials]
         assert len(texts) > 1
         assert all(a != b for a, b in pairwise(texts))
@@ -176,25 +176,25 @@ def test_partials_tell_changes_only_and_end_in_the_words() -> None:
 @slow
 def test_answers_of_a_cancelled_segment_reach_nobody_new() -> None:
     async def scenario() -> None:
-        old: list[Words] = []
-        new: list[Words] = []
+        old: list[Transcript] = []
+        new: list[Transcript] = []
         async with loaded() as transcriber, asyncio.TaskGroup() as tasks:
             first = transcriber.open(SegmentId(0), old.append)
             feed(first, recording("rhasspy3_turn-on-the-lamp"))
-            late = tasks.create_task(first.words())
+            late = tasks.create_task(first.transcript())
             await asyncio.sleep(0)  # it has asked
             second = transcriber.open(SegmentId(0), new.append)  # cancels the first
-            assert (await second.words()).text == ""
+            assert (await second.transcript()).text == ""
             assert (await late).text == "turn on the lamp"
             assert old == new == []
             with pytest.raises(SttError, match="has ended"):
                 first.feed(recording("koala_noise")[:320])
             with pytest.raises(SttError, match="has ended"):
-                await first.words()
+                await first.transcript()
             first.cancel()
             first.close()
             feed(second, recording("rhasspy3_what-time-is-it"))
-            assert (await second.words()).text == "what time is it"
+            assert (await second.transcript()).text == "what time is it"
 
     asyncio.run(scenario())
 
@@ -207,8 +207,8 @@ def test_words_can_be_cancelled_and_asked_again() -> None:
             feed(hearing, recording("rhasspy3_turn-on-the-lamp"))
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.001):
-                    await hearing.words()
-            assert (await hearing.words()).text == "turn on the lamp"
+                    await hearing.transcript()
+            assert (await hearing.transcript()).text == "turn on the lamp"
 
     asyncio.run(scenario())
 
@@ -251,22 +251,22 @@ def test_one_that_was_renewed_hears_as_one_that_is_new() -> None:
             fresh = await heard(transcriber, "pocketsphinx_goforward")
             await heard(transcriber, "python-docs-sample_audio")
             transcriber.open(SegmentId(0), ignore)  # left open by who has gone
-            assert transcriber.renew()
+            assert transcriber.reset()
             assert await heard(transcriber, "pocketsphinx_goforward") == fresh
-            assert transcriber.renew()
+            assert transcriber.reset()
             hearing = transcriber.open(SegmentId(0), ignore)
-            await hearing.words()
+            await hearing.transcript()
             hearing.cancel()
             await transcriber.load()  # its own means were forgotten with the conversation
             assert await heard(transcriber, "pocketsphinx_goforward") == fresh
-        assert not transcriber.renew()
+        assert not transcriber.reset()
 
     asyncio.run(scenario())
 
 
-async def _failure(hearing: Hearing) -> str:
+async def _failure(hearing: RecognitionStream) -> str:
     try:
-        await hearing.words()
+        await hearing.transcript()
     except SttError as error:
         return str(error)
     return "no failure"
@@ -275,7 +275,7 @@ async def _failure(hearing: Hearing) -> str:
 @slow
 def test_a_hanging_process_fills_its_lane_and_is_closed_in_time() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxTranscriber(COMMANDS, lane_s=1.0)
+        transcriber = PocketsphinxRecognizer(COMMANDS, lane_s=1.0)
         await transcriber.load()
         pid = transcriber.pid
         hearing = transcriber.open(SegmentId(0), ignore)
@@ -286,7 +286,7 @@ def test_a_hanging_process_fills_its_lane_and_is_closed_in_time() -> None:
             hearing.feed(np.zeros(320, np.int16))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
-                await hearing.words()
+                await hearing.transcript()
         watch = Stopwatch()
         await transcriber.aclose()
         await transcriber.aclose()
@@ -303,7 +303,7 @@ def test_decoded_sound_leaves_the_lane() -> None:
             for _ in range(4):
                 hearing = transcriber.open(SegmentId(0), ignore)
                 hearing.feed(recording("koala_noise")[: MIC_RATE_HZ * 9 // 10])
-                await hearing.words()
+                await hearing.transcript()
                 hearing.cancel()
 
     asyncio.run(scenario())
@@ -312,7 +312,7 @@ def test_decoded_sound_leaves_the_lane() -> None:
 @slow
 def test_a_crash_names_its_type_and_no_words() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxTranscriber(["secret \ud800 words"])
+        transcriber = PocketsphinxRecognizer(["secret \ud800 words"])
         with pytest.raises(EngineLoadError) as refused:
             await transcriber.load()
         assert "UnicodeEncodeError" in str(refused.value)
@@ -325,7 +325,7 @@ def test_a_crash_names_its_type_and_no_words() -> None:
 @slow
 def test_loading_has_a_deadline() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxTranscriber(COMMANDS, start_timeout_s=0.05)
+        transcriber = PocketsphinxRecognizer(COMMANDS, start_timeout_s=0.05)
         with pytest.raises(EngineLoadError, match=r"within 0\.05 s"):
             await transcriber.load()
         assert transcriber.pid == 0
@@ -336,7 +336,7 @@ def test_loading_has_a_deadline() -> None:
 @slow
 def test_unknown_words_leave_their_sentences_out_and_possessives_are_made() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxTranscriber(["turn on the lamp", "frobnicate the zzqx", "dim the lantern's light"])
+        transcriber = PocketsphinxRecognizer(["turn on the lamp", "frobnicate the zzqx", "dim the lantern's light"])
         await transcriber.load()
         assert ", 2 commands," in transcriber.detail
         assert "; 1 commands left out: 2 words" in transcriber.detail
@@ -348,11 +348,11 @@ def test_unknown_words_leave_their_sentences_out_and_possessives_are_made() -> N
 @slow
 def test_without_commands_everything_is_a_guess() -> None:
     async def scenario() -> None:
-        transcriber = PocketsphinxTranscriber([])
+        transcriber = PocketsphinxRecognizer([])
         await transcriber.load()
         words = await heard(transcriber, "rhasspy3_what-time-is-it")
         await transcriber.aclose()
-        assert words.rough
+        assert words.low_confidence
         assert words.text
 
     asyncio.run(scenario())

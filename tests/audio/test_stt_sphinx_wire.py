@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 
 from audio.stt.sphinx_wire import (
     MAX_PAYLOAD_BYTES,
-    Heard,
+    HeardPayload,
     Kind,
     LoadOrder,
     LoadReport,
-    Message,
+    SphinxMessage,
     Unframer,
     WireError,
     frame,
@@ -21,15 +21,15 @@ from audio.stt.sphinx_wire import (
 )
 
 U32 = st.integers(0, 2**32 - 1)
-MESSAGES = st.lists(st.builds(Message, st.sampled_from(Kind), U32, U32, st.binary(max_size=200)), max_size=8)
+MESSAGES = st.lists(st.builds(SphinxMessage, st.sampled_from(Kind), U32, U32, st.binary(max_size=200)), max_size=8)
 
 
 @given(MESSAGES, st.data())
-def test_messages_survive_any_cutting(messages: list[Message], data: st.DataObject) -> None:
+def test_messages_survive_any_cutting(messages: list[SphinxMessage], data: st.DataObject) -> None:
     stream = b"".join(frame(message) for message in messages)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
     unframer = Unframer()
-    received: list[Message] = []
+    received: list[SphinxMessage] = []
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         received += unframer.receive(stream[start:end])
     assert received == messages
@@ -56,11 +56,13 @@ def test_an_unknown_kind_is_refused() -> None:
 
 def test_too_long_a_message_is_refused() -> None:
     with pytest.raises(WireError, match="too long"):
-        frame(Message(Kind.AUDIO, payload=bytes(MAX_PAYLOAD_BYTES + 1)))
+        frame(SphinxMessage(Kind.AUDIO, payload=bytes(MAX_PAYLOAD_BYTES + 1)))
 
 
-@given(st.builds(Heard, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.booleans(), st.text(max_size=50)))
-def test_heard(heard: Heard) -> None:
+@given(
+    st.builds(HeardPayload, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.booleans(), st.text(max_size=50))
+)
+def test_heard(heard: HeardPayload) -> None:
     assert unpack_heard(pack_heard(heard)) == heard
 
 

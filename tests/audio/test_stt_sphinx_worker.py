@@ -3,8 +3,8 @@
 import pytest
 
 from audio.stt import sphinx_worker
-from audio.stt.sphinx_pair import Verdict
-from audio.stt.sphinx_wire import Kind, LoadOrder, LoadReport, Message, pack_order, unpack_heard
+from audio.stt.sphinx_pair import PairResult
+from audio.stt.sphinx_wire import Kind, LoadOrder, LoadReport, SphinxMessage, pack_order, unpack_heard
 from audio.stt.sphinx_worker import Worker
 from audio.units import MIC_RATE_HZ
 
@@ -28,50 +28,50 @@ class CountingPair:
     def feed(self, pcm: bytes) -> None:
         self.tenths += len(pcm) // len(TENTH)
 
-    def verdict(self) -> Verdict:
-        return Verdict(" ".join(["word"] * self.tenths), rough=False)
+    def verdict(self) -> PairResult:
+        return PairResult(" ".join(["word"] * self.tenths), rough=False)
 
     def drop(self) -> None:
         pass
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[SphinxMessage]:
     monkeypatch.setattr(sphinx_worker, "SphinxPair", CountingPair)
     return []
 
 
-def opened(sent: list[Message]) -> Worker:
+def opened(sent: list[SphinxMessage]) -> Worker:
     worker = Worker(sent.append)
-    worker.take(Message(Kind.LOAD, payload=pack_order(LoadOrder(commands=[], cmn=""))))
-    worker.take(Message(Kind.OPEN, 1))
+    worker.take(SphinxMessage(Kind.LOAD, payload=pack_order(LoadOrder(commands=[], cmn=""))))
+    worker.take(SphinxMessage(Kind.OPEN, 1))
     sent.clear()
     return worker
 
 
-def test_partial_words_come_with_every_tenth_of_a_second(sent: list[Message]) -> None:
+def test_partial_words_come_with_every_tenth_of_a_second(sent: list[SphinxMessage]) -> None:
     worker = opened(sent)
     for _ in range(3):
-        worker.take(Message(Kind.AUDIO, 1, payload=TENTH))
+        worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH))
     assert [unpack_heard(message.payload).text for message in sent] == ["word", "word word", "word word word"]
 
 
 def test_one_that_is_behind_tells_partial_words_seldom_and_the_final_ones_are_of_everything(
-    sent: list[Message],
+    sent: list[SphinxMessage],
 ) -> None:
     worker = opened(sent)
     for _ in range(3):
-        worker.take(Message(Kind.AUDIO, 1, payload=TENTH), behind=True)
+        worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH), behind=True)
     assert sent == []
-    worker.take(Message(Kind.WORDS, 1, 7))
+    worker.take(SphinxMessage(Kind.WORDS, 1, 7))
     assert [(message.request, unpack_heard(message.payload).text) for message in sent] == [(7, "word word word")]
     for _ in range(12):
-        worker.take(Message(Kind.AUDIO, 1, payload=TENTH), behind=True)
+        worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH), behind=True)
     assert [len(unpack_heard(message.payload).text.split()) for message in sent[1:]] == [8, 13]
 
 
-def test_one_that_has_caught_up_tells_them_again(sent: list[Message]) -> None:
+def test_one_that_has_caught_up_tells_them_again(sent: list[SphinxMessage]) -> None:
     worker = opened(sent)
-    worker.take(Message(Kind.AUDIO, 1, payload=TENTH), behind=True)
-    worker.take(Message(Kind.AUDIO, 1, payload=TENTH[:-2]))
+    worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH), behind=True)
+    worker.take(SphinxMessage(Kind.AUDIO, 1, payload=TENTH[:-2]))
     assert [unpack_heard(message.payload).samples for message in sent] == [2 * (MIC_RATE_HZ // 10) - 1]

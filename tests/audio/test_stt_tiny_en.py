@@ -10,12 +10,12 @@ import pytest
 import soxr
 from pulled import TINY_EN_FOLDER
 
-from assistant.build import espeak
+from assistant.commands.engine_bench.words import word_errors
 from assistant.config.loading import load_settings
-from assistant.engine_bench.words import word_errors
-from assistant.turn_end.estimate import UNFINISHED, Evidence, fitted_turn_end
+from assistant.end_of_turn.estimator import UNFINISHED, EndOfTurnEvidence, fitted_turn_end
+from assistant.setup.build import espeak
 from audio.stt import UNKNOWN_LANGUAGE
-from audio.stt.whisper_model import Decoded, LoadedWhisper, WhisperSettings
+from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
 from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_s
 from bench.recordings import read_pcm
 
@@ -73,9 +73,9 @@ def test_a_whole_sentence_is_expected_to_end_and_a_part_of_it_is_not(whisper: Lo
     estimator = fitted_turn_end()
 
     def logit(words: Decoded) -> float:
-        return estimator.estimate(Evidence(200, text=words.text, closure=words.closure)).logit
+        return estimator.estimate(EndOfTurnEvidence(200, text=words.text, closure=words.closure)).logit
 
-    assert all(words.closure and words.closure.ends > 0.8 > 4 * words.closure.goes_on for words in whole)
+    assert all(words.closure and words.closure.sentence_end > 0.8 > 4 * words.closure.continuation for words in whole)
     assert np.mean([logit(words) for words in parts]) < np.mean([logit(words) for words in whole]) - 2
     assert min(map(logit, parts)) < UNFINISHED < min(map(logit, whole))
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_whisper import loud, quiet
 
-from audio.stt.whisper_agreement import Agreement
-from audio.stt.whisper_doubts import (
-    Evidence,
+from audio.stt.whisper.encoder_window import EncoderWindow, cut_at, encoder_frames
+from audio.stt.whisper.hallucination_filter import (
+    DecodeResult,
     compression_ratio,
     doubt,
     invented,
@@ -16,8 +16,8 @@ from audio.stt.whisper_doubts import (
     unconfirmed,
     without_loop,
 )
-from audio.stt.whisper_quiet import TrailingQuiet
-from audio.stt.whisper_window import EncoderWindow, cut_at, encoder_frames
+from audio.stt.whisper.local_agreement import Agreement
+from audio.stt.whisper.trailing_silence import TrailingSilence
 from audio.units import MIC_RATE_HZ, samples_of_ms, samples_of_s
 
 
@@ -44,28 +44,36 @@ def test_window_is_even_and_holds_the_sound(samples: int, window: EncoderWindow)
     assert frames <= 3000
 
 
-LITTLE = Evidence("I am going to have a little bit of" + " a little bit of" * 8, -0.4, 0.55)
-WORD = Evidence("computer " * 8, -0.2, 0.5)
+LITTLE = DecodeResult("I am going to have a little bit of" + " a little bit of" * 8, -0.4, 0.55)
+WORD = DecodeResult("computer " * 8, -0.2, 0.5)
 
 
 @pytest.mark.parametrize(
     ("short", "full", "nobodys"),
     [
-        (LITTLE, Evidence("I am going to have a photo of the other one.", -1.7, 0.35), True),
-        (LITTLE, Evidence(LITTLE.text, -0.4, 0.35), True),
-        (LITTLE, Evidence("I", -2.4, 0.3), True),
-        (LITTLE, Evidence("", -1.5, 0.3), True),
-        (LITTLE, Evidence("I am going to have a photo of the other one.", -0.8, 0.35), False),  # it is sure of these
-        (LITTLE, Evidence("I am going to have a little bit of a", -1.5, 0.35), False),  # the same
-        (WORD, Evidence("Computer.", -1.8, 0.39), False),
-        (Evidence("No " * 7, -0.3, 0.45), Evidence("No, no, no, no, no.", -1.05, 0.1), False),
-        (Evidence("turn it off " * 3, -0.5, 0.55), Evidence("Turn it all off.", -0.45, 0.65), False),  # somebody's
-        (Evidence(WORD.text, -0.2, 0.3), Evidence("commuter", -1.8, 0.39), False),  # speech
-        (Evidence(WORD.text, -0.2, 0.3), Evidence("commuter", -1.8, 0.45), True),
+        (LITTLE, DecodeResult("I am going to have a photo of the other one.", -1.7, 0.35), True),
+        (LITTLE, DecodeResult(LITTLE.text, -0.4, 0.35), True),
+        (LITTLE, DecodeResult("I", -2.4, 0.3), True),
+        (LITTLE, DecodeResult("", -1.5, 0.3), True),
+        (
+            LITTLE,
+            DecodeResult("I am going to have a photo of the other one.", -0.8, 0.35),
+            False,
+        ),  # it is sure of these
+        (LITTLE, DecodeResult("I am going to have a little bit of a", -1.5, 0.35), False),  # the same
+        (WORD, DecodeResult("Computer.", -1.8, 0.39), False),
+        (DecodeResult("No " * 7, -0.3, 0.45), DecodeResult("No, no, no, no, no.", -1.05, 0.1), False),
+        (
+            DecodeResult("turn it off " * 3, -0.5, 0.55),
+            DecodeResult("Turn it all off.", -0.45, 0.65),
+            False,
+        ),  # somebody's
+        (DecodeResult(WORD.text, -0.2, 0.3), DecodeResult("commuter", -1.8, 0.39), False),  # speech
+        (DecodeResult(WORD.text, -0.2, 0.3), DecodeResult("commuter", -1.8, 0.45), True),
     ],
 )
 def test_a_loop_that_the_full_window_does_not_confirm_is_nobodys(
-    short: Evidence, full: Evidence, nobodys: bool
+    short: DecodeResult, full: DecodeResult, nobodys: bool
 ) -> None:
     assert unconfirmed(short, full) is nobodys
 
@@ -84,47 +92,47 @@ def test_cut_leaves_the_early_pauses_alone() -> None:
 @pytest.mark.parametrize(
     ("evidence", "gate"),
     [
-        (Evidence("turn on the lamp", -0.3, 0.1), ""),
-        (Evidence("turn on the lamp", -1.2, 0.1), "log-probability"),
-        (Evidence("and so on " * 4, -1.2, 0.1), "repetition"),
-        (Evidence("turn on the lamp", -0.3, 0.7), "no speech"),
-        (Evidence("no no no", -0.3, 0.1), ""),
-        (Evidence("No, no. no no no no!", -0.3, 0.1), "repetition"),
-        (Evidence("and so on " * 4, -0.3, 0.1), "repetition"),
-        (Evidence("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1), "compression"),
+        (DecodeResult("turn on the lamp", -0.3, 0.1), ""),
+        (DecodeResult("turn on the lamp", -1.2, 0.1), "log-probability"),
+        (DecodeResult("and so on " * 4, -1.2, 0.1), "repetition"),
+        (DecodeResult("turn on the lamp", -0.3, 0.7), "no speech"),
+        (DecodeResult("no no no", -0.3, 0.1), ""),
+        (DecodeResult("No, no. no no no no!", -0.3, 0.1), "repetition"),
+        (DecodeResult("and so on " * 4, -0.3, 0.1), "repetition"),
+        (DecodeResult("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1), "compression"),
     ],
 )
-def test_gates(evidence: Evidence, gate: str) -> None:
+def test_gates(evidence: DecodeResult, gate: str) -> None:
     assert doubt(evidence) == gate
 
 
 @pytest.mark.parametrize(
     ("evidence", "language", "none"),
     [
-        (Evidence("Thank you for watching!", -0.2, 0.1), "en", False),
-        (Evidence("Thank you for watching!", -0.7, 0.1), "en", True),
-        (Evidence("Thank you for watching!", -0.2, 0.4), "en", True),
-        (Evidence("Thank you for the lamp", -0.7, 0.4), "en", False),
-        (Evidence("Thank you for watching!", -0.7, 0.4), "de", False),
-        (Evidence("Vielen Dank.", -0.7, 0.1), "de", True),
-        (Evidence("turn on the lamp", -1.1, 0.7), "en", True),
-        (Evidence("turn on the lamp", -1.1, 0.5), "en", True),
-        (Evidence("turn on the lamp", -1.1, 0.3), "en", False),
-        (Evidence("I like the food.", -2.1, 0.38), "en", True),  # a coffee shop
-        (Evidence("I like the food.", -1.4, 0.38), "en", False),
-        (Evidence("I like the food.", -2.1, 0.3), "en", False),
-        (Evidence("turn on the lamp", -0.9, 0.5), "en", False),
-        (Evidence("and turn on the lamp", -0.9, 0.7), "en", False),  # somebody goes on
-        (Evidence("and a lamp", -0.5, 0.7), "en", False),
-        (Evidence("I love you.", -0.9, 0.9), "en", True),  # a coffee shop
-        (Evidence("Thank you.", -0.5, 0.9), "en", True),
-        (Evidence("Oh, oh, oh, oh, oh, oh, oh, oh.", -0.2, 0.8), "en", True),
-        (Evidence("It's so close. It's so close.", -0.5, 0.9), "en", True),
-        (Evidence(" ... !", -0.1, 0.0), "en", True),
-        (Evidence("", -0.1, 0.0), "en", True),
+        (DecodeResult("Thank you for watching!", -0.2, 0.1), "en", False),
+        (DecodeResult("Thank you for watching!", -0.7, 0.1), "en", True),
+        (DecodeResult("Thank you for watching!", -0.2, 0.4), "en", True),
+        (DecodeResult("Thank you for the lamp", -0.7, 0.4), "en", False),
+        (DecodeResult("Thank you for watching!", -0.7, 0.4), "de", False),
+        (DecodeResult("Vielen Dank.", -0.7, 0.1), "de", True),
+        (DecodeResult("turn on the lamp", -1.1, 0.7), "en", True),
+        (DecodeResult("turn on the lamp", -1.1, 0.5), "en", True),
+        (DecodeResult("turn on the lamp", -1.1, 0.3), "en", False),
+        (DecodeResult("I like the food.", -2.1, 0.38), "en", True),  # a coffee shop
+        (DecodeResult("I like the food.", -1.4, 0.38), "en", False),
+        (DecodeResult("I like the food.", -2.1, 0.3), "en", False),
+        (DecodeResult("turn on the lamp", -0.9, 0.5), "en", False),
+        (DecodeResult("and turn on the lamp", -0.9, 0.7), "en", False),  # somebody goes on
+        (DecodeResult("and a lamp", -0.5, 0.7), "en", False),
+        (DecodeResult("I love you.", -0.9, 0.9), "en", True),  # a coffee shop
+        (DecodeResult("Thank you.", -0.5, 0.9), "en", True),
+        (DecodeResult("Oh, oh, oh, oh, oh, oh, oh, oh.", -0.2, 0.8), "en", True),
+        (DecodeResult("It's so close. It's so close.", -0.5, 0.9), "en", True),
+        (DecodeResult(" ... !", -0.1, 0.0), "en", True),
+        (DecodeResult("", -0.1, 0.0), "en", True),
     ],
 )
-def test_invented(evidence: Evidence, language: str, *, none: bool) -> None:
+def test_invented(evidence: DecodeResult, language: str, *, none: bool) -> None:
     assert invented(evidence, language) is none
 
 
@@ -135,7 +143,7 @@ def test_a_loop_is_said_once() -> None:
 
 @given(st.lists(st.sampled_from("a b c".split()), max_size=30).map(" ".join))
 def test_what_is_left_has_no_loop(text: str) -> None:
-    assert doubt(Evidence(without_loop(text), 0.0, 0.0)) != "repetition"
+    assert doubt(DecodeResult(without_loop(text), 0.0, 0.0)) != "repetition"
 
 
 def test_compression_ratio() -> None:
@@ -198,7 +206,7 @@ def test_of_words_that_are_said_again_those_nearest_to_the_cut_are_before_it() -
 
 
 def quiet_after(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> int:
-    trailing = TrailingQuiet()
+    trailing = TrailingSilence()
     sound = np.concatenate(parts)
     for at in range(0, len(sound), 320):
         trailing.feed(sound[at : at + 320])
@@ -225,7 +233,7 @@ def test_a_room_as_loud_as_the_voice_is_never_quiet() -> None:
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=30))
 def test_quiet_does_not_depend_on_the_pieces(pieces: list[int]) -> None:
     sound = np.concatenate([loud(0.5), quiet(2)])[: sum(pieces)]
-    one, many = TrailingQuiet(), TrailingQuiet()
+    one, many = TrailingSilence(), TrailingSilence()
     one.feed(sound)
     at = 0
     for piece in pieces:

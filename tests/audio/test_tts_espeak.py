@@ -18,8 +18,8 @@ from audio.errors import EngineLoadError, TtsError
 from audio.level import audible_onset, gain_for, rms_dbfs
 from audio.tts import Chunk, Voice, WordMark
 from audio.tts.espeak import EspeakVoice
-from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, Manner, WordEvent
-from audio.tts.espeak_sound import ReplySound, reply_at
+from audio.tts.espeak_library import ESPEAK_RATE_HZ, EspeakLibrary, SpeakingStyle, WordEvent
+from audio.tts.espeak_sound import EspeakChunkAudio, reply_at
 from audio.tts.espeak_text import PIECE_CHARS, clean, ends_sentence, pieces, pronounceable, words
 from audio.tts.espeak_worker import SHARED
 from audio.tts.sound import CHUNK_SAMPLES, CLAUSE_PAUSE_MS, SENTENCE_PAUSE_MS
@@ -152,7 +152,7 @@ class TestText:
 
 
 def shaped(text: str, buffers: list[tuple[Pcm, tuple[WordEvent, ...]]], pause_ms: float = 60) -> list[Chunk]:
-    reply = ReplySound(text, 1.0)
+    reply = EspeakChunkAudio(text, 1.0)
     chunks = [chunk for pcm, events in buffers for chunk in reply.feed(pcm, events)]
     return chunks + list(reply.finish(pause_ms))
 
@@ -215,7 +215,7 @@ class TestSound:
         ]
 
     def test_a_very_long_word_does_not_hold_back_its_sound(self) -> None:
-        reply = ReplySound("endless x", 1.0)
+        reply = EspeakChunkAudio("endless x", 1.0)
         first = list(reply.feed(TONE, (WordEvent(0, 7, 0),)))
         later = [chunk for _ in range(5) for chunk in reply.feed(TONE, ())]
         assert first == []
@@ -496,7 +496,7 @@ class TestHang:
 class TestLibrary:
     def test_it_stops_at_the_first_no(self) -> None:
         library = EspeakLibrary(private_copy=True)
-        manner = Manner("gmw/en", 170, 50)
+        manner = SpeakingStyle("gmw/en", 170, 50)
         impatient, patient = Ear(more=False), Ear(more=True)
         library.synthesize(" ".join(SENTENCES), manner, impatient)
         assert len(impatient.sizes) == 1
@@ -510,19 +510,19 @@ class TestLibrary:
             raise LookupError
 
         with pytest.raises(LookupError):
-            library.synthesize("Yes.", Manner("gmw/en", 170, 50), broken)
+            library.synthesize("Yes.", SpeakingStyle("gmw/en", 170, 50), broken)
 
     def test_a_voice_it_does_not_have(self) -> None:
         library = EspeakLibrary(private_copy=True)
         with pytest.raises(TtsError, match=r"tts\.voice"):
-            library.synthesize("Yes.", Manner("nowhere/xx", 170, 50), Ear(more=True))
+            library.synthesize("Yes.", SpeakingStyle("nowhere/xx", 170, 50), Ear(more=True))
 
     def test_faster_is_shorter(self) -> None:
         library = EspeakLibrary(private_copy=True)
         sizes = []
         for words_per_minute in (120, 170, 300):
             ear = Ear(more=True)
-            library.synthesize(SENTENCES[0], Manner("gmw/en", words_per_minute, 50), ear)
+            library.synthesize(SENTENCES[0], SpeakingStyle("gmw/en", words_per_minute, 50), ear)
             sizes.append(sum(ear.sizes))
         assert sizes == sorted(sizes, reverse=True)
         assert sizes[0] > 1.8 * sizes[2]
@@ -703,7 +703,7 @@ class TestFigures:
         assert np.median(busy) < 5
 
     def test_silence_and_loudness(self) -> None:
-        library, manner = EspeakLibrary(private_copy=True), Manner("gmw/en-US", 170, 50)
+        library, manner = EspeakLibrary(private_copy=True), SpeakingStyle("gmw/en-US", 170, 50)
         before = []
         for text in SENTENCES:
             ear = Keep()

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.tts.espeak_text import words
-from audio.tts.piper_words import PlacedWord, is_heard, place_words
+from audio.tts.piper_words import WordPhonemes, is_heard, place_words
 
 
 def place(text: str, sentences: Sequence[str], alone: dict[str, str] | None = None) -> list[tuple[str, str, bool]]:
@@ -81,5 +81,5 @@ def test_every_word_is_placed_once_and_in_order(solo: list[str], sentences: list
     assert all(inside(word, sentences) for word in placed)
 
 
-def inside(word: PlacedWord, sentences: Sequence[str]) -> bool:
+def inside(word: WordPhonemes, sentences: Sequence[str]) -> bool:
     return 0 <= word.begin <= word.end <= len(sentences[word.sentence])

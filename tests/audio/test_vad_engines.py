@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from audio.errors import VadError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples, samples_of_ms, samples_of_s
-from audio.vad import Vad, Voicing
+from audio.vad import Vad, VadResult
 from audio.vad.cascade import CascadeVad
 from audio.vad.silero import SileroNetwork, SileroVad
 from audio.vad.webrtc import WebrtcVad
@@ -40,7 +40,7 @@ every_engine = pytest.mark.parametrize("name", ENGINES)
 Wave = npt.NDArray[np.float64]
 
 
-def listen(vad: Vad, pcm: Pcm, start: int = 0) -> list[Voicing]:
+def listen(vad: Vad, pcm: Pcm, start: int = 0) -> list[VadResult]:
     """The detector's answers, frame by frame."""
     return [
         vad.process(Frame(Samples(start + at), pcm[at : at + FRAME_SAMPLES]))
@@ -169,13 +169,13 @@ def _assemble(pieces: list[tuple[int, int, int, int]]) -> Pcm:
 def test_edges_keep_their_promises(name: str, pieces: list[tuple[int, int, int, int]], start: int) -> None:
     pcm = _assemble(pieces)
     voicings = listen(ENGINES[name](), pcm, start)
-    before = Voicing(speaking=False, edge=Samples(0), probability=0.0)
+    before = VadResult(speaking=False, boundary=Samples(0), probability=0.0)
     for i, voicing in enumerate(voicings):
         assert 0 <= voicing.probability <= 1
-        assert voicing.edge <= start + (i + 1) * FRAME_SAMPLES
-        assert voicing.edge >= before.edge
+        assert voicing.boundary <= start + (i + 1) * FRAME_SAMPLES
+        assert voicing.boundary >= before.boundary
         if voicing.speaking and before.speaking:
-            assert voicing.edge == before.edge
+            assert voicing.boundary == before.boundary
         before = voicing
 
 
@@ -205,7 +205,7 @@ def test_only_the_frames_matter(name: str) -> None:
         buffer[:] = 0
         assert voicing == expected
         assert shifted.speaking == expected.speaking
-        assert shifted.edge == (expected.edge + shift if expected.edge else 0)
+        assert shifted.boundary == (expected.boundary + shift if expected.boundary else 0)
     assert any(voicing.speaking for voicing in alone)
 
 
@@ -228,9 +228,9 @@ def test_no_first_word_is_clipped_and_the_end_is_found(name: str, row: dict[str,
     began, ended = (600 + 1000 * float(str(row[key])) for key in ("speech_start_s", "speech_end_s"))
     voicings = listen(ENGINES[name](), pcm)
     onset = next(voicing for voicing in voicings if voicing.speaking)
-    assert began - 300 <= ms_of_samples(onset.edge) <= began + PRE_ROLL_MS - 100
+    assert began - 300 <= ms_of_samples(onset.boundary) <= began + PRE_ROLL_MS - 100
     assert not voicings[-1].speaking
-    assert abs(ms_of_samples(voicings[-1].edge) - ended) <= 150
+    assert abs(ms_of_samples(voicings[-1].boundary) - ended) <= 150
 
 
 @pytest.mark.slow
@@ -247,4 +247,4 @@ def test_the_end_is_reported_soon_enough_to_speculate() -> None:
     voicings = listen(ENGINES["silero"](), pcm)
     last_open = max(i for i, voicing in enumerate(voicings) if voicing.speaking)
     closed_at = (last_open + 2) * FRAME_SAMPLES
-    assert closed_at - voicings[-1].edge <= samples_of_ms(160)
+    assert closed_at - voicings[-1].boundary <= samples_of_ms(160)

@@ -111,7 +111,7 @@ def test_cascade_catches_up_and_finds_what_silero_finds() -> None:
         for at in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
             voicing = vad.process(Frame(Samples(at), pcm[at : at + FRAME_SAMPLES]))
             if voicing.speaking:
-                onsets.append(voicing.edge)
+                onsets.append(voicing.boundary)
                 break
     assert abs(onsets[1] - onsets[0]) <= 1_600
     assert onsets[1] / 16_000 <= label["speech_start_s"] + 0.2

@@ -42,7 +42,7 @@ class Desk:
     async def listen(self) -> None:
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
-                self.frames.append(Frame(frame.start, frame.pcm.copy(), frame.invented))
+                self.frames.append(Frame(frame.start, frame.pcm.copy(), frame.is_inserted))
 
     async def until(self, true: Callable[[], object], within_s: float = 15.0) -> None:
         async with asyncio.timeout(within_s):
@@ -55,7 +55,7 @@ class Desk:
 
     async def flows(self) -> None:
         """Sound comes in, and a reply is played to its end and heard nowhere else than in the card."""
-        await self.until(lambda: self.both_open and self.frames and not self.frames[-1].invented)
+        await self.until(lambda: self.both_open and self.frames and not self.frames[-1].is_inserted)
         key = f"reply {len(self.played)}"
         silent = self.speaker.silent_samples
         self.speaker.open(key)
@@ -113,7 +113,7 @@ def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, t
     line = np.concatenate([frame.pcm for frame in desk.frames])
     assert share_found(line, voice, 16_000) >= 0.9
     spoken_at, _ = found_at(line, voice)
-    assert not any(frame.invented for frame in desk.frames[spoken_at // 320 :])
+    assert not any(frame.is_inserted for frame in desk.frames[spoken_at // 320 :])
     # Captured when it was played: paplay needs up to 0.3 s to begin.
     assert -0.02 < desk.microphone.clock.to_loop_s(desk.frames[0].start) + spoken_at / 16_000 - began_s < 0.5
     assert (desk.played[-1][1], desk.played[-1][3]) == (48_000, True)
@@ -145,7 +145,7 @@ def test_sinks_that_are_removed_and_put_back(card: VirtualCard) -> None:
         heard = len(desk.frames)
         await asyncio.sleep(1.0)
         assert len(desk.frames) - heard == pytest.approx(50, abs=10)
-        assert desk.frames[-1].invented
+        assert desk.frames[-1].is_inserted
         for name in (SPEAKER, VOICE):
             await asyncio.to_thread(card.plug, name)
         await desk.flows()

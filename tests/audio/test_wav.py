@@ -28,7 +28,7 @@ def recorded(path: Path, seconds: float, rate_hz: int = 16_000, channels: int = 
 async def listen(microphone: Microphone) -> list[tuple[float, Frame]]:
     loop = asyncio.get_running_loop()
     async with aclosing(microphone.frames()) as frames:
-        return [(loop.time(), Frame(f.start, f.pcm.copy(), f.invented)) async for f in frames]
+        return [(loop.time(), Frame(f.start, f.pcm.copy(), f.is_inserted)) async for f in frames]
 
 
 # At 48 kHz the sound begins behind 29 samples of silence, so that every frame is complete with its block, not with the

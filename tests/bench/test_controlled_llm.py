@@ -9,7 +9,7 @@ import pytest
 from llm_server import ask
 
 from bench.controlled_llm import Answer, ControlledLlm, Manner, last_asked, tokens_of
-from llm.chat import Finished, Message, Sent, Token
+from llm.chat import Finished, Message, RequestSent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.openai import OpenAIChat
 
@@ -136,7 +136,7 @@ def test_a_far_network_is_told_from_a_slow_model() -> None:
             events = await ask(chat, [Message("user", "turn on the lamp")])
             took_s = loop.time() - began_s
             await chat.aclose()
-        return next(event.round_trip_s for event in events if isinstance(event, Sent)), took_s
+        return next(event.round_trip_s for event in events if isinstance(event, RequestSent)), took_s
 
     round_trip_s, took_s = asyncio.run(talk())
     assert round_trip_s is not None

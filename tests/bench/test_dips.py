@@ -4,17 +4,19 @@ import numpy as np
 
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
-from audio.vad import Voicing
+from audio.vad import VadResult
 from bench.dips import ending
 
 
-def heard(*course: float, fades_at: int) -> list[tuple[Frame, Voicing]]:
+def heard(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
     """A frame for each probability; the detector fades, dating the end 20 ms before, from that frame on."""
     found = []
     for place, probability in enumerate(course):
         start = Samples(place * FRAME_SAMPLES)
         fading = Samples((fades_at - 1) * FRAME_SAMPLES) if place >= fades_at else None
-        found.append((Frame(start, np.zeros(FRAME_SAMPLES, np.int16)), Voicing(True, Samples(0), probability, fading)))
+        found.append(
+            (Frame(start, np.zeros(FRAME_SAMPLES, np.int16)), VadResult(True, Samples(0), probability, fading))
+        )
     return found
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assistant.turn_end.estimate import BALANCED, Evidence, FusedTurnEnd, LinearModel, hangover_ms
-from assistant.turn_end.priors import PauseHabits
+from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEvidence, FusedEstimator, LinearModel, hangover_ms
+from assistant.end_of_turn.priors import SpeakerPauseStats
 from bench.turn_end_habits import Known, estimate_of, key_of, keyed, waits, within_turns
 from bench.turn_end_moments import Moment
 
@@ -22,21 +22,21 @@ ALL = [FIRST, SHORT, LAST, OTHER]
 
 def test_pauses_count_for_the_silences_behind_them_in_the_same_turn() -> None:
     known = within_turns(ALL, keyed(ALL, np.array([0.5, 1.0, 1.5, 2.0])))
-    assert known[key_of(FIRST)] == Known(0.5, PauseHabits())
-    assert known[key_of(SHORT)].habits == known[key_of(LAST)].habits == PauseHabits().with_pause(500.0)
-    assert known[key_of(OTHER)] == Known(2.0, PauseHabits()), "each turn is a speaker's first"
+    assert known[key_of(FIRST)] == Known(0.5, SpeakerPauseStats())
+    assert known[key_of(SHORT)].habits == known[key_of(LAST)].habits == SpeakerPauseStats().with_pause(500.0)
+    assert known[key_of(OTHER)] == Known(2.0, SpeakerPauseStats()), "each turn is a speaker's first"
 
 
 def test_the_estimate_is_the_programs() -> None:
-    habits = PauseHabits().with_pause(500.0).with_turn().with_return(900.0)
-    estimator = FusedTurnEnd({"text": LinearModel((), (), (), (), 0.7)}, 200.0)
-    evidence = Evidence(200.0, text="a small coffee", habits=habits)
+    habits = SpeakerPauseStats().with_pause(500.0).with_turn().with_return(900.0)
+    estimator = FusedEstimator({"text": LinearModel((), (), (), (), 0.7)}, 200.0)
+    evidence = EndOfTurnEvidence(200.0, text="a small coffee", habits=habits)
     assert estimate_of(MOMENT, Known(0.7, habits)) == replace(estimator.estimate(evidence), sources="")
     assert estimate_of(MOMENT, Known(99.0)).logit == pytest.approx(8.0)
 
 
 def test_the_wait_is_the_programs() -> None:
-    habits = PauseHabits().with_pause(500.0)
+    habits = SpeakerPauseStats().with_pause(500.0)
     known = {key_of(LAST): Known(0.7, habits)}
     estimate = estimate_of(LAST, known[key_of(LAST)])
     assert estimate.evidence_logit == pytest.approx(0.7 + habits.shift + habits.turn_shift)

@@ -2,23 +2,25 @@
 
 import numpy as np
 
-from assistant.last_look import LOOK_MS
+from assistant.turns.resume_guard import LOOK_MS
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
-from audio.vad import Voicing
+from audio.vad import VadResult
 from bench.turn_end_clips import Turn
 from bench.turn_end_look import Look, looks
 
 FRAMES = 150
 
 
-def heard(stirs: set[int]) -> list[tuple[Frame, Voicing]]:
+def heard(stirs: set[int]) -> list[tuple[Frame, VadResult]]:
     """Voice in frames 10 to 40, a pause known from 44 on, voice again from 58 to 80; the end is known from 84 on."""
     found = []
     for number in range(FRAMES):
         speaking = 10 <= number < 44 or 58 <= number < 84
         edge = 40 if number < 84 else 80
-        voicing = Voicing(speaking, Samples(edge * FRAME_SAMPLES), 0.0, stirs=number in stirs and not speaking)
+        voicing = VadResult(
+            speaking, Samples(edge * FRAME_SAMPLES), 0.0, possible_onset=number in stirs and not speaking
+        )
         start = number * FRAME_SAMPLES
         found.append((Frame(Samples(start), np.zeros(FRAME_SAMPLES, np.int16)), voicing))
     return found

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from assistant.turn_end.estimate import Patience
-from assistant.turn_end.priors import PauseHabits
+from assistant.end_of_turn.estimator import EndOfTurnProfile
+from assistant.end_of_turn.priors import SpeakerPauseStats
 from bench.turn_end_habits import Key, key_of
 from bench.turn_end_moments import Moment
 from bench.turn_end_talks import TURNS, Said, conversations, played, stock_of, talk_row
 
 AT_MS = (100, 200, 400, 800)
-PATIENCE = Patience(200, 400, 800, 1.0, 800)
+PATIENCE = EndOfTurnProfile(200, 400, 800, 1.0, 800)
 
 
 def silence(turn: int, number: int, label: str, lasts_ms: float, *, made: bool = False) -> list[Moment]:
@@ -34,7 +34,7 @@ def test_turns_are_told_apart_by_their_pauses_and_those_that_do_not_end_are_left
 
 
 def test_who_is_cut_into_is_waited_for_when_they_pause_again() -> None:
-    cut, _, habits = played(STOCK.paused[0], PauseHabits(), LOGITS, PATIENCE)
+    cut, _, habits = played(STOCK.paused[0], SpeakerPauseStats(), LOGITS, PATIENCE)
     assert (cut, habits.pauses, habits.recent) == (True, 1, (True,))
     for _ in range(2):
         cut, wait_ms, habits = played(STOCK.paused[0], habits, LOGITS, PATIENCE)
@@ -43,7 +43,7 @@ def test_who_is_cut_into_is_waited_for_when_they_pause_again() -> None:
 
 def test_who_goes_on_late_behind_the_beginning_of_the_answer_has_interrupted_it() -> None:
     late = stock_of([*silence(1, 0, "pause", 1300), *silence(1, 1, "end", 2000)]).paused[0]
-    cut, _, habits = played(late, PauseHabits(), {key_of(moment): 0.0 for s in late for moment in s}, PATIENCE)
+    cut, _, habits = played(late, SpeakerPauseStats(), {key_of(moment): 0.0 for s in late for moment in s}, PATIENCE)
     assert (cut, habits.pauses, habits.recent) == (True, 0, (False, False))
 
 

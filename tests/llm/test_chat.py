@@ -18,7 +18,7 @@ from llm.chat import PLAIN, ChatModel, ChatOptions
 from llm.chat_template import load_template
 from llm.errors import LlmError
 from llm.openai import OpenAIChat
-from llm.routing.choice import Endpoint, Routing
+from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import Router
 from llm.tgi import TgiChat

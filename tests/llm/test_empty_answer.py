@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from llm.answer import Answer, Said
+from llm.answer_state import AnswerState, Said
 from llm.aws.bedrock_stream import Anthropic, Converse
 from llm.chat import Finished, Token
 from llm.empty_answer import without_blanks
@@ -53,7 +53,7 @@ def test_an_answer_without_text_names_its_cause(kind: Callable[[], Stream], body
 
 
 def test_reasoning_only_is_told_of_bedrock_too() -> None:
-    answer = Answer("far")
+    answer = AnswerState("far")
     meaning = Converse(answer)
     thought: dict[str, object] = {"delta": {"reasoningContent": {"text": "Hm"}}}
     assert list(meaning.take("contentBlockDelta", thought)) == []
@@ -63,7 +63,7 @@ def test_reasoning_only_is_told_of_bedrock_too() -> None:
 
 
 def test_reasoning_only_is_told_of_anthropic_too() -> None:
-    answer = Answer("far")
+    answer = AnswerState("far")
     meaning = Anthropic(answer, "far")
     list(meaning.take("", {"type": "content_block_delta", "delta": {"thinking": "Hm"}}))
     list(meaning.take("", {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}))

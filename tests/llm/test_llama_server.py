@@ -17,11 +17,11 @@ from real_time import WHAT_TIME
 from rich.console import Console
 from synthetic_gguf import ANSWER, CONTEXT_TOKENS, ENDLESS, TOOL_TEMPLATE
 
+from assistant.commands.demo import demo
+from assistant.commands.llm_endpoints.editing import add
+from assistant.commands.llm_endpoints.wanted import NewEndpoint
 from assistant.config.loading import load_settings
-from assistant.demo import demo
-from assistant.endpoints.editing import add
-from assistant.endpoints.wanted import Wanted
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Queued, Sent, Token
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, RequestSent, SlotAcquired, Token
 from llm.discovery import discover
 from llm.errors import LlmError, LlmRefused
 from llm.listing import ask as ask_list
@@ -95,8 +95,8 @@ async def at_rest(server: LlamaServer, timeout_s: float = 5.0) -> None:
 
 def test_an_answer_streams_to_its_end(server: LlamaServer) -> None:
     queued, sent, *rest = asked(server.url, QUESTION)
-    assert queued == Queued()
-    assert isinstance(sent, Sent)
+    assert queued == SlotAcquired()
+    assert isinstance(sent, RequestSent)
     assert text_of(rest) == ANSWER
     assert len([event for event in rest if isinstance(event, Token)]) == len(ANSWER.split()) + 1  # é comes whole, alone
     finished = rest[-1]
@@ -129,7 +129,7 @@ def test_connections_are_kept_over_answers(server: LlamaServer) -> None:
             for _ in range(5):
                 events = await ask(model, QUESTION)
                 assert text_of(events) == ANSWER
-                assert isinstance(events[1], Sent)
+                assert isinstance(events[1], RequestSent)
                 assert events[1].round_trip_s is not None
 
     asyncio.run(main())
@@ -281,7 +281,7 @@ def test_endpoints_add_recognises_it(server: LlamaServer, tmp_path: Path) -> Non
     file.write_text("", encoding="utf-8")
     screen = StringIO()
     console = Console(file=screen, width=200)
-    asyncio.run(add(Wanted(None, None, None, ""), file, {}, console, ports=(server.port,)))
+    asyncio.run(add(NewEndpoint(None, None, None, ""), file, {}, console, ports=(server.port,)))
     said = " ".join(screen.getvalue().split())
     assert "llama.cpp" in said
     assert f"({MODEL} at {server.url})" in said

@@ -35,8 +35,8 @@ from llm_server import (
 )
 from stopwatch import Stopwatch, Took
 
-from llm import paced
-from llm.chat import PLAIN, ChatEvent, Finished, FunctionCall, Message, Queued, Sent, Token
+from llm import token_deadlines
+from llm.chat import PLAIN, ChatEvent, Finished, FunctionCall, Message, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.http import service as http_service
 from llm.http import stream as http_stream
@@ -139,8 +139,8 @@ def test_events_of_an_answer() -> None:
         event(role="assistant", content="") + event("Hi") + event(" there") + event(finish="stop") + usage(9, 2) + DONE
     )
     queued, sent, *rest = events_of((HEAD, chunk(body), LAST_CHUNK))
-    assert queued == Queued()
-    assert isinstance(sent, Sent)
+    assert queued == SlotAcquired()
+    assert isinstance(sent, RequestSent)
     assert sent.round_trip_s is not None
     assert 0 < sent.round_trip_s < 5
     assert rest == [Token("Hi"), Token(" there"), Finished("stop", 9, 2)]
@@ -190,8 +190,8 @@ def test_no_key_no_header() -> None:
 def test_sent_comes_before_the_service_says_anything() -> None:
     async def test(server: Server, model: OpenAIChat) -> None:
         async with aclosing(model.stream(HELLO)) as stream, asyncio.timeout(4):
-            assert await anext(stream) == Queued()
-            assert isinstance(await anext(stream), Sent)
+            assert await anext(stream) == SlotAcquired()
+            assert isinstance(await anext(stream), RequestSent)
 
     run(test, (Wait(5),))
 
@@ -214,7 +214,7 @@ def test_body_that_ends_with_the_connection() -> None:
 
 
 def test_token_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
     assert events_of((HEAD, chunk(event("Hi") + event(finish="stop")), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
 
 
@@ -297,7 +297,7 @@ def test_stale_connection_is_replaced_silently(gone: Close | Abort) -> None:
     async def test(server: Server, model: OpenAIChat) -> None:
         await ask(model)
         second = await ask(model)
-        assert [type(said) for said in second] == [Queued, Sent, Token, Finished]
+        assert [type(said) for said in second] == [SlotAcquired, RequestSent, Token, Finished]
         assert texts(second) == ["again"]
         assert server.connections == 2
 
@@ -559,7 +559,7 @@ def test_status(code: int) -> None:
     events, error, _ = failing(status(code, body))
     assert isinstance(error, LlmRefused)
     assert error.retryable
-    assert [type(said) for said in events] == [Queued, Sent]
+    assert [type(said) for said in events] == [SlotAcquired, RequestSent]
     assert str(code) in str(error)
 
 

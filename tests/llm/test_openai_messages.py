@@ -2,7 +2,7 @@
 
 import json
 
-from llm.chat import Extra, FunctionCall, Message
+from llm.chat import CallExtra, FunctionCall, Message
 from llm.openai_messages import messages_json
 
 
@@ -33,7 +33,7 @@ def test_messages_take_turns_and_calls_stay_with_their_results() -> None:
 
 def test_calls_made_at_once_stand_in_one_message_before_their_results() -> None:
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
-    first = FunctionCall("a", "weather", '{"city":"Paris"}', Extra("near", json.dumps({"extra_content": signed})))
+    first = FunctionCall("a", "weather", '{"city":"Paris"}', CallExtra("near", json.dumps({"extra_content": signed})))
     second = FunctionCall("b", "weather", '{"city":"London"}')
     called, *results = messages_json(
         [
@@ -58,7 +58,7 @@ def test_calls_made_at_once_stand_in_one_message_before_their_results() -> None:
 
 def test_what_a_service_said_of_its_call_goes_back_to_it_alone() -> None:
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
-    call = FunctionCall("c1", "time", "{}", Extra("near", json.dumps({"extra_content": signed})))
+    call = FunctionCall("c1", "time", "{}", CallExtra("near", json.dumps({"extra_content": signed})))
     bare = {"id": "c1", "type": "function", "function": {"name": "time", "arguments": "{}"}}
     message = Message("assistant", "", (call,))
     assert messages_json([message], "near")[1]["tool_calls"] == [{"extra_content": signed, **bare}]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from llm_server import DONE, event, usage
 
 from llm import openai_stream
-from llm.chat import Calling, Extra, Finished, FunctionCall, Token
+from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 from llm.openai_stream import OpenAIStream, Said
-from llm.thoughts import Habit
+from llm.reasoning_filter import ReasoningHabit
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")
@@ -144,7 +144,7 @@ def test_a_whole_answer_behind_its_pieces_is_not_said_again() -> None:
 
     pieces = so_far("One.", "One."), so_far(" Two.", "One. Two."), so_far("", "One. Two.", "stop")
     assert read(*pieces, DONE) == [Token("One."), Token(" Two."), Finished("stop")]
-    held = OpenAIStream("near", habit=Habit(begins_unmarked=True))
+    held = OpenAIStream("near", habit=ReasoningHabit(begins_unmarked=True))
     said = [said for piece in pieces for said in held.feed(piece)]
     assert [*said, *held.feed(DONE)] == [Token("One. Two."), Finished("stop")]
 
@@ -352,7 +352,7 @@ def test_a_function_call_comes_whole_whatever_pieces_it_came_in() -> None:
         event(finish="tool_calls"),
         DONE,
     ) == [
-        *[Calling()] * 4,
+        *[CallInProgress()] * 4,
         FunctionCall("call_a", "weather", '{"city":"Ulm"}'),
         FunctionCall("call_b", "time", "{}"),
         Finished("tool_calls"),
@@ -364,7 +364,12 @@ def test_words_before_a_call_are_said() -> None:
         event(content="Let me see."),
         calling(index=0, id="call_a", function={"name": "weather", "arguments": {"city": "Ulm"}}),
         DONE,
-    ) == [Token("Let me see."), Calling(), FunctionCall("call_a", "weather", '{"city": "Ulm"}'), Finished("done")]
+    ) == [
+        Token("Let me see."),
+        CallInProgress(),
+        FunctionCall("call_a", "weather", '{"city": "Ulm"}'),
+        Finished("done"),
+    ]
 
 
 def test_more_calls_than_anybody_needs_are_a_fault() -> None:
@@ -492,7 +497,7 @@ def test_arguments_that_were_cut_are_not_taken_for_none() -> None:
 def test_a_call_without_a_name_is_a_fault_and_an_empty_one_is_nothing() -> None:
     assert "without naming it" in str(failure(calling(index=0, id="a", function={"arguments": OSLO}), DONE))
     assert "without naming it" in str(failure(calling(index=0, id="", function={"name": "", "arguments": ""}), DONE))
-    assert read(event("Hi"), calling(index=0, id=""), DONE) == [Token("Hi"), Calling(), Finished("done")]
+    assert read(event("Hi"), calling(index=0, id=""), DONE) == [Token("Hi"), CallInProgress(), Finished("done")]
 
 
 @pytest.mark.parametrize("index", [{"index": 0}, {"index": 0, "id": ""}, {}], ids=["ids", "no ids", "no numbers"])
@@ -507,7 +512,7 @@ def test_calls_made_at_once_of_which_the_first_is_signed(index: dict[str, object
     )
     assert isinstance(one, FunctionCall)
     assert isinstance(other, FunctionCall)
-    assert (one.arguments, one.extra) == (OSLO, Extra("near", json.dumps({"extra_content": signed})))
+    assert (one.arguments, one.extra) == (OSLO, CallExtra("near", json.dumps({"extra_content": signed})))
     assert (other.arguments, other.extra) == (ROME, None)
     assert one.call_id != other.call_id
 
@@ -520,4 +525,4 @@ def test_what_else_a_service_says_of_a_call_is_kept() -> None:
         DONE,
     )
     assert isinstance(call, FunctionCall)
-    assert call.extra == Extra("near", json.dumps({"extra_content": signed, "more": 1}))
+    assert call.extra == CallExtra("near", json.dumps({"extra_content": signed, "more": 1}))

@@ -12,8 +12,8 @@ from generate_events import error, last, token
 from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, chunk, serving, status
 from scripted_answers import ASKED, KEY, Client, base
 
-from llm import paced
-from llm.chat import ChatOptions, Finished, Function, Queued, Sent, Token
+from llm import token_deadlines
+from llm.chat import ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token
 from llm.chat_template import ChatTemplate, load_template
 from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
 from llm.template_file import TemplateSource
@@ -41,8 +41,8 @@ TGI = Client(made)
 
 def test_events_of_an_answer() -> None:
     queued, sent, *rest = TGI.events_of(ANSWER)
-    assert queued == Queued()
-    assert isinstance(sent, Sent)
+    assert queued == SlotAcquired()
+    assert isinstance(sent, RequestSent)
     assert rest == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
 
 
@@ -159,7 +159,7 @@ def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
 
 
 def test_a_stop_ends_the_answer_even_if_the_service_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.1)
 
     async def test(server: Server, model: TgiChat) -> None:
         async with asyncio.timeout(5):
@@ -174,7 +174,7 @@ def test_what_is_no_word_does_not_put_off_the_first_token(kept: bytes) -> None:
     events, fault = TGI.failing((HEAD, Drip(chunk(kept), 0.02)), first_token_timeout_s=0.15)
     assert isinstance(fault, LlmTooSlow)
     assert "first_token_timeout_s" in str(fault)
-    assert [type(event) for event in events] == [Queued, Sent]
+    assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 
 def test_a_stalled_answer_is_too_slow() -> None:

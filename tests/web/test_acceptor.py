@@ -13,9 +13,9 @@ from virtual_time import run_virtual
 from web_server import running
 from websockets.asyncio.client import connect
 
-from web import acceptor, descriptors, punctual
+from web import acceptor, descriptors, http_timeouts
 from web.acceptor import Acceptor
-from web.punctual import PunctualProtocol, close_oldest_idle, thin_out
+from web.http_timeouts import TimedHttpProtocol, close_oldest_idle, thin_out
 
 IDLE = 400
 
@@ -33,7 +33,7 @@ def test_idle_connections_keep_nobody_out() -> None:
                 assert await status(server.http + path) == 200
             async with connect(server.ws, proxy=None) as client:
                 assert await client.recv() == ""
-            assert len(server.server.server_state.connections) <= punctual.MOST_IDLE + 1
+            assert len(server.server.server_state.connections) <= http_timeouts.MOST_IDLE + 1
             for _, writer in opened:
                 writer.transport.abort()
 
@@ -63,7 +63,7 @@ def test_body_of_a_request_is_not_read(framing: str, monkeypatch: pytest.MonkeyP
     received: list[int] = []
     receive = H11Protocol.data_received
 
-    def counted(self: PunctualProtocol, data: bytes) -> None:
+    def counted(self: TimedHttpProtocol, data: bytes) -> None:
         received.append(len(data))
         receive(self, data)
 
@@ -76,12 +76,12 @@ def test_body_of_a_request_is_not_read(framing: str, monkeypatch: pytest.MonkeyP
             writer.write(head.encode() + b"1\r\nx\r\n" * 30_000)
             assert (await reader.readline()).startswith(b"HTTP/1.1 405")
             writer.transport.abort()
-        assert sum(received) <= 2 * punctual.PIECE_BYTES
+        assert sum(received) <= 2 * http_timeouts.PIECE_BYTES
 
     asyncio.run(main())
 
 
-class _Idle(PunctualProtocol):
+class _Idle(TimedHttpProtocol):
     """A connection without a request."""
 
     def __init__(self, peer: str, since_s: float) -> None:
@@ -106,7 +106,7 @@ def open_ones(connections: list[_Idle]) -> list[_Idle]:
 
 
 def test_oldest_idle_connection_of_an_address_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(punctual, "MOST_IDLE_OF_PEER", 3)
+    monkeypatch.setattr(http_timeouts, "MOST_IDLE_OF_PEER", 3)
     many = [_Idle("10.0.0.1", float(n)) for n in range(5)]
     others = [_Idle(f"10.0.0.{n + 2}", 0.0) for n in range(5)]
     young = [_Idle("10.0.0.1", 99.5) for _ in range(5)]
@@ -117,7 +117,7 @@ def test_oldest_idle_connection_of_an_address_is_closed(monkeypatch: pytest.Monk
 
 
 def test_oldest_idle_connection_of_all_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(punctual, "MOST_IDLE", 3)
+    monkeypatch.setattr(http_timeouts, "MOST_IDLE", 3)
     ones = [_Idle(f"10.0.0.{n}", 99.0 + n / 10) for n in range(4)]
     thin_out(ones, 100.0)
     assert open_ones(ones) == ones[1:]

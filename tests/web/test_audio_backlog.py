@@ -3,7 +3,7 @@
 import pytest
 from virtual_time import run_virtual
 
-from assistant.items import ItemId
+from assistant.history.items import ItemId
 from web import audio_backlog
 from web.audio_backlog import AudioBacklog, BacklogRoom
 from web.wire.commands import (

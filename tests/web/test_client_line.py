@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.heed import Heed
+from audio.frame_batching import Batching
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from web.client_line import ClientLine
 
@@ -43,7 +43,7 @@ class Heard:
 
     @property
     def first_sample(self) -> int:
-        first = next(frame for _, frame in self.frames if not frame.invented)
+        first = next(frame for _, frame in self.frames if not frame.is_inserted)
         return first.start + self.line.invented_before(first.end) - self.line.invented_before(first.start)
 
 
@@ -84,7 +84,7 @@ def hear(
     *,
     connected_s: float = 0.3,
     after_s: float = 0.0,
-    heed: Heed = Heed.ALL,
+    heed: Batching = Batching.OFF,
 ) -> Heard:
     """The line of a client that connected so long before it captured anything, and is heard so long after."""
     line = ClientLine(rate_hz)
@@ -106,7 +106,7 @@ def hear(
     keep(line.finish())
     starts = [frame.start for _, frame in frames]
     assert starts == [n * FRAME_SAMPLES for n in range(len(frames))]
-    assert line.invented_frames == sum(frame.invented for _, frame in frames)
+    assert line.invented_frames == sum(frame.is_inserted for _, frame in frames)
     return Heard(frames, line)
 
 
@@ -191,7 +191,7 @@ def test_a_client_that_is_silent_for_long_is_silence_in_real_time() -> None:
 @pytest.mark.parametrize("block_ms", [20, 100, 200, 1000])
 def test_a_client_that_stops_behind_its_speech_is_silent_after_a_stall_at_most(block_ms: int) -> None:
     heard = hear(cut(voice(3.0, 24_000), 24_000, [block_ms]), 24_000, after_s=4.0)
-    silent_s = next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 1)
+    silent_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 1)
     assert 3.0 + 1.0 < silent_s <= 3.0 + 1.12 + block_ms / 1000 + 0.02
 
 
@@ -201,7 +201,8 @@ def test_a_client_that_stops_behind_every_speech_is_waited_for_less() -> None:
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
     heard = hear(blocks, 24_000, after_s=3.0)
     waited_s = [
-        next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 2 + 5 * n) - 2 - 5 * n for n in range(4)
+        next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 2 + 5 * n) - 2 - 5 * n
+        for n in range(4)
     ]
     assert waited_s[0] == pytest.approx(1.12, abs=0.03)
     assert waited_s[3] == pytest.approx(0.27, abs=0.03)
@@ -211,8 +212,8 @@ def test_a_client_that_sends_silence_is_not_one_that_stops() -> None:
     blocks: list[Block] = []
     for n in range(3):  # as of turns: each is followed by a silence that is not sent
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
-    heard = hear(blocks, 24_000, after_s=3.0, heed=Heed.VOICE)
-    waited_s = next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 12) - 12
+    heard = hear(blocks, 24_000, after_s=3.0, heed=Batching.SILENCE)
+    waited_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 12) - 12
     assert waited_s == pytest.approx(1.12, abs=0.03)
 
 
@@ -221,7 +222,7 @@ def test_behind_a_recording_that_was_sent_at_once_silence_begins_soon(message_ms
     pcm = voice(3.0, 24_000)
     at_once = [Block(block.pcm, 0.0) for block in cut(pcm, 24_000, [message_ms])]
     heard = hear(at_once, 24_000, after_s=2.0)
-    silent_s = next(at_s for at_s, frame in heard.frames if frame.invented and at_s > 0.02)
+    silent_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 0.02)
     assert silent_s == pytest.approx(0.1, abs=0.03)
 
 
@@ -242,8 +243,8 @@ def test_a_position_is_dated_by_the_blocks_that_were_least_late() -> None:
 def test_a_commit_in_a_stall_is_of_all_that_has_come() -> None:
     line = ClientLine(24_000)
     pcm = voice(2.0, 24_000)
-    frames = line.push(pcm[:24_000], 24_000, 101.0, Heed.ALL)
-    frames += line.push(pcm[24_000:36_000], 24_000, 102.2, Heed.ALL)  # 0.7 s later than it was captured
+    frames = line.push(pcm[:24_000], 24_000, 101.0, Batching.OFF)
+    frames += line.push(pcm[24_000:36_000], 24_000, 102.2, Batching.OFF)  # 0.7 s later than it was captured
     assert len(frames) == 50
     frames += line.settle()
     assert len(frames) == 75
@@ -253,9 +254,9 @@ def test_a_commit_in_a_stall_is_of_all_that_has_come() -> None:
 
 def test_a_client_whose_connection_is_lost_is_silent_at_once() -> None:
     line = ClientLine(24_000)
-    line.push(voice(1.0, 24_000), 24_000, 101.0, Heed.ALL)
+    line.push(voice(1.0, 24_000), 24_000, 101.0, Batching.OFF)
     line.arrivals.gone = True
     assert line.idle(101.15)
     assert line.arrivals.patience_s < 0.2
-    line.push(voice(0.02, 24_000), 24_000, 103.0, Heed.ALL)
+    line.push(voice(0.02, 24_000), 24_000, 103.0, Batching.OFF)
     assert line.arrivals.patience_s > 1.0

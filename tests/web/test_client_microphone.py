@@ -10,7 +10,7 @@ import pytest
 from virtual_time import run_virtual
 
 from audio.frame import Frame
-from audio.heed import Heed
+from audio.frame_batching import Batching
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_samples, samples_of_ms
 from web.client_microphone import WAITING_FRAMES, ClientMicrophone
@@ -35,7 +35,7 @@ class Listener:
     async def listen(self) -> None:
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
-                self.frames.append((self.now_ms, Frame(frame.start, frame.pcm.copy(), invented=frame.invented)))
+                self.frames.append((self.now_ms, Frame(frame.start, frame.pcm.copy(), is_inserted=frame.is_inserted)))
                 if self.takes_s:
                     await asyncio.sleep(self.takes_s)
 
@@ -75,7 +75,7 @@ def perform(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s
 
 def test_what_waited_is_heard_when_the_microphone_ends() -> None:
     async def scene(listener: Listener) -> None:
-        listener.microphone.heed = Heed.VOICE  # sound of one level is a room
+        listener.microphone.batching = Batching.SILENCE  # sound of one level is a room
         await listener.speaks(100)
         assert not listener.frames
 
@@ -103,7 +103,7 @@ def test_while_nothing_comes_the_line_goes_on_in_silence() -> None:
         await asyncio.sleep(0.05)
 
     listener = perform(scene)
-    silent = [frame for _, frame in listener.frames if frame.invented]
+    silent = [frame for _, frame in listener.frames if frame.is_inserted]
     assert len(silent) == listener.microphone.invented_frames
     assert len(silent) * 20 == pytest.approx(3000, abs=60)
     assert ms_of_samples(listener.frames[-1][1].end) == pytest.approx(4000, abs=60)
@@ -120,7 +120,7 @@ def test_what_the_client_did_not_send_is_known_for_every_position() -> None:
 
     listener = perform(scene)
     microphone, frames = listener.microphone, [frame for _, frame in listener.frames]
-    first_ms = ms_of_samples(next(frame for frame in frames if not frame.invented).start)
+    first_ms = ms_of_samples(next(frame for frame in frames if not frame.is_inserted).start)
     assert microphone.invented_ms(first_ms) == first_ms == pytest.approx(300, abs=41)
     sound_ms = microphone.invented_ms(first_ms + 20)
     assert sound_ms == microphone.invented_ms(first_ms + 500) == pytest.approx(first_ms + 1, abs=1)
@@ -134,7 +134,7 @@ def test_a_client_that_never_sends_is_silence_from_the_beginning() -> None:
 
     listener = perform(scene)
     assert len(listener.frames) * 20 == pytest.approx(1000, abs=60)
-    assert all(frame.invented for _, frame in listener.frames)
+    assert all(frame.is_inserted for _, frame in listener.frames)
 
 
 def test_settled_is_when_all_that_came_was_heard_also_the_last_bit_of_a_frame() -> None:
@@ -241,7 +241,7 @@ def test_a_loop_that_was_held_up_reads_before_it_takes_it_for_silence() -> None:
         await microphone.settle()
 
     listener = perform(scene)
-    assert not any(frame.invented for _, frame in listener.frames)
+    assert not any(frame.is_inserted for _, frame in listener.frames)
 
 
 def test_while_sound_comes_no_timer_is_set_for_each_frame(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,14 +22,14 @@ from stopwatch import Stopwatch
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from assistant.engines import Engines
-from assistant.session import Session
+from assistant.pipeline.engines import Engines
+from assistant.pipeline.session import Session
 from audio.errors import EngineLoadError
 from audio.units import Pcm
-from web import audio_backlog, connection, line, serve
-from web.hall import MOST_READY
-from web.pace import Pace
-from web.talk import Talk
+from web import audio_backlog, client_socket, connection, serve
+from web.audio_throttle import AudioPacer
+from web.engine_pool import MOST_READY
+from web.realtime_session import RealtimeSession
 from web.wire.commands import Command
 
 TRACED = {"type": "realtime", "repartee": {"events": True}}
@@ -449,7 +449,7 @@ def test_two_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
 def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "SEND_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(client_socket, "SEND_TIMEOUT_S", 0.5)
 
     async def main() -> None:
         async with (
@@ -481,8 +481,8 @@ def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
 def test_a_client_that_was_given_up_learns_of_it_when_it_reads_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "SEND_TIMEOUT_S", 0.5)
-    monkeypatch.setattr(line, "CLOSE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(client_socket, "SEND_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(client_socket, "CLOSE_TIMEOUT_S", 0.2)
 
     async def main() -> None:
         async with (
@@ -510,16 +510,16 @@ def test_a_client_that_was_given_up_learns_of_it_when_it_reads_again(
 @pytest.mark.slow
 @pytest.mark.real_time
 def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line, "SEND_TIMEOUT_S", 60)
+    monkeypatch.setattr(client_socket, "SEND_TIMEOUT_S", 60)
     read = 0
-    receive = Talk.receive
+    receive = RealtimeSession.receive
 
-    async def counted(talk: Talk, text: str, pace: Pace) -> None:
+    async def counted(talk: RealtimeSession, text: str, pace: AudioPacer) -> None:
         nonlocal read
         read += 1
         await receive(talk, text, pace)
 
-    monkeypatch.setattr(Talk, "receive", counted)
+    monkeypatch.setattr(RealtimeSession, "receive", counted)
 
     async def main() -> None:
         async with (

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from virtual_time import run_virtual
 
-from assistant.latency import Share
+from assistant.trace.latency import StageShare
 from assistant.trace.record import TracedAnswer, TracedEvent, TurnRecord
 from web.health import EngineState
 from web.metrics import LATENCY_BUCKETS_S, Metrics, watch_loop_lag
@@ -30,7 +30,7 @@ TURN = TurnRecord(
     playout_start_ms=1435.0,
     response_latency_ms=435.0,
     no_latency_reason=None,
-    stages={"endpoint_wait": Share(407.0, 0.0), "tts": Share(28.0, 0.0)},
+    stages={"endpoint_wait": StageShare(407.0, 0.0), "tts": StageShare(28.0, 0.0)},
     spans=(),
     answers=(),
     events=(TracedEvent("dropped", 1.0, "attempt 1: voice"), TracedEvent("commit", 2.0, "attempt 2")),

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from rehearsal import ScriptedMicrophone
 from virtual_time import run_virtual
 
-from assistant.facts import Fact, Trouble
+from assistant.events import Problem, SessionEvent
 from audio.frame import Frame
 from audio.speaker import WavSpeaker
 from audio.units import FRAME_SAMPLES, Samples
 from web.remote.address import address_of
-from web.remote.closing import Ending
+from web.remote.close_reasons import CloseReason
+from web.remote.pending_text import MOST_WAITING
 from web.remote.talk import (
     NEVER_SENT,
     NOT_CONNECTED,
@@ -28,17 +29,16 @@ from web.remote.talk import (
     TOO_SHORT,
     RemoteTalk,
 )
-from web.remote.typed import MOST_WAITING
 
 REPLY = "resp_1_1"
-LOST = Ending("gone", again=True)
+LOST = CloseReason("gone", again=True)
 
 
 class Here:
     """A client whose wire is a list."""
 
     def __init__(self, *, push_to_talk: bool = False) -> None:
-        self.facts: list[Fact] = []
+        self.facts: list[SessionEvent] = []
         self.microphone = ScriptedMicrophone([], 1000)
         speaker = WavSpeaker(lambda _at_s, _pcm: None)
         self.talk = RemoteTalk(
@@ -48,7 +48,7 @@ class Here:
 
     @property
     def troubles(self) -> list[str]:
-        return [fact.what for fact in self.facts if isinstance(fact, Trouble)]
+        return [fact.text for fact in self.facts if isinstance(fact, Problem)]
 
     def connected(self, *, resumed: bool = False, heard_ms: float = 0.0) -> None:
         self.talk.wire._open = True

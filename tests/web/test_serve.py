@@ -26,7 +26,7 @@ from websockets.typing import Origin
 
 from assistant.config.loading import ConfigError
 from assistant.config.settings import DEFAULTS, KEYS, ServerSection
-from web.listener import listen
+from web.listening_sockets import listen
 from web.serve import WorthSaying, keep_what_is_loaded, proxies_of, token_of
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,7 +40,7 @@ SCRIPTED = textwrap.dedent(
     from rich.console import Console
     from assistant.config.loading import load_settings
     from audio.errors import EngineLoadError
-    from web.house import House
+    from web.services import House
     from web.serve import serve
     from web_server import ScriptedHall, echo
 
@@ -285,7 +285,7 @@ def test_it_serves_although_nobody_reads_its_screen_any_more() -> None:
             False,
         ),  # told twice to end
         ("uvicorn.error", "Traceback ...\n  await receive()\nOSError: no space\n", True),
-        ("web.hall", "gave up: asyncio.exceptions.CancelledError", True),
+        ("web.engine_pool", "gave up: asyncio.exceptions.CancelledError", True),
         ("uvicorn.error", "ASGI callable returned without completing handshake.", False),
     ],
 )

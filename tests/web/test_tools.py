@@ -16,8 +16,8 @@ from llm_server import DONE, HEAD, LAST_CHUNK, Script, Server, answer, chunk, ev
 from rich.console import Console
 from served import WHAT_TIME, calling, real_engines, served
 
+from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
-from assistant.demo import demo
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assistant.items import Answered, Called, Instructed, ItemId, Returned, Said
-from assistant.turn_events import ReplyId
+from assistant.history.items import (
+    AssistantMessage,
+    FunctionCallItem,
+    FunctionOutput,
+    ItemId,
+    SystemMessage,
+    UserMessage,
+)
+from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
     CancelResponse,
@@ -62,28 +69,28 @@ GOOD: list[tuple[Json, Command]] = [
     ({"type": "input_audio_buffer.commit", "event_id": "e"}, CommitInput("e")),
     ({"type": "input_audio_buffer.clear"}, ClearInput(None)),
     ({"type": "output_audio_buffer.clear"}, ClearOutput(None)),
-    (create(message("user", "input_text")), CreateItem("e", Said(ItemId(""), SECRET, spoken=False), None)),
+    (create(message("user", "input_text")), CreateItem("e", UserMessage(ItemId(""), SECRET, spoken=False), None)),
     (
         {**create({"id": "mine", **message("system", "input_text")}), "previous_item_id": "root"},
-        CreateItem("e", Instructed(ItemId("mine"), SECRET), ItemId("root")),
+        CreateItem("e", SystemMessage(ItemId("mine"), SECRET), ItemId("root")),
     ),
     (
         create({"object": "realtime.item", "status": "completed", **message("assistant", "output_text")})
         | {"previous_item_id": None},
-        CreateItem("e", Answered(ItemId(""), SECRET), None),
+        CreateItem("e", AssistantMessage(ItemId(""), SECRET), None),
     ),
     (
         create({"type": "message", "role": "user", "content": [
             {"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]}),
-        CreateItem("e", Said(ItemId(""), "a\nb", spoken=False), None),
+        CreateItem("e", UserMessage(ItemId(""), "a\nb", spoken=False), None),
     ),
     (
         create({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}),
-        CreateItem("e", Called(ItemId(""), "c", "f", "{}"), None),
+        CreateItem("e", FunctionCallItem(ItemId(""), "c", "f", "{}"), None),
     ),
     (
         create({"type": "function_call_output", "call_id": "c", "output": SECRET}),
-        CreateItem("e", Returned(ItemId(""), "c", SECRET), None),
+        CreateItem("e", FunctionOutput(ItemId(""), "c", SECRET), None),
     ),
     ({"type": "conversation.item.retrieve", "item_id": "i"}, RetrieveItem(None, ItemId("i"))),
     ({"type": "conversation.item.delete", "item_id": "i"}, DeleteItem(None, ItemId("i"))),
@@ -255,7 +262,7 @@ def test_whole_characters_of_any_kind_are_taken() -> None:
     for text in (json.dumps(event), json.dumps(event, ensure_ascii=False)):
         found = read(text)
         assert isinstance(found, CreateItem)
-        assert found.item == Said(ItemId(""), "Grüße 😀", spoken=False)
+        assert found.item == UserMessage(ItemId(""), "Grüße 😀", spoken=False)
 
 
 # ---- anything at all ----

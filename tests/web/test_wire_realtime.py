@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from rehearsal import Rehearsal, Says
 from wire_client import Client
 
-from assistant.facts import (
+from assistant.events import (
+    ChunkSpoken,
     FunctionCalled,
-    NothingHeard,
-    PlacedWord,
-    ReplyBegun,
-    ReplyCut,
+    InterimWords,
     ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SpeechDiscarded,
     SpeechStarted,
     TurnFinished,
-    TurnTaken,
-    UnitSpoken,
-    WordsHeard,
-    WordsPlaced,
+    UserTurnCommitted,
+    WordsTimed,
 )
-from assistant.items import Answered, Called, Item, ItemId, Said
-from assistant.turn_events import ReplyId
+from assistant.history.items import AssistantMessage, FunctionCallItem, Item, ItemId, UserMessage
+from assistant.history.spoken_transcript import TimedWord
+from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
     CancelResponse,
@@ -101,19 +101,19 @@ class Core:
         self._client.tell(self.speech)
 
     def _hear(self) -> None:
-        self._client.tell(WordsHeard(self._data.draw(TEXTS), rough=self._data.draw(st.booleans())))
+        self._client.tell(InterimWords(self._data.draw(TEXTS), low_confidence=self._data.draw(st.booleans())))
 
     def _stop(self) -> None:
         assert self.speech is not None
         speech, self.speech = self.speech, None
         end_ms = self._data.draw(st.floats(0, 1e6))
         if self._data.draw(st.booleans()):
-            self._client.tell(NothingHeard(speech.turn, end_ms, "no words"))
+            self._client.tell(SpeechDiscarded(speech.turn, end_ms, "no words"))
             return
-        said = Said(speech.item, self._data.draw(TEXTS), spoken=True)
+        said = UserMessage(speech.item, self._data.draw(TEXTS), spoken=True)
         self._history[said.id] = said
         answered = self._data.draw(st.booleans())
-        self._client.tell(TurnTaken(speech.turn, said.text, False, said, end_ms, "spoken", answered))
+        self._client.tell(UserTurnCommitted(speech.turn, said.text, False, said, end_ms, "spoken", answered))
         if answered:
             self._begin()
 
@@ -121,20 +121,22 @@ class Core:
         self._turn += 1
         self._attempt = 0
         self._client.tell(
-            TurnTaken(self._turn, "", False, None, None, self._data.draw(st.sampled_from(["greeting", "requested"])))
+            UserTurnCommitted(
+                self._turn, "", False, None, None, self._data.draw(st.sampled_from(["greeting", "requested"]))
+            )
         )
         self._begin()
 
     def _begin(self) -> None:
         self._attempt += 1
         self.reply, self._sent = ReplyId(self._turn, self._attempt), False
-        self._client.tell(ReplyBegun(self.reply, self._new_id(), spoken=self._data.draw(st.booleans())))
+        self._client.tell(ReplyStarted(self.reply, self._new_id(), spoken=self._data.draw(st.booleans())))
 
     def _say(self) -> None:
         assert self.reply is not None
         text = self._data.draw(TEXTS)
-        words = (PlacedWord(text, 0.0, 1.0, estimated=True),)
-        self._client.tell(UnitSpoken(self.reply, text), WordsPlaced(self.reply, words))
+        words = (TimedWord(text, 0.0, 1.0, estimated=True),)
+        self._client.tell(ChunkSpoken(self.reply, text), WordsTimed(self.reply, words))
 
     def _play(self) -> None:
         assert self.reply is not None
@@ -142,7 +144,7 @@ class Core:
 
     def _call(self) -> None:
         assert self.reply is not None
-        call = Called(self._new_id(), "call", "f", self._data.draw(TEXTS))
+        call = FunctionCallItem(self._new_id(), "call", "f", self._data.draw(TEXTS))
         self._history[call.id] = call
         self._client.tell(FunctionCalled(self.reply, call))
 
@@ -157,7 +159,7 @@ class Core:
     def _cut(self) -> None:
         assert self.reply is not None
         reply, self.reply = self.reply, None
-        cut = ReplyCut(reply, self._data.draw(TEXTS), self._data.draw(st.floats(0, 1e5)), self._data.draw(WHYS))
+        cut = ReplyStopped(reply, self._data.draw(TEXTS), self._data.draw(st.floats(0, 1e5)), self._data.draw(WHYS))
         self._client.tell(cut)
 
     def _played(self) -> None:
@@ -291,7 +293,7 @@ def test_any_conversation_is_a_story_that_holds(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("after", [None, "root", "item_a", "unknown"])
 def test_where_an_item_is_put(after: str | None) -> None:
-    history: list[Item] = [Said(ItemId("item_a"), "a", spoken=False), Answered(ItemId("item_b"), "b")]
+    history: list[Item] = [UserMessage(ItemId("item_a"), "a", spoken=False), AssistantMessage(ItemId("item_b"), "b")]
     client = Client(history=history)
     item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "c"}]}
     client.send({"type": "conversation.item.create", "previous_item_id": after, "item": item})
@@ -320,7 +322,7 @@ def test_a_commit_that_was_refused_is_not_refused_again() -> None:
     client = Client()
     client.send({"type": "input_audio_buffer.commit"})
     client.do(lambda wire: wire.refuse(client.commands[-1], "input_audio_buffer_commit_empty"))
-    events = client.tell(SpeechStarted(1, 0.0, ItemId("item_u")), NothingHeard(1, 10.0, "no words"))
+    events = client.tell(SpeechStarted(1, 0.0, ItemId("item_u")), SpeechDiscarded(1, 10.0, "no words"))
     assert "error" not in [event["type"] for event in events]
 
 
@@ -328,17 +330,17 @@ def test_a_commit_after_which_somebody_went_on_without_words_is_answered() -> No
     client = Client()
     client.tell(SpeechStarted(1, 0.0, ItemId("item_u")))
     client.send({"type": "input_audio_buffer.commit", "event_id": "mine"})
-    events = client.tell(TurnTaken(1, "before", False, None, 10.0, "spoken"))
+    events = client.tell(UserTurnCommitted(1, "before", False, None, 10.0, "spoken"))
     assert [event["type"] for event in events] == ["input_audio_buffer.speech_stopped", "error"]
 
 
-SPOKEN = Said(ItemId("item_u"), "hello", spoken=True)
-TAKEN = TurnTaken(1, "hello", False, SPOKEN, 1020.4, "spoken")
+SPOKEN = UserMessage(ItemId("item_u"), "hello", spoken=True)
+TAKEN = UserTurnCommitted(1, "hello", False, SPOKEN, 1020.4, "spoken")
 
 
-@pytest.mark.parametrize("end", [TAKEN, NothingHeard(1, 1020.4, "no words")])
+@pytest.mark.parametrize("end", [TAKEN, SpeechDiscarded(1, 1020.4, "no words")])
 def test_where_speech_ended_a_client_is_told_how_much_of_the_line_it_did_not_send(
-    end: TurnTaken | NothingHeard,
+    end: UserTurnCommitted | SpeechDiscarded,
 ) -> None:
     client = Client()
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
@@ -406,10 +408,10 @@ def test_an_update_holds_for_the_very_next_message() -> None:
 def test_a_text_reply_has_no_sound() -> None:
     client = Client(SessionConfig(modality="text"))
     reply = ReplyId(1, 1)
-    client.tell(ReplyBegun(reply, ItemId("item_a"), spoken=False), UnitSpoken(reply, "Noon."))
+    client.tell(ReplyStarted(reply, ItemId("item_a"), spoken=False), ChunkSpoken(reply, "Noon."))
     assert not client.wire.sound(reply, np.zeros(480, np.int16))
     client.tell(ReplySent(reply, "Noon.", None, None, None, None))
-    assert client.tell(ReplyCut(reply, "Noon.", 0.0, "client")) == []
+    assert client.tell(ReplyStopped(reply, "Noon.", 0.0, "client")) == []
 
 
 def test_nothing_is_said_before_the_session_and_the_texts_are_one_line_each() -> None:
@@ -424,6 +426,6 @@ def test_nothing_is_said_before_the_session_and_the_texts_are_one_line_each() ->
 def test_a_commit_followed_by_a_request_is_the_response_that_was_asked_for() -> None:
     client = Client(SessionConfig(voice="amy", turn_detection=None))
     client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}})
-    client.tell(TAKEN, ReplyBegun(ReplyId(1, 1), ItemId("item_a"), spoken=True))
+    client.tell(TAKEN, ReplyStarted(ReplyId(1, 1), ItemId("item_a"), spoken=True))
     created = [event for event in client.events if event["type"] == "response.created"]
     assert created[-1]["response"]["metadata"] == {"k": "v"}

@@ -13,7 +13,7 @@ from web.wire.commands import CreateResponse, ResponseOptions, UpdateSession
 from web.wire.errors import ProtocolError
 from web.wire.parse import Reader
 from web.wire.session_config import AudioFormat, Extensions, Profile, SemanticVad, ServerVad, SessionConfig
-from web.wire.session_object import Session, session_object
+from web.wire.session_object import SessionDescription, session_object
 
 Json = dict[str, Any]
 TOOL = {"type": "function", "name": "get_time", "description": "The time.", "parameters": {"type": "object"}}
@@ -319,7 +319,7 @@ def test_the_session_as_a_client_sees_it() -> None:
     config = SessionConfig(
         voice="amy", tools=(Function("get_time", "The time.", '{"type": "object"}'),), tool_choice="get_time"
     )
-    shown = session_object(Session("s1", SERVICE, expires_at_s=1000), config)
+    shown = session_object(SessionDescription("s1", SERVICE, expires_at_s=1000), config)
     assert shown == {
         "type": "realtime",
         "object": "realtime.session",
@@ -405,7 +405,7 @@ CONFIGS = st.builds(
 
 @given(CONFIGS)
 def test_a_session_sent_back_as_it_was_shown_changes_nothing_and_is_as_the_sdk_types_it(config: SessionConfig) -> None:
-    shown: Json = session_object(Session("s1", SERVICE), config)
+    shown: Json = session_object(SessionDescription("s1", SERVICE), config)
     check_shape({"type": "session.updated", "event_id": "e", "session": shown})
     assert update(shown, config) == config
 

@@ -10,36 +10,36 @@ import numpy as np
 import pytest
 from wire_client import REPLY, Client, line
 
-from assistant.facts import (
+from assistant.events import (
+    ChunkSpoken,
     FunctionCalled,
-    ItemGivenUp,
-    NothingHeard,
-    PlacedWord,
-    ReplyBegun,
-    ReplyCut,
+    InterimWords,
+    ItemForgotten,
+    Problem,
     ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SpeechDiscarded,
     SpeechStarted,
-    Trouble,
     TurnFinished,
-    TurnTaken,
-    UnitSpoken,
-    WordsHeard,
-    WordsPlaced,
+    UserTurnCommitted,
+    WordsTimed,
 )
-from assistant.items import Answered, Called, Item, ItemId, Returned, Said
+from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId, UserMessage
+from assistant.history.spoken_transcript import TimedWord
 from assistant.trace.record import TurnRecord
-from assistant.turn_events import ReplyId
+from assistant.turns.events import ReplyId
 from audio.g711 import decode_alaw, decode_ulaw
 from web.wire.commands import ClearOutput, CreateItem, DeleteItem, RetrieveItem, TruncateItem, UpdateSession
 from web.wire.item_order import MAX_ITEMS, ItemOrder
+from web.wire.responses import MAX_RESPONSES
 from web.wire.server_events import SERVER_EVENTS
 from web.wire.session_config import AudioFormat, Extensions, SessionConfig
-from web.wire.speaking import MAX_RESPONSES
 
 USER, ASSISTANT, SECOND = ItemId("item_u"), ItemId("item_a"), ItemId("item_u2")
 AGAIN = ReplyId(1, 2)
 NEXT = ReplyId(2, 1)
-HEARD = Said(USER, "what time is it", spoken=True)
+HEARD = UserMessage(USER, "what time is it", spoken=True)
 QUIET = SessionConfig(voice="amy", extensions=Extensions(events=False))
 RECORD = TurnRecord(
     schema=1,
@@ -80,57 +80,57 @@ def asked(client: Client) -> None:
     """Somebody speaks, and the answer begins."""
     client.tell(
         SpeechStarted(1, 119.6, USER),
-        TurnTaken(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
-        ReplyBegun(REPLY, ASSISTANT, spoken=True),
+        UserTurnCommitted(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
+        ReplyStarted(REPLY, ASSISTANT, spoken=True),
     )
 
 
 def spoken_turn(client: Client) -> None:
     client.tell(
-        WordsHeard("what", rough=True),
+        InterimWords("what", low_confidence=True),
         SpeechStarted(1, 119.6, USER),
-        WordsHeard("what time", rough=False),
-        TurnTaken(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
-        ReplyBegun(REPLY, ASSISTANT, spoken=True),
-        UnitSpoken(REPLY, "It is noon."),
-        WordsPlaced(
-            REPLY, (PlacedWord("It", 0.04, 120.0, estimated=False), PlacedWord("is", 120.0, 200.06, estimated=True))
+        InterimWords("what time", low_confidence=False),
+        UserTurnCommitted(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
+        ReplyStarted(REPLY, ASSISTANT, spoken=True),
+        ChunkSpoken(REPLY, "It is noon."),
+        WordsTimed(
+            REPLY, (TimedWord("It", 0.04, 120.0, estimated=False), TimedWord("is", 120.0, 200.06, estimated=True))
         ),
     )
     client.sound(2400)
-    client.tell(UnitSpoken(REPLY, " Lunch?"))
+    client.tell(ChunkSpoken(REPLY, " Lunch?"))
     client.sound(13_000)
     client.tell(sent(tokens=7), TurnFinished(RECORD))
 
 
 def interrupted_mid_reply(client: Client) -> None:
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is noon."))
+    client.tell(ChunkSpoken(REPLY, "It is noon."))
     client.sound(2400)
     client.do(lambda wire: wire.duck(REPLY))
-    client.tell(ReplyCut(REPLY, "It is", 80.7, "voice"), SpeechStarted(2, 2000.0, SECOND))
+    client.tell(ReplyStopped(REPLY, "It is", 80.7, "voice"), SpeechStarted(2, 2000.0, SECOND))
     late = client.sound(2400)
     assert late == []
 
 
 def interrupted_after_it_was_sent(client: Client) -> None:
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is noon."))
+    client.tell(ChunkSpoken(REPLY, "It is noon."))
     client.sound(2400)
-    client.tell(sent(), ReplyCut(REPLY, "It is", 80.7, "voice"), SpeechStarted(2, 2000.0, SECOND))
+    client.tell(sent(), ReplyStopped(REPLY, "It is", 80.7, "voice"), SpeechStarted(2, 2000.0, SECOND))
 
 
 def went_on(client: Client) -> None:
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is noon."))
+    client.tell(ChunkSpoken(REPLY, "It is noon."))
     client.sound(480)
-    more = Said(SECOND, "in Rome", spoken=True, continues=True)
+    more = UserMessage(SECOND, "in Rome", spoken=True, continues=True)
     client.tell(
-        ReplyCut(REPLY, "", 0.0, "went on"),
+        ReplyStopped(REPLY, "", 0.0, "went on"),
         SpeechStarted(1, 1500.0, SECOND),
-        TurnTaken(1, "what time is it in Rome", False, more, 2100.0, "spoken"),
-        ReplyBegun(AGAIN, ItemId("item_a2"), spoken=True),
-        UnitSpoken(AGAIN, "It is one."),
+        UserTurnCommitted(1, "what time is it in Rome", False, more, 2100.0, "spoken"),
+        ReplyStarted(AGAIN, ItemId("item_a2"), spoken=True),
+        ChunkSpoken(AGAIN, "It is one."),
         sent(AGAIN),
     )
 
@@ -141,14 +141,14 @@ def text_only(client: Client) -> None:
     client.send(create)
     command = client.commands[-1]
     assert isinstance(command, CreateItem)
-    typed = Said(USER, "hi", spoken=False)
+    typed = UserMessage(USER, "hi", spoken=False)
     client.do(lambda wire: wire.item_created(command, typed))
     client.send({"type": "response.create", "response": {"output_modalities": ["text"], "metadata": {"k": "v"}}})
     client.tell(
-        TurnTaken(1, "hi", False, None, None, "requested"),
-        ReplyBegun(REPLY, ASSISTANT, spoken=False),
-        UnitSpoken(REPLY, "Hello"),
-        UnitSpoken(REPLY, " there."),
+        UserTurnCommitted(1, "hi", False, None, None, "requested"),
+        ReplyStarted(REPLY, ASSISTANT, spoken=False),
+        ChunkSpoken(REPLY, "Hello"),
+        ChunkSpoken(REPLY, " there."),
         sent(),
     )
     responses = [event["response"] for event in client.events if "response" in event]
@@ -157,25 +157,25 @@ def text_only(client: Client) -> None:
 
 def function_call(client: Client) -> None:
     asked(client)
-    call = Called(ItemId("item_f"), "call_1", "get_time", '{"zone":"Rome"}')
+    call = FunctionCallItem(ItemId("item_f"), "call_1", "get_time", '{"zone":"Rome"}')
     client.tell(FunctionCalled(REPLY, call), sent())
     client.send({"type": "conversation.item.create", "previous_item_id": "item_f", "item": {
         "type": "function_call_output", "call_id": "call_1", "output": "13:00"}})  # fmt: skip
     command = client.commands[-1]
     assert isinstance(command, CreateItem)
-    client.do(lambda wire: wire.item_created(command, Returned(ItemId("item_o"), "call_1", "13:00")))
+    client.do(lambda wire: wire.item_created(command, FunctionOutput(ItemId("item_o"), "call_1", "13:00")))
     client.send({"type": "response.create"})
     client.tell(
-        TurnTaken(2, "", False, None, None, "requested"),
-        ReplyBegun(NEXT, ASSISTANT, spoken=True),
-        UnitSpoken(NEXT, "It is one."),
-        FunctionCalled(NEXT, Called(ItemId("item_g"), "call_2", "log", "{}")),
+        UserTurnCommitted(2, "", False, None, None, "requested"),
+        ReplyStarted(NEXT, ASSISTANT, spoken=True),
+        ChunkSpoken(NEXT, "It is one."),
+        FunctionCalled(NEXT, FunctionCallItem(ItemId("item_g"), "call_2", "log", "{}")),
         sent(NEXT),
     )
 
 
 def nothing_said(client: Client) -> None:
-    client.tell(SpeechStarted(1, 100.0, USER), NothingHeard(1, 90.0, "no words"))
+    client.tell(SpeechStarted(1, 100.0, USER), SpeechDiscarded(1, 90.0, "no words"))
 
 
 def manual(client: Client) -> None:
@@ -187,21 +187,21 @@ def manual(client: Client) -> None:
     client.do(lambda wire: wire.session_updated(update))
     client.tell(SpeechStarted(1, 100.0, USER))
     client.send({"type": "input_audio_buffer.commit", "event_id": "mine_1"})
-    client.tell(TurnTaken(1, HEARD.text, False, HEARD, 1000.0, "spoken", answered=False))
+    client.tell(UserTurnCommitted(1, HEARD.text, False, HEARD, 1000.0, "spoken", answered=False))
     client.send({"type": "response.create"})
-    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True), UnitSpoken(REPLY, "Noon."), sent())
+    client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True), ChunkSpoken(REPLY, "Noon."), sent())
     client.tell(SpeechStarted(2, 3000.0, SECOND))
     client.send({"type": "input_audio_buffer.commit", "event_id": "mine_2"})
-    client.tell(NothingHeard(2, 3100.0, "no words", Said(SECOND, "", spoken=True)))
+    client.tell(SpeechDiscarded(2, 3100.0, "no words", UserMessage(SECOND, "", spoken=True)))
     client.send({"type": "input_audio_buffer.clear"})
     client.do(lambda wire: wire.input_cleared())
 
 
 def greeting(client: Client) -> None:
     client.tell(
-        TurnTaken(1, "", False, None, None, "greeting"),
-        ReplyBegun(REPLY, ASSISTANT, spoken=True),
-        UnitSpoken(REPLY, "Hello."),
+        UserTurnCommitted(1, "", False, None, None, "greeting"),
+        ReplyStarted(REPLY, ASSISTANT, spoken=True),
+        ChunkSpoken(REPLY, "Hello."),
         sent(),
     )
 
@@ -209,20 +209,20 @@ def greeting(client: Client) -> None:
 def failed(client: Client) -> None:
     asked(client)
     client.tell(
-        UnitSpoken(REPLY, "It"),
-        Trouble("The model did not answer."),
+        ChunkSpoken(REPLY, "It"),
+        Problem("The model did not answer."),
         sent(error="the model did not answer"),
-        TurnTaken(2, "", False, None, None, "announcement"),
-        ReplyBegun(NEXT, SECOND, spoken=True),
-        ReplyCut(NEXT, "", 0.0, "stuck"),
+        UserTurnCommitted(2, "", False, None, None, "announcement"),
+        ReplyStarted(NEXT, SECOND, spoken=True),
+        ReplyStopped(NEXT, "", 0.0, "stuck"),
     )
 
 
 def incomplete(client: Client) -> None:
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is"), sent(incomplete="length"))
-    client.tell(ReplyBegun(NEXT, SECOND, spoken=True), sent(NEXT, incomplete="content_filter"))
-    client.tell(ReplyBegun(AGAIN, SECOND, spoken=True), sent(AGAIN, incomplete="model_length"))
+    client.tell(ChunkSpoken(REPLY, "It is"), sent(incomplete="length"))
+    client.tell(ReplyStarted(NEXT, SECOND, spoken=True), sent(NEXT, incomplete="content_filter"))
+    client.tell(ReplyStarted(AGAIN, SECOND, spoken=True), sent(AGAIN, incomplete="model_length"))
 
 
 def telephone(client: Client) -> None:
@@ -231,7 +231,7 @@ def telephone(client: Client) -> None:
     assert isinstance(update, UpdateSession)
     assert update.config.output_format is AudioFormat.ULAW
     client.do(lambda wire: wire.session_updated(update))
-    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True))
+    client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True))
     client.sound(480)
     client.sound(2400)
     client.sound(24_000)
@@ -241,16 +241,16 @@ def telephone(client: Client) -> None:
 def lost_words(client: Client) -> None:
     client.tell(
         SpeechStarted(1, 100.0, USER),
-        TurnTaken(1, "", False, Said(USER, "", spoken=True), 900.0, "spoken", lost=True),
-        ReplyBegun(REPLY, ASSISTANT, spoken=True),
-        UnitSpoken(REPLY, "I did not get that."),
+        UserTurnCommitted(1, "", False, UserMessage(USER, "", spoken=True), 900.0, "spoken", lost=True),
+        ReplyStarted(REPLY, ASSISTANT, spoken=True),
+        ChunkSpoken(REPLY, "I did not get that."),
         sent(),
     )
 
 
 def items(client: Client) -> None:
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is noon."), sent())
+    client.tell(ChunkSpoken(REPLY, "It is noon."), sent())
     client.sound(0)
     for event in (
         {"type": "conversation.item.retrieve", "item_id": "item_u"},
@@ -270,7 +270,7 @@ def items(client: Client) -> None:
     assert isinstance(clear, ClearOutput)
     client.do(lambda wire: wire.item_retrieved(heard, HEARD))
     client.do(lambda wire: wire.item_truncated(truncate.item_id, truncate.audio_end_ms))
-    client.do(lambda wire: wire.item_retrieved(rest, Answered(ASSISTANT, "It is", complete=False)))
+    client.do(lambda wire: wire.item_retrieved(rest, AssistantMessage(ASSISTANT, "It is", complete=False)))
     client.do(lambda wire: wire.item_deleted(delete.item_id))
     client.do(lambda wire: wire.item_retrieved(gone, None))
     client.do(lambda wire: wire.output_cleared(clear, REPLY))
@@ -333,12 +333,17 @@ def test_a_client_that_does_not_want_transcripts_gets_none_even_of_an_item_it_as
 
 def test_a_client_that_comes_back_is_shown_the_history_and_the_reply_under_way() -> None:
     client = Client(begin=False)
-    call = Called(ItemId("item_f"), "call_1", "get_time", "{}")
-    told_before = (HEARD, call, Returned(ItemId("item_o"), "call_1", "1"), Answered(SECOND, "It is", complete=False))
+    call = FunctionCallItem(ItemId("item_f"), "call_1", "get_time", "{}")
+    told_before = (
+        HEARD,
+        call,
+        FunctionOutput(ItemId("item_o"), "call_1", "1"),
+        AssistantMessage(SECOND, "It is", complete=False),
+    )
     client.do(lambda wire: wire.begin(told_before, resumed=True))
-    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True), UnitSpoken(REPLY, "It is noon."))
+    client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True), ChunkSpoken(REPLY, "It is noon."))
     client.sound(480)
-    client.tell(UnitSpoken(REPLY, " Lunch?"), sent())
+    client.tell(ChunkSpoken(REPLY, " Lunch?"), sent())
     assert client.events[0]["session"]["repartee"]["resumed"] is True
     assert client.items == ["item_u", "item_f", "item_o", "item_u2", "item_a"]
     assert client.events[-1]["response"]["output"][0]["content"][0]["transcript"] == "It is noon. Lunch?"
@@ -375,12 +380,12 @@ def test_telephone_sound_is_all_there_at_the_end_and_sounds_alike(form: AudioFor
 def test_the_client_can_be_told_a_response_in_a_format_of_its_own() -> None:
     client = Client()
     client.send({"type": "response.create", "response": {"audio": {"output": {"format": {"type": "audio/pcma"}}}}})
-    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True))
+    client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True))
     client.sound(24_000)
     client.tell(sent())
     kinds = {event["response"]["audio"]["output"]["format"]["type"] for event in client.events if "response" in event}
     assert kinds == {"audio/pcma"}
-    client.tell(ReplyBegun(NEXT, SECOND, spoken=True))
+    client.tell(ReplyStarted(NEXT, SECOND, spoken=True))
     assert client.events[-1]["response"]["audio"]["output"]["format"] == {"type": "audio/pcm", "rate": 24_000}
 
 
@@ -392,7 +397,7 @@ def test_a_request_that_was_refused_or_cancelled_leaves_its_notes_to_no_other_re
     assert events[0]["error"]["event_id"] == "mine"
     client.send({"type": "response.create", "response": {"metadata": {"k": "w"}}})
     client.do(lambda wire: wire.request_dropped())
-    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=True))
+    client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True))
     assert client.events[-1]["response"]["metadata"] is None
 
 
@@ -401,15 +406,17 @@ def test_a_spoken_turn_in_between_does_not_take_the_notes_of_a_request() -> None
     client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}})
     asked(client)
     assert client.events[-1]["response"]["metadata"] is None
-    client.tell(sent(), TurnTaken(2, "", False, None, None, "requested"), ReplyBegun(NEXT, SECOND, spoken=True))
+    client.tell(
+        sent(), UserTurnCommitted(2, "", False, None, None, "requested"), ReplyStarted(NEXT, SECOND, spoken=True)
+    )
     assert client.events[-1]["response"]["metadata"] == {"k": "v"}
 
 
 def test_a_typed_turn_tells_of_its_item_unless_the_client_knows_it() -> None:
-    client = Client(history=[Said(USER, "hi", spoken=False)])
-    known = client.tell(TurnTaken(1, "hi", False, Said(USER, "hi", spoken=False), None, "requested"))
+    client = Client(history=[UserMessage(USER, "hi", spoken=False)])
+    known = client.tell(UserTurnCommitted(1, "hi", False, UserMessage(USER, "hi", spoken=False), None, "requested"))
     assert known == []
-    new = client.tell(TurnTaken(2, "ho", False, Said(SECOND, "ho", spoken=False), None, "requested"))
+    new = client.tell(UserTurnCommitted(2, "ho", False, UserMessage(SECOND, "ho", spoken=False), None, "requested"))
     assert [event["type"] for event in new] == ["conversation.item.added", "conversation.item.done"]
     assert client.items == [USER, SECOND]
 
@@ -419,13 +426,13 @@ def test_what_is_late_or_of_nobody_is_not_told() -> None:
     asked(client)
     client.tell(sent())
     nothing = client.tell(
-        UnitSpoken(REPLY, "late"),
-        UnitSpoken(NEXT, "of nobody"),
+        ChunkSpoken(REPLY, "late"),
+        ChunkSpoken(NEXT, "of nobody"),
         sent(NEXT),
-        ReplyCut(NEXT, "", 0.0, "voice"),
-        ReplyCut(REPLY, "", 0.0, "voice"),  # without a word or a sound there is nothing to cut
-        WordsPlaced(NEXT, (PlacedWord("x", 0.0, 1.0, estimated=True),)),
-        NothingHeard(9, 0.0, "stuck"),
+        ReplyStopped(NEXT, "", 0.0, "voice"),
+        ReplyStopped(REPLY, "", 0.0, "voice"),  # without a word or a sound there is nothing to cut
+        WordsTimed(NEXT, (TimedWord("x", 0.0, 1.0, estimated=True),)),
+        SpeechDiscarded(9, 0.0, "stuck"),
     )
     assert nothing == []
     assert client.sound(480) == []
@@ -434,18 +441,18 @@ def test_what_is_late_or_of_nobody_is_not_told() -> None:
 def test_a_reply_is_cut_once_only() -> None:
     client = Client()
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is noon."), sent())
-    first = client.tell(ReplyCut(REPLY, "It", 40.0, "client"))
+    client.tell(ChunkSpoken(REPLY, "It is noon."), sent())
+    first = client.tell(ReplyStopped(REPLY, "It", 40.0, "client"))
     assert [event["type"] for event in first] == ["conversation.item.truncated"]
-    assert client.tell(ReplyCut(REPLY, "It", 40.0, "client")) == []
+    assert client.tell(ReplyStopped(REPLY, "It", 40.0, "client")) == []
 
 
 @pytest.mark.parametrize("spoken", [True, False])
 def test_of_a_message_that_was_deleted_nothing_more_is_told(*, spoken: bool) -> None:
     client = Client()
-    client.tell(ReplyBegun(REPLY, ASSISTANT, spoken=spoken), UnitSpoken(REPLY, "It is"))
+    client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=spoken), ChunkSpoken(REPLY, "It is"))
     client.do(lambda wire: wire.item_deleted(ASSISTANT))
-    rest = client.tell(UnitSpoken(REPLY, " noon."), sent(), ReplyCut(REPLY, "It", 40.0, "client"))
+    rest = client.tell(ChunkSpoken(REPLY, " noon."), sent(), ReplyStopped(REPLY, "It", 40.0, "client"))
     assert [event["type"] for event in rest if event["type"].startswith("conversation.")] == []
     assert rest[-1]["response"]["output"][0]["id"] == ASSISTANT
     (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
@@ -455,24 +462,27 @@ def test_of_a_message_that_was_deleted_nothing_more_is_told(*, spoken: bool) -> 
 def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
     client = Client()
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is noon."), ReplyCut(REPLY, "", 0.0, "went on"))
+    client.tell(ChunkSpoken(REPLY, "It is noon."), ReplyStopped(REPLY, "", 0.0, "went on"))
     (event,) = client.do(lambda wire: wire.item_retrieved(RetrieveItem(None, ASSISTANT), None))
     assert event["error"]["code"] == "item_retrieve_invalid_item_id"
 
 
 def test_an_item_that_is_given_up_is_told() -> None:
     client = Client(history=[HEARD])
-    (event,) = client.tell(ItemGivenUp(USER))
+    (event,) = client.tell(ItemForgotten(USER))
     assert event == {"type": "conversation.item.deleted", "item_id": USER}
 
 
 def test_a_message_stands_where_its_response_began() -> None:
     client = Client()
     asked(client)
-    put_in: list[Item] = [Said(ItemId("first"), "wait", spoken=False), Said(ItemId("second"), "no", spoken=False)]
+    put_in: list[Item] = [
+        UserMessage(ItemId("first"), "wait", spoken=False),
+        UserMessage(ItemId("second"), "no", spoken=False),
+    ]
     create = CreateItem(None, put_in[0], None)
     client.do(lambda wire: wire.item_created(create, put_in[0]))
-    client.tell(UnitSpoken(REPLY, "It is noon."), sent())
+    client.tell(ChunkSpoken(REPLY, "It is noon."), sent())
     client.do(lambda wire: wire.item_created(create, put_in[1]))
     assert client.items == [USER, ASSISTANT, "first", "second"]
 
@@ -480,8 +490,8 @@ def test_a_message_stands_where_its_response_began() -> None:
 def test_a_response_without_a_message_leaves_no_place() -> None:
     client = Client()
     asked(client)
-    client.tell(FunctionCalled(REPLY, Called(ItemId("item_f"), "call_1", "f", "{}")), sent())
-    item = Said(ItemId("next"), "so", spoken=False)
+    client.tell(FunctionCalled(REPLY, FunctionCallItem(ItemId("item_f"), "call_1", "f", "{}")), sent())
+    item = UserMessage(ItemId("next"), "so", spoken=False)
     (added, _) = client.do(lambda wire: wire.item_created(CreateItem(None, item, None), item))
     assert added["previous_item_id"] == "item_f"
     assert client.items == [USER, "item_f", "next"]
@@ -490,7 +500,7 @@ def test_a_response_without_a_message_leaves_no_place() -> None:
 def test_a_reply_of_which_nothing_was_remembered_can_still_be_asked_for() -> None:
     client = Client()
     asked(client)
-    client.tell(UnitSpoken(REPLY, "It is noon."), ReplyCut(REPLY, "", 0.0, "voice"))
+    client.tell(ChunkSpoken(REPLY, "It is noon."), ReplyStopped(REPLY, "", 0.0, "voice"))
     client.send({"type": "conversation.item.retrieve", "item_id": ASSISTANT})
     command = client.commands[-1]
     assert isinstance(command, RetrieveItem)
@@ -502,7 +512,7 @@ def test_a_reply_of_which_nothing_was_remembered_can_still_be_asked_for() -> Non
 def test_two_responses_at_once_never_leave_one_open() -> None:
     client = Client()
     asked(client)
-    events = client.tell(UnitSpoken(REPLY, "It"), ReplyBegun(NEXT, SECOND, spoken=True))
+    events = client.tell(ChunkSpoken(REPLY, "It"), ReplyStarted(NEXT, SECOND, spoken=True))
     assert [event["type"] for event in events if event["type"].startswith("response.")][-2:] == [
         "response.done",
         "response.created",
@@ -517,7 +527,7 @@ def test_two_responses_at_once_never_leave_one_open() -> None:
 def test_why_a_response_was_cancelled(why: Literal["voice", "went on", "requested", "client"], reason: str) -> None:
     client = Client()
     asked(client)
-    (event,) = client.tell(ReplyCut(REPLY, "", 0.0, why))
+    (event,) = client.tell(ReplyStopped(REPLY, "", 0.0, why))
     assert event["response"]["status_details"] == {"type": "cancelled", "reason": reason}
 
 
@@ -534,24 +544,24 @@ TOKENS = {
     },
     "output_token_details": {"text_tokens": 7, "audio_tokens": 0},
 }
-ENDINGS: list[tuple[str, ReplySent | ReplyCut]] = [
+ENDINGS: list[tuple[str, ReplySent | ReplyStopped]] = [
     ("completed", ReplySent(REPLY, "", None, None, 7, 7, 3)),
     ("incomplete", ReplySent(REPLY, "", None, "length", 7, 7, 3)),
     ("failed", ReplySent(REPLY, "", "torn", None, 7, 7, 3)),
-    ("cancelled", ReplyCut(REPLY, "", 0.0, "voice", 7, 7, 3)),
-    ("cancelled", ReplyCut(REPLY, "", 0.0, "client", 7, 7, 3)),
-    ("failed", ReplyCut(REPLY, "", 0.0, "stuck", 7, 7, 3)),
+    ("cancelled", ReplyStopped(REPLY, "", 0.0, "voice", 7, 7, 3)),
+    ("cancelled", ReplyStopped(REPLY, "", 0.0, "client", 7, 7, 3)),
+    ("failed", ReplyStopped(REPLY, "", 0.0, "stuck", 7, 7, 3)),
 ]
 
 
 @pytest.mark.parametrize(("status", "end"), ENDINGS, ids=[f"{status} {n}" for n, (status, _) in enumerate(ENDINGS)])
 @pytest.mark.parametrize("known", [True, False], ids=["counted", "not counted"])
-def test_usage_is_an_object_however_a_response_ends(status: str, end: ReplySent | ReplyCut, *, known: bool) -> None:
+def test_usage_is_an_object_however_a_response_ends(status: str, end: ReplySent | ReplyStopped, *, known: bool) -> None:
     client = Client()
     asked(client)
     if not known:
         end = replace(end, prompt_tokens=None, completion_tokens=None, cached_tokens=None)
-    response = client.tell(UnitSpoken(REPLY, "It is noon."), end)[-1 if isinstance(end, ReplySent) else -2]["response"]
+    response = client.tell(ChunkSpoken(REPLY, "It is noon."), end)[-1 if isinstance(end, ReplySent) else -2]["response"]
     assert response["status"] == status
     assert response["usage"] == (TOKENS if known else zeros(TOKENS))
 
@@ -563,8 +573,8 @@ def zeros(counts: dict[str, object]) -> dict[str, object]:
 def test_message_is_done_before_the_function_call_behind_it() -> None:
     client = Client()
     asked(client)
-    call = Called(ItemId("item_f"), "call_1", "set_lamp", "{}")
-    events = client.tell(UnitSpoken(REPLY, "Let me see."), FunctionCalled(REPLY, call), sent())
+    call = FunctionCallItem(ItemId("item_f"), "call_1", "set_lamp", "{}")
+    events = client.tell(ChunkSpoken(REPLY, "Let me see."), FunctionCalled(REPLY, call), sent())
     told = [(event["type"], event["output_index"]) for event in events if "output_item" in event["type"]]
     assert told == [
         ("response.output_item.added", 0), ("response.output_item.done", 0),
@@ -579,7 +589,7 @@ def test_written_messages_stay_text() -> None:
     client.send({"type": "conversation.item.retrieve", "item_id": ASSISTANT})
     command = client.commands[-1]
     assert isinstance(command, RetrieveItem)
-    (event,) = client.do(lambda wire: wire.item_retrieved(command, Answered(ASSISTANT, "Hello there.")))
+    (event,) = client.do(lambda wire: wire.item_retrieved(command, AssistantMessage(ASSISTANT, "Hello there.")))
     assert event["item"]["content"] == [{"type": "output_text", "text": "Hello there."}]
 
 
@@ -587,8 +597,8 @@ def test_the_oldest_responses_and_items_are_forgotten() -> None:
     client = Client()
     for turn in range(1, 2 * MAX_RESPONSES):
         reply = ReplyId(turn, 1)
-        client.tell(ReplyBegun(reply, ItemId(f"item_{turn}"), spoken=True), UnitSpoken(reply, "x"), sent(reply))
-    assert client.tell(ReplyCut(ReplyId(1, 1), "", 0.0, "voice")) == []
+        client.tell(ReplyStarted(reply, ItemId(f"item_{turn}"), spoken=True), ChunkSpoken(reply, "x"), sent(reply))
+    assert client.tell(ReplyStopped(ReplyId(1, 1), "", 0.0, "voice")) == []
     order = ItemOrder()
     for number in range(MAX_ITEMS + 2):
         order.insert(ItemId(str(number)), written=True)

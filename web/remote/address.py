@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from assistant.config.loading import ConfigError
-from web.gatekeeper import is_loopback, is_unspecified
+from web.access_control import is_loopback, is_unspecified
 
 PATH = "/v1/realtime"
 
@@ -14,7 +14,7 @@ _EXAMPLE = "ws://127.0.0.1:8765, or wss://voice.example"
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServerAddress:
     """A server's address.
 
     Attributes:
@@ -45,7 +45,7 @@ class Address:
         return f"{self.place}{self.path}?{urlencode(asked)}"
 
 
-def address_of(text: str) -> Address:
+def address_of(text: str) -> ServerAddress:
     """What `--server` says. Without a path it is the usual one; the page's own address, which ends in /, does as well.
 
     Raises ConfigError where it is none.
@@ -63,4 +63,4 @@ def address_of(text: str) -> Address:
     shown = f"[{host}]" if ":" in host else host
     place = f"{scheme}://{shown}" + ("" if port is None else f":{port}")
     path = parts.path.rstrip("/") + PATH if parts.path.endswith("/") else parts.path or PATH
-    return Address(place, host, path, tuple(parse_qsl(parts.query)))
+    return ServerAddress(place, host, path, tuple(parse_qsl(parts.query)))

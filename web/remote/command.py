@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from assistant.commands.talk.cards import Cards, chime, open_cards
+from assistant.commands.talk.keys import TalkControls
+from assistant.commands.talk.stage import Stage, perform, stage_of
 from assistant.config.loading import ConfigError, Loaded
 from assistant.config.settings import Settings
-from assistant.engines import Chosen
-from assistant.facts import Trouble
-from assistant.groups import first_of
-from assistant.talk.cards import Cards, chime, open_cards
-from assistant.talk.keys import TalkControls
-from assistant.talk.stage import Stage, perform, stage_of
-from web.remote.address import Address, address_of
+from assistant.events import Problem
+from assistant.pipeline.engines import EngineChoice
+from assistant.support.exception_groups import first_of
+from web.remote.address import ServerAddress, address_of
 from web.remote.talk import RemoteTalk
 from web.remote.wire import ServerLostError
 from web.serve import token_of
@@ -54,7 +54,7 @@ class _Remote:
     """One conversation, from opening the card to hanging up."""
 
     settings: Settings
-    address: Address
+    address: ServerAddress
     token: str | None
     stage: Stage
     controls: TalkControls
@@ -87,7 +87,7 @@ class _Remote:
         finally:
             await cards.aclose()
 
-    def _greeted(self, cards: Cards, chosen: Sequence[Chosen]) -> None:
+    def _greeted(self, cards: Cards, chosen: Sequence[EngineChoice]) -> None:
         self.stage.engines([*chosen, *cards.chosen])
         if not self._ready:
             self._ready = True
@@ -96,4 +96,4 @@ class _Remote:
                 cards.speaker.chime(chime())
 
     def _trouble(self, what: str) -> None:
-        self.stage.show(Trouble(what))
+        self.stage.show(Problem(what))

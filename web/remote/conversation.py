@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.engines import Chosen
-from assistant.facts import NothingHeard, SpeechStarted, Trouble, TurnFinished, TurnTaken, WordsHeard
-from assistant.items import ItemId, Said
-from assistant.turn_events import ReplyId
+from assistant.events import InterimWords, Problem, SpeechDiscarded, SpeechStarted, TurnFinished, UserTurnCommitted
+from assistant.history.items import ItemId, UserMessage
+from assistant.pipeline.engines import EngineChoice
+from assistant.turns.events import ReplyId
 from web.remote.effects import Effect, Greeted, Hush, Loudness, SpeechEnded
+from web.remote.pending_text import PendingText
 from web.remote.record import record_of
 from web.remote.replies import Replies
-from web.remote.typed import Typed
 
 Event = Mapping[str, Any]
 
@@ -58,7 +58,7 @@ class RemoteConversation:
     hearing: bool = False
     awaiting: bool = False
     replies: Replies = field(default_factory=Replies)
-    typed: Typed = field(default_factory=Typed)
+    typed: PendingText = field(default_factory=PendingText)
     _speech: str = ""
     _rough: bool = False
     _speech_end_ms: float | None = None
@@ -83,7 +83,7 @@ class RemoteConversation:
             if kind in self._complained:
                 return []
             self._complained.add(kind)
-            return [Trouble(f"the server sent a {kind} that this version does not understand ({error!r})")]
+            return [Problem(f"the server sent a {kind} that this version does not understand ({error!r})")]
         if self._greeting and not kind.startswith(("conversation.item.", "session.", "response.created")):
             self._greeting = False
             effects = [*self.replies.not_told_again(), *effects]
@@ -135,7 +135,7 @@ class RemoteConversation:
 
     def _partial(self, event: Event) -> Iterator[Effect]:
         self._rough = bool(event.get("rough"))
-        yield WordsHeard(str(event["text"]), self._rough)
+        yield InterimWords(str(event["text"]), self._rough)
 
     def _speech_stopped(self, event: Event) -> Iterator[Effect]:
         self.hearing, self.awaiting = False, True
@@ -158,11 +158,11 @@ class RemoteConversation:
     def _transcription_failed(self, _event: Event) -> Iterator[Effect]:
         yield self._nothing("no words")
 
-    def _nothing(self, why: str) -> NothingHeard:
+    def _nothing(self, why: str) -> SpeechDiscarded:
         self.hearing = self.awaiting = False
         reasons = {"stuck": "stuck", "requested": "requested", "cleared": "cleared", "noise": "noise"}
         end_ms, self._speech_end_ms = self._speech_end_ms, None
-        return NothingHeard(self._next_turn, end_ms or 0.0, reasons.get(why, "no words"))  # type: ignore[arg-type]
+        return SpeechDiscarded(self._next_turn, end_ms or 0.0, reasons.get(why, "no words"))  # type: ignore[arg-type]
 
     def _item_added(self, event: Event) -> Iterator[Effect]:
         """Words that were typed; what was spoken is told by its transcript, unless it comes out of the history."""
@@ -180,8 +180,10 @@ class RemoteConversation:
         words = " ".join(str(part.get("text") or part.get("transcript") or "") for part in parts).strip()
         if words:
             spoken = any(part.get("type") == "input_audio" for part in parts)
-            said = Said(ItemId(name), words, spoken=spoken)
-            yield TurnTaken(self._next_turn, words, rough=False, item=said, speech_end_ms=None, origin="requested")
+            said = UserMessage(ItemId(name), words, spoken=spoken)
+            yield UserTurnCommitted(
+                self._next_turn, words, low_confidence=False, item=said, speech_end_ms=None, origin="requested"
+            )
 
     def _transcribed(self, event: Event) -> Iterator[Effect]:
         name, words = ItemId(str(event["item_id"])), str(event["transcript"])
@@ -191,10 +193,10 @@ class RemoteConversation:
         whole = f"{self._taken} {words}".strip() if self._goes_on else words
         turn = self._next_turn
         self._taken, self._goes_on = whole, False
-        said = Said(name, words, spoken=True)
+        said = UserMessage(name, words, spoken=True)
         rough, self._rough = self._rough, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
-        yield TurnTaken(turn, whole, rough, said, end_ms, "spoken")
+        yield UserTurnCommitted(turn, whole, rough, said, end_ms, "spoken")
 
     # ---- the reply ----
 
@@ -217,7 +219,7 @@ class RemoteConversation:
     # ---- what goes wrong ----
 
     def _notice(self, event: Event) -> Iterator[Effect]:
-        yield Trouble(str(event["text"]))
+        yield Problem(str(event["text"]))
 
     def _error(self, event: Event) -> Iterator[Effect]:
         error, code = event["error"], error_code(event)
@@ -228,17 +230,17 @@ class RemoteConversation:
             return
         self.awaiting = False
         self.typed.refused(str(error.get("event_id")))
-        yield Trouble(f"the server: {error['message']}")
+        yield Problem(f"the server: {error['message']}")
 
     @property
     def _next_turn(self) -> int:
         return self.replies.newest_turn + (0 if self._goes_on else 1)
 
 
-def _chosen(engines: Iterable[Event]) -> Iterator[Chosen]:
+def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:
     for one in engines:
         name, detail, why = str(one["name"]), str(one.get("detail", "")), str(one.get("why", ""))
-        yield Chosen(str(one["stage"]), name, detail, why, bool(one.get("fallback")), load_ms=0.0)
+        yield EngineChoice(str(one["stage"]), name, detail, why, bool(one.get("fallback")), load_ms=0.0)
 
 
 _Read = Callable[[RemoteConversation, Event], Iterable[Effect] | None]

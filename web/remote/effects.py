@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from assistant.engines import Chosen
-from assistant.facts import Fact
-from assistant.turn_events import ReplyId
+from assistant.events import SessionEvent
+from assistant.pipeline.engines import EngineChoice
+from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.remote.commands import Detection
 
@@ -23,7 +23,7 @@ class Greeted:
     resumed: bool
     heard_ms: float
     detection: Detection
-    engines: tuple[Chosen, ...]
+    engines: tuple[EngineChoice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +60,4 @@ class Loudness:
     lower: bool
 
 
-Effect = Greeted | SpeechEnded | Sound | SoundEnded | Hush | Loudness | Fact
+Effect = Greeted | SpeechEnded | Sound | SoundEnded | Hush | Loudness | SessionEvent

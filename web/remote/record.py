@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_args
 
-from assistant.latency import STAGES, Share
+from assistant.trace.latency import STAGES, StageShare
 from assistant.trace.record import (
     SCHEMA,
     Outcome,
@@ -67,9 +67,11 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
     return _one(TurnRecord, {**trace, **made})
 
 
-def _stages(told: Mapping[str, Mapping[str, float]]) -> dict[str, Share]:
+def _stages(told: Mapping[str, Mapping[str, float]]) -> dict[str, StageShare]:
     """In their own order, whatever the wire had; a stage that this version does not know is left out."""
-    return {stage: Share(told[stage]["ms"] + 0.0, told[stage]["slack_ms"] + 0.0) for stage in STAGES if stage in told}
+    return {
+        stage: StageShare(told[stage]["ms"] + 0.0, told[stage]["slack_ms"] + 0.0) for stage in STAGES if stage in told
+    }
 
 
 def _number_or_none(told: float | None) -> float | None:

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from assistant.facts import PlacedWord, ReplyBegun, ReplyCut, ReplySent, UnitSpoken, WordsPlaced
-from assistant.items import ItemId
-from assistant.turn_events import ReplyId
+from assistant.events import ChunkSpoken, ReplySent, ReplyStarted, ReplyStopped, WordsTimed
+from assistant.history.items import ItemId
+from assistant.history.spoken_transcript import TimedWord
+from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.remote.effects import Effect, Hush, Sound, SoundEnded
 from web.wire.reply_ids import reply_of
@@ -27,7 +28,7 @@ class _Reply:
     id: ReplyId
     item: str = ""
     text: str = ""
-    placed: list[PlacedWord] = field(default_factory=list)
+    placed: list[TimedWord] = field(default_factory=list)
     over: bool = False  # sent, or cut
     cut: bool = False
     why: Why = "voice"
@@ -107,7 +108,7 @@ class Replies:
         self._replies[name] = _Reply(name, why="client" if name == self._silenced else "voice")
         while len(self._replies) > MOST_REPLIES:
             del self._replies[next(iter(self._replies))]
-        yield ReplyBegun(name, ItemId(""), spoken=True)
+        yield ReplyStarted(name, ItemId(""), spoken=True)
 
     def item_added(self, event: Event) -> None:
         """response.output_item.added: its message."""
@@ -124,7 +125,7 @@ class Replies:
         reply.told_chars = 0
         reply.text += piece
         if piece.strip():
-            yield UnitSpoken(reply.id, piece.strip())
+            yield ChunkSpoken(reply.id, piece.strip())
 
     def placed(self, event: Event) -> Iterator[Effect]:
         """Where its words sound."""
@@ -135,7 +136,7 @@ class Replies:
         reply.told_words = 0
         reply.placed += words
         if words:
-            yield WordsPlaced(reply.id, words)
+            yield WordsTimed(reply.id, words)
 
     def sounds(self, event: Event) -> Iterator[Effect]:
         """A piece of its sound."""
@@ -200,14 +201,14 @@ class Replies:
         reply.cut = reply.over = True
         reply.lost = False
         end_ms = min(end_ms, reply.longest_ms)
-        yield ReplyCut(reply.id, reply.heard(end_ms), end_ms, reply.why)
+        yield ReplyStopped(reply.id, reply.heard(end_ms), end_ms, reply.why)
 
     def _of(self, event: Event) -> _Reply | None:
         return self._replies.get(reply_of(event["response_id"]) or ReplyId(0, 0))
 
 
-def _placed(word: Mapping[str, Any]) -> PlacedWord:
-    return PlacedWord(str(word["text"]), float(word["start_ms"]), float(word["end_ms"]), bool(word["estimated"]))
+def _placed(word: Mapping[str, Any]) -> TimedWord:
+    return TimedWord(str(word["text"]), float(word["start_ms"]), float(word["end_ms"]), bool(word["estimated"]))
 
 
 def _pcm(base64: str) -> Pcm:

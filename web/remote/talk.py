@@ -11,24 +11,24 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from assistant.engines import Chosen
-from assistant.facts import Fact, ReplyBegun, Trouble
-from assistant.talk.controls import Floor
-from assistant.turn_events import ReplyId
+from assistant.commands.talk.controls import Floor
+from assistant.events import Problem, ReplyStarted, SessionEvent
+from assistant.pipeline.engines import EngineChoice
+from assistant.turns.events import ReplyId
 from audio.frame import Frame
 from audio.microphone import Microphone
 from audio.resample import StreamResampler
 from audio.speaker import Speaker
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, ms_of_samples
 from web.remote import commands as say
-from web.remote.address import Address
-from web.remote.closing import Ending
+from web.remote.address import ServerAddress
+from web.remote.close_reasons import CloseReason
 from web.remote.conversation import COMMIT_EMPTY, RemoteConversation, error_code
 from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
-from web.remote.mouth import RemoteMouth
-from web.remote.playout import Played
-from web.remote.sent import Sent
-from web.remote.typed import MOST_WAITING
+from web.remote.pending_text import MOST_WAITING
+from web.remote.playback import RemotePlayback
+from web.remote.reply_playback import ReplyPlayback
+from web.remote.sent_audio_map import SentAudioMap
 from web.remote.wire import RemoteWire, ServerLostError
 from web.wire.reply_ids import response_id
 
@@ -56,21 +56,21 @@ class RemoteTalk:
             the server is set.
     """
 
-    address: Address
+    address: ServerAddress
     token: str | None
     microphone: Microphone
     speaker: Speaker
-    show: Callable[[Fact], None]
-    engines: Callable[[Sequence[Chosen]], None] = lambda _chosen: None
+    show: Callable[[SessionEvent], None]
+    engines: Callable[[Sequence[EngineChoice]], None] = lambda _chosen: None
     push_to_talk: bool = False
     interrupt_after_ms: float | None = None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
-    mouth: RemoteMouth = field(init=False)
+    mouth: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)
     model: str = ""
     key_held: bool = False
     _resampler: StreamResampler = field(default_factory=lambda: StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ))
-    _sent: Sent = field(default_factory=Sent)
+    _sent: SentAudioMap = field(default_factory=SentAudioMap)
     _sending: bool = False
     _released_s: float | None = None  # the key was let go then: what was said until then is the turn
     _held_samples: int = 0
@@ -84,7 +84,7 @@ class RemoteTalk:
     _told: str = ""  # of the connection that is lost
 
     def __post_init__(self) -> None:
-        self.mouth = RemoteMouth(self.speaker, self._audible, self._progress, lambda what: self.show(Trouble(what)))
+        self.mouth = RemotePlayback(self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what)))
         self.wire = RemoteWire(self.address, self.token, self)
 
     async def run(self) -> None:
@@ -116,7 +116,7 @@ class RemoteTalk:
 
     def _never_sent(self) -> None:
         if self.conversation.typed.give_up():
-            self.show(Trouble(NEVER_SENT))
+            self.show(Problem(NEVER_SENT))
 
     async def _listen(self) -> None:
         async with aclosing(self.microphone.frames()) as frames:
@@ -169,9 +169,9 @@ class RemoteTalk:
         """Say this to the assistant: now, or as soon as the server can be reached."""
         self.interrupt()
         if not self.conversation.typed.add(text):
-            self.show(Trouble(TOO_MUCH_TYPED))
+            self.show(Problem(TOO_MUCH_TYPED))
         elif not self._send_typed() and not self._greeting:  # else it goes in a moment
-            self.show(Trouble(NOT_YET_SENT))
+            self.show(Problem(NOT_YET_SENT))
 
     def _send_typed(self) -> bool:
         """What was typed and is not there yet, and that it is to be answered. False where it has to wait."""
@@ -223,7 +223,7 @@ class RemoteTalk:
 
     def hear(self, frame: Frame) -> None:
         """One frame of the line. Silence that was only put in is not sent: the server puts in its own."""
-        if self._lets(frame) and not frame.invented and self.wire.open:
+        if self._lets(frame) and not frame.is_inserted and self.wire.open:
             self._send(frame)
         else:
             self._pause()
@@ -254,13 +254,13 @@ class RemoteTalk:
         self._pause()
         if not self.wire.open:
             self.forget()  # what had arrived before the connection broke would be in front of what is said next
-            self.show(Trouble(NOT_CONNECTED))
+            self.show(Problem(NOT_CONNECTED))
         elif ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
             self.wire.send(say.commit())
             self._ask()
         else:
             self.forget()
-            self.show(Trouble(TOO_SHORT))
+            self.show(Problem(TOO_SHORT))
 
     def _captured_s(self, position: int) -> float:
         return self.microphone.clock.to_loop_s(position)  # type: ignore[arg-type]  # a position of the line
@@ -293,18 +293,18 @@ class RemoteTalk:
             more |= {"received_ms": str(received_ms), "response_id": response_id(reply)}
         return more
 
-    def lost(self, ending: Ending) -> None:
+    def lost(self, ending: CloseReason) -> None:
         """There is no connection; another is tried."""
         self._sending = False
         if self._greeting and self.conversation.typed.unsent:
-            self.show(Trouble(NOT_YET_SENT))
+            self.show(Problem(NOT_YET_SENT))
         self._greeting = False
         self.conversation.lost()
         if self.conversation.typed.lost():
-            self.show(Trouble(SENT_AGAIN))
+            self.show(Problem(SENT_AGAIN))
         if ending.sentence != self._told:
             self._told = ending.sentence
-            self.show(Trouble(f"{ending.sentence} Trying again."))
+            self.show(Problem(f"{ending.sentence} Trying again."))
 
     def _do(self, effect: Effect) -> None:
         match effect:
@@ -322,7 +322,7 @@ class RemoteTalk:
             case Loudness(lower):
                 self.mouth.loudness(lower=lower)
             case _:
-                if isinstance(effect, ReplyBegun):
+                if isinstance(effect, ReplyStarted):
                     self._date(effect.reply)
                 self.show(effect)
 
@@ -334,7 +334,7 @@ class RemoteTalk:
             self.mouth.forget()
             self._dated.clear()
             if self._greeted:
-                self.show(Trouble(NOT_KEPT))
+                self.show(Problem(NOT_KEPT))
         self._greeted, self._told, self._sending = True, "", False
         self._greeting = True
         self._resampler.flush()
@@ -356,7 +356,7 @@ class RemoteTalk:
 
     # ---- what the loudspeaker tells ----
 
-    def _audible(self, reply: ReplyId, played: Played) -> None:
+    def _audible(self, reply: ReplyId, played: ReplyPlayback) -> None:
         speech_end_s, latency_ms = self._dated.get(reply), None
         if speech_end_s is not None and played.audible_s is not None:
             latency_ms = (played.audible_s - speech_end_s) * 1000
@@ -365,7 +365,7 @@ class RemoteTalk:
             say.playout(response_id(reply), heard_ms, finished=False, latency_ms=latency_ms, device_ms=played.device_ms)
         )
 
-    def _progress(self, reply: ReplyId, played: Played) -> None:
+    def _progress(self, reply: ReplyId, played: ReplyPlayback) -> None:
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
         self.wire.send(say.playout(response_id(reply), heard_ms, finished=played.finished))
         if played.lost_at is not None and (played.finished or self.mouth.playing != reply):

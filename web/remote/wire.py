@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from assistant.groups import first_of
+from assistant.support.exception_groups import first_of
 from llm.name_lookup import use_name_lookup
-from web.remote.address import Address
-from web.remote.closing import Ending, closed, why_not
+from web.remote.address import ServerAddress
+from web.remote.close_reasons import CloseReason, closed, why_not
 from web.remote.conversation import NotOursError, error_code
 
 CONNECT_TIMEOUT_S = 8.0
@@ -53,7 +53,7 @@ class ServerLostError(Exception):
     """There is no conversation to be had with the server: one sentence for the person."""
 
 
-class Listener(Protocol):
+class WireListener(Protocol):
     """Who a wire belongs to."""
 
     def event(self, event: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Listener(Protocol):
         """What a new connection says in its address to go on where the last one ended."""
         ...
 
-    def lost(self, ending: Ending) -> None:
+    def lost(self, ending: CloseReason) -> None:
         """There is no connection, and another is tried."""
         ...
 
@@ -77,9 +77,9 @@ class RemoteWire:
         dropped: Pieces of sound that were left out because they could not be sent in time.
     """
 
-    address: Address
+    address: ServerAddress
     token: str | None
-    listener: Listener
+    listener: WireListener
     dropped: int = 0
     _waiting: deque[tuple[str, bool]] = field(default_factory=deque)  # (text, it is sound)
     _waiting_sound: int = 0
@@ -145,7 +145,7 @@ class RemoteWire:
                     self._changed.clear()
                     await self._changed.wait()
 
-    async def _converse(self) -> Ending | None:
+    async def _converse(self) -> CloseReason | None:
         """One connection, from beginning to end; None: we have left."""
         self._farewell, self._greeted_s = "", None
         try:
@@ -175,7 +175,7 @@ class RemoteWire:
             max_size=LARGEST_BYTES,
         )
 
-    async def _use(self, socket: ClientConnection) -> Ending | None:
+    async def _use(self, socket: ClientConnection) -> CloseReason | None:
         ended: list[BaseException] = []
         try:
             async with asyncio.timeout(FIRST_EVENT_TIMEOUT_S):

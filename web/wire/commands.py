@@ -6,8 +6,8 @@ Every command has the `event_id` that the client gave it, None where it gave non
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from assistant.items import Item, ItemId
-from assistant.turn_events import ReplyId
+from assistant.history.items import Item, ItemId
+from assistant.turns.events import ReplyId
 from llm.chat import Function
 from web.wire.errors import ProtocolError
 from web.wire.session_config import AudioFormat, Limit, Modality, SessionConfig

@@ -1,6 +1,6 @@
 """The order of the conversation's items, as the client knows it."""
 
-from assistant.items import ROOT, ItemId
+from assistant.history.items import ROOT, ItemId
 
 MAX_ITEMS = 4096
 """The oldest are forgotten: the history that the model sees is far shorter."""

@@ -3,7 +3,15 @@
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from assistant.items import Answered, Called, Instructed, Item, ItemId, Returned, Said
+from assistant.history.items import (
+    AssistantMessage,
+    FunctionCallItem,
+    FunctionOutput,
+    Item,
+    ItemId,
+    SystemMessage,
+    UserMessage,
+)
 from web.wire.fields import (
     IDENTIFIER,
     TEXT,
@@ -87,19 +95,19 @@ def item_of(value: object, path: str) -> Item:
     kind = _word(value, "type", path, _TYPE)
     if kind == "function_call":
         call = checked(value, path, _CALL)
-        return Called(_id(call), call["call_id"], call["name"], call["arguments"])
+        return FunctionCallItem(_id(call), call["call_id"], call["name"], call["arguments"])
     if kind == "function_call_output":
         output = checked(value, path, _OUTPUT)
-        return Returned(_id(output), output["call_id"], output["output"])
+        return FunctionOutput(_id(output), output["call_id"], output["output"])
     role = _word(value, "role", path, _MESSAGES["user"]["role"])
     message = checked(value, path, _MESSAGES[role])
     words = "\n".join(part["text"] for part in message["content"])
     if not words.strip():
         raise wrong_value(f"{path}.content", "is blank", "text")
     of_role: dict[str, Callable[[ItemId, str], Item]] = {
-        "user": lambda item_id, said: Said(item_id, said, spoken=False),
-        "system": Instructed,
-        "assistant": Answered,
+        "user": lambda item_id, said: UserMessage(item_id, said, spoken=False),
+        "system": SystemMessage,
+        "assistant": AssistantMessage,
     }
     return of_role[role](_id(message), words)
 
@@ -113,18 +121,18 @@ def item_object(item: Item, *, transcribed: bool, written: bool = False) -> Json
         written: A message of the assistant is one of text.
     """
     match item:
-        case Said(item_id, words, spoken):
+        case UserMessage(item_id, words, spoken):
             said: JsonObject = {"type": "input_audio", "transcript": words if transcribed else None}
             return message_object(item_id, "user", said if spoken else {"type": "input_text", "text": words})
-        case Instructed(item_id, words):
+        case SystemMessage(item_id, words):
             return message_object(item_id, "system", {"type": "input_text", "text": words})
-        case Answered(item_id, words, complete):
+        case AssistantMessage(item_id, words, complete):
             return message_object(
                 item_id, "assistant", answer_part(words, spoken=not written), "completed" if complete else "incomplete"
             )
-        case Called(item_id, call_id, name, arguments):
+        case FunctionCallItem(item_id, call_id, name, arguments):
             return call_object(item_id, call_id, name, arguments)
-        case Returned(item_id, call_id, output):
+        case FunctionOutput(item_id, call_id, output):
             returned: JsonObject = {"type": "function_call_output", "call_id": call_id, "output": output}
             return {"id": item_id, "object": "realtime.item", **returned, "status": "completed"}
         case _:

@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from assistant.items import ItemId
-from assistant.turn_events import ReplyId
+from assistant.history.items import ItemId
+from assistant.turns.events import ReplyId
 from web.wire.commands import (
     Append,
     CancelResponse,

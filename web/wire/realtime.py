@@ -8,24 +8,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from assistant.facts import (
-    Fact,
+from assistant.events import (
+    ChunkSpoken,
     FunctionCalled,
-    ItemGivenUp,
-    NothingHeard,
-    ReplyBegun,
-    ReplyCut,
+    InterimWords,
+    ItemForgotten,
+    Problem,
     ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SessionEvent,
+    SpeechDiscarded,
     SpeechStarted,
-    Trouble,
     TurnFinished,
-    TurnTaken,
-    UnitSpoken,
-    WordsHeard,
-    WordsPlaced,
+    UserTurnCommitted,
+    WordsTimed,
 )
-from assistant.items import Item, ItemId
-from assistant.turn_events import ReplyId
+from assistant.history.items import Item, ItemId
+from assistant.turns.events import ReplyId
 from audio.units import Pcm
 from web.wire.commands import (
     CancelResponse,
@@ -40,16 +40,16 @@ from web.wire.commands import (
     UpdateSession,
 )
 from web.wire.errors import ProtocolError, Refusal, refused
+from web.wire.input_events import InputEvents
 from web.wire.item_order import ItemOrder
 from web.wire.items import JsonObject, item_object
-from web.wire.listening import Listening
 from web.wire.outbox import Outbox
 from web.wire.parse import Reader
 from web.wire.reply_ids import response_id
+from web.wire.responses import Responses
 from web.wire.server_events import ExtensionType, error_object
 from web.wire.session_config import SessionConfig
-from web.wire.session_object import Service, Session, session_object
-from web.wire.speaking import Speaking
+from web.wire.session_object import Service, SessionDescription, session_object
 
 
 class Realtime:
@@ -66,12 +66,12 @@ class Realtime:
             session_id: As session.created shows it.
             expires_at_s: When the session ends at the latest, in seconds since 1970; None: never.
         """
-        self._session = Session(session_id, service, expires_at_s)
+        self._session = SessionDescription(session_id, service, expires_at_s)
         self._reader = Reader(config, service.language)
         self._outbox = Outbox()
         self._order = ItemOrder()
-        self._listening = Listening(self._outbox, self._order)
-        self._speaking = Speaking(f"conv_{session_id}", self._outbox, self._order)
+        self._listening = InputEvents(self._outbox, self._order)
+        self._speaking = Responses(f"conv_{session_id}", self._outbox, self._order)
 
     @property
     def config(self) -> SessionConfig:
@@ -220,7 +220,7 @@ class Realtime:
 
     # ---- what happens ----
 
-    def tell(self, fact: Fact, invented_ms: float | None = None, *, request_waits: bool = True) -> None:
+    def tell(self, fact: SessionEvent, invented_ms: float | None = None, *, request_waits: bool = True) -> None:
         """Something happened in the conversation. Never raises.
 
         Args:
@@ -230,24 +230,24 @@ class Realtime:
             request_waits: A response that the client asked for may still be to come. Else a reply that begins is it.
         """
         match fact:
-            case SpeechStarted() | WordsHeard() | NothingHeard() | TurnTaken():
+            case SpeechStarted() | InterimWords() | SpeechDiscarded() | UserTurnCommitted():
                 self._listening.tell(fact, self.config, invented_ms)
-            case ReplyBegun(reply):
+            case ReplyStarted(reply):
                 by_origin = self._listening.was_requested(reply.turn) or not self.config.answers
                 requested = by_origin or not request_waits
                 self._speaking.begin(fact, self.config, requested=requested)
-            case UnitSpoken() | FunctionCalled() | ReplySent() | ReplyCut():
+            case ChunkSpoken() | FunctionCalled() | ReplySent() | ReplyStopped():
                 self._speaking.tell(fact)
-            case WordsPlaced():
+            case WordsTimed():
                 if self.config.extensions.events:
                     self._speaking.place(fact)
-            case ItemGivenUp(item):
+            case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):
                 if self.config.extensions.events:
                     trace = record.to_json(told=self.config.extensions.told)
                     self._outbox.add_written(f'{{"type":"repartee.trace","turn":{record.turn},"trace":{trace}')
-            case Trouble(what):
+            case Problem(what):
                 self._tell_extension("repartee.notice", {"text": what})
             case _:
                 assert_never(fact)

@@ -2,7 +2,7 @@
 
 import re
 
-from assistant.turn_events import ReplyId
+from assistant.turns.events import ReplyId
 
 _FORM = re.compile(r"resp_([0-9]{1,9})_([0-9]{1,9})")
 

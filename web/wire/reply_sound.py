@@ -23,7 +23,7 @@ _ENCODERS: dict[AudioFormat, Callable[[Pcm], bytes]] = {
 }
 
 
-class ReplySound:
+class ReplyAudioEncoder:
     """Encodes one reply, block by block. G.711 comes at 8 kHz: the resampler holds back some of it until `flush`."""
 
     def __init__(self, form: AudioFormat) -> None:

@@ -2,13 +2,13 @@
 
 import json
 
-from assistant.facts import ReplyCut, ReplySent
-from assistant.items import Called, ItemId
+from assistant.events import ReplySent, ReplyStopped
+from assistant.history.items import FunctionCallItem, ItemId
 from audio.units import Pcm
 from web.wire.item_order import ItemOrder
 from web.wire.items import JsonObject, answer_part, call_object, message_object
 from web.wire.outbox import Outbox
-from web.wire.reply_sound import ReplySound
+from web.wire.reply_sound import ReplyAudioEncoder
 from web.wire.server_events import BEGUN, EventType, ResponseHead, ending_of, response_object
 
 
@@ -39,7 +39,7 @@ class Response:
         self.cut_by_client = False
         self._outbox = outbox
         self._order = order
-        self._sound = ReplySound(head.output_format)
+        self._sound = ReplyAudioEncoder(head.output_format)
         self._text = ""
         self._status = "in_progress"
         self._calls: list[tuple[int, JsonObject]] = []
@@ -71,7 +71,7 @@ class Response:
             self._send_sound(self._sound.push(pcm))
         return True
 
-    def call(self, item: Called) -> None:
+    def call(self, item: FunctionCallItem) -> None:
         """A function is called; the call comes whole, behind the words that came before it."""
         if self.began and not self._message_done:
             self._send_sound(self._sound.flush())
@@ -92,7 +92,7 @@ class Response:
         self._outbox.add("conversation.item.done", {"previous_item_id": previous, "item": done})
         self._calls.append((index, done))
 
-    def end(self, fact: ReplySent | ReplyCut) -> None:
+    def end(self, fact: ReplySent | ReplyStopped) -> None:
         """It is over: everything was sent, or it was cut short."""
         ending = ending_of(fact)
         self.open = False
@@ -108,14 +108,14 @@ class Response:
 
     # ---- afterwards ----
 
-    def cut(self, fact: ReplyCut) -> None:
+    def cut(self, fact: ReplyStopped) -> None:
         """It was cut short, before or after its end: what the client had of it and did not hear goes."""
         if self.open:
             self.end(fact)
         if self._cut or self.deleted or not self.began:
             return
         self._cut = True
-        if fact.why == "went on":
+        if fact.reason == "went on":
             self.delete()
             self._order.remove(self.item_id)
             self._outbox.add("conversation.item.deleted", {"item_id": self.item_id})

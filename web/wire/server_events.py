@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from assistant.facts import PlacedWord, ReplyCut, ReplySent
+from assistant.events import ReplySent, ReplyStopped
+from assistant.history.spoken_transcript import TimedWord
 from web.wire.errors import ProtocolError
 from web.wire.items import JsonObject
 from web.wire.session_config import AudioFormat, Limit
@@ -73,7 +74,7 @@ class ResponseHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ResponseEnd:
     """How a response is over.
 
     Attributes:
@@ -86,28 +87,28 @@ class Ending:
     usage: JsonObject | None = None
 
 
-BEGUN = Ending("in_progress")
+BEGUN = ResponseEnd("in_progress")
 
 
-def ending_of(fact: ReplySent | ReplyCut) -> Ending:
+def ending_of(fact: ReplySent | ReplyStopped) -> ResponseEnd:
     """How the reply is over, for the client."""
     if isinstance(fact, ReplySent):
         usage = _usage(fact)
         if fact.error is not None:
-            return Ending("failed", _failure("reply_failed", fact.error), usage)
+            return ResponseEnd("failed", _failure("reply_failed", fact.error), usage)
         if fact.incomplete is not None:
             details: JsonObject = {"type": "incomplete"}
             if fact.incomplete in _WHY_INCOMPLETE:
                 details["reason"] = _WHY_INCOMPLETE[fact.incomplete]
-            return Ending("incomplete", details, usage)
-        return Ending("completed", {"type": "completed"}, usage)
-    if fact.why == "stuck":
-        return Ending("failed", _failure("reply_stuck", "the reply did not go on and was given up"), _usage(fact))
-    reason = "turn_detected" if fact.why in ("voice", "went on") else "client_cancelled"
-    return Ending("cancelled", {"type": "cancelled", "reason": reason}, _usage(fact))
+            return ResponseEnd("incomplete", details, usage)
+        return ResponseEnd("completed", {"type": "completed"}, usage)
+    if fact.reason == "stuck":
+        return ResponseEnd("failed", _failure("reply_stuck", "the reply did not go on and was given up"), _usage(fact))
+    reason = "turn_detected" if fact.reason in ("voice", "went on") else "client_cancelled"
+    return ResponseEnd("cancelled", {"type": "cancelled", "reason": reason}, _usage(fact))
 
 
-def response_object(head: ResponseHead, ending: Ending, output: list[JsonObject]) -> JsonObject:
+def response_object(head: ResponseHead, ending: ResponseEnd, output: list[JsonObject]) -> JsonObject:
     """The response, as response.created and response.done have it."""
     return {
         "id": head.response_id,
@@ -140,7 +141,7 @@ def error_object(error: ProtocolError) -> JsonObject:
     }
 
 
-def word_object(word: PlacedWord) -> JsonObject:
+def word_object(word: TimedWord) -> JsonObject:
     """A word of repartee.words."""
     return {
         "text": word.text,
@@ -154,7 +155,7 @@ def _failure(code: str, message: str) -> JsonObject:
     return {"type": "failed", "error": {"type": "server_error", "code": code, "message": message}}
 
 
-def _usage(fact: ReplySent | ReplyCut) -> JsonObject:
+def _usage(fact: ReplySent | ReplyStopped) -> JsonObject:
     """Tokens as the service counts them, 0 where it does not say: all of text, since sound is made here."""
     given, made, cached = fact.prompt_tokens or 0, fact.completion_tokens or 0, fact.cached_tokens or 0
     input_details = {

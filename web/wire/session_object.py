@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 
-from assistant.engines import Chosen
+from assistant.pipeline.engines import EngineChoice
 from web.wire.items import JsonObject
 from web.wire.server_events import format_object
 from web.wire.session_config import ServerVad, SessionConfig, TurnDetection
@@ -24,12 +24,12 @@ class Service:
     model: str
     transcriber: str
     language: str
-    engines: tuple[Chosen, ...]
+    engines: tuple[EngineChoice, ...]
     resume_token: str
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionDescription:
     """What does not change about a session.
 
     Attributes:
@@ -45,7 +45,7 @@ class Session:
     heard_ms: float = 0.0
 
 
-def session_object(session: Session, config: SessionConfig) -> JsonObject:
+def session_object(session: SessionDescription, config: SessionConfig) -> JsonObject:
     """The whole session."""
     service = session.service
     transcription = {"model": service.transcriber, "language": service.language, "prompt": None}
@@ -97,7 +97,7 @@ def session_object(session: Session, config: SessionConfig) -> JsonObject:
     }
 
 
-def _engine(engine: Chosen) -> JsonObject:
+def _engine(engine: EngineChoice) -> JsonObject:
     return {name: getattr(engine, name) for name in ("stage", "name", "detail", "why", "fallback")}
 
 

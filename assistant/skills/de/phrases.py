@@ -6,8 +6,8 @@ from fractions import Fraction
 from assistant.skills.durations import duration_parts
 from assistant.skills.language import DayName, Phrases, Quantity
 from assistant.skills.say import NumberWords, say_number, title
-from assistant.spoken.numbers import cardinal, ordinal
-from assistant.spoken.numbers import year as say_year
+from assistant.text.normalization.numbers import cardinal, ordinal
+from assistant.text.normalization.numbers import year as say_year
 
 _WEEKDAYS = tuple("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag".split())
 _MONTHS = tuple("Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split())

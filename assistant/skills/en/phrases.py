@@ -7,8 +7,8 @@ from assistant.skills.durations import duration_parts
 from assistant.skills.language import DayName, Phrases, Quantity
 from assistant.skills.measures import Dimension
 from assistant.skills.say import NumberWords, say_number
-from assistant.spoken.numbers import cardinal, ordinal
-from assistant.spoken.numbers import year as say_year
+from assistant.text.normalization.numbers import cardinal, ordinal
+from assistant.text.normalization.numbers import year as say_year
 
 _WEEKDAYS = tuple("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())
 _MONTHS = tuple("January February March April May June July August September October November December".split())

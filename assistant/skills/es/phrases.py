@@ -6,7 +6,7 @@ from fractions import Fraction
 from assistant.skills.durations import duration_parts
 from assistant.skills.language import DayName, Phrases, Quantity
 from assistant.skills.say import NumberWords, say_number, title
-from assistant.spoken.numbers import cardinal
+from assistant.text.normalization.numbers import cardinal
 
 _WEEKDAYS = tuple("lunes martes miércoles jueves viernes sábado domingo".split())
 _MONTHS = tuple("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split())

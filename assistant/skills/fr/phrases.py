@@ -6,7 +6,7 @@ from fractions import Fraction
 from assistant.skills.durations import duration_parts
 from assistant.skills.language import DayName, Phrases, Quantity
 from assistant.skills.say import NumberWords, say_number, title
-from assistant.spoken.numbers import cardinal
+from assistant.text.normalization.numbers import cardinal
 
 _WEEKDAYS = tuple("lundi mardi mercredi jeudi vendredi samedi dimanche".split())
 _MONTHS = tuple("janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split())

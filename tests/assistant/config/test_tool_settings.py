@@ -9,7 +9,7 @@ import pytest
 from assistant.config.loading import ConfigError, Loaded, load_settings, render_effective
 from assistant.config.settings import Settings
 from assistant.config.tool_settings import ToolServerSection, ToolsSection
-from assistant.derived_settings import session_settings, tool_settings
+from assistant.setup.derived_settings import session_settings, tool_settings
 
 SECRET = "hunter2"
 

@@ -11,19 +11,19 @@ from rehearsal import Says
 from trace_samples import TIME, demo_records, rehearsed, slower, written
 from typer.testing import CliRunner
 
+from assistant.commands.trace import trace
 from assistant.config.settings import KEYS as SETTINGS
-from assistant.latency import STAGES
 from assistant.replay import conversations as trace_replaying
 from assistant.replay.advice import TRIED, Advice, advice
 from assistant.replay.advice_report import advice_json, advice_lines
-from assistant.replay.findings import KEYS, Evidence, Finding, weighed
+from assistant.replay.findings import KEYS, AdviceInputs, AdviceItem, weighed
 from assistant.replay.settings import change_of
-from assistant.replay.turns import Conversation, conversation_of
-from assistant.trace_report.cli import trace
+from assistant.replay.turns import RecordedConversation, conversation_of
+from assistant.trace.latency import STAGES
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
 from assistant.trace_report.reading import Record
-from assistant.turn_settings import TurnSettings
+from assistant.turns.settings import TurnSettings
 
 
 @cache
@@ -34,16 +34,16 @@ def held(hangover_ms: float = 700) -> Sequence[Record]:
     return rehearsed(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
 
 
-def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> Evidence:
+def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> AdviceInputs:
     tally = Tally()
     for record in list(records) * times:
         tally.add("c", facts_of(record))
     turns = tuple(weighed(record) for record in records if record["response_latency_ms"] is not None) * times
     decided = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
-    return Evidence(tally.figures(), turns, decided * replays)
+    return AdviceInputs(tally.figures(), turns, decided * replays)
 
 
-def of(found: Advice, stage: str) -> list[Finding]:
+def of(found: Advice, stage: str) -> list[AdviceItem]:
     return [finding for finding in found.findings if finding.stage == stage]
 
 
@@ -86,11 +86,11 @@ def test_where_no_other_wait_would_help_it_says_so() -> None:
     assert finding.gain == {}
 
 
-def waits_300(quick: int, slow: int) -> Finding | None:
+def waits_300(quick: int, slow: int) -> AdviceItem | None:
     """What is said of a wait of 300 ms after so many turns that waited for 200, and so many for 700."""
     changes = [change_of(tried) for tried in TRIED]
     was = [tuple(conversation_of(held(ms)).replayed(changes))[:1] for ms in (200, 700)]
-    found = advice(Evidence(evidence(held()).figures, (), was[0] * quick + was[1] * slow))
+    found = advice(AdviceInputs(evidence(held()).figures, (), was[0] * quick + was[1] * slow))
     return next((each for each in of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=300",)), None)
 
 
@@ -103,7 +103,7 @@ def test_what_answers_most_later_is_not_advised_for_a_tail_that_too_few_turns_sh
     assert finding.says.endswith("set turn.hangover_ms=300, if the slow ones matter more.")
 
 
-def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> Finding:
+def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
     """What is said of eager, had it made of the first latencies the second."""
     changes = [change_of(tried) for tried in TRIED]
     (replayed, *_), *_ = conversation_of(held()).replayed(changes)
@@ -113,7 +113,7 @@ def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> Finding:
     ]
     same = [replace(turn, now=turn.was, same=True) for turn in turns]
     decided = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
-    return of(advice(Evidence(evidence(held()).figures, (), decided)), "endpoint_wait")[0]
+    return of(advice(AdviceInputs(evidence(held()).figures, (), decided)), "endpoint_wait")[0]
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_only_the_latest_turns_are_decided_again(tmp_path: Path, monkeypatch: py
     ]
     decided: list[str] = []
 
-    def conversation(records: Sequence[Record]) -> Conversation:
+    def conversation(records: Sequence[Record]) -> RecordedConversation:
         decided.append(records[0]["conversation"])
         return conversation_of(records)
 

@@ -24,20 +24,27 @@ from rehearsal import (
 )
 from virtual_time import run_virtual
 
-from assistant.deeds import Deeds
-from assistant.engines import Engines
+from assistant.end_of_turn.estimator import (
+    BALANCED,
+    EAGER,
+    PATIENT,
+    EndOfTurnEstimate,
+    EndOfTurnProfile,
+    fitted_turn_end,
+)
+from assistant.pipeline.engines import Engines
 from assistant.replay.retelling import DECISIONS, Step, decided, events_of, recorded
 from assistant.replay.turns import conversation_of
+from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.trace.told import Told, told_of
-from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Estimate, Patience, fitted_turn_end
-from assistant.turn_events import Commit, Effect, Event, Judged, Prepare, TakeDown, Transcribed
-from assistant.turn_settings import TurnSettings
-from assistant.turns import Turns
+from assistant.turns.event_log import Told, told_of
+from assistant.turns.events import CommitTurn, Effect, EndOfTurnScored, Event, FinalTranscript, PrepareReply, RecordTurn
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
-from audio.stt import SegmentId, Words
+from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
-from audio.vad import Voicing
+from audio.vad import VadResult
 
 REPLY = "It is ten o'clock and all is well in town, and in the country, too."
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
@@ -53,12 +60,12 @@ class UnsureVad(LoudnessVad):
         super().__init__()
         self._random = random.Random(seed)
 
-    def process(self, frame: Frame) -> Voicing:
+    def process(self, frame: Frame) -> VadResult:
         found = super().process(frame)
         loud = bool(frame.pcm[0])
         probability = self._random.uniform(0.5, 1.0) if loud else self._random.uniform(0.0, 0.5)
         fading = Samples(max(self._loud_until, self._edge)) if found.speaking and not loud else None
-        return replace(found, probability=probability, fading=fading)
+        return replace(found, probability=probability, possible_end=fading)
 
 
 class Talkative(ScriptedHearing):
@@ -69,13 +76,13 @@ class Talkative(ScriptedHearing):
         if self.until // 320 % 10 == 9:
             text = "Mhm." if self.until < samples_of_ms(700) else self.text()
             until = Samples(self.segment + self.until)
-            self.on_partial(Words(self.segment, until, text, rough=self.until < samples_of_ms(500)))
+            self.on_partial(Transcript(self.segment, until, text, low_confidence=self.until < samples_of_ms(500)))
 
 
 class Partials(ScriptedTranscriber):
     """Its hearings tell partials."""
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Words], None]) -> ScriptedHearing:
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> ScriptedHearing:
         self.hearings.append(Talkative(segment, self, on_partial))
         return self.hearings[-1]
 
@@ -92,25 +99,25 @@ class Smart:
 def overheard() -> Iterator[list[Decision]]:
     """What turn taking decides meanwhile, and at which sample."""
     found: list[Decision] = []
-    told = Turns.tell
+    told = TurnTaking.tell
 
-    def tell(self: Turns, event: Event) -> tuple[Effect, ...]:
+    def tell(self: TurnTaking, event: Event) -> tuple[Effect, ...]:
         effects = told(self, event)
         found.extend((event.at, effect) for effect in effects)
         return effects
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Turns, "tell", tell)
+        patched.setattr(TurnTaking, "tell", tell)
         yield found
 
 
 def worded(effect: Effect) -> Effect:
     """Without the words, which a trace has not: only whether there were any."""
     match effect:
-        case Prepare():
-            return replace(effect, text=str(bool(effect.text)), added=str(bool(effect.added)))
-        case Commit() | TakeDown():
-            return replace(effect, text=str(bool(effect.text)), added=str(bool(effect.added)))
+        case PrepareReply():
+            return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
+        case CommitTurn() | RecordTurn():
+            return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
         case _:
             return effect
 
@@ -188,7 +195,7 @@ def test_any_conversation_is_decided_again(
 
 def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
     """A conversation whose silences are judged, by Smart Turn too."""
-    deeds = Deeds(lambda _messages: None, lambda: NOON)
+    deeds = SkillEffects(lambda _messages: None, lambda: NOON)
     ears, model = Partials(says, 40.0), ScriptedModel((REPLY, "Monday."))
     engines = Engines(
         UnsureVad(seed),
@@ -197,8 +204,8 @@ def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
         model,
         ScriptedVoice(),
         deeds,
-        turn_end=fitted_turn_end(),
-        listener=Smart(),
+        end_of_turn=fitted_turn_end(),
+        audio_end_of_turn=Smart(),
     )
     return Hold(ScriptedMicrophone(says, says[-1].end_ms + 2000), engines, turns, keep_words=False)
 
@@ -222,7 +229,7 @@ BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 @example(COUGHS, BRIEF, 0)
 @example(INTO_THE_END, replace(BRIEF, interruptible=False, by_name=True), 0)
 @example(GOES_ON, BRIEF, 0)
-@example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, patience=Patience(160, 400, 400, 0.3)), 0)
+@example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, patience=EndOfTurnProfile(160, 400, 400, 0.3)), 0)
 @given(speech(), SETTINGS, st.integers(0, 9))
 def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettings, seed: int) -> None:
     with overheard() as then:
@@ -261,15 +268,15 @@ def as_judged_before(told: Iterable[Told]) -> list[Told]:
     found = recorded(told)
     old: list[Told] = []
     for place, (item, _) in enumerate(found.steps):
-        if isinstance(item, Judged):
+        if isinstance(item, EndOfTurnScored):
             if found.judgements[place].source == "listener":
                 old.append(replace(item, at=Samples(item.at - FRAME_SAMPLES)))
             continue
-        if isinstance(item, Transcribed):
-            old.append(Judged(item.at, SegmentId(0), Estimate(0.5, 0.0, 650.0, "")))
+        if isinstance(item, FinalTranscript):
+            old.append(EndOfTurnScored(item.at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
         old.append(item)
         if place in found.asks:
-            old.append(Judged(found.asks[place].at, SegmentId(0), Estimate(0.5, 0.0, 650.0, "")))
+            old.append(EndOfTurnScored(found.asks[place].at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
     return old
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from assistant.commands.talk.patience import with_card
 from assistant.config.settings import Settings, TurnSection
-from assistant.derived_settings import turn_settings
+from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.replay.settings import REPLAYABLE, change_of, profile_of
-from assistant.talk.patience import with_card
+from assistant.setup.derived_settings import turn_settings
 from assistant.trace_report.reading import TraceError
-from assistant.turn_end.estimate import BALANCED, EAGER, PATIENT, Patience
-from assistant.turn_settings import TurnSettings
+from assistant.turns.settings import TurnSettings
 
 RECORDED = turn_settings(Settings(), "pocketsphinx")
 
@@ -45,8 +45,8 @@ def test_a_profile_takes_the_place_of_a_fixed_silence() -> None:
 
 
 def test_the_profile_of_an_older_trace_or_of_a_slow_sound_card_is_known() -> None:
-    assert profile_of(TurnSettings(patience=Patience(220, 440, 840, 1.0))) == "balanced"
-    assert profile_of(TurnSettings(patience=Patience(300, 820, 2000, 1.4))) == "patient"
+    assert profile_of(TurnSettings(patience=EndOfTurnProfile(220, 440, 840, 1.0))) == "balanced"
+    assert profile_of(TurnSettings(patience=EndOfTurnProfile(300, 820, 2000, 1.4))) == "patient"
     assert profile_of(TurnSettings(patience=with_card(BALANCED, 300))) == "balanced"
 
 

@@ -8,12 +8,12 @@ import pytest
 from rehearsal import LoudnessVad, Rehearsal, Says
 from trace_samples import TIME, demo_records, rehearsed
 
+from assistant.pipeline.session import Session
 from assistant.replay.course import Change
 from assistant.replay.turns import Replayed, conversation_of
-from assistant.session import Session
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.reading import Record
-from assistant.turn_settings import TurnSettings
+from assistant.turns.settings import TurnSettings
 
 TURNS = TurnSettings(hangover_ms=400, speculate_after_ms=40)
 SHORT = "It is ten o'clock and all is well."

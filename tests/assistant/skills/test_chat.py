@@ -11,8 +11,8 @@ from assistant.skills import Running, SetAlarm, SetTimer, SkillContext
 from assistant.skills.chat import SkillsChat, SkillsFirst
 from assistant.skills.sentences import Found
 from assistant.skills.skills import Skills
-from assistant.timers import Timers
-from llm.chat import PLAIN, Answering, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
+from assistant.skills.timers import Timers
+from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
 from llm.errors import LlmUnreachable
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=UTC)
@@ -118,7 +118,7 @@ def test_a_skill_spares_the_model(skills: Skills) -> None:
     script = Script(Token("no"), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW)
     events = events_of(first, user("what is two plus two"))
-    assert events[0] == Answering("skills")
+    assert events[0] == AnsweringEndpoint("skills")
     assert text_of(events) == "That's four."
     assert script.asked == []
 
@@ -128,7 +128,7 @@ def test_the_model_answers_the_rest(skills: Skills) -> None:
     first = SkillsFirst(skills, script, lambda: NOW)
     messages = user("tell me a story")
     assert events_of(first, messages) == [
-        Answering("script"),
+        AnsweringEndpoint("script"),
         Token("Once"),
         Token(" upon"),
         Finished("length"),
@@ -153,8 +153,8 @@ def test_what_is_missing_is_for_the_model_behind_and_refused_without_one(
     skills.load(language)
     script = Script(Token("Done."), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW, language)
-    assert events_of(first, user(missing))[0] == Answering("script")
-    assert events_of(first, user(own))[0] == Answering("skills")
+    assert events_of(first, user(missing))[0] == AnsweringEndpoint("script")
+    assert events_of(first, user(own))[0] == AnsweringEndpoint("skills")
     alone = SkillsChat(skills, lambda: NOW, language)
     refused = skills.answer(missing, SkillContext(NOW, language=language))
     assert refused is not None
@@ -163,7 +163,7 @@ def test_what_is_missing_is_for_the_model_behind_and_refused_without_one(
 
 
 def test_who_answers_is_said_once(skills: Skills) -> None:
-    script = Script(Answering("one of many"), Token("Yes."), Finished("stop"))
+    script = Script(AnsweringEndpoint("one of many"), Token("Yes."), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW)
     assert events_of(first, user("tell me a story")) == list(script.events)
 
@@ -181,7 +181,7 @@ def test_closing_the_stream_closes_the_models(skills: Skills) -> None:
 
     async def close_early() -> None:
         stream = first.stream(user("tell me a story"))
-        assert await anext(stream) == Answering("script")
+        assert await anext(stream) == AnsweringEndpoint("script")
         assert await anext(stream) == Token("Once")
         await stream.aclose()
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.skills import SkillContext
-from assistant.skills.measures import UNIT_OF, UNITS, Unit, convert, unit_names
+from assistant.skills.measures import UNIT_OF, UNITS, MeasureUnit, convert, unit_names
 from assistant.skills.skills import Skills
 
 CONTEXT = SkillContext(datetime(2026, 11, 20, 22, 43, tzinfo=UTC))
@@ -23,7 +23,7 @@ def skills() -> Skills:
 
 
 @given(st.sampled_from(PAIRS), st.fractions(min_value=-1000, max_value=10**6))
-def test_there_and_back_is_the_same(pair: tuple[Unit, Unit], value: Fraction) -> None:
+def test_there_and_back_is_the_same(pair: tuple[MeasureUnit, MeasureUnit], value: Fraction) -> None:
     source, target = pair
     assert convert(convert(value, source, target), target, source) == value
 

@@ -9,7 +9,7 @@ import pytest
 
 from assistant.skills import SkillContext
 from assistant.skills.language import LANGUAGES, load_language
-from assistant.skills.sentences import Sentences
+from assistant.skills.sentences import SentenceTemplates
 from assistant.skills.skills import Skills, no_model_answer
 
 PAGE = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def test_the_example_is_true(skills: Skills, code: str, skill: str, said: str, t
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_no_intent_is_missing(code: str) -> None:
-    sentences = Sentences(load_language(code))
+    sentences = SentenceTemplates(load_language(code))
     shown = {found.intent for _skill, said, _text in rows(code) if (found := sentences.find(said))}
     assert shown == set(sentences.intents.intents)
 

@@ -8,7 +8,7 @@ import pytest
 
 from assistant.skills import SkillContext
 from assistant.skills.language import load_language
-from assistant.skills.sentences import Sentences
+from assistant.skills.sentences import SentenceTemplates
 from assistant.skills.skills import Skills
 
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))
@@ -428,8 +428,8 @@ def skills() -> Skills:
 
 
 @pytest.fixture(scope="module")
-def sentences() -> Sentences:
-    return Sentences(load_language("fr"))
+def sentences() -> SentenceTemplates:
+    return SentenceTemplates(load_language("fr"))
 
 
 def context() -> SkillContext:
@@ -438,7 +438,7 @@ def context() -> SkillContext:
 
 @pytest.mark.parametrize(("said", "skill", "slots", "text"), UNDERSTOOD)
 def test_it_is_understood(
-    skills: Skills, sentences: Sentences, said: str, skill: str, slots: dict[str, str], text: str
+    skills: Skills, sentences: SentenceTemplates, said: str, skill: str, slots: dict[str, str], text: str
 ) -> None:
     answer = skills.answer(said, context())
     assert answer is not None

@@ -20,13 +20,22 @@ from hypothesis import strategies as st
 from num2words import num2words
 from stopwatch import slowness
 
-from assistant.skills import AlarmState, Answer, CancelTimers, ChangeSpeed, Running, SetAlarm, SkillContext, TimerState
+from assistant.skills import (
+    AlarmState,
+    CancelTimers,
+    ChangeSpeed,
+    Running,
+    SetAlarm,
+    SkillAnswer,
+    SkillContext,
+    TimerState,
+)
 from assistant.skills.chat import SkillsChat
 from assistant.skills.clock import load_zones
 from assistant.skills.language import LANGUAGES, Language, load_language, read_yaml
 from assistant.skills.measures import UNITS
 from assistant.skills.numerals import find_numbers
-from assistant.skills.sentences import TEMPLATES, Sentences
+from assistant.skills.sentences import TEMPLATES, SentenceTemplates
 from assistant.skills.skills import Skills, no_model_answer
 from assistant.skills.words import plain_words
 from llm.chat import Message
@@ -48,7 +57,7 @@ def skills() -> Skills:
     return loaded
 
 
-def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState) -> Answer:
+def ask(skills: Skills, code: str, said: str, *running: TimerState | AlarmState) -> SkillAnswer:
     timers = tuple(one for one in running if isinstance(one, TimerState))
     alarms = tuple(one for one in running if isinstance(one, AlarmState))
     answer = skills.answer(said, SkillContext(NOW, language=code, running=Running(timers, alarms)))
@@ -84,7 +93,7 @@ def test_an_evening_goes_on_behind_midnight(skills: Skills, code: str, said: str
     ],
 )
 def test_this_night_is_not_the_next(skills: Skills, code: str, said: str) -> None:
-    assert ask(skills, code, said) == Answer(load_language(code).say("alarm_has_passed"), "alarms")
+    assert ask(skills, code, said) == SkillAnswer(load_language(code).say("alarm_has_passed"), "alarms")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +169,7 @@ def test_each_name_means_one_unit_and_most_units_have_one(code: str) -> None:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_every_zone_is_known(code: str) -> None:
-    names = Sentences(load_language(code)).zone_names()
+    names = SentenceTemplates(load_language(code)).zone_names()
     assert set(load_zones(names)) == names
 
 
@@ -208,7 +217,7 @@ def test_numbers(code: str, said: str, number: str) -> None:
     assert find_numbers(words, load_language(code).numerals).numbers == (Fraction(number),)
 
 
-WORDINGS = {code: Sentences(load_language(code)).wording for code in OTHERS}
+WORDINGS = {code: SentenceTemplates(load_language(code)).wording for code in OTHERS}
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
@@ -381,9 +390,9 @@ def test_the_pace_changes_in_steps(skills: Skills, code: str, said: str, steps: 
 def test_only_the_language_of_the_conversation_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
 
-    def build(language: Language) -> Sentences:
+    def build(language: Language) -> SentenceTemplates:
         built.append(language.code)
-        return Sentences(language)
+        return SentenceTemplates(language)
 
     monkeypatch.setattr("assistant.skills.skills.Sentences", build)
     skills = Skills()

@@ -11,7 +11,7 @@ from hassil.sample import sample_sentence
 from assistant.skills import SkillContext
 from assistant.skills.clock import load_zones
 from assistant.skills.language import load_language
-from assistant.skills.sentences import Sentences
+from assistant.skills.sentences import SentenceTemplates
 from assistant.skills.skills import Skills, understood_sentences
 from assistant.skills.words import plain_words, without_frame
 
@@ -26,8 +26,8 @@ def skills() -> Skills:
 
 
 @pytest.fixture(scope="module")
-def sentences() -> Sentences:
-    return Sentences(load_language("en"))
+def sentences() -> SentenceTemplates:
+    return SentenceTemplates(load_language("en"))
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_every_sampled_sentence_is_answered(skills: Skills, understood: tuple[st
         assert answer.text.endswith((".", "?"))
 
 
-def test_the_sample_meets_every_intent(sentences: Sentences, understood: tuple[str, ...]) -> None:
+def test_the_sample_meets_every_intent(sentences: SentenceTemplates, understood: tuple[str, ...]) -> None:
     wanted, met = set(sentences.intents.intents), set[str]()
     for begin in range(10):  # neighbours are alike: every tenth first
         met |= {found.intent for sentence in understood[begin::10] if (found := sentences.find(sentence))}
@@ -101,7 +101,7 @@ def test_what_home_assistant_understands_is_understood(skills: Skills, intent: s
         ("$5", "$ 5"),
     ],
 )
-def test_one_spelling_for_many(sentences: Sentences, text: str, words: str) -> None:
+def test_one_spelling_for_many(sentences: SentenceTemplates, text: str, words: str) -> None:
     assert " ".join(plain_words(text, sentences.wording)) == words
 
 
@@ -114,13 +114,13 @@ def test_one_spelling_for_many(sentences: Sentences, text: str, words: str) -> N
         ("thanks please tell me", "thanks"),
     ],
 )
-def test_politeness_is_taken_off_but_never_all(sentences: Sentences, said: str, bare: str) -> None:
+def test_politeness_is_taken_off_but_never_all(sentences: SentenceTemplates, said: str, bare: str) -> None:
     words = without_frame(tuple(said.split()), sentences.wording)
     assert words == tuple(bare.split()) or said.startswith("thanks")
     assert words
 
 
-def test_every_zone_exists_and_an_unknown_one_is_left_out(sentences: Sentences) -> None:
+def test_every_zone_exists_and_an_unknown_one_is_left_out(sentences: SentenceTemplates) -> None:
     names = sentences.zone_names()
     assert set(load_zones(names)) == names
     assert load_zones({"Nowhere/Land"}) == {}

@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from assistant.deeds import FASTEST, SLOWEST, Deeds
 from assistant.skills import ChangeSpeed, ChangeVolume
+from assistant.skills.effects import FASTEST, SLOWEST, SkillEffects
 
 
-def deeds() -> Deeds:
-    return Deeds(lambda _messages: None, lambda: datetime(2026, 11, 20, tzinfo=UTC))
+def deeds() -> SkillEffects:
+    return SkillEffects(lambda _messages: None, lambda: datetime(2026, 11, 20, tzinfo=UTC))
 
 
 def test_six_steps_double_it_and_as_many_lead_back() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from assistant.skills import (
     AlarmState,
-    Answer,
     CancelAlarms,
     CancelTimers,
     ChangeVolume,
@@ -17,12 +16,13 @@ from assistant.skills import (
     Running,
     SetAlarm,
     SetTimer,
+    SkillAnswer,
     SkillContext,
     SkillEffect,
     TimerState,
 )
 from assistant.skills.skills import Skills
-from assistant.timers import Timers
+from assistant.skills.timers import Timers
 
 NOW = datetime(2026, 11, 20, 22, 43, 10, tzinfo=ZoneInfo("Europe/Berlin"))
 WALL = NOW.replace(tzinfo=None)
@@ -41,7 +41,7 @@ def skills() -> Skills:
     return loaded
 
 
-def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datetime = NOW) -> Answer:
+def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datetime = NOW) -> SkillAnswer:
     timers = tuple(one for one in running if isinstance(one, TimerState))
     alarms = tuple(one for one in running if isinstance(one, AlarmState))
     answer = skills.answer(said, SkillContext(now, running=Running(timers, alarms), rng=random.Random(1)))
@@ -119,7 +119,7 @@ def test_two_timers(skills: Skills, said: str, text: str, effect: SkillEffect | 
 def test_both_of_three_are_not_all(skills: Skills) -> None:
     three = "You have three timers: the ten minute timer, the timer for eggs, and the timer for pizza."
     for said in ("cancel both timers", "pause both timers"):
-        assert ask(skills, said, TEN, EGGS, PIZZA) == Answer(f"{three} Which one do you mean?", "timers")
+        assert ask(skills, said, TEN, EGGS, PIZZA) == SkillAnswer(f"{three} Which one do you mean?", "timers")
     assert ask(skills, "cancel all timers", TEN, EGGS, PIZZA).effect == CancelTimers((3, 5, 6))
     nine = AlarmState(11, WALL.replace(day=23, hour=9, minute=0))
     assert ask(skills, "cancel both alarms", SEVEN, EIGHT, nine).effect is None
@@ -142,10 +142,10 @@ def test_a_list_nobody_can_follow_is_cut(skills: Skills) -> None:
 def test_more_than_twenty_are_refused(skills: Skills) -> None:
     timers = [TimerState(number, None, 60, 60) for number in range(20)]
     answer = ask(skills, "set a timer for one minute", *timers)
-    assert answer == Answer("You have twenty timers already. Please cancel one first.", "timers")
+    assert answer == SkillAnswer("You have twenty timers already. Please cancel one first.", "timers")
     alarms = [AlarmState(number, WALL) for number in range(20)]
     answer = ask(skills, "set an alarm for seven", *alarms)
-    assert answer == Answer("You have twenty alarms already. Please cancel one first.", "alarms")
+    assert answer == SkillAnswer("You have twenty alarms already. Please cancel one first.", "alarms")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_two_alarms(skills: Skills, said: str, text: str, effect: SkillEffect | 
     ],
 )
 def test_no_alarm_is_cancelled_for_a_time_that_there_is_not(skills: Skills, said: str) -> None:
-    assert ask(skills, said, SEVEN) == Answer("That is no time of day.", "alarms")
+    assert ask(skills, said, SEVEN) == SkillAnswer("That is no time of day.", "alarms")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_some_time_from_now_is_so_long_though_the_clocks_change(
 
 
 def test_tonight_is_not_tomorrow(skills: Skills) -> None:
-    passed = Answer("That time has passed already.", "alarms")
+    passed = SkillAnswer("That time has passed already.", "alarms")
     for said in ("set an alarm for ten tonight", "wake me up at ten tonight", "set an alarm for ten this evening"):
         assert ask(skills, said) == passed
     assert ask(skills, "set an alarm for eleven tonight").text == "Your alarm is set for eleven PM."

@@ -8,15 +8,15 @@ import pytest
 from rehearsal import Performance, Rehearsal, Says
 from rehearsed_tools import ADD, WEATHER, CallingModel, Calls, ScriptedTools, as_text, calls, last_user, looked_up
 
-from assistant.conversation import Conversation
-from assistant.engines import SessionSettings
-from assistant.facts import FunctionCalled, ReplyCut, ReplySent
-from assistant.items import Answered, Called
-from assistant.reply import NOTHING_CAME
+from assistant.events import FunctionCalled, ReplySent, ReplyStopped
+from assistant.history.history import History
+from assistant.history.items import AssistantMessage, FunctionCallItem
+from assistant.pipeline.engines import SessionSettings
+from assistant.pipeline.reply import NOTHING_CAME
 from assistant.tools import ToolSettings
 from assistant.tools.rounds import MOST_CALLS, summed
-from assistant.turn_events import ReplyId
-from assistant.turn_settings import TurnSettings
+from assistant.turns.events import ReplyId
+from assistant.turns.settings import TurnSettings
 from llm.chat import ChatOptions, Finished, Function, Message
 
 ASKS = (Says(500, 1500, "what is the weather"),)
@@ -41,7 +41,7 @@ def calling(rule: object = looks_it_up) -> CallingModel:
     return CallingModel((), rule=rule)
 
 
-def tool_messages(conversation: Conversation) -> list[Message]:
+def tool_messages(conversation: History) -> list[Message]:
     """Calls and results; each call is right before its own result, and no id is there twice."""
     found = [message for message in conversation.messages() if message.calls or message.role == "tool"]
     ids = [call.call_id for message in found for call in message.calls]
@@ -60,7 +60,7 @@ def test_what_a_tool_returns_continues_the_reply() -> None:
     assert performance.units == ["It is sunny."]
     assert [arguments for _, _, arguments in tools.called] == ['{"place":"here"}']
     answered = performance.conversation.items[-1]
-    assert isinstance(answered, Answered)
+    assert isinstance(answered, AssistantMessage)
     assert (answered.text, answered.complete) == ("It is sunny.", True)
     assert [message.role for message in performance.conversation.messages()] == [
         "system",
@@ -175,9 +175,9 @@ def test_what_a_tool_did_before_the_person_went_on_stays_known() -> None:
     model.first_token_ms = 300
     tools = ScriptedTools(takes_s=0.01, result="milk is on the list")
     performance = rehearsal(model, tools, says, 10000).perform()
-    (cut,) = performance.told(ReplyCut)
-    assert isinstance(cut, ReplyCut)
-    assert cut.why == "went on"
+    (cut,) = performance.told(ReplyStopped)
+    assert isinstance(cut, ReplyStopped)
+    assert cut.reason == "went on"
     last = model.asked[-1]
     assert [message.role for message in last][:5] == ["system", "user", "assistant", "tool", "user"]
     assert last[4].content == "and eggs"
@@ -336,7 +336,7 @@ def test_both_called_at_once_wait_for_the_client() -> None:
     performance = piece.perform()
     assert tools.returned == 1
     assert [fact.item.name for fact in performance.told(FunctionCalled) if isinstance(fact, FunctionCalled)] == ["lamp"]
-    assert isinstance(performance.conversation.items[-1], Called)
+    assert isinstance(performance.conversation.items[-1], FunctionCallItem)
     assert {function.name for function in model.options[0].functions} == {"lamp", WEATHER.name, ADD.name}
     assert all(options.choice == "required" for options in model.options)
 
@@ -396,7 +396,9 @@ def test_each_prompt_begins_with_what_was_read_before() -> None:
     piece.max_history_tokens = 600
     model.first_token_ms = 500
     performance = piece.perform()
-    assert any(isinstance(fact, ReplyCut) and fact.why == "went on" for _, fact in performance.facts), "no retraction"
+    assert any(isinstance(fact, ReplyStopped) and fact.reason == "went on" for _, fact in performance.facts), (
+        "no retraction"
+    )
     assert any(record.outcome == "interrupted" for record in performance.records), "no interruption"
     assert all(_valid(asked) for asked in model.asked)
 

@@ -6,10 +6,10 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.items import Used, answer_messages
+from assistant.history.items import ToolUse, answer_messages
 from assistant.tools import is_object, offered, shortened, with_ids_of_their_own
 from assistant.tools.names import LONGEST, named
-from llm.chat import Extra, Function, FunctionCall, Message
+from llm.chat import CallExtra, Function, FunctionCall, Message
 
 ALLOWED = frozenset(string.ascii_letters + string.digits + "-_")
 
@@ -40,7 +40,7 @@ def test_a_clients_function_goes_before_a_tool_of_the_same_name() -> None:
 
 def test_every_call_has_an_id_of_its_own() -> None:
     before = [Message("assistant", "", (FunctionCall("call_0", "a", "{}"),))]
-    signed = FunctionCall("call_0", "a", "{}", Extra("near", '{"signature":"x"}'))
+    signed = FunctionCall("call_0", "a", "{}", CallExtra("near", '{"signature":"x"}'))
     calls = [signed, FunctionCall("x", "a", "{}"), FunctionCall("", "a", "{}")]
     renamed = with_ids_of_their_own(calls, before)
     ids = [call.call_id for call in renamed]
@@ -69,7 +69,7 @@ def test_a_long_result_is_cut_and_the_model_is_told() -> None:
 
 def test_calls_stand_where_they_were_made() -> None:
     first, second = FunctionCall("1", "a", "{}"), FunctionCall("2", "b", "{}")
-    used = (Used(first, "one", 4), Used(second, "two", 9))
+    used = (ToolUse(first, "one", 4), ToolUse(second, "two", 9))
     assert answer_messages("Well And Then.", used) == (
         Message("assistant", "Well", (first,)),
         Message("tool", "one", call_id="1"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assistant.config.settings import TraceSection
 from assistant.trace.file import TraceFile
-from assistant.trace.folder import KEEP_ALL, OPEN_S, Limits, Stored, beyond, tidy
+from assistant.trace.folder import KEEP_ALL, OPEN_S, RetentionLimits, StoredTrace, beyond, tidy
 from assistant.trace.record import TurnRecord
 
 NOW_S = 1_800_000_000.0
@@ -20,9 +20,9 @@ DAY_S = 86400.0
 ages = st.lists(st.tuples(st.floats(0, 100), st.integers(0, 5_000_000)), max_size=30)
 
 
-def stored(drawn: list[tuple[float, int]]) -> list[Stored]:
+def stored(drawn: list[tuple[float, int]]) -> list[StoredTrace]:
     return [
-        Stored(Path(str(number)), size, NOW_S - days * DAY_S) for number, (days, size) in enumerate(drawn)
+        StoredTrace(Path(str(number)), size, NOW_S - days * DAY_S) for number, (days, size) in enumerate(drawn)
     ]  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def test_what_stays_is_within_the_limits_or_still_open(
     drawn: list[tuple[float, int]], max_mb: int, max_days: int
 ) -> None:
     traces = stored(drawn)
-    gone = beyond(Limits(max_mb, max_days), traces, NOW_S)
+    gone = beyond(RetentionLimits(max_mb, max_days), traces, NOW_S)
     kept = [trace for trace in traces if trace not in gone]
     closed = [trace for trace in kept if NOW_S - trace.written_s > OPEN_S]
     if max_days:
@@ -44,7 +44,7 @@ def test_what_stays_is_within_the_limits_or_still_open(
 @given(ages, st.integers(1, 20))
 def test_no_more_goes_than_must_and_the_oldest_first(drawn: list[tuple[float, int]], max_mb: int) -> None:
     traces = stored(drawn)
-    gone = beyond(Limits(max_mb=max_mb), traces, NOW_S)
+    gone = beyond(RetentionLimits(max_mb=max_mb), traces, NOW_S)
     kept = [trace for trace in traces if trace not in gone]
     if gone:
         assert sum(trace.size_bytes for trace in kept) + gone[-1].size_bytes > max_mb * 1_000_000
@@ -54,7 +54,7 @@ def test_no_more_goes_than_must_and_the_oldest_first(drawn: list[tuple[float, in
 @given(ages)
 def test_without_limits_everything_stays(drawn: list[tuple[float, int]]) -> None:
     assert beyond(KEEP_ALL, stored(drawn), NOW_S) == []
-    assert Limits.of(TraceSection()) == KEEP_ALL
+    assert RetentionLimits.of(TraceSection()) == KEEP_ALL
 
 
 def make(path: Path, days: float, size: int = 10) -> Path:
@@ -68,7 +68,7 @@ def test_only_traces_of_conversations_go(tmp_path: Path) -> None:
     old = make(tmp_path / "20261201-080000-0123abcd.jsonl", 40)
     new = make(tmp_path / "20270114-080000-0123abcd.jsonl", 1)
     others = [make(tmp_path / name, 40) for name in ("kept.jsonl", "20261201-080000-0123abcd.jsonl.bak", "notes.txt")]
-    tidy(own, Limits(max_days=30), NOW_S)
+    tidy(own, RetentionLimits(max_days=30), NOW_S)
     assert sorted(tmp_path.iterdir()) == sorted([own, new, *others])
     assert not old.exists()
 
@@ -78,8 +78,8 @@ class _Record:
         return "{}"
 
 
-@pytest.mark.parametrize(("limits", "kept"), [(Limits(max_days=30), False), (KEEP_ALL, True)])
-def test_the_first_record_of_a_conversation_makes_room(limits: Limits, kept: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("limits", "kept"), [(RetentionLimits(max_days=30), False), (KEEP_ALL, True)])
+def test_the_first_record_of_a_conversation_makes_room(limits: RetentionLimits, kept: bool, tmp_path: Path) -> None:
     old = make(tmp_path / "20161201-080000-0123abcd.jsonl", 3650)
 
     async def scene() -> None:

@@ -10,8 +10,8 @@ import pytest
 import trace_texts
 from rehearsal import Rehearsal, Says
 
-from assistant.latency import STAGES
 from assistant.trace import record as records
+from assistant.trace.latency import STAGES
 from assistant.trace.record import SCHEMA, EventName, Outcome, TurnRecord
 
 

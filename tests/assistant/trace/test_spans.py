@@ -10,11 +10,11 @@ from trace_samples import TIME
 
 from assistant.trace.context import answer_span_id
 from assistant.trace.record import TracedAnswer, TurnRecord
-from assistant.trace.spans import Asked, Span, provider_of, spans_of
-from assistant.turn_settings import TurnSettings
+from assistant.trace.spans import EndpointDetails, OtelSpan, provider_of, spans_of
+from assistant.turns.settings import TurnSettings
 from llm.errors import LlmUnreachable
 
-ENDPOINTS = {"scripted model": Asked("openai", "m7")}
+ENDPOINTS = {"scripted model": EndpointDetails("openai", "m7")}
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
 
 
@@ -29,7 +29,7 @@ def record() -> TurnRecord:
     return record_of(says, turns=SLOW)
 
 
-def one(spans: list[Span], name: str) -> Span:
+def one(spans: list[OtelSpan], name: str) -> OtelSpan:
     (found,) = [span for span in spans if span.name == name and not span.attributes.get("repartee.dropped")]
     return found
 

@@ -8,14 +8,14 @@ from rehearsal import Rehearsal, Says
 from rehearsed_tools import CallingModel, ScriptedTools, calls, looked_up
 from trace_samples import TIME, demo_records, rehearsed
 
-from assistant.engines import SessionSettings
-from assistant.latency import STAGES
+from assistant.pipeline.engines import SessionSettings
+from assistant.pipeline.session import Session
 from assistant.replay.turns import conversation_of
-from assistant.session import Session
 from assistant.tools import ToolSettings
+from assistant.trace.latency import STAGES
 from assistant.trace_report.facts import Try, attempt_of, facts_of, try_of
 from assistant.trace_report.waterfall import waterfall
-from assistant.turn_settings import TurnSettings
+from assistant.turns.settings import TurnSettings
 
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
 

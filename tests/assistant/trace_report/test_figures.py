@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rehearsal import Says
 from trace_samples import TIME, demo_records, rehearsed, slower
 
-from assistant.latency import STAGES
+from assistant.trace.latency import STAGES
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import LEAST_IN_TAIL, Figures, Tally
 from assistant.trace_report.reading import Record

@@ -10,7 +10,7 @@ from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, written
 from typer.testing import CliRunner
 
-from assistant.trace_report.cli import trace
+from assistant.commands.trace import trace
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import Record, TraceError
 from assistant.trace_report.scrubbing import scrub

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from trace_samples import DEMO, demo_records, printed, slower, written
 
-from assistant.trace_report.commands import Wanted, report
+from assistant.trace_report.commands import ReportFormats, report
 from assistant.trace_report.counting import tallied
 from assistant.trace_report.page import page
 from assistant.trace_report.reading import Record, TraceError
@@ -67,7 +67,7 @@ def test_at_most_ten_turns_are_drawn_one_by_one(tmp_path: Path) -> None:
     records: list[Record] = [record for ms in range(4) for record in slower(demo_records(), "tts", ms * 50)]
     path = written(tmp_path / "many.jsonl", records)
     page_file = tmp_path / "page.html"
-    printed(lambda console: report([path], Wanted(html=page_file), console))
+    printed(lambda console: report([path], ReportFormats(html=page_file), console))
     assert page_file.read_text(encoding="utf-8").count("<h3>") == 10
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assistant.trace.waterfall import nearest_rank
 from assistant.trace_report.statistics import (
     LEVEL,
     PERCENTS,
@@ -19,7 +20,6 @@ from assistant.trace_report.statistics import (
     share,
     spread,
 )
-from assistant.waterfall import nearest_rank
 
 latencies = st.lists(st.floats(0, 1e5, width=32), min_size=1, max_size=400)
 percents = st.sampled_from(PERCENTS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trace_samples import DEMO, demo_records, slower, written
 
-from assistant.latency import STAGES
+from assistant.trace.latency import STAGES
 from assistant.trace_report.counting import tallied
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.text import as_csv, as_json, headline, sentences, slowest_of

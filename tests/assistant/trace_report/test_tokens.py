@@ -13,7 +13,7 @@ from assistant.trace_report.figures import Tally
 from assistant.trace_report.reading import Record
 from assistant.trace_report.text import as_json, sentences
 from assistant.trace_report.tokens import NONE, Tokens, TokenTally, tokens_of
-from assistant.turn_settings import TurnSettings
+from assistant.turns.settings import TurnSettings
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, Message
 
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)

@@ -8,8 +8,8 @@ import pytest
 from rehearsal import Rehearsal, Says
 from trace_samples import RECORDINGS, TIME, demo_records, goldens, rehearsed
 
-from assistant.latency import STAGES
-from assistant.session import Session
+from assistant.pipeline.session import Session
+from assistant.trace.latency import STAGES
 from assistant.trace_report.reading import Record
 from assistant.trace_report.waterfall import CELLS, line_of, paid_intervals, rows, waterfall
 

@@ -10,7 +10,7 @@ import pytest
 from fake_cards import FakeLibrary, capture, device, run_card
 from virtual_time import VirtualLoop, run_virtual
 
-from audio.card.microphone import CardMicrophone, Clean
+from audio.card.microphone import CardMicrophone, FrameCleaner
 from audio.errors import DeviceError
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm
@@ -19,7 +19,7 @@ from audio.units import FRAME_SAMPLES, Pcm
 class Desk:
     """A microphone that is listened to, and what became of it."""
 
-    def __init__(self, library: FakeLibrary, wanted: str = "", clean: Clean | None = None) -> None:
+    def __init__(self, library: FakeLibrary, wanted: str = "", clean: FrameCleaner | None = None) -> None:
         self.portaudio = library
         self.said: list[str] = []
         self.frames: list[Frame] = []
@@ -34,7 +34,7 @@ class Desk:
     async def listen(self) -> None:
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
-                self.frames.append(Frame(frame.start, frame.pcm.copy(), frame.invented))
+                self.frames.append(Frame(frame.start, frame.pcm.copy(), frame.is_inserted))
 
 
 def with_desk(script: Callable[[Desk], Awaitable[None]], desk: Desk | None = None, age_s: float = 0.0) -> Desk:
@@ -68,7 +68,7 @@ def test_frames_come_gapless_and_dated_by_their_capture() -> None:
         assert desk.microphone.level_dbfs > -60
 
     desk = with_desk(script, age_s=0.05)
-    sound = np.concatenate([frame.pcm for frame in desk.frames if not frame.invented]).astype(np.int64)
+    sound = np.concatenate([frame.pcm for frame in desk.frames if not frame.is_inserted]).astype(np.int64)
     steps = np.diff(sound[100:7000])
     assert (abs(steps - 1) <= 1).all()
     assert desk.said == []
@@ -83,11 +83,11 @@ def test_muting_closes_the_stream_and_the_line_goes_on_in_silence() -> None:
         heard = len(desk.frames)
         await asyncio.sleep(1.0)
         assert len(desk.frames) - heard == pytest.approx(50, abs=2)
-        assert all(frame.invented for frame in desk.frames[heard + 2 :])
+        assert all(frame.is_inserted for frame in desk.frames[heard + 2 :])
         assert desk.microphone.level_dbfs == -math.inf
         await desk.microphone.mute(False)
         await asyncio.sleep(1.0)
-        assert not desk.frames[-1].invented
+        assert not desk.frames[-1].is_inserted
         assert len(desk.frames) == pytest.approx(150, abs=4)
 
     assert with_desk(script).said == []
@@ -99,7 +99,7 @@ def test_unplugged_and_plugged_in_again() -> None:
         await asyncio.sleep(6.0)
         desk.portaudio.unplug()
         await asyncio.sleep(3.0)
-        assert desk.frames[-1].invented
+        assert desk.frames[-1].is_inserted
         assert len(desk.said) == 2
         assert "has gone" in desk.said[0]
         assert "you are not heard" in desk.said[0]
@@ -108,7 +108,7 @@ def test_unplugged_and_plugged_in_again() -> None:
         desk.portaudio.devices = before
         await asyncio.sleep(4.0)
         assert desk.said[2] == 'the microphone "desk" is back'
-        assert not desk.frames[-1].invented
+        assert not desk.frames[-1].is_inserted
         assert len(desk.frames) == pytest.approx(650, abs=8)
 
     with_desk(script)
@@ -123,7 +123,7 @@ def test_a_card_that_falls_silent_is_opened_again_at_another_rate() -> None:
         await asyncio.sleep(2.0)
         assert desk.portaudio.streams[0] is not stuck
         assert desk.said[-1] == 'the microphone "desk" is back, now at 16000 Hz'
-        assert not desk.frames[-1].invented
+        assert not desk.frames[-1].is_inserted
 
     with_desk(script)
 

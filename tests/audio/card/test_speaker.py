@@ -11,7 +11,7 @@ from fake_cards import FakeLibrary, device, playback, run_card
 from virtual_time import run_virtual
 
 from audio.card.speaker import CardSpeaker
-from audio.card.stream import Lane
+from audio.card.stream import StreamCallback
 from audio.errors import DeviceError
 from audio.units import Pcm
 
@@ -249,7 +249,7 @@ def test_two_streams_never_pull_from_the_same_reply() -> None:
         library = FakeLibrary(device("desk", default=True, rate_hz=24_000), device("headset", index=1, rate_hz=24_000))
         room = Room(library)
 
-        def tell(lane: Lane, frames: int, now_s: float) -> None:
+        def tell(lane: StreamCallback, frames: int, now_s: float) -> None:
             data = np.zeros(frames, np.int16)
             lane.block(data.data, frames, now_s, now_s + LATENCY_S, flagged=False)
             heard.append((id(lane), bool(data.any())))

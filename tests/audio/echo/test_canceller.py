@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from audio.card.microphone import Clean
-from audio.card.speaker import Heard
+from audio.card.microphone import FrameCleaner
+from audio.card.speaker import EchoReference
 from audio.echo.canceller import LEAD_MS, LEAST_LEAD_MS, EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
 from audio.errors import AudioError, EchoUnavailable
@@ -169,6 +169,6 @@ def test_the_library_is_not_imported_before_it_is_used() -> None:
 
 
 def test_both_ways_keep_to_the_protocols() -> None:
-    cleaners: list[Clean] = [EchoCanceller(), HalfDuplex()]
-    listeners: list[Heard] = [EchoCanceller(), HalfDuplex()]
+    cleaners: list[FrameCleaner] = [EchoCanceller(), HalfDuplex()]
+    listeners: list[EchoReference] = [EchoCanceller(), HalfDuplex()]
     assert len(cleaners) == len(listeners)

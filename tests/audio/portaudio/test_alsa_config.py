@@ -10,7 +10,7 @@ import pytest
 
 from audio.errors import DeviceError
 from audio.portaudio.alsa_config import lacking
-from audio.portaudio.lookout import DeviceLookout
+from audio.portaudio.device_watcher import DeviceWatcher
 
 ENDS_ITSELF = (sys.executable, "-c", "import os; os.abort()")
 
@@ -39,7 +39,7 @@ def test_other_systems_have_no_alsa() -> None:
 def test_a_look_that_ends_its_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALSA_CONFIG_PATH", "/nowhere")
     with pytest.raises(DeviceError, match=r"ALSA ends every program .* names /nowhere, .* unset it"):
-        DeviceLookout(ENDS_ITSELF).look()
+        DeviceWatcher(ENDS_ITSELF).look()
 
 
 @pytest.mark.slow

@@ -14,19 +14,19 @@ import pytest
 from fake_sounddevice import FakeSounddevice, PortAudioError
 
 import audio.portaudio.owner
-from audio.card.stream import Opened, Wish
+from audio.card.stream import Opened, StreamRequest
 from audio.device import Device
 from audio.errors import DeviceError
-from audio.portaudio import child
+from audio.portaudio import device_watcher_process
+from audio.portaudio.device_watcher import DeviceWatcher
 from audio.portaudio.listing import as_facts, from_facts, listed, load
-from audio.portaudio.lookout import DeviceLookout
 from audio.portaudio.owner import PortAudio
 
 DESK = ("desk (hw:0,0)", "ALSA", 1, 2, 44_100)
 USB = ("usb (hw:1,0)", "ALSA", 1, 2, 48_000)
 
 
-class FakeLookout(DeviceLookout):
+class FakeLookout(DeviceWatcher):
     """Sees what is plugged in, and counts."""
 
     def __init__(self, module: FakeSounddevice) -> None:
@@ -77,7 +77,7 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Generator[Owner]:
     assert module.streams == []
 
 
-IN, OUT = Wish("input", "", 16_000), Wish("output", "", 24_000)
+IN, OUT = StreamRequest("input", "", 16_000), StreamRequest("output", "", 24_000)
 
 
 def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
@@ -86,7 +86,7 @@ def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
         assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
         asked = stream.handle.asked
         assert (asked["blocksize"], asked["latency"], asked["dtype"], asked["device"]) == (441, 0.03, "int16", 0)
-        longer = await owner.portaudio.open(Wish("output", "", 24_000, buffer_ms=80.0), Written)
+        longer = await owner.portaudio.open(StreamRequest("output", "", 24_000, buffer_ms=80.0), Written)
         assert longer.handle.asked["latency"] == 0.08
         stream.handle.call(bytes(882), 441)
         assert stream.lane.blocks == [(441, 1.0, 0.9, True)]
@@ -149,12 +149,12 @@ def test_new_devices_are_seen_and_the_other_card_is_told(owner: Owner) -> None:
     async def run() -> None:
         stream = await owner.portaudio.open(IN, Written)
         with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
-            await owner.portaudio.open(Wish("output", "usb", 24_000), Written)
+            await owner.portaudio.open(StreamRequest("output", "usb", 24_000), Written)
         assert not stream.handle.closed  # nothing new: nobody was disturbed
         owner.module.plugged.append(USB)
         assert [device.name for device in await owner.portaudio.look()] == [DESK[0], USB[0]]
         assert not stream.handle.closed
-        found = await owner.portaudio.open(Wish("output", "usb", 24_000), Written)
+        found = await owner.portaudio.open(StreamRequest("output", "usb", 24_000), Written)
         assert found.opened.device == USB[0]
         assert stream.interrupted
         assert stream.lane.finished
@@ -168,7 +168,7 @@ def test_new_devices_are_seen_and_the_other_card_is_told(owner: Owner) -> None:
 def test_a_fresh_look_disturbs_nobody_without_need(owner: Owner) -> None:
     async def run() -> None:
         stream = await owner.portaudio.open(IN, Written)
-        await owner.portaudio.open(Wish("output", "", 24_000, fresh=True), Written)
+        await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), Written)
         assert owner.lookout.looks == 1
         assert not stream.interrupted
 
@@ -256,13 +256,13 @@ def test_a_card_that_is_not_listed_because_we_hold_it_is_nothing_new(owner: Owne
     async def run() -> None:
         await owner.portaudio.look()
         await owner.portaudio.look()
-        stream = await owner.portaudio.open(Wish("output", "desk", 24_000), Written)
+        stream = await owner.portaudio.open(StreamRequest("output", "desk", 24_000), Written)
         owner.lookout.hidden = {DESK[0]}
         for _ in range(3):
-            await owner.portaudio.open(Wish("input", "usb", 16_000, fresh=True), Written)
+            await owner.portaudio.open(StreamRequest("input", "usb", 16_000, fresh=True), Written)
         assert not stream.interrupted
         owner.module.plugged.append(("new (hw:2,0)", "ALSA", 1, 2, 48_000))
-        await owner.portaudio.open(Wish("input", "new", 16_000, fresh=True), Written)
+        await owner.portaudio.open(StreamRequest("input", "new", 16_000, fresh=True), Written)
         assert stream.interrupted
 
     asyncio.run(run())
@@ -365,7 +365,7 @@ def test_the_lookout_is_asked_again_and_again() -> None:
         "    if n == 2: break\n"
         '    print(\'{"devices": []}\' if n == 0 else \'{"error": "no library"}\', flush=True)'
     )
-    lookout = DeviceLookout((sys.executable, "-c", program))
+    lookout = DeviceWatcher((sys.executable, "-c", program))
     assert lookout.look() == ()
     with pytest.raises(DeviceError, match="no library"):
         lookout.look()
@@ -381,9 +381,9 @@ def test_what_fails_where_devices_are_looked_for_is_told(
     def broken() -> None:
         raise PortAudioError("Error initializing PortAudio: Internal error", -9986)
 
-    monkeypatch.setattr(child, "load", broken)
+    monkeypatch.setattr(device_watcher_process, "load", broken)
     monkeypatch.setattr("sys.stdin", io.StringIO("look\nlook\n"))
-    child.main()
+    device_watcher_process.main()
     answers = [json.loads(line)["error"] for line in capsys.readouterr().out.splitlines()]
     assert len(answers) == 2
     assert answers[0].startswith("the sound system failed (PortAudioError: ")
@@ -391,13 +391,13 @@ def test_what_fails_where_devices_are_looked_for_is_told(
 
 
 def test_the_lookout_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("audio.portaudio.lookout.LIMIT_S", 0.3)
-    lookout = DeviceLookout((sys.executable, "-c", "import time; time.sleep(60)"))
+    monkeypatch.setattr("audio.portaudio.device_watcher.LIMIT_S", 0.3)
+    lookout = DeviceWatcher((sys.executable, "-c", "import time; time.sleep(60)"))
     with pytest.raises(DeviceError, match="could not be looked at"):
         lookout.look()
 
 
 def test_the_real_lookout_answers() -> None:
-    lookout = DeviceLookout()
+    lookout = DeviceWatcher()
     assert isinstance(lookout.look(), tuple)
     lookout.close()

@@ -29,9 +29,9 @@ from aws_server import (
 )
 from llm_server import HELLO, Abort, Script, Wait, ask, chunk
 
-from llm import paced
+from llm import token_deadlines
 from llm.aws.bedrock import BedrockChat
-from llm.chat import Calling, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
+from llm.chat import CallInProgress, ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused, LlmTooSlow
 
 ASKED = HELLO[-1].content
@@ -113,7 +113,7 @@ def test_counts_come_after_the_stop_and_are_read() -> None:
 
 
 def test_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
     heard, _, _ = asked((HEAD, chunk(said("Hi") + STOP), Wait(5)))
     assert heard == [Token("Hi"), Finished("end_turn")]
 
@@ -194,7 +194,7 @@ def test_function_call_comes_whole() -> None:
     script = answer(said("See.") + start, *pieces, event("messageStop", stopReason="tool_use") + usage())
     options = ChatOptions((WEATHER,), choice="required")
     heard, body, _ = asked(script, options=options)
-    assert heard[:-1] == [Token("See."), *[Calling()] * 3, FunctionCall("t1", "weather", '{"city":"Ulm"}')]
+    assert heard[:-1] == [Token("See."), *[CallInProgress()] * 3, FunctionCall("t1", "weather", '{"city":"Ulm"}')]
     assert body["toolConfig"]["toolChoice"] == {"any": {}}
     (tool,) = body["toolConfig"]["tools"]
     assert tool["toolSpec"]["inputSchema"]["json"] == json.loads(WEATHER.parameters)
@@ -320,7 +320,7 @@ def test_anthropic_by_invoke() -> None:
     options = ChatOptions((WEATHER,), choice="weather")
     heard, body, headers = asked(script, options=options, model=CLAUDE, api="invoke", cache=True, latency="optimized")
     call = FunctionCall("t1", "weather", '{"city":"Ulm"}')
-    assert heard == [Token("Hi"), *[Calling()] * 3, call, Finished("tool_use", 13, 5, cached_tokens=4)]
+    assert heard == [Token("Hi"), *[CallInProgress()] * 3, call, Finished("tool_use", 13, 5, cached_tokens=4)]
     assert body["anthropic_version"] == "bedrock-2023-05-31"
     assert body["max_tokens"] == 1024
     assert body["system"] == [{"type": "text", "text": "You are terse.", "cache_control": {"type": "ephemeral"}}]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.aws.bedrock_request import BedrockOptions, anthropic_body, converse_body
-from llm.aws.bedrock_turns import Call, Result, Text, Turn, conversation_of
+from llm.aws.bedrock_turns import Call, Result, RoleTurn, Text, conversation_of
 from llm.chat import PLAIN, FunctionCall, Message
 
 
@@ -33,11 +33,11 @@ def test_results_stand_behind_their_calls() -> None:
         ]
     )
     assert conversation.turns == (
-        Turn("user", [Text("Weather?")]),
-        Turn("assistant", [Text("See."), Call("c_1", "weather", {"city": "Ulm"})]),
-        Turn("user", [Result("c_1", "sunny"), Text("Hurry.")]),
-        Turn("assistant", [Text("Sunny.")]),
-        Turn("user", [Text("…")]),
+        RoleTurn("user", [Text("Weather?")]),
+        RoleTurn("assistant", [Text("See."), Call("c_1", "weather", {"city": "Ulm"})]),
+        RoleTurn("user", [Result("c_1", "sunny"), Text("Hurry.")]),
+        RoleTurn("assistant", [Text("Sunny.")]),
+        RoleTurn("user", [Text("…")]),
     )
     assert conversation.called == ("weather",)
 
@@ -88,7 +88,7 @@ def test_rules_of_the_service_hold(messages: list[Message]) -> None:
     assert all(text.strip() for text in (*conversation.lasting, *conversation.passing))
     said = [block.text for turn in turns for block in turn.blocks if not isinstance(block, Call)]
     assert all(text.strip() for text in said)
-    for turn, following in pairwise((*turns, Turn("user"))):
+    for turn, following in pairwise((*turns, RoleTurn("user"))):
         called = [block.call_id for block in turn.blocks if isinstance(block, Call)]
         results = [block.call_id for block in following.blocks if isinstance(block, Result)]
         if turn.role == "assistant":

@@ -15,7 +15,7 @@ from llm_server import Wait, ask, serving, status
 
 from llm.aws import credentials as aws_credentials
 from llm.aws.bedrock import BedrockChat
-from llm.aws.credentials import AwsCredentials, Keys, Source
+from llm.aws.credentials import AwsCredentials, CredentialSource, Keys
 from llm.errors import LlmError, LlmRefused, LlmUnreachable
 
 HI = answer(said("Hi") + bedrock_event("messageStop", stopReason="end_turn"))
@@ -49,8 +49,8 @@ class Expiring:
         return SimpleNamespace(access_key=f"key {self.asked}", secret_key="s", token=None)
 
 
-def credentials(source: Source | None, failure: Exception | None = None) -> AwsCredentials:
-    def find(_: str | None) -> Source | None:
+def credentials(source: CredentialSource | None, failure: Exception | None = None) -> AwsCredentials:
+    def find(_: str | None) -> CredentialSource | None:
         if failure is not None:
             raise failure
         return source

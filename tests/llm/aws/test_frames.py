@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.aws import frames as aws_frames
-from llm.aws.frames import Frame, FrameReader
+from llm.aws.frames import EventStreamMessage, EventStreamReader
 from llm.errors import LlmBroken
 
 STREAM = event("messageStart", role="assistant") + part("é😀".encode() * 9) + fault("throttlingException") + part(b"")
 
 
-def read(*pieces: bytes) -> list[Frame]:
-    reader = FrameReader("near")
+def read(*pieces: bytes) -> list[EventStreamMessage]:
+    reader = EventStreamReader("near")
     frames = [found for piece in pieces for found in reader.feed(piece)]
     reader.end()
     return frames
@@ -50,7 +50,7 @@ def test_a_changed_byte_never_passes(at: int, change: int) -> None:
 
 @given(st.binary(max_size=200))
 def test_noise_is_broken_or_waited_for(noise: bytes) -> None:
-    reader = FrameReader("near")
+    reader = EventStreamReader("near")
     with pytest.raises(LlmBroken, match="'near'"):
         list(reader.feed(noise + b"\0" * 12))
 
@@ -59,7 +59,7 @@ def test_noise_is_broken_or_waited_for(noise: bytes) -> None:
 def test_lengths_that_lie_under_good_checksums(data: bytes, total: int, head: int) -> None:
     start = struct.pack("!II", total, head)
     message = start + struct.pack("!I", crc32(start)) + data
-    reader = FrameReader("near")
+    reader = EventStreamReader("near")
     try:
         assert len(list(reader.feed(message + struct.pack("!I", crc32(message))))) <= 1
     except LlmBroken:

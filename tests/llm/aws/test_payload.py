@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.answer import Answer
+from llm.answer_state import AnswerState
 from llm.aws.payload import Payload, reading_of
-from llm.chat import Calling, ChatEvent, Finished, FunctionCall, Token
+from llm.chat import CallInProgress, ChatEvent, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.json_text import JsonText
 from llm.surrogates import Surrogates
@@ -184,7 +184,7 @@ def test_calls_of_a_chat_come_whole() -> None:
     line = json.dumps({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}).encode()
     reading = reading_of("auto", "near", ())
     said = [*reading.feed(line + b"\n"), *reading.end()]
-    assert said == [Calling(), FunctionCall("c", "weather", "{}"), Finished("tool_calls")]
+    assert said == [CallInProgress(), FunctionCall("c", "weather", "{}"), Finished("tool_calls")]
 
 
 @pytest.mark.parametrize(
@@ -225,11 +225,11 @@ def test_reason_of_an_error_is_quoted_unless_it_repeats_the_question() -> None:
 
 
 def test_endless_answers_and_calls() -> None:
-    answer = Answer("near")
+    answer = AnswerState("near")
     with pytest.raises(LlmBroken, match="max_tokens"):
         list(answer.say("x" * (256 * 1024 + 1)))
-    answer = Answer("near")
+    answer = AnswerState("near")
     for index in range(16):
-        assert list(answer.call(index, "", "weather")) == [Calling()]
+        assert list(answer.call(index, "", "weather")) == [CallInProgress()]
     with pytest.raises(LlmBroken, match="16 functions"):
         list(answer.call(16, "", "weather"))

@@ -25,9 +25,9 @@ from aws_server import (
 )
 from llm_server import HELLO, Abort, Script, Wait, ask, chunk, status
 
-from llm import paced
+from llm import token_deadlines
 from llm.aws.sagemaker import SageMakerChat
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, Queued, Sent, Token
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, FunctionCall, Message, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 
 ASKED = HELLO[-1].content
@@ -104,8 +104,8 @@ def texts(events: list[ChatEvent]) -> str:
 def test_events_of_an_answer_cut_in_lines_and_characters() -> None:
     cut = TGI.index("😀".encode()) + 2
     queued, sent, *rest = events_of(answer(part(TGI[:9]) + part(TGI[9:cut]), part(TGI[cut:])))
-    assert queued == Queued()
-    assert isinstance(sent, Sent)
+    assert queued == SlotAcquired()
+    assert isinstance(sent, RequestSent)
     assert rest == [Token("Mount"), Token(" Évérest 😀"), Finished("eos_token", 21, 3)]
 
 
@@ -220,7 +220,7 @@ def test_no_further_token_in_time() -> None:
 
 
 def test_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
     line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
     assert events_of((HEAD, chunk(part(line)), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
 

@@ -10,19 +10,19 @@ from virtual_time import run_virtual
 
 from llm.chat import (
     PLAIN,
-    Answering,
+    AnsweringEndpoint,
     ChatEvent,
     ChatOptions,
+    EndpointTried,
     Finished,
     FunctionCall,
     Message,
-    Queued,
-    Sent,
+    RequestSent,
+    SlotAcquired,
     Token,
-    Tried,
 )
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
-from llm.routing.choice import Endpoint, Policy, Routing
+from llm.routing.endpoint_selection import Endpoint, Policy, Routing
 from llm.routing.hedging import HedgeBudget
 from llm.routing.router import NEWS_AHEAD, Router, prompt_tokens
 
@@ -67,12 +67,12 @@ class Scripted:
         self.asked_at_s.append(loop.time())
         whole = False
         try:
-            yield Queued()
+            yield SlotAcquired()
             if self.error is not None and self.error_after is None:
                 await asyncio.sleep(0.002)
                 raise self.error
             if self.sends:
-                yield Sent(0.01)
+                yield RequestSent(0.01)
             await asyncio.sleep(self.first_token_s)
             for number, word in enumerate(self.words):
                 if self.error is not None and number == self.error_after:
@@ -110,11 +110,11 @@ class Asked:
 
     @property
     def by(self) -> str:
-        return [event.by for event in self.events if isinstance(event, Answering)][-1]
+        return [event.by for event in self.events if isinstance(event, AnsweringEndpoint)][-1]
 
     @property
     def tried(self) -> list[tuple[str, str, str]]:
-        return [(event.endpoint, event.why, event.outcome) for event in self.events if isinstance(event, Tried)]
+        return [(event.endpoint, event.why, event.outcome) for event in self.events if isinstance(event, EndpointTried)]
 
     @property
     def first_token_s(self) -> float:
@@ -141,7 +141,7 @@ def asked_once(*models: Scripted, share: float = 1.0) -> Asked:
 def test_the_first_answers_and_is_named() -> None:
     asked = asked_once(Scripted("near"), Scripted("far"))
     kinds = [type(event) for event in asked.events]
-    assert kinds == [Answering, Queued, Sent, Tried, Token, Token, Token, Finished]
+    assert kinds == [AnsweringEndpoint, SlotAcquired, RequestSent, EndpointTried, Token, Token, Token, Finished]
     assert (asked.by, asked.text, asked.error) == ("near", "It is Everest.", None)
     assert asked.tried == [("near", "first", "answered")]
     assert asked.first_token_s == pytest.approx(0.1)
@@ -154,7 +154,7 @@ def test_a_function_call_wins_like_a_token() -> None:
             yield Finished("tool_calls")
 
     asked = asked_once(Calling("near"), Scripted("far"))
-    assert [type(event) for event in asked.events] == [Answering, Tried, FunctionCall, Finished]
+    assert [type(event) for event in asked.events] == [AnsweringEndpoint, EndpointTried, FunctionCall, Finished]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_silent_endpoint_is_hedged_and_closed_at_once() -> None:
     assert near.closed_at_s[0] - near.asked_at_s[0] == pytest.approx(asked.first_token_s)
     assert ended_s - near.asked_at_s[0] < 0.7
     assert asked.tried == [("near", "first", "overtaken"), ("far", "hedge", "answered")]
-    (lost,) = [event for event in asked.events if isinstance(event, Tried) and event.outcome == "overtaken"]
+    (lost,) = [event for event in asked.events if isinstance(event, EndpointTried) and event.outcome == "overtaken"]
     assert lost.extra_tokens == prompt_tokens(HELLO) + 8
     assert lost.extra_cost == pytest.approx(prompt_tokens(HELLO) * 2e-6)
 
@@ -232,11 +232,11 @@ def test_a_silent_endpoint_is_hedged_and_closed_at_once() -> None:
 def test_the_winners_progress_is_told_with_its_own_times() -> None:
     asked = asked_once(Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1))
     kinds = [type(event) for event in asked.events]
-    begin = [Answering, Queued, Sent, Tried, Tried]
+    begin = [AnsweringEndpoint, SlotAcquired, RequestSent, EndpointTried, EndpointTried]
     assert kinds[: len(begin)] == begin
-    assert kinds[len(begin) : len(begin) + 4] == [Answering, Queued, Sent, Token]
-    *_, queued = [event for event in asked.events if isinstance(event, Queued)]
-    *_, sent = [event for event in asked.events if isinstance(event, Sent)]
+    assert kinds[len(begin) : len(begin) + 4] == [AnsweringEndpoint, SlotAcquired, RequestSent, Token]
+    *_, queued = [event for event in asked.events if isinstance(event, SlotAcquired)]
+    *_, sent = [event for event in asked.events if isinstance(event, RequestSent)]
     assert queued.at_s == sent.at_s == pytest.approx(1000.0 + 0.4)
     assert sent.round_trip_s == 0.01
 
@@ -269,7 +269,7 @@ def test_a_hedge_that_fails_leaves_the_first_alone() -> None:
 def test_the_first_may_fail_while_its_hedge_is_asked() -> None:
     class Late(Scripted):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-            yield Sent(None)
+            yield RequestSent(None)
             await asyncio.sleep(0.45)
             raise refused(self.name)
 

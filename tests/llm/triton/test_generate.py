@@ -15,8 +15,8 @@ from llm_server import HEAD, HELLO, LAST_CHUNK, Abort, Drip, Server, Wait, ask, 
 from scripted_answers import ASKED, KEY, Client, base
 from stopwatch import Stopwatch
 
-from llm import paced
-from llm.chat import ChatOptions, Finished, Function, Queued, Sent, Token
+from llm import token_deadlines
+from llm.chat import ChatOptions, Finished, Function, RequestSent, SlotAcquired, Token
 from llm.chat_template import ChatTemplate, load_template
 from llm.errors import LlmBroken, LlmRefused, LlmTooSlow
 from llm.template_file import TemplateSource
@@ -65,8 +65,8 @@ def request_of(**settings: object) -> tuple[str, dict[str, object]]:
 
 def test_events_of_an_answer() -> None:
     queued, sent, *rest = TRITON.events_of(ANSWER)
-    assert queued == Queued()
-    assert isinstance(sent, Sent)
+    assert queued == SlotAcquired()
+    assert isinstance(sent, RequestSent)
     assert rest == [Token("Hi"), Token("."), Finished("done")]
 
 
@@ -182,7 +182,7 @@ def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
 
 
 def test_a_stop_ends_the_answer_and_the_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paced, "USAGE_TIMEOUT_S", 60.0)  # nothing is counted, and so nothing waited for
+    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 60.0)  # nothing is counted, and so nothing waited for
 
     async def test(server: Server, model: TritonChat) -> None:
         async with asyncio.timeout(3):
@@ -195,7 +195,7 @@ def test_a_stop_ends_the_answer_and_the_generation_at_once(monkeypatch: pytest.M
 def test_what_is_no_word_does_not_put_off_the_first_token() -> None:
     events, fault = TRITON.failing((HEAD, Drip(chunk(output("")), 0.02)), first_token_timeout_s=0.6)
     assert isinstance(fault, LlmTooSlow)
-    assert [type(event) for event in events] == [Queued, Sent]
+    assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 
 def test_a_stalled_answer_is_too_slow() -> None:

@@ -8,7 +8,7 @@ from generate_events import output
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.answer import Said
+from llm.answer_state import Said
 from llm.chat import Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.triton.generate_stream import TritonStream

@@ -19,7 +19,7 @@ import tritonclient.grpc.aio as own  # type: ignore[import-untyped]
 from grpc_server import LAST, Fail, Hang, Part, Script, Triton, Wait, answer, relayed, self_signed, serving
 from tritonclient.grpc import InferInput, InferRequestedOutput
 
-from llm.chat import ChatEvent, ChatOptions, Finished, Function, Message, Queued, Sent, Token
+from llm.chat import ChatEvent, ChatOptions, Finished, Function, Message, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.triton import grpc_channel, kserve_messages
 from llm.triton.grpc import Backend, TritonGrpcChat
@@ -181,8 +181,8 @@ def texts(events: list[ChatEvent]) -> list[str]:
 
 def test_events_of_an_answer() -> None:
     queued, sent, *rest = events_of(answer("Hi", " there"))
-    assert queued == Queued()
-    assert isinstance(sent, Sent)
+    assert queued == SlotAcquired()
+    assert isinstance(sent, RequestSent)
     assert rest == [Token("Hi"), Token(" there"), Finished("done")]
 
 
@@ -190,7 +190,7 @@ def test_the_round_trip_is_known_once_the_connection_was_warmed() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
         sent = (await ask(model))[1]
-        assert isinstance(sent, Sent)
+        assert isinstance(sent, RequestSent)
         assert sent.round_trip_s is not None
         assert 0 < sent.round_trip_s < 1
         assert triton.asked_ready == 1
@@ -430,7 +430,7 @@ def test_refusals(step: Part | Fail, kind: type[LlmError], says: str) -> None:
     assert type(error) is kind
     assert error.retryable
     assert says in str(error)
-    assert [type(event) for event in events] == [Queued, Sent]
+    assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 
 def test_an_error_after_the_first_words() -> None:
@@ -523,7 +523,7 @@ def test_nobody_listens() -> None:
             events, error = await failure_of(model)
             assert isinstance(error, LlmUnreachable)
             assert "refuses connections" in str(error)
-            assert events == [Queued()]
+            assert events == [SlotAcquired()]
             assert asyncio.get_running_loop().time() - began_s < 1
 
     in_loop(main())
@@ -566,7 +566,7 @@ def test_a_connection_that_was_lost_unnoticed_costs_no_answer() -> None:
                 await model.load()
                 relay.break_next = True
                 events = await ask(model)
-                assert [type(event) for event in events] == [Queued, Sent, Token, Finished]
+                assert [type(event) for event in events] == [SlotAcquired, RequestSent, Token, Finished]
                 assert relay.accepted == 2
                 assert len(triton.seen) == 1
             # Its connections are over before the loop is.

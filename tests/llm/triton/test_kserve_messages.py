@@ -10,7 +10,7 @@ from tritonclient.grpc import service_pb2 as pb  # type: ignore[import-untyped]
 
 from llm.triton.kserve_messages import (
     KserveFormatError,
-    Response,
+    KserveResponse,
     flag_tensor,
     float_tensor,
     int_tensor,
@@ -67,7 +67,7 @@ def test_a_response_without_raw_contents() -> None:
     output.contents.bytes_contents.extend([b"one", b"two"])
     inner.outputs.add(name="n", datatype="UINT32", shape=[1]).contents.uint_contents.append(9)
     inner.outputs.add(name="log_prob", datatype="FP32", shape=[1]).contents.fp32_contents.append(0.1)
-    assert response_of(message.SerializeToString()) == Response(
+    assert response_of(message.SerializeToString()) == KserveResponse(
         "", "r-1", None, {"text_output": (b"one", b"two")}, {"n": (9,)}
     )
 
@@ -98,7 +98,7 @@ def test_any_response_is_read_as_triton_wrote_it(texts: list[bytes], count: int,
 @given(some.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     with suppress(KserveFormatError):
-        assert isinstance(response_of(data), Response)
+        assert isinstance(response_of(data), KserveResponse)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import pytest
 import soundfile
 from virtual_card import VOICE, Recorder, VirtualCard, virtual_card, write_wav
 
+from assistant.commands.talk.cards import Cards
+from assistant.commands.talk.keys import TalkControls
+from assistant.commands.talk.stage import stage_of
 from assistant.config.loading import ConfigError, load_settings
-from assistant.talk.cards import Cards
-from assistant.talk.keys import TalkControls
-from assistant.talk.stage import stage_of
 from audio.card.microphone import CardMicrophone
 from audio.card.speaker import CardSpeaker
 from audio.level import audible_onset

@@ -12,24 +12,24 @@ from hypothesis import strategies as st
 from rehearsal import Rehearsal, Says, ScriptedMicrophone
 from wire_client import SERVICE
 
-from assistant.facts import (
-    NothingHeard,
-    PlacedWord,
-    ReplyBegun,
-    ReplyCut,
+from assistant.commands.talk import panels
+from assistant.commands.talk.view import View
+from assistant.events import (
+    ChunkSpoken,
+    InterimWords,
+    Problem,
     ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SpeechDiscarded,
     SpeechStarted,
-    Trouble,
     TurnFinished,
-    TurnTaken,
-    UnitSpoken,
-    WordsHeard,
-    WordsPlaced,
+    UserTurnCommitted,
+    WordsTimed,
 )
-from assistant.items import Answered, Item, ItemId, Said
-from assistant.talk import panels
-from assistant.talk.view import View
-from assistant.turn_events import AbandonReason, ReplyId
+from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
+from assistant.history.spoken_transcript import TimedWord
+from assistant.turns.events import AbandonReason, ReplyId
 from audio.speaker import WavSpeaker
 from web.remote.address import address_of
 from web.remote.conversation import NotOursError, RemoteConversation
@@ -42,7 +42,7 @@ ALL = SessionConfig(voice="amy", extensions=Extensions(events=True, duck=True, p
 REPLY, AGAIN = ReplyId(1, 1), ReplyId(1, 2)
 USER, USER_2, ANSWER, ANSWER_2 = ItemId("item_1"), ItemId("item_2"), ItemId("item_3"), ItemId("item_4")
 TONE = np.full(2400, 3000, np.int16)
-WORDS = (PlacedWord("It's", 0.0, 200.0, estimated=False), PlacedWord("noon.", 200.0, 400.0, estimated=False))
+WORDS = (TimedWord("It's", 0.0, 200.0, estimated=False), TimedWord("noon.", 200.0, 400.0, estimated=False))
 
 
 class Line:
@@ -75,18 +75,20 @@ class Line:
 
 
 def asked(line: Line, reply: ReplyId = REPLY) -> list[Effect]:
-    said = Said(USER, "what time is it", spoken=True)
+    said = UserMessage(USER, "what time is it", spoken=True)
     return line.tell(
         SpeechStarted(reply.turn, 100.0, USER),
-        WordsHeard("what time", rough=False),
-        TurnTaken(reply.turn, "what time is it", rough=False, item=said, speech_end_ms=900.0, origin="spoken"),
-        ReplyBegun(reply, ANSWER, spoken=True),
+        InterimWords("what time", low_confidence=False),
+        UserTurnCommitted(
+            reply.turn, "what time is it", low_confidence=False, item=said, speech_end_ms=900.0, origin="spoken"
+        ),
+        ReplyStarted(reply, ANSWER, spoken=True),
         invented_ms=140.0,
     )
 
 
 def answered(line: Line) -> list[Effect]:
-    effects = line.tell(UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    effects = line.tell(ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     effects += line.sound()
     return effects + line.tell(ReplySent(REPLY, "It's noon.", None, None, 11, 7))
 
@@ -102,17 +104,19 @@ def test_a_whole_turn_comes_through_as_it_was() -> None:
     assert heard == [
         Hush(),
         SpeechStarted(1, 100.0, USER),
-        WordsHeard("what time", rough=False),
+        InterimWords("what time", low_confidence=False),
         SpeechEnded(760.0),
-        TurnTaken(1, "what time is it", False, Said(USER, "what time is it", spoken=True), 900.0, "spoken"),
-        ReplyBegun(REPLY, ItemId(""), spoken=True),
+        UserTurnCommitted(
+            1, "what time is it", False, UserMessage(USER, "what time is it", spoken=True), 900.0, "spoken"
+        ),
+        ReplyStarted(REPLY, ItemId(""), spoken=True),
     ]
     assert line.here.thinking
     effects = answered(line)
     assert kinds(effects) == ["UnitSpoken", "WordsPlaced", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
     assert [effect for effect in effects if not isinstance(effect, Sound | SoundEnded)] == [
-        UnitSpoken(REPLY, "It's noon."),
-        WordsPlaced(REPLY, WORDS),
+        ChunkSpoken(REPLY, "It's noon."),
+        WordsTimed(REPLY, WORDS),
         ReplySent(REPLY, "It's noon.", None, None, 11, 7),
     ]
     sound = next(effect for effect in effects if isinstance(effect, Sound))
@@ -140,49 +144,57 @@ def test_another_make_of_server_is_refused(session: dict[str, Any]) -> None:
 def test_an_interruption_is_cut_where_it_was_heard() -> None:
     line = Line()
     asked(line)
-    line.tell(UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    line.tell(ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     line.sound()
     line.server.duck(REPLY)
     assert line.fetch() == [Loudness(lower=True)]
-    effects = line.tell(SpeechStarted(2, 2000.0, USER_2), ReplyCut(REPLY, "It's", 250.0, "voice"))
+    effects = line.tell(SpeechStarted(2, 2000.0, USER_2), ReplyStopped(REPLY, "It's", 250.0, "voice"))
     assert Hush() in effects
-    assert [effect for effect in effects if isinstance(effect, ReplyCut)] == [ReplyCut(REPLY, "It's", 250.0, "voice")]
+    assert [effect for effect in effects if isinstance(effect, ReplyStopped)] == [
+        ReplyStopped(REPLY, "It's", 250.0, "voice")
+    ]
 
 
 def test_a_reply_that_was_sent_may_still_be_cut_while_it_plays() -> None:
     line = Line()
     asked(line)
     answered(line)
-    assert line.tell(ReplyCut(REPLY, "It's", 250.0, "voice")) == [Hush(), ReplyCut(REPLY, "It's", 250.0, "voice")]
+    assert line.tell(ReplyStopped(REPLY, "It's", 250.0, "voice")) == [
+        Hush(),
+        ReplyStopped(REPLY, "It's", 250.0, "voice"),
+    ]
 
 
 def test_who_goes_on_takes_the_reply_back_and_the_words_are_joined() -> None:
     line = Line()
     asked(line)
-    line.tell(UnitSpoken(REPLY, "It's noon."))
-    effects = line.tell(SpeechStarted(1, 1100.0, USER_2), ReplyCut(REPLY, "", 0.0, "went on"))
-    assert [effect for effect in effects if isinstance(effect, ReplyCut)] == [ReplyCut(REPLY, "", 0.0, "went on")]
-    more = Said(USER_2, "in Paris", spoken=True, continues=True)
+    line.tell(ChunkSpoken(REPLY, "It's noon."))
+    effects = line.tell(SpeechStarted(1, 1100.0, USER_2), ReplyStopped(REPLY, "", 0.0, "went on"))
+    assert [effect for effect in effects if isinstance(effect, ReplyStopped)] == [
+        ReplyStopped(REPLY, "", 0.0, "went on")
+    ]
+    more = UserMessage(USER_2, "in Paris", spoken=True, continues=True)
     effects = line.tell(
-        TurnTaken(1, "what time is it in Paris", False, more, 1500.0, "spoken"), ReplyBegun(AGAIN, ANSWER_2, True)
+        UserTurnCommitted(1, "what time is it in Paris", False, more, 1500.0, "spoken"),
+        ReplyStarted(AGAIN, ANSWER_2, True),
     )
-    taken = next(effect for effect in effects if isinstance(effect, TurnTaken))
+    taken = next(effect for effect in effects if isinstance(effect, UserTurnCommitted))
     assert taken.text == "what time is it in Paris"
     assert taken.turn == 1
-    assert ReplyBegun(AGAIN, ItemId(""), spoken=True) in effects
+    assert ReplyStarted(AGAIN, ItemId(""), spoken=True) in effects
 
 
 def test_a_reply_of_which_nothing_was_said_is_cut_all_the_same() -> None:
     line = Line()
     asked(line)
-    assert line.tell(ReplyCut(REPLY, "", 0.0, "client"))[-1] == ReplyCut(REPLY, "", 0.0, "client")
+    assert line.tell(ReplyStopped(REPLY, "", 0.0, "client"))[-1] == ReplyStopped(REPLY, "", 0.0, "client")
 
 
 @pytest.mark.parametrize("why", ["no words", "noise", "stuck"])
 def test_nothing_said(why: AbandonReason) -> None:
     line = Line()
-    effects = line.tell(SpeechStarted(1, 100.0, USER), NothingHeard(1, 400.0, why))
-    assert effects[-1] == NothingHeard(1, 400.0, why)
+    effects = line.tell(SpeechStarted(1, 100.0, USER), SpeechDiscarded(1, 400.0, why))
+    assert effects[-1] == SpeechDiscarded(1, 400.0, why)
     assert not line.here.hearing
     assert not line.here.thinking
 
@@ -192,7 +204,7 @@ def test_typed_words_are_shown_once() -> None:
     typed = {"id": "item_9", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
     event = {"type": "conversation.item.added", "previous_item_id": None, "item": typed}
     (taken,) = line.here.tell(event)
-    assert isinstance(taken, TurnTaken)
+    assert isinstance(taken, UserTurnCommitted)
     assert (taken.text, taken.speech_end_ms, taken.origin) == ("hello", None, "requested")
     assert line.here.tell(event) == []
 
@@ -207,9 +219,9 @@ def test_a_failed_reply_says_why() -> None:
 
 def test_a_notice_and_an_error_are_troubles_but_not_the_harmless_ones() -> None:
     line = Line()
-    assert line.tell(Trouble("the disk is full")) == [Trouble("the disk is full")]
+    assert line.tell(Problem("the disk is full")) == [Problem("the disk is full")]
     error = {"type": "error", "error": {"code": "invalid_value", "message": "speed is 2"}}
-    assert line.here.tell(error) == [Trouble("the server: speed is 2")]
+    assert line.here.tell(error) == [Problem("the server: speed is 2")]
     error["error"] = {"code": "response_cancel_not_active", "message": "nothing to cancel"}
     assert line.here.tell(error) == []
 
@@ -220,34 +232,37 @@ def test_a_notice_and_an_error_are_troubles_but_not_the_harmless_ones() -> None:
 def test_a_reply_that_is_told_again_is_told_once() -> None:
     line = Line()
     asked(line)
-    line.tell(UnitSpoken(REPLY, "It's"), WordsPlaced(REPLY, WORDS[:1]))
+    line.tell(ChunkSpoken(REPLY, "It's"), WordsTimed(REPLY, WORDS[:1]))
     line.sound()
-    effects = line.again([Said(USER, "what time is it", spoken=True)])
+    effects = line.again([UserMessage(USER, "what time is it", spoken=True)])
     assert kinds(effects) == ["Greeted"]
-    effects = line.tell(ReplyBegun(REPLY, ANSWER, True), UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
-    assert effects == [UnitSpoken(REPLY, "noon."), WordsPlaced(REPLY, WORDS[1:])]
+    effects = line.tell(ReplyStarted(REPLY, ANSWER, True), ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
+    assert effects == [ChunkSpoken(REPLY, "noon."), WordsTimed(REPLY, WORDS[1:])]
 
 
 def test_a_reply_that_was_sent_and_still_plays_is_told_once() -> None:
     line = Line()
     asked(line)
-    whole = (UnitSpoken(REPLY, "It's noon."), WordsPlaced(REPLY, WORDS))
+    whole = (ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     sent = ReplySent(REPLY, "It's noon.", None, None, None, None)
     line.tell(*whole)
     line.sound()
     assert "ReplySent" in kinds(line.tell(sent))
-    line.again([Said(USER, "what time is it", spoken=True)])
-    assert kinds(line.tell(ReplyBegun(REPLY, ANSWER, True), *whole, sent)) == ["SoundEnded", "SoundEnded"]
+    line.again([UserMessage(USER, "what time is it", spoken=True)])
+    assert kinds(line.tell(ReplyStarted(REPLY, ANSWER, True), *whole, sent)) == ["SoundEnded", "SoundEnded"]
 
 
 def test_a_reply_that_ended_while_nobody_was_connected_is_over() -> None:
     line = Line()
     asked(line)
-    line.tell(UnitSpoken(REPLY, "It's noon."))
+    line.tell(ChunkSpoken(REPLY, "It's noon."))
     line.sound()
-    history: list[Item] = [Said(USER, "what time is it", spoken=True), Answered(ANSWER, "It's", complete=False)]
+    history: list[Item] = [
+        UserMessage(USER, "what time is it", spoken=True),
+        AssistantMessage(ANSWER, "It's", complete=False),
+    ]
     assert kinds(line.again(history)) == ["Greeted"]
-    effects = line.tell(Trouble("something else"))
+    effects = line.tell(Problem("something else"))
     assert kinds(effects) == ["Hush", "ReplyCut", "Trouble"]
     assert not line.here.thinking
 
@@ -255,8 +270,10 @@ def test_a_reply_that_ended_while_nobody_was_connected_is_over() -> None:
 def test_words_that_were_said_before_are_not_shown_again_and_new_ones_are() -> None:
     line = Line()
     asked(line)
-    effects = line.again([Said(USER, "what time is it", spoken=True), Said(USER_2, "and in Rome", spoken=True)])
-    assert [effect.text for effect in effects if isinstance(effect, TurnTaken)] == ["and in Rome"]
+    effects = line.again(
+        [UserMessage(USER, "what time is it", spoken=True), UserMessage(USER_2, "and in Rome", spoken=True)]
+    )
+    assert [effect.text for effect in effects if isinstance(effect, UserTurnCommitted)] == ["and in Rome"]
 
 
 # ---- whatever comes ----
@@ -315,8 +332,8 @@ def test_no_server_breaks_the_client_or_its_screen(events: list[tuple[str, dict[
 def test_a_broken_event_is_told_of_once() -> None:
     here = RemoteConversation()
     (trouble,) = here.tell({"type": "response.created"})
-    assert isinstance(trouble, Trouble)
-    assert "response.created" in trouble.what
+    assert isinstance(trouble, Problem)
+    assert "response.created" in trouble.text
     assert here.tell({"type": "response.created"}) == []
 
 

@@ -13,7 +13,16 @@ import pytest
 from rehearsal import Says, ScriptedMicrophone
 from served import ScriptedWorkshop, Served, eventually, served, settings_for
 
-from assistant.facts import Fact, ReplyBegun, ReplyCut, Trouble, TurnFinished, TurnTaken, UnitSpoken, WordsPlaced
+from assistant.events import (
+    ChunkSpoken,
+    Problem,
+    ReplyStarted,
+    ReplyStopped,
+    SessionEvent,
+    TurnFinished,
+    UserTurnCommitted,
+    WordsTimed,
+)
 from audio.level import audible_onset
 from audio.speaker import WavSpeaker
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
@@ -33,7 +42,7 @@ class Here:
     """This end: a client, and what it showed and played."""
 
     talk: RemoteTalk
-    facts: list[Fact] = field(default_factory=list)
+    facts: list[SessionEvent] = field(default_factory=list)
     sound: list[tuple[float, Pcm]] = field(default_factory=list)
 
     def of(self, kind: type[Of]) -> list[Of]:
@@ -41,7 +50,7 @@ class Here:
 
     @property
     def troubles(self) -> list[str]:
-        return [trouble.what for trouble in self.of(Trouble)]
+        return [trouble.text for trouble in self.of(Problem)]
 
     def heard(self) -> Pcm:
         """What was played, from the loudspeaker's sample 0: ticks that a busy machine missed are silence in it."""
@@ -54,7 +63,7 @@ class Here:
 
 def here(server: Served, says: list[Says], length_ms: int = 60_000) -> Here:
     sound: list[tuple[float, Pcm]] = []
-    facts: list[Fact] = []
+    facts: list[SessionEvent] = []
     speaker = WavSpeaker(lambda at_s, pcm: sound.append((at_s, pcm.copy())))
     address = address_of(f"ws://127.0.0.1:{server.port}")
     talk = RemoteTalk(address, None, ScriptedMicrophone(says, length_ms), speaker, facts.append)
@@ -95,10 +104,10 @@ def test_a_question_is_answered_and_its_latency_is_the_one_in_the_sound(tmp_path
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, says, course)
-    (taken,) = one.of(TurnTaken)
+    (taken,) = one.of(UserTurnCommitted)
     assert taken.text == "what time is it"
-    assert [unit.text for unit in one.of(UnitSpoken)] == ["It is ten o'clock."]
-    assert one.of(WordsPlaced)
+    assert [unit.text for unit in one.of(ChunkSpoken)] == ["It is ten o'clock."]
+    assert one.of(WordsTimed)
     (finished,) = one.of(TurnFinished)
     record = finished.record
     assert record.outcome == "answered"
@@ -120,11 +129,11 @@ def test_an_interruption_stops_the_sound_and_is_cut_where_it_was_heard(tmp_path:
 
     async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: len(one.of(TurnFinished)) >= 1)
-        await eventually(lambda: len(one.of(ReplyBegun)) >= 2)
+        await eventually(lambda: len(one.of(ReplyStarted)) >= 2)
 
     one = run(tmp_path, says, course, answers=(TEN, "Yes."))
-    cut = one.of(ReplyCut)[0]
-    assert cut.why == "voice"
+    cut = one.of(ReplyStopped)[0]
+    assert cut.reason == "voice"
     assert TEN.startswith(cut.heard)
     record = one.of(TurnFinished)[0].record
     assert record.outcome == "interrupted"
@@ -144,7 +153,7 @@ def test_typed_words_are_answered_and_the_reply_is_said_again(tmp_path: Path) ->
         assert len(workshop.models[0].asked) == 1
 
     one = run(tmp_path, [], course)
-    assert [taken.text for taken in one.of(TurnTaken)] == ["hello"]
+    assert [taken.text for taken in one.of(UserTurnCommitted)] == ["hello"]
     assert one.of(TurnFinished)[0].record.response_latency_ms is None
 
 
@@ -167,7 +176,7 @@ def test_what_is_typed_into_a_broken_connection_is_answered_once(tmp_path: Path)
         ]
 
     one = run(tmp_path, [], course)
-    assert [taken.text for taken in one.of(TurnTaken)] == ["hello", "and again"]
+    assert [taken.text for taken in one.of(UserTurnCommitted)] == ["hello", "and again"]
     assert SENT_AGAIN in one.troubles
 
 
@@ -189,7 +198,7 @@ def test_what_nobody_heard_for_want_of_a_loudspeaker_is_not_in_the_servers_histo
         if interrupts:
             await eventually(lambda: (one.talk.mouth.played_ms or 0) > 1200)
             one.talk.interrupt()
-        await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyCut)))
+        await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyStopped)))
         await asyncio.sleep(0.1)
         one.talk.type("go on")
         await eventually(lambda: len(workshop.models[0].asked) == 2)
@@ -197,7 +206,7 @@ def test_what_nobody_heard_for_want_of_a_loudspeaker_is_not_in_the_servers_histo
         assert said == ["One two three."]
 
     one = run(tmp_path, [], course, answers=(TEN, "Yes."))
-    assert [(cut.why, cut.heard) for cut in one.of(ReplyCut)][:1] == [("unheard", "One two three.")]
+    assert [(cut.reason, cut.heard) for cut in one.of(ReplyStopped)][:1] == [("unheard", "One two three.")]
 
 
 def test_interrupting_by_key_is_the_clients_wish(tmp_path: Path) -> None:
@@ -210,7 +219,7 @@ def test_interrupting_by_key_is_the_clients_wish(tmp_path: Path) -> None:
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
-    assert [cut.why for cut in one.of(ReplyCut)] == ["client"]
+    assert [cut.reason for cut in one.of(ReplyStopped)] == ["client"]
     assert one.of(TurnFinished)[0].record.outcome == "interrupted"
 
 
@@ -230,7 +239,7 @@ def test_push_to_talk_sends_only_what_was_said_with_the_key_down(tmp_path: Path)
         await eventually(lambda: any(done.record.outcome == "answered" for done in one.of(TurnFinished)))
 
     one = run(tmp_path, says, course)
-    assert [taken.text for taken in one.of(TurnTaken)] == ["what time is it"]
+    assert [taken.text for taken in one.of(UserTurnCommitted)] == ["what time is it"]
     # The client asks for the answer, but while the words are still to come: it is the answer to them.
     record = one.of(TurnFinished)[-1].record
     assert record.no_latency_reason is None
@@ -253,8 +262,8 @@ def test_a_lost_connection_in_the_midst_of_a_reply_loses_nothing_of_it(tmp_path:
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
-    assert len(one.of(ReplyBegun)) == 1
-    assert " ".join(unit.text for unit in one.of(UnitSpoken)) == TEN
+    assert len(one.of(ReplyStarted)) == 1
+    assert " ".join(unit.text for unit in one.of(ChunkSpoken)) == TEN
     record = one.of(TurnFinished)[0].record
     assert record.outcome == "answered"
     assert np.count_nonzero(one.heard()) == pytest.approx(
@@ -285,5 +294,5 @@ def test_a_reply_that_is_stopped_without_a_connection_is_stopped_at_the_server(t
         assert "One two three.".startswith(said)
 
     one = run(tmp_path, [], course, answers=(answer, "Yes."))
-    assert [cut.why for cut in one.of(ReplyCut)][:1] == ["client"]
+    assert [cut.reason for cut in one.of(ReplyStopped)][:1] == ["client"]
     assert one.of(TurnFinished)[0].record.outcome == "interrupted"

@@ -19,7 +19,7 @@ from assistant.config.loading import ConfigError
 from assistant.config.settings import ServerSection
 from web.health import EngineState
 from web.remote.address import address_of
-from web.remote.closing import Ending, closed, why_not
+from web.remote.close_reasons import CloseReason, closed, why_not
 from web.remote.conversation import NotOursError
 from web.remote.wire import RemoteWire, ServerLostError, _Connect
 
@@ -32,8 +32,8 @@ class Ear:
 
     on_event: Callable[[Mapping[str, Any]], None] = lambda _event: None
     events: list[Mapping[str, Any]] = field(default_factory=list)
-    endings: list[Ending] = field(default_factory=list)
-    on_lost: Callable[[Ending], None] = lambda _ending: None
+    endings: list[CloseReason] = field(default_factory=list)
+    on_lost: Callable[[CloseReason], None] = lambda _ending: None
     query: dict[str, str] = field(default_factory=dict)
 
     def event(self, event: Mapping[str, Any]) -> None:
@@ -43,7 +43,7 @@ class Ear:
     def resume(self) -> Mapping[str, str]:
         return self.query
 
-    def lost(self, ending: Ending) -> None:
+    def lost(self, ending: CloseReason) -> None:
         self.endings.append(ending)
         self.on_lost(ending)
 

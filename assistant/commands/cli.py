@@ -1,0 +1,335 @@
+"""The program `repartee`."""
+
+import asyncio
+import io
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_group
+
+from assistant.commands.engine_bench.cli import bench
+from assistant.commands.llm_endpoints.cli import endpoints
+from assistant.commands.models import models
+from assistant.commands.options import Config, Llm, Overrides, settings_of, with_home
+from assistant.commands.trace import trace
+from assistant.support.console import guarded, safe
+from assistant.support.exception_groups import first_of
+from assistant.support.signals import as_ctrl_c
+
+
+class _Commands(TyperGroup):
+    """The commands; a mistake in the arguments, which are quoted, is told without what would control the terminal."""
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """As the base."""
+        with _safe_complaints():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As the base."""
+        with _safe_complaints():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _safe_complaints() -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(message := getattr(error, "message", None), str) and hasattr(error, "format_message"):
+            error.message = safe(message.replace("\n", " "))  # type: ignore[attr-defined]
+        raise
+
+
+app = typer.Typer(
+    name="repartee",
+    cls=_Commands,
+    help="A voice assistant that answers within 200-500 ms, and accounts for every millisecond.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+LEAST_VALUE = 20
+"""Columns of a setting's value on the screen, where its name and origin are in one piece."""
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"repartee {version('repartee')}")
+        raise typer.Exit
+
+
+@app.callback()
+def repartee(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
+
+
+@app.command()
+def demo(  # noqa: PLR0917 - each is an option of the command
+    wav: Annotated[
+        Path | None,
+        typer.Option(
+            parser=with_home,
+            metavar="FILE",
+            help="Your own recording: wav, flac, ogg, mp3 or m4a, any rate, mono or stereo.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(parser=with_home, metavar="DIR", help="Where demo.wav and the trace go.")] = Path(
+        "out"
+    ),
+    stt: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set stt.engine=ENGINE.")] = None,
+    tts: Annotated[str | None, typer.Option(metavar="ENGINE", help="Short for --set tts.engine=ENGINE.")] = None,
+    llm: Llm = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Hear a conversation: a recording of a person talks with the assistant, in real time."""
+    from assistant.commands.demo import demo as run_demo
+    from assistant.config.sources import Option
+    from assistant.support.console import terminal
+
+    engines = [Option("--stt", "stt.engine", stt), Option("--tts", "tts.engine", tts)]
+    loaded = settings_of(config, overrides, engines)
+    asyncio.run(run_demo(wav, out, loaded, os.environ, terminal(), llm=llm))
+
+
+@app.command()
+def serve(  # noqa: PLR0917 - each is an option of the command
+    host: Annotated[str | None, typer.Option(metavar="H", help="Short for --set server.host=H.")] = None,
+    port: Annotated[str | None, typer.Option(metavar="P", help="Short for --set server.port=P.")] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Let other machines connect although REPARTEE_TOKEN is not set.")
+    ] = False,
+    llm: Llm = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
+    from assistant.commands.llm_endpoints.local_search import chosen
+    from assistant.config.sources import Option
+    from assistant.support.console import terminal
+    from web.serve import serve as run_server
+
+    async def run() -> None:
+        console = terminal()
+        await run_server(await chosen(loaded, llm, console), os.environ, console, insecure=insecure)
+
+    address = [Option("--host", "server.host", host), Option("--port", "server.port", port)]
+    loaded = settings_of(config, overrides, address)
+    asyncio.run(run())
+
+
+@app.command()
+def talk(  # noqa: PLR0917 - each is an option of the command
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="With --resume: which; the beginning of its name will do.")
+    ] = None,
+    mode: Annotated[
+        str | None, typer.Option(metavar="open|push-to-talk|wake", help="Short for --set talk.mode=MODE.")
+    ] = None,
+    audio_in: Annotated[
+        str | None, typer.Option("--input", metavar="DEVICE", help="Short for --set audio.input=DEVICE.")
+    ] = None,
+    audio_out: Annotated[
+        str | None, typer.Option("--output", metavar="DEVICE", help="Short for --set audio.output=DEVICE.")
+    ] = None,
+    echo: Annotated[
+        str | None,
+        typer.Option(metavar="auto|cancel|headphones|half-duplex", help="Short for --set audio.echo=ECHO."),
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Print lines in place of the screen.")] = False,
+    server: Annotated[
+        str | None, typer.Option(metavar="URL", help="Talk with a `repartee serve`, as ws://host:8765.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a conversation that was kept: NAME, or the last one.")
+    ] = False,
+    llm: Llm = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Talk through this machine's microphone and loudspeaker."""
+    from assistant.config.loading import ConfigError
+    from assistant.config.sources import Option
+    from assistant.support.console import terminal
+
+    given = [
+        Option("--mode", "talk.mode", mode),
+        Option("--input", "audio.input", audio_in),
+        Option("--output", "audio.output", audio_out),
+        Option("--echo", "audio.echo", echo),
+    ]
+    loaded = settings_of(config, overrides, given)
+    console = terminal()
+    if name is not None and not resume:
+        raise ConfigError([f"talk {name}: a name is that of a conversation to go on with: talk --resume {name}"])
+    wanted = (name or "") if resume else None
+    if server is not None:
+        from web.remote.command import talk_with
+
+        if wanted is not None or llm is not None:
+            raise ConfigError(["--server: what is kept, and who answers, is decided there: leave --resume and --llm"])
+        asyncio.run(talk_with(server, loaded, os.environ, plain=plain))
+        return
+    from assistant.commands.talk.command import talk as run_talk
+
+    asyncio.run(run_talk(loaded, os.environ, console, plain=plain, llm=llm, resume=wanted))
+
+
+@app.command()
+def config(config: Config = None, overrides: Overrides = None) -> None:
+    """Show the effective configuration, and where each value comes from."""
+    from rich.table import Table
+
+    from assistant.config.loading import render_effective
+    from assistant.support.console import terminal
+
+    loaded = settings_of(config, overrides)
+    console, rows = terminal(), render_effective(loaded)
+    # In one piece where the values keep some room beside them: what cannot wrap would take all of theirs.
+    keys, origins = max(len(row.key) for row in rows), max(len(row.origin) for row in rows)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("key", overflow="fold", no_wrap=console.width >= keys + 2 * LEAST_VALUE)
+    table.add_column("value", overflow="fold")
+    table.add_column("from", overflow="fold", no_wrap=console.width >= keys + origins + LEAST_VALUE)
+    for row in rows:
+        table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
+    console.print(table)
+
+
+@app.command()
+def devices(
+    meter: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", min=0.5, max=3600, help="Show the microphone's level for so long."),
+    ] = None,
+    tone: Annotated[bool, typer.Option("--tone", help="Play two notes on the loudspeaker.")] = False,
+    microphone: Annotated[
+        str, typer.Option("--input", metavar="NAME", help="Which microphone: a name, a part of it, or its number.")
+    ] = "",
+    loudspeaker: Annotated[str, typer.Option("--output", metavar="NAME", help="Which loudspeaker, likewise.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
+) -> None:
+    """Microphones and loudspeakers, and whether they work. Exit status 1: there is none."""
+    from assistant.commands.devices import DevicesOptions
+    from assistant.commands.devices import devices as run_devices
+    from assistant.support.console import terminal
+
+    wanted = DevicesOptions(microphone, loudspeaker, meter, tone, as_json)
+    sys.exit(run_devices(wanted, terminal()))
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the page.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """What works on this machine, what is missing, and the remedy. Exit status 1: no conversation can be held."""
+    from assistant.commands.doctor.command import doctor as run_doctor
+    from assistant.support.console import terminal
+
+    sys.exit(run_doctor(config, overrides or [], terminal(), as_json=as_json))
+
+
+app.add_typer(models, name="models")
+app.add_typer(bench, name="bench")
+app.add_typer(endpoints, name="endpoints")
+app.add_typer(trace, name="trace")
+
+
+def main() -> None:
+    """Run the program; a user's mistake ends in one clear line."""
+    # An output that knows few letters shows a question mark for the others: it is no reason to end in a traceback.
+    for stream in (sys.stdout, sys.stderr):  # None where there is no console
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    with guarded(), as_ctrl_c():
+        try:
+            _run_and_write()
+        except KeyboardInterrupt:  # before or behind the command, which answers it itself
+            sys.exit(130)
+
+
+def _run_and_write() -> None:
+    why = ""
+    try:
+        _run()
+    except* OSError:
+        # What could not be written does not wait any more: one more line tells whether it is the output that failed.
+        why = _unwritten(sys.stdout, "\n")
+        if not why:
+            raise
+    finally:
+        if why := why or _unwritten(sys.stdout):
+            sys.stderr.write(f"repartee: the output cannot be written ({why})\n")
+            sys.exit(1)
+
+
+def _unwritten(output: TextIO | None, more: str = "") -> str:
+    """Writes what is left, and `more`; says why it cannot be, and then nothing tries again.
+
+    A reader who has left is no mistake.
+    """
+    if output is None or output.closed:
+        return ""
+    try:
+        output.write(more)
+        output.flush()
+    except OSError as error:
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, output.fileno())
+        os.close(nobody)
+        return "" if isinstance(error, BrokenPipeError) else str(error.strerror)
+    return ""
+
+
+def _run() -> None:
+    # A Python-heavy moment of one thread must not hold the event loop for the default 5 ms.
+    sys.setswitchinterval(0.0005)
+    from assistant.config.loading import ConfigError
+    from assistant.models.needs import ModelError
+    from assistant.support.paths import HomeError
+    from audio.errors import AudioError
+    from llm.errors import LlmError
+
+    # Inside an except* block an exit would itself become part of a group: so it is taken after it.
+    message, code = "", 0
+    try:
+        _program()()
+    except* (ConfigError, AudioError, HomeError, LlmError, ModelError) as errors:
+        message, code = f"repartee: {first_of(errors)}\n", 2
+    if code:
+        sys.stderr.write(message)
+        sys.exit(code)
+
+
+def _program() -> TyperGroup:
+    """What `app` describes, without the Python types that Typer shows of flags and arguments ("--json <bool>")."""
+    program = get_group(app)
+    _without_types(program)
+    return program
+
+
+def _without_types(command: object) -> None:
+    assert isinstance(command, TyperCommand | TyperGroup)
+    for parameter in command.get_params(typer.Context(command)):
+        if not isinstance(parameter, TyperOption) or parameter.is_flag:
+            vars(parameter)["display_type_rich"] = lambda ctx: None  # in place of the method
+    if isinstance(command, TyperGroup):
+        for one in command.commands.values():
+            _without_types(one)

@@ -1,0 +1,235 @@
+"""A recording holds a conversation with the assistant, at the pace of real time."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from assistant.commands.demo_screen import Screen, summary
+from assistant.commands.llm_endpoints.local_search import beside
+from assistant.commands.llm_endpoints.local_servers import AUTO, LlmChoice, choose, mention
+from assistant.config.loading import Loaded
+from assistant.config.settings import Settings
+from assistant.events import Problem
+from assistant.pipeline.engines import Engines
+from assistant.setup import build, new_session
+from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.support.atomic_file import is_among
+from assistant.trace.file import TraceFile
+from assistant.trace.folder import RetentionLimits
+from audio.clock import StreamClock
+from audio.errors import AudioFileError
+from audio.frame import Frame
+from audio.frame_batching import Batching
+from audio.private_file import make_private_folder, open_private
+from audio.recording import Recording, open_recording
+from audio.speaker import WavSpeaker
+from audio.stereo import StereoWriter
+from audio.units import Pcm, Samples
+from audio.wav import WavMicrophone
+from llm.discovery import PORTS, discover
+
+SHIPPED = "recordings/conversation.wav"
+TAPE = "demo.wav"
+
+TAIL_S = 4.0
+"""Silence after the recording: room for the last turn's endpoint and reply."""
+
+
+class _Taped:
+    """A microphone whose frames are also written to the left channel."""
+
+    def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
+        self.batching = Batching.OFF
+        self._microphone = microphone
+        self._tape = tape
+
+    @property
+    def clock(self) -> StreamClock:
+        return self._microphone.clock
+
+    @property
+    def invented_frames(self) -> int:
+        return self._microphone.invented_frames
+
+    async def frames(self) -> AsyncGenerator[Frame]:
+        async with aclosing(self._microphone.frames()) as frames:
+            async for frame in frames:
+                self._tape.person(frame.start, frame.pcm)
+                yield frame
+
+
+async def demo(
+    wav: Path | None,
+    out: Path,
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    console: Console,
+    *,
+    llm: str | None = None,
+    ports: Sequence[int] = PORTS,
+) -> None:
+    """Let the recording (None: the shipped one) talk with the assistant; write `demo.wav` and the trace to `out`.
+
+    Args:
+        wav: The recording.
+        out: A folder.
+        loaded: The settings.
+        environ: Where keys are.
+        console: To show it on.
+        llm: As `choose` takes it: which language model answers.
+        ports: Where on this machine to look for one.
+
+    Raises:
+        AudioError: The recording cannot be read, an engine cannot be loaded, or `out` cannot be written.
+        ConfigError: There is no endpoint called `llm`.
+    """
+    choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
+    recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
+    if is_among(recording.path, [out / TAPE]):
+        raise AudioFileError(f"{wav} would be written over by this run's {TAPE}; name another folder with --out.")
+    _make(out)
+    _headline(console, recording)
+    workshop = EngineLoader(choice.settings, environ)
+    screen = Screen(console)
+    workshop.export = build.span_export(choice.settings, environ, lambda what: screen.show(Problem(what)))
+    with console.status("loading engines"):
+        async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
+            engines = await workshop.engines()
+    _say_who_answers(console, choice, workshop, mention(loaded.settings, llm, found))
+    trace = TraceFile(
+        loaded.settings.trace.dir,
+        new_session.conversation_name(),
+        lambda what: screen.show(Problem(what)),
+        RetentionLimits.of(loaded.settings.trace),
+    )
+    tape, whole = None, False
+    try:
+        with StereoWriter(out / TAPE) as tape:
+            microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
+            await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
+        whole = True
+    finally:  # also of a conversation that broke off
+        screen.close()
+        for close in (partial(close_engine, engines.recognizer), workshop.aclose):
+            await close(lambda what: screen.show(Problem(what)))
+        summary(console, screen.records, workshop.chosen, whole=whole)
+        console.print(f"\nsound  {_taped(out / TAPE, tape)}", soft_wrap=True)
+        console.print(f"trace  {_keep_beside(trace.path, out, finished=bool(screen.records))}", soft_wrap=True)
+
+
+def _say_who_answers(console: Console, choice: LlmChoice, workshop: EngineLoader, mentioned: str) -> None:
+    """`--llm` is answered on the screen and goes into the table and the trace; else, who else could answer."""
+    if choice.said:
+        console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
+    if choice.why:
+        workshop.chosen[:] = [
+            replace(chosen, why=choice.why, fallback=choice.fallback) if chosen.stage == "llm" else chosen
+            for chosen in workshop.chosen
+        ]
+    if mentioned:
+        console.print(Text(mentioned, style="dim"), soft_wrap=True)
+
+
+def _make(out: Path) -> None:
+    try:
+        make_private_folder(out)
+    except OSError as error:
+        raise AudioFileError(f"{out} cannot be made ({error.strerror}); name another folder with --out.") from error
+    tape = out / TAPE
+    begun = not tape.exists()
+    try:  # before the engines are loaded, and without touching what an earlier run has left
+        with open(open_private(tape, os.O_WRONLY | os.O_APPEND), "ab", buffering=0) as file:  # noqa: PTH123
+            if begun:
+                file.write(b"\0")  # a full disk lets a file be made, and nothing be written
+    except OSError as error:
+        remedy = "make room there" if begun and tape.exists() else "remove it"
+        raise AudioFileError(
+            f"{tape} cannot be written ({error.strerror}); {remedy}, or name another folder with --out."
+        ) from error
+    finally:
+        if begun:
+            with suppress(OSError):
+                tape.unlink(missing_ok=True)
+
+
+def _taped(path: Path, tape: StereoWriter | None) -> str:
+    """What lies there of the conversation."""
+    if tape is None or (tape.broke and not tape.duration_s):
+        return "none: it could not be written"
+    part = f"only the first {tape.duration_s:.1f} s could be written; " if tape.broke else ""
+    return f"{path}  ({part}left: the person, right: the assistant)"
+
+
+def _keep_beside(trace: Path, out: Path, *, finished: bool) -> str:
+    """This conversation's trace once more, beside its sound: what belongs together lies together.
+
+    `finished`: whether any turn was.
+    """
+    beside = out / "trace.jsonl"
+    try:
+        beside.unlink(missing_ok=True)  # an earlier run's
+        if not trace.is_file() or not trace.stat().st_size:  # a full disk takes the name of a file, and nothing in it
+            return f"none: {trace} could not be written" if finished else "none: no turn was finished"
+        os.close(open_private(beside, os.O_WRONLY))
+        shutil.copyfile(trace, beside)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        there = f"{trace}  " if trace.is_file() else "none "
+        return f"{there}({beside} cannot be written: {error.strerror})"
+    return f"{beside}  (also {trace})"
+
+
+def _headline(console: Console, recording: Recording) -> None:
+    console.print(
+        Text.assemble(
+            ("Repartee", "bold"), f"  {recording.path.name}, {recording.duration_s:.1f} s, at the pace of real time\n"
+        )
+    )
+    if recording.warning is not None:
+        console.print(Text(recording.warning, style="yellow"))
+
+
+async def _converse(  # noqa: PLR0917
+    microphone: _Taped,
+    tape: StereoWriter,
+    settings: Settings,
+    trace: TraceFile,
+    workshop: EngineLoader,
+    engines: Engines,
+    screen: Screen,
+) -> None:
+    speaker = WavSpeaker(
+        lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm), duck_db=settings.speaker.duck_db
+    )
+    session = new_session.session(
+        workshop,
+        engines=engines,
+        microphone=microphone,
+        speaker=speaker,
+        trace=trace,
+        show=screen.show,
+        counters=lambda: {"underruns": speaker.counts.underruns},
+    )
+    async with asyncio.TaskGroup() as tasks:
+        writers = [tasks.create_task(trace.run(), name="trace")]
+        if workshop.export is not None:
+            writers.append(tasks.create_task(workshop.export.run(), name="span export"))
+        await session.run()
+        for writer in writers:
+            writer.cancel()
+
+
+def _tape_reply(tape: StereoWriter, microphone: _Taped, speaker: WavSpeaker, at_s: float, pcm: Pcm) -> None:
+    """A block of the speaker belongs on the microphone's line: both started at about, but not exactly, one time."""
+    if microphone.clock.running and speaker.begun_s is not None:
+        tape.assistant(speaker.begun_s + at_s - microphone.clock.to_loop_s(Samples(0)), pcm)

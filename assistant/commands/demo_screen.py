@@ -1,0 +1,187 @@
+"""The conversation on a terminal: what is heard while it is heard, the words, the reply, the waterfall."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from assistant.events import (
+    ChunkSpoken,
+    InterimWords,
+    Problem,
+    ReplyStopped,
+    SessionEvent,
+    SpeechStarted,
+    TurnFinished,
+    UserTurnCommitted,
+)
+from assistant.trace.latency import Stage
+from assistant.trace.record import FAILED, TurnRecord
+from assistant.trace.waterfall import BAND_MS, NOT_COUNTED, SHORT_NAMES, nearest_rank, segments, verdict
+from assistant.turns.events import ReplyId
+
+if TYPE_CHECKING:
+    from assistant.pipeline.engines import EngineChoice
+
+COLOURS: dict[Stage, str] = {
+    "endpoint_wait": "grey50",
+    "stt": "cyan",
+    "queue": "magenta",
+    "llm_network": "blue",
+    "llm_first_token": "yellow",
+    "first_sentence": "dark_orange",
+    "tts": "green",
+    "transport": "purple",
+    "playout": "red",
+}
+INDENT = " " * 11
+
+
+class Screen:
+    """Shows facts as they come: words being heard are rewritten in place, in a pipe they are lines of their own."""
+
+    def __init__(self, console: Console) -> None:
+        """Show on this console."""
+        self.console = console
+        self.records: list[TurnRecord] = []
+        self._live: Live | None = None
+        self._heard = ""
+        self._heard_turn = 0
+        self._reply: ReplyId | None = None
+
+    def show(self, fact: SessionEvent) -> None:
+        """A fact of the conversation."""
+        match fact:
+            case SpeechStarted():
+                self._heard_turn = fact.turn
+                self._hearing(Text("…", style="dim"))
+            case InterimWords():
+                if fact.text != self._heard:
+                    self._heard = fact.text
+                    self._hearing(Text(f"{fact.text} …", style="dim italic"))
+            case UserTurnCommitted():
+                self._settle()
+                if fact.text:
+                    words = Text(fact.text, style="bold")
+                    self._line(
+                        "you", words.append("  (roughly)", style="dim not bold") if fact.low_confidence else words
+                    )
+            case ChunkSpoken():
+                label = "repartee" if fact.reply != self._reply else ""
+                self._reply = fact.reply
+                self._line(label, Text(fact.text, style="green"))
+            case ReplyStopped() if fact.heard_ms > 0:
+                self._line("", Text("(not heard)" if fact.reason == "unheard" else "(interrupted)", style="dim"))
+            case TurnFinished():
+                self._finished(fact.record)
+            case Problem():
+                self._line("trouble", Text(fact.text, style="red"))
+
+    def close(self) -> None:
+        """Nothing more will come."""
+        self._settle()
+
+    def _line(self, label: str, text: Text) -> None:
+        self._above(Text.assemble((f"{label:>9}  ", "dim"), text))
+
+    def _above(self, text: Text) -> None:
+        self.console.print(text, soft_wrap=True)
+
+    def _hearing(self, text: Text) -> None:
+        line = Text.assemble((f"{'hears':>9}  ", "dim"), text)
+        if not self.console.is_terminal:
+            if text.plain != "…":
+                self._above(line)
+            return
+        if self._live is None:
+            self._live = Live(line, console=self.console, transient=True, auto_refresh=False)
+            self._live.start()
+        self._live.update(line, refresh=True)
+
+    def _settle(self) -> None:
+        self._heard = ""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _finished(self, record: TurnRecord) -> None:
+        if record.turn >= self._heard_turn:  # else somebody has spoken into its reply, and speaks on
+            self._settle()
+        self.records.append(record)
+        if record.response_latency_ms is None:
+            if record.outcome in {"no words", "noise", "stuck", "failed"}:
+                self._above(Text(f"{INDENT}turn {record.turn}: {record.outcome}, no reply was heard", style="dim"))
+        else:
+            self._above(waterfall(record, max(20, min(60, self.console.width - 70))))
+        self._above(Text(""))
+
+
+def waterfall(record: TurnRecord, most_cells: int) -> Text:
+    """One line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
+    latency_ms = record.response_latency_ms or 0.0
+    inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
+    line = Text(INDENT)
+    line.append(f"{latency_ms:4.0f} ms ", style="bold")
+    line.append("✓ " if inside else "✗ ", style="green" if inside else "red")
+    if record.failed:
+        line.append(f"{NOT_COUNTED}  ", style="red")
+    parts = segments(record, most_cells)
+    for part in parts:
+        line.append("█" * part.cells, style=COLOURS[part.stage])
+    line.append("  ")
+    for part in parts:
+        if part.ms >= 0.5:
+            line.append(f"{SHORT_NAMES[part.stage]} {part.ms:.0f}  ", style=COLOURS[part.stage])
+    return line
+
+
+def _how_it_failed(record: TurnRecord) -> str:
+    return record.outcome if record.outcome in FAILED else "failed"
+
+
+def summary(
+    console: Console, records: Iterable[TurnRecord], chosen: Iterable["EngineChoice"], *, whole: bool = True
+) -> None:
+    """At the end: the distribution of the latency, and which engines ran and why. `whole`: it did not break off."""
+    records = list(records)
+    latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
+    failed = sum(record.failed for record in records)
+    turns = "turn" if len(latencies) == 1 else "turns"
+    if latencies:
+        p50, p95 = nearest_rank(latencies, 50), nearest_rank(latencies, 95)
+        inside = sum(BAND_MS[0] <= latency <= BAND_MS[1] for latency in latencies)
+        console.print(
+            Text.assemble(
+                "response latency  ",
+                (f"p50 {p50:.0f} ms  p95 {p95:.0f} ms", "bold"),
+                f"  over {len(latencies)} {turns}, {inside} of them within 200–500 ms",
+                f" (p95 {verdict(p95)})" if inside < len(latencies) else "",
+                f"; {failed} more failed" if failed else "",
+            ),
+            soft_wrap=True,
+        )
+    elif answered := [
+        record for record in records if record.outcome in {"answered", "interrupted"} and not record.failed
+    ]:
+        reasons = ", ".join(sorted({record.no_latency_reason or "not measured" for record in answered}))
+        turns = "1 turn was" if len(answered) == 1 else f"{len(answered)} turns were"
+        console.print(f"{turns} answered, none with a response latency ({reasons})", soft_wrap=True)
+    elif ill := sorted({_how_it_failed(record) for record in records if record.failed}):
+        console.print(f"no turn was answered: {', '.join(ill)}")
+    else:
+        of_what = ": nothing was heard that sounded like words" if whole else ""
+        console.print(f"no turn was answered{of_what}")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("stage", "engine", "loaded", "what", "why"):
+        table.add_column(heading, overflow="fold")
+    for engine in chosen:
+        why = Text(
+            f"fallback: {engine.why}" if engine.fallback else engine.why, style="yellow" if engine.fallback else ""
+        )
+        # Names and paths are no markup, whatever console this is.
+        cells = (engine.stage, engine.name, f"{engine.load_ms:.0f} ms", engine.detail)
+        table.add_row(*map(Text, cells), why)
+    console.print(table)

@@ -1,0 +1,213 @@
+"""`repartee devices`: which sound cards there are, and whether they work."""
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from audio.card.microphone import CardMicrophone
+from audio.card.speaker import CardSpeaker
+from audio.devices import Device, Direction, list_devices, noun, pick
+from audio.noisy_libraries import hushed
+from audio.units import REPLY_RATE_HZ, Pcm
+
+METER_FLOOR_DBFS = -60.0
+METER_CELLS = 40
+_METER_EVERY_S = 0.1
+
+_TONE_HZ = (440.0, 660.0)
+_TONE_DBFS = -20.0
+_TONE_NOTE_S = 0.4
+_TONE_FADE_S = 0.02
+_TONE_LIMIT_S = 10.0
+"""For two short notes: longer, and the loudspeaker does not take them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesOptions:
+    """What the command is asked to do.
+
+    Attributes:
+        input: The microphone; see `audio.devices.pick`.
+        output: The loudspeaker.
+        meter_s: Show the microphone's level for so long; None: not at all.
+        tone: Play two notes.
+        as_json: All of it as one JSON object.
+    """
+
+    input: str = ""
+    output: str = ""
+    meter_s: float | None = None
+    tone: bool = False
+    as_json: bool = False
+
+
+def devices(wanted: DevicesOptions, console: Console) -> int:
+    """Do it; the exit status: 1 where there is no device at all.
+
+    Raises DeviceError where the library is missing, or what was asked for is not there or cannot be opened.
+    """
+    with hushed():
+        found = list_devices()
+        told: dict[str, object] = {"devices": [asdict(device) for device in found]}
+        seen = Console(quiet=True) if wanted.as_json else console
+        show(found, seen)
+        if found and wanted.input:
+            pick(found, wanted.input, "input")
+        if found and wanted.output:
+            pick(found, wanted.output, "output")
+        if found and wanted.meter_s is not None:
+            told["meter"] = asyncio.run(_meter(wanted.input, wanted.meter_s, seen))
+        if found and wanted.tone:
+            told["tone"] = asyncio.run(_play_tone(wanted.output, seen))
+        if wanted.as_json:
+            console.print_json(json.dumps(told), ensure_ascii=True)
+    return 0 if found else 1
+
+
+def show(found: Sequence[Device], console: Console) -> None:
+    """The tables of both directions."""
+    if not found:
+        console.print(
+            "no device: neither microphone nor loudspeaker was found. Plug one in, or start the sound server "
+            "(PulseAudio or PipeWire); the demo and the web page work without.",
+            soft_wrap=True,
+        )
+        return
+    for direction in ("input", "output"):
+        console.print(_table(found, direction))
+        console.print()
+
+
+def _table(found: Sequence[Device], direction: Direction) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in (f"{noun(direction)}s", "", "host API", "channels", "rate", "latency"):
+        table.add_column(heading, overflow="fold")
+    able = [device for device in found if device.channels(direction) > 0]
+    for device in able:
+        latency_s = device.low_input_latency_s if direction == "input" else device.low_output_latency_s
+        table.add_row(
+            Text(f"{device.index} {device.name}"),
+            "default" if device.is_default(direction) else "",
+            device.host_api,
+            str(device.channels(direction)),
+            f"{device.default_rate_hz} Hz",
+            f"{latency_s * 1000:.0f} ms",
+        )
+    if not able:
+        table.add_row("none")
+    return table
+
+
+async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, object]:
+    """Show the level for so long, and the verdict; for programs what was found."""
+    troubles = _Troubles(console)
+    microphone = CardMicrophone(wanted, report=troubles.tell)
+    loop = asyncio.get_running_loop()
+    loudest_dbfs, until_s, shown_s, opened = -math.inf, loop.time() + seconds, 0.0, ""
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        async with aclosing(microphone.frames()) as frames:
+            async for _ in frames:
+                now_s = loop.time()
+                if now_s >= until_s:
+                    break
+                if now_s - shown_s < _METER_EVERY_S:
+                    continue
+                shown_s = now_s
+                loudest_dbfs = max(loudest_dbfs, microphone.level_dbfs)
+                opened = opened if microphone.opened is None else microphone.opened.device
+                live.update(Text(f"{meter(microphone.level_dbfs)}  {opened}"), refresh=True)
+    said = verdict(loudest_dbfs, microphone.overflows)
+    console.print(said, soft_wrap=True)
+    return {
+        "device": opened,
+        "loudest_dbfs": None if loudest_dbfs == -math.inf else round(loudest_dbfs, 1),
+        "overflows": microphone.overflows,
+        "verdict": said,
+        "troubles": troubles.told,
+    }
+
+
+def meter(level_dbfs: float) -> str:
+    """A bar from -60 dBFS to full scale, and the figure."""
+    share = 1 - max(METER_FLOOR_DBFS, min(0.0, level_dbfs)) / METER_FLOOR_DBFS
+    cells = round(share * METER_CELLS)
+    figure = "silence" if level_dbfs <= METER_FLOOR_DBFS else f"{level_dbfs:.0f} dBFS"
+    return f"{'█' * cells}{'·' * (METER_CELLS - cells)} {figure}"
+
+
+def verdict(loudest_dbfs: float, overflows: int) -> str:
+    """What the levels say of the microphone."""
+    lost = f" Sound was lost {overflows} times: the machine is busy." if overflows else ""
+    if loudest_dbfs <= METER_FLOOR_DBFS:
+        return f"Nothing was heard: the microphone is muted, or it is another one.{lost}"
+    if loudest_dbfs < -45:
+        return f"Loudest: {loudest_dbfs:.0f} dBFS. That is soft: raise the microphone's level, or go nearer.{lost}"
+    if loudest_dbfs > -3:
+        return f"Loudest: {loudest_dbfs:.0f} dBFS. That is too loud: lower the microphone's level.{lost}"
+    return f"Loudest: {loudest_dbfs:.0f} dBFS. That is fine.{lost}"
+
+
+async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
+    """Two notes, to the last sample, and on what they were played; for programs likewise."""
+    troubles = _Troubles(console)
+    speaker = CardSpeaker(wanted, report=troubles.tell)
+    ended = asyncio.Event()
+
+    def played(_key: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
+        if finished:
+            ended.set()
+
+    speaker.on_played = played
+    async with asyncio.TaskGroup() as tasks:
+        card = tasks.create_task(speaker.run(), name="speaker")
+        speaker.open("tone")
+        async with asyncio.timeout(_TONE_LIMIT_S):
+            await speaker.play("tone", tone())
+            speaker.end("tone")
+            await ended.wait()
+            opened = speaker.opened
+            await asyncio.sleep(speaker.latency_s + _TONE_FADE_S)
+        card.cancel()
+    said = "The loudspeaker went before they were played."
+    if opened is not None:
+        said = (
+            f'Two notes were played on "{opened.device}" ({opened.host_api}, {opened.rate_hz} Hz, '
+            f"{speaker.latency_s * 1000:.0f} ms). If you heard none: its level is down, or it is another one."
+        )
+    console.print(said, soft_wrap=True)
+    return {
+        "device": "" if opened is None else opened.device,
+        "verdict": said,
+        "troubles": troubles.told,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Troubles:
+    """What a card reports, shown and kept."""
+
+    console: Console
+    told: list[str] = field(default_factory=list)
+
+    def tell(self, what: str) -> None:
+        self.console.print(what)
+        self.told.append(what)
+
+
+def tone() -> Pcm:
+    """Two notes, faded in and out, int16 at 24 kHz."""
+    samples = round(_TONE_NOTE_S * REPLY_RATE_HZ)
+    at_s = np.arange(samples) / REPLY_RATE_HZ
+    edge = np.minimum(1, np.minimum(at_s, at_s[::-1]) / _TONE_FADE_S)
+    loudness = 10 ** (_TONE_DBFS / 20) * math.sqrt(2) * 32_767
+    notes = [np.sin(2 * math.pi * hz * at_s) * edge * loudness for hz in _TONE_HZ]
+    return np.rint(np.concatenate(notes)).astype(np.int16)

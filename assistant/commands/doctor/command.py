@@ -1,0 +1,113 @@
+"""`repartee doctor`: what works on this machine, what is missing, and what to do about it.
+
+Looks are cheap and done here; whatever may hang or crash is done by a process of its own (`process`).
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from assistant.commands.doctor.engines import engines, models
+from assistant.commands.doctor.machine import configuration, devices, program_version, threads, versions
+from assistant.commands.doctor.process import ProbeResult, ProbeRunner
+from assistant.commands.doctor.report import DoctorReport, refused_json
+from assistant.commands.doctor.screen import show
+from assistant.commands.doctor.servers import endpoints_section, servers_of, servers_section
+from assistant.commands.doctor.tools import tools_section
+from assistant.config.loading import ConfigError, Loaded, load_settings
+from assistant.config.settings import Settings
+from assistant.support.console import write_json
+from assistant.support.cpu import cores
+
+LIMIT_S = 18.0
+"""For everything. What has not begun by then is left out, and said to be."""
+
+ENDPOINT_LIMIT_S = 16.0
+TOOLS_LIMIT_S = 14.0
+SERVERS_LIMIT_S = 3.0
+AT_ONCE = 4
+"""Endpoints and tool servers asked at once."""
+
+
+def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, as_json: bool) -> int:
+    """Examine and show; the exit code. Raises ConfigError, unless it is to be shown as JSON."""
+    try:
+        loaded = load_settings(config, os.environ, overrides)
+    except ConfigError as error:
+        if not as_json:
+            raise
+        write_json(refused_json(error.problems))
+        return 2
+    if as_json:
+        report = asyncio.run(examine(loaded, config, overrides, os.environ))
+        write_json(report.to_json())
+        return report.exit_code
+    with console.status("looking; this takes some ten seconds"):
+        report = asyncio.run(examine(loaded, config, overrides, os.environ))
+    show(report, console)
+    return report.exit_code
+
+
+async def examine(
+    loaded: Loaded, config: Path | None, overrides: Sequence[str], environ: Mapping[str, str]
+) -> DoctorReport:
+    """Everything that can be known. Never fails; takes LIMIT_S and a moment at most.
+
+    Args:
+        loaded: The settings in effect.
+        config: The file as the flag names it, for the processes that read it again.
+        overrides: The flags --set, for them as well.
+        environ: Environment variables.
+    """
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    clinic = ProbeRunner("" if config is None else str(config), tuple(overrides), began_s + LIMIT_S)
+    settings = loaded.settings
+    async with asyncio.TaskGroup() as tasks:
+        # What waits for a network does so beside what computes; what computes takes turns.
+        network = tasks.create_task(_network(clinic, settings), name="endpoints")
+        sound = tasks.create_task(devices(clinic), name="devices")
+        packages = await versions(clinic)
+        speech = await engines(clinic, settings)
+    servers, answers, tools = network.result()
+    seen = servers_of(servers)
+    return DoctorReport(
+        program_version(),
+        loop.time() - began_s,
+        (
+            packages,
+            threads(cores(), sys.getswitchinterval() * 1000, settings.stt.threads, environ),
+            sound.result(),
+            models(settings),
+            speech,
+            servers_section(servers),
+            endpoints_section(settings.llm.endpoints, answers, seen, skills=settings.skills.enabled),
+            tools_section(settings.tools.servers, tools, settings.llm.endpoints),
+            configuration(loaded),
+        ),
+    )
+
+
+async def _network(clinic: ProbeRunner, settings: Settings) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult]]:
+    """The servers on this machine, each endpoint, and each tool server."""
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(what: str, limit_s: float) -> ProbeResult:
+        async with turns:
+            return await clinic.examine(what, limit_s)
+
+    async with asyncio.TaskGroup() as tasks:
+        servers = tasks.create_task(clinic.examine("servers", SERVERS_LIMIT_S), name="servers")
+        endpoints = [
+            tasks.create_task(ask(f"endpoint {index}", ENDPOINT_LIMIT_S), name=f"endpoint {index}")
+            for index in range(len(settings.llm.endpoints))
+        ]
+        tools = [
+            tasks.create_task(ask(f"tools {index}", TOOLS_LIMIT_S), name=f"tools {index}")
+            for index in range(len(settings.tools.servers))
+        ]
+    return servers.result(), [task.result() for task in endpoints], [task.result() for task in tools]

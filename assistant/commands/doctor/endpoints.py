@@ -1,0 +1,116 @@
+"""What a configured language model does: connected to, asked for its models, and one short question."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from assistant.commands.llm_endpoints.handshake import shake_hands
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.settings import Settings
+from assistant.setup.engine_catalog import chat, key_of
+from assistant.setup.llm_clients import address_of, headers_of
+from llm.chat import Message, Token
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.listing import ask
+
+LIST_TIMEOUT_S = 4.0
+ANSWER_TIMEOUT_S = 7.0
+"""To the first token. A server that has to load its model first takes longer, which is worth knowing."""
+
+MAX_TOKENS = 8
+HELLO = (Message("user", "Say hello."),)
+
+
+@dataclass(slots=True)
+class EndpointProbe:
+    """What became known, step by step.
+
+    Attributes:
+        lookup_ms: Looking up its name.
+        connect_ms: The TCP handshake.
+        tls_ms: The TLS handshake; None without TLS.
+        proxy: Whether a proxy lies between, so that these three were not measured.
+        list_ms: From the request for the list of models, connecting included, to the first byte of the answer.
+        models: What it lists; None: nothing that could be read, or a kind of service that lists none.
+        list_failure: Why there is no list, where that is no reason to give up.
+        token_ms: From the question, on a warm connection, to the first token; 0 where it ended without one.
+        failure: Why it cannot be used: what, a colon, the remedy.
+    """
+
+    lookup_ms: float | None = None
+    connect_ms: float | None = None
+    tls_ms: float | None = None
+    proxy: bool = False
+    list_ms: float | None = None
+    models: tuple[str, ...] | None = None
+    list_failure: str = ""
+    token_ms: float | None = None
+    failure: str = ""
+
+
+async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str]) -> EndpointProbe:
+    """Ask one endpoint. Never fails; takes some 15 s at most."""
+    found = EndpointProbe()
+    if endpoint.api_key_env and key_of(endpoint, environ) is None:
+        found.failure = (
+            f"the environment variable {endpoint.api_key_env} is not set: "
+            "put the key there, or remove api_key_env if it needs none"
+        )
+        return found
+    try:
+        if endpoint.kind == "openai":
+            await _list(found, endpoint, environ)
+        await _connect(found, address_of(endpoint), endpoint.ca_file)
+        await _ask(found, settings, endpoint, environ)
+    except (LlmError, ValueError) as error:
+        found.failure = str(error)
+    return found
+
+
+async def _list(found: EndpointProbe, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:
+    """Raises LlmError, ValueError where it makes no sense to go on."""
+    try:
+        key, headers = key_of(endpoint, environ), headers_of(endpoint, environ)
+        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=LIST_TIMEOUT_S, headers=headers)
+    except (LlmRefused, LlmBroken, LlmTooSlow) as error:
+        found.list_failure = str(error)  # its list alone may fail: the question tells
+        return
+    found.list_ms = listing.round_trip_ms
+    if listing.needs_key:
+        found.list_failure = f"it lists its models only with a key that it accepts: {_key_remedy(endpoint)}"
+    elif listing.models is not None:
+        found.models = (*listing.models.chat, *listing.models.others)
+
+
+def _key_remedy(endpoint: EndpointSection) -> str:
+    if endpoint.api_key_env:
+        return f"put another one into {endpoint.api_key_env}"
+    return "name the environment variable that holds it as api_key_env"
+
+
+async def _connect(found: EndpointProbe, address: str, ca_file: str) -> None:
+    made = await shake_hands(address, ca_file)
+    found.lookup_ms, found.connect_ms, found.tls_ms, found.proxy = (
+        made.lookup_ms,
+        made.connect_ms,
+        made.tls_ms,
+        made.proxy,
+    )
+
+
+async def _ask(found: EndpointProbe, settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:
+    """Raises LlmError, ValueError."""
+    loop = asyncio.get_running_loop()
+    model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=ANSWER_TIMEOUT_S)
+    try:
+        await model.load()  # as before a conversation: connections are open when the question comes
+        began_s = loop.time()
+        async with aclosing(model.stream(HELLO)) as events:
+            async for event in events:
+                if isinstance(event, Token):
+                    found.token_ms = (loop.time() - began_s) * 1000
+                    return
+        found.token_ms = 0.0
+    finally:
+        await model.aclose()

@@ -1,0 +1,158 @@
+"""The engines, one by one, and those that a conversation would use: each examined in a process of its own."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from assistant.commands.doctor.process import ProbeResult, ProbeRunner
+from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
+from assistant.config.settings import Settings
+from assistant.models.needs import rows
+from assistant.setup.derived_settings import needs
+from assistant.setup.engine_catalog import ENGINES, Stage, lacking
+
+LIMIT_S = 8.0
+"""For loading one engine and having it work three times; one that takes longer is no engine for a conversation."""
+
+CONVERSATION_LIMIT_S = 12.0
+"""For loading one engine of each stage."""
+
+COLUMNS = ("load ms", "first ms", "x real time", "adds ms")
+NOTE = "x real time: work per second of sound. adds: what an answer waits for it (vad: each frame)"
+_FOREIGN = re.compile(r"[A-Za-z_.]+(Error|Exception|Exit|Group): ")
+NO_CELLS = ("–",) * len(COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """An engine that the configuration chose.
+
+    Attributes:
+        why: Why this one.
+        fallback: Whether it stands in for another one.
+    """
+
+    why: str
+    fallback: bool
+
+
+async def engines(clinic: ProbeRunner, settings: Settings) -> ReportSection:
+    """All engines, and whether a conversation finds one for each stage. Never fails.
+
+    One after the other: they would otherwise measure each other.
+    """
+    conversation = await clinic.examine("conversation", CONVERSATION_LIMIT_S)
+    in_use = chosen_of(conversation)
+    answers: dict[tuple[str, str], ProbeResult] = {}
+    # Those in use first: if time runs out, it is the others that are left out.
+    for stage, name in sorted(ENGINES, key=lambda engine: engine[1] not in in_use.get(engine[0], {})):
+        if not lacking(settings, name):
+            answers[stage, name] = await clinic.examine(f"{stage} {name}", LIMIT_S)
+    findings = [
+        engine_finding(stage, name, answers.get((stage, name)), in_use.get(stage, {}), lacking(settings, name))
+        for stage, name in ENGINES
+    ]
+    findings.append(conversation_finding(conversation))
+    return ReportSection("engines", "Engines", tuple(findings), NOTE, COLUMNS)
+
+
+def chosen_of(conversation: ProbeResult) -> dict[str, dict[str, InUse]]:
+    """What the workshop chose: stage to name to why."""
+    found: dict[str, dict[str, InUse]] = {}
+    for item in _chosen(conversation):
+        use = InUse(str(item["why"]), fallback=bool(item["fallback"]))
+        found.setdefault(str(item["stage"]), {})[str(item["name"])] = use
+    return found
+
+
+def engine_finding(
+    stage: Stage, name: str, answer: ProbeResult | None, in_use: Mapping[str, InUse], missing: str
+) -> CheckResult:
+    """The line of one engine.
+
+    Args:
+        stage: Its stage.
+        name: Its name.
+        answer: Of the examination; None where nothing was there to be examined.
+        in_use: What a conversation uses in this stage, by name; empty where it did not come so far.
+        missing: The model that the engine lacks; "" if none.
+    """
+    level: Level
+    title, mine = f"{stage} {name}", in_use.get(name)
+    facts: dict[str, Fact] = {"stage": stage, "engine": name, "in_use": mine is not None}
+    if mine is not None:
+        facts |= {"why": mine.why, "fallback": mine.fallback}
+    use = f"in use, {mine.why.partition(': missing: ')[0]}; " if mine else "not in use; " if in_use else ""
+    if answer is None:
+        level = "warn" if any(used.fallback for used in in_use.values()) else "info"
+        text, remedy = "its model is not at hand", missing.removeprefix("missing: ")
+        return CheckResult(level, title, text, remedy=remedy, cells=NO_CELLS, facts=facts)
+    if answer.error:
+        level = "info" if not mine else "warn" if answer.unfinished else "fail"
+        text, remedy = f"{use}{answer.error}", _remedy_of(answer.error)
+        return CheckResult(level, title, text, remedy=remedy, cells=NO_CELLS, facts=facts)
+    figures = _figures(answer.found)
+    facts |= {**figures, "threads": cast("int | None", answer.found.get("threads"))}
+    rtf, delay_ms = figures["real_time_factor"], figures["delay_ms"]
+    text = f"{use}{answer.found.get('text', '')}"
+    if rtf is not None and rtf > 1:
+        remedy = "take a smaller model, or a machine with more or faster cores"
+        return CheckResult(
+            "warn", title, f"slower than real time; {text}", delay_ms, remedy, cells=_cells(figures), facts=facts
+        )
+    level = "ok" if mine else "info"
+    if not answer.found.get("ok") or (mine and mine.fallback):
+        level = "warn"
+    return CheckResult(level, title, text, delay_ms, cells=_cells(figures), facts=facts)
+
+
+def _figures(found: Mapping[str, object]) -> dict[str, float | None]:
+    names = {"load_ms": "load_ms", "first_ms": "first_ms", "rtf": "real_time_factor", "delay_ms": "delay_ms"}
+    return {name: _number(found.get(key)) for key, name in names.items()}
+
+
+def _cells(figures: Mapping[str, float | None]) -> tuple[str, ...]:
+    formats = {"load_ms": ".0f", "first_ms": ".1f", "real_time_factor": ".3f", "delay_ms": ".1f"}
+    return tuple("–" if (value := figures[name]) is None else format(value, form) for name, form in formats.items())
+
+
+def conversation_finding(conversation: ProbeResult) -> CheckResult:
+    """The line about all engines of one conversation together."""
+    chosen = _chosen(conversation)
+    names = [f"{item['stage']} {item['name']}" for item in chosen]
+    load_ms = sum(_number(item.get("load_ms")) or 0.0 for item in chosen)
+    facts: dict[str, Fact] = {"engines": names}
+    if error := conversation.error or str(conversation.found.get("error", "")):
+        remedy = _remedy_of(error)
+        return CheckResult("fail", "all together", error, remedy=remedy, essential=True, cells=NO_CELLS, facts=facts)
+    cells = (f"{load_ms:.0f}", *NO_CELLS[1:])
+    text = f"has an engine for every stage: {', '.join(names)}"
+    return CheckResult("ok", "all together", text, load_ms, cells=cells, facts=facts)
+
+
+def models(settings: Settings) -> ReportSection:
+    """What the configuration needs, and where it lies. Reads the disk."""
+    findings = []
+    for row in rows(needs(settings)):
+        about = ", ".join(word for word in (row.purpose, row.size, row.licence) if word)
+        facts: dict[str, Fact] = {"at_hand": row.at_hand, "purpose": row.purpose, "where": row.where}
+        if row.at_hand:
+            findings.append(CheckResult("ok", row.name, f"{about}: {row.where}", facts=facts))
+        else:
+            remedy = row.where.removeprefix("missing: ")
+            findings.append(CheckResult("warn", row.name or "a voice", f"{about}: missing", remedy=remedy, facts=facts))
+    return ReportSection("models", "Models that this configuration wants", tuple(findings))
+
+
+def _remedy_of(error: str) -> str:
+    """An engine's own sentence ends in the remedy; what nobody foresaw begins with the name of its class."""
+    return "run `make setup` again; if that does not help, report it" if _FOREIGN.match(error) else ""
+
+
+def _chosen(conversation: ProbeResult) -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", conversation.found.get("chosen", []))
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,238 @@
+"""This machine as it stands: packages, cores and threads, sound cards, disk. What was asked is handed in; only the
+trace folder is touched."""
+
+import platform
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import MappingProxyType
+
+from assistant.commands.doctor.process import ProbeResult, ProbeRunner
+from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
+from assistant.config.loading import Loaded
+from assistant.config.settings import DEFAULTS, KEYS, Settings
+from assistant.support.cpu import Cores, piper_threads, whisper_threads
+
+IMPORTS: Mapping[str, str] = MappingProxyType(
+    {
+        "numpy": "numpy",
+        "onnxruntime": "onnxruntime",
+        "ctranslate2": "ctranslate2",
+        "faster-whisper": "faster_whisper",
+        "piper-tts": "piper",
+        "pocketsphinx": "pocketsphinx",
+        "espeakng-loader": "espeakng_loader",
+        "webrtcvad-wheels": "webrtcvad",
+        "hassil": "hassil",
+        "soxr": "soxr",
+        "soundfile": "soundfile",
+        "websockets": "websockets",
+        "httpx": "httpx",
+    }
+)
+"""Distribution to module. sounddevice has a section of its own."""
+
+IMPORT_LIMIT_S = 8.0
+DEVICES_LIMIT_S = 4.0
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+"""What the libraries below numpy, onnxruntime and ctranslate2 read."""
+
+_THREADS = re.compile(r"0*[1-9][0-9]{0,8}")
+
+DISK_FREE_MB = 500.0
+"""Less is a warning: a Whisper model is 148 MB, a day of traces a few."""
+
+WITHOUT = "the demo works without any, and a browser brings its own"
+SHOWN_KEYS = 6
+REINSTALL = "run `make setup` again, or `pip install {}`"
+
+
+def python_finding() -> CheckResult:
+    """The interpreter."""
+    text = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return CheckResult("ok", "python", text, facts={"version": platform.python_version()})
+
+
+async def versions(clinic: ProbeRunner) -> ReportSection:
+    """The packages: installed, and really importable. Never fails."""
+    imported = await clinic.examine(f"imports {' '.join(IMPORTS.values())}", IMPORT_LIMIT_S)
+    findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
+    findings += [package_finding(package, version_of(package), imported) for package in IMPORTS]
+    return ReportSection(
+        "versions", "Versions, and the time to import each", (*findings, cuda_finding(imported)), brief=True
+    )
+
+
+def program_version() -> str:
+    """Of this program; "unknown" where it runs without being installed."""
+    return version_of("repartee") or "unknown"
+
+
+def version_of(package: str) -> str:
+    """What is installed; "" if it is not."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def package_finding(package: str, installed: str, imported: ProbeResult) -> CheckResult:
+    """The line of one package."""
+    facts: dict[str, Fact] = {"version": installed or None}
+    if not installed:
+        return CheckResult("fail", package, "not installed", remedy=REINSTALL.format(package), facts=facts)
+    found = imported.found.get(IMPORTS[package])
+    if isinstance(found, int | float):
+        return CheckResult("ok", package, installed, float(found), facts=facts)
+    if found is None:
+        return CheckResult("warn", package, f"{installed}; its import was not tried: {imported.error}", facts=facts)
+    text = f"{installed}, but it cannot be imported: {found}"
+    return CheckResult("fail", package, text, remedy=REINSTALL.format(package), facts=facts)
+
+
+def cuda_finding(imported: ProbeResult) -> CheckResult:
+    """Whether a graphics card computes."""
+    devices = imported.found.get("cuda_devices")
+    providers = imported.found.get("providers")
+    names = [str(name).removesuffix("ExecutionProvider") for name in providers] if isinstance(providers, list) else []
+    count = devices if isinstance(devices, int) else 0
+    where = f"{count} CUDA device{'s' if count != 1 else ''}" if count else "none usable: engines compute on the CPU"
+    text = f"{where}; onnxruntime offers {', '.join(names) or 'nothing that could be read'}"
+    return CheckResult(
+        "ok" if count else "info", "graphics card", text, facts={"cuda_devices": count, "providers": names}
+    )
+
+
+def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: Mapping[str, str]) -> ReportSection:
+    """Cores, and who wants how many threads. Pure."""
+    most = found.whole
+    quota = "" if found.quota is None else f", of whose time a container's limit leaves {found.quota:.1f}"
+    few = most < 2
+    findings = [
+        CheckResult(
+            "warn" if few else "ok",
+            "cores",
+            f"{found.usable} usable{quota}",
+            remedy="give it two: speech is recognized while the person still speaks" if few else "",
+            facts={"usable": found.usable, "quota": found.quota},
+        ),
+        CheckResult(
+            "ok" if switch_interval_ms <= 1 else "warn",
+            "switch interval",
+            f"{switch_interval_ms:g} ms between Python's threads",
+            remedy="" if switch_interval_ms <= 1 else "sys.setswitchinterval(0.0005) at the program's start",
+            facts={"ms": switch_interval_ms},
+        ),
+    ]
+    whisper, piper = whisper_threads(stt_threads, found), piper_threads(stt_threads, found)
+    users = f"{whisper} for faster-whisper (ctranslate2), {piper} for piper (onnxruntime); silero (onnxruntime) has 1"
+    text = f"{stt_threads}: {users}" if stt_threads else f"0, by the cores: {users}"
+    findings.append(_wanted("stt.threads", max(whisper, piper), most, text, "set stt.threads = 0"))
+    findings += [_variable(name, environ[name], most) for name in THREAD_VARIABLES if name in environ]
+    return ReportSection("threads", "Cores and threads", tuple(findings))
+
+
+def _variable(name: str, value: str, most: int) -> CheckResult:
+    remedy = f"unset {name}, or set it to {most} or less"
+    if not _THREADS.fullmatch(value):
+        return CheckResult("warn", name, f'is "{value[:20]}", which is no number of threads', remedy=remedy)
+    return _wanted(name, int(value), most, value, remedy)
+
+
+def _wanted(name: str, wanted: int, most: int, text: str, remedy: str) -> CheckResult:
+    facts: dict[str, Fact] = {"threads": wanted}
+    if wanted > most:
+        text = f"{text}: more than the {most} cores, so that they wait for each other"
+        return CheckResult("warn", name, text, remedy=remedy, facts=facts)
+    return CheckResult("ok", name, text, facts=facts)
+
+
+async def devices(clinic: ProbeRunner) -> ReportSection:
+    """The sound cards. Never fails."""
+    return devices_section(await clinic.examine("devices", DEVICES_LIMIT_S), version_of("sounddevice"))
+
+
+def devices_section(answer: ProbeResult, installed: str) -> ReportSection:
+    """What sounddevice sees. Pure."""
+    if answer.error:
+        missing = "PortAudio library not found" in answer.error
+        remedy = "apt-get install libportaudio2" if missing else REINSTALL.format("sounddevice")
+        text = f"{answer.error} ({WITHOUT})"
+        findings = [CheckResult("warn", "sounddevice", text, remedy=remedy)]
+    else:
+        sound = answer.found
+        portaudio = str(sound.get("portaudio", "")).partition(",")[0].removeprefix("PortAudio ")
+        findings = [
+            CheckResult("ok", "sounddevice", f"{installed}, PortAudio {portaudio}", facts={"portaudio": portaudio})
+        ]
+        if not sound.get("inputs") and not sound.get("outputs"):
+            facts: dict[str, Fact] = {"inputs": 0, "outputs": 0}
+            findings.append(
+                CheckResult("warn", "devices", f"neither microphone nor loudspeaker: {WITHOUT}", facts=facts)
+            )
+        else:
+            findings.append(_device("microphone", sound.get("inputs"), sound.get("input")))
+            findings.append(_device("loudspeaker", sound.get("outputs"), sound.get("output")))
+    return ReportSection("devices", "Sound cards", tuple(findings))
+
+
+def _device(name: str, count: object, default: object) -> CheckResult:
+    facts: dict[str, Fact] = {"count": count if isinstance(count, int) else 0, "default": str(default or "") or None}
+    if not count:
+        return CheckResult("warn", name, f"none: {WITHOUT}", facts=facts)
+    if not default:
+        remedy = "choose a default in the sound settings of this machine"
+        return CheckResult("warn", name, f"{count} found, but none is the default", remedy=remedy, facts=facts)
+    return CheckResult("ok", name, f"{default}" + (f" (one of {count})" if count != 1 else ""), facts=facts)
+
+
+def configuration(loaded: Loaded) -> ReportSection:
+    """Which settings are in effect, and whether traces can be written; tries a file in the trace folder."""
+    changed = [key for key in KEYS if _value(loaded.settings, key) != _value(DEFAULTS, key)]
+    differing = ", ".join(changed[:SHOWN_KEYS]) + (" ..." if len(changed) > SHOWN_KEYS else "")
+    text = f"{loaded.file or 'no file'}; {f'not the default: {differing}' if changed else 'everything as by default'}"
+    facts: dict[str, Fact] = {"file": str(loaded.file) if loaded.file else None, "changed": changed}
+    if loaded.ignored is not None:
+        facts["ignored"] = str(loaded.ignored)
+        text = f"{text}; {loaded.ignored} here is another program's and is not used"
+    remedy = "" if loaded.ignored is None else f"if it is yours: --config {loaded.ignored}"
+    findings = (
+        CheckResult("ok" if loaded.ignored is None else "warn", "settings", text, remedy=remedy, facts=facts),
+        trace_finding(loaded.settings.trace.dir),
+    )
+    return ReportSection("configuration", "Configuration and disk", findings)
+
+
+def _value(settings: Settings, key: str) -> object:
+    section, _, name = key.partition(".")
+    value: object = getattr(getattr(settings, section), name)
+    return value
+
+
+def trace_finding(folder: Path) -> CheckResult:
+    """Whether a trace can be written there, and how much room there is. Leaves nothing behind."""
+    remedy = "make it writable, or name another folder: --set trace.dir=FOLDER"
+    try:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if not there.is_dir():
+            return CheckResult("warn", "trace folder", f"{there} is a file: no traces will be written", remedy=remedy)
+        with tempfile.TemporaryFile(dir=there):
+            pass
+        free_mb = shutil.disk_usage(there).free / 1e6
+    except OSError as error:
+        text = f"{folder} cannot be written ({error.strerror}): no traces will be written"
+        return CheckResult("warn", "trace folder", text, remedy=remedy)
+    new = "" if folder.is_dir() else ", made when the first turn ends"
+    text = f"{folder}{new}; {free_mb / 1000:.1f} GB free"
+    low = free_mb < DISK_FREE_MB
+    return CheckResult(
+        "warn" if low else "ok",
+        "trace folder",
+        text,
+        remedy="free some room: traces and models need it" if low else "",
+        facts={"free_mb": round(free_mb), "exists": folder.is_dir()},
+    )

@@ -1,0 +1,162 @@
+"""How fast one engine is here: load, first use, real-time factor, and the delay it adds to an answer."""
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from contextlib import aclosing, closing
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from assistant.commands.engine_bench.meter import hear, real_time_factor, speak
+from audio.frame import Frame
+from audio.recording import open_recording
+from audio.stt import Recognizer, SegmentId
+from audio.tts import Voice
+from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples, ms_of_samples
+from audio.vad import Vad
+from llm.chat import ChatModel, Message, Token
+
+SHIPPED = "recordings/conversation.wav"
+"""The demo's: somebody asks what time it is."""
+
+CLIP_FROM_FRAME, CLIP_TO_FRAME = 69, 126
+"""1.38 to 2.52 s of the shipped conversation: "what time is it" and the 185 ms after it (its README.md)."""
+
+VAD_FRAMES = 145
+"""From the recording's beginning to 2.9 s: quiet, the sentence, quiet."""
+
+SPEECH_END_MS = 2335.0
+"""Where the sentence ends, to 62 ms."""
+
+SENTENCE = "It is ten past four."
+QUESTION = (Message("user", "what time is it"),)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMeasurement:
+    """What one engine took.
+
+    Attributes:
+        load_ms: From nothing to ready, its imports included.
+        first_ms: The first piece of work after that.
+        rtf: Seconds of work per second of sound; None where there is no sound.
+        delay_ms: What it adds to an answer: a detector per frame, a recognizer from the last frame to the words, a
+            voice and a model from the call to the first sound or word.
+        text: What else there is to say.
+        ok: Whether the work came out as it should.
+    """
+
+    load_ms: float
+    first_ms: float
+    rtf: float | None
+    delay_ms: float
+    text: str
+    ok: bool = True
+
+
+def sound(frames: int) -> Pcm:
+    """The first frames of the shipped recording. Raises AudioFileError."""
+    with closing(open_recording(Path(str(files("assistant") / SHIPPED))).blocks(FRAME_SAMPLES)) as blocks:
+        return np.concatenate([block[:, 0] for block in itertools.islice(blocks, frames)])
+
+
+def measure_vad(make: Callable[[], Vad]) -> EngineMeasurement:
+    """Load it and let it hear a sentence, frame by frame. Raises AudioError."""
+    now_s = asyncio.get_running_loop().time
+    pcm = sound(VAD_FRAMES)
+    began_s = now_s()
+    vad = make()
+    load_ms = (now_s() - began_s) * 1000
+    took_ms, end_ms, heard = [], 0.0, False
+    for start in range(0, len(pcm), FRAME_SAMPLES):
+        began_s = now_s()
+        voicing = vad.process(Frame(Samples(start), pcm[start : start + FRAME_SAMPLES]))
+        took_ms.append((now_s() - began_s) * 1000)
+        heard = heard or voicing.speaking
+        end_ms = ms_of_samples(voicing.boundary)
+    total_ms = sum(took_ms[1:])
+    frames = len(took_ms) - 1
+    said = f"end of speech dated {end_ms - SPEECH_END_MS:+.0f} ms from the label (±62), bias {vad.end_bias_ms:+.0f} ms"
+    return EngineMeasurement(
+        load_ms,
+        took_ms[0],
+        total_ms / (frames * FRAME_MS),
+        total_ms / frames,
+        f"{said} taken out; a frame takes at most {max(took_ms[1:]):.1f} ms" if heard else "it heard no speech",
+        ok=heard,
+    )
+
+
+async def measure_transcriber(make: Callable[[], Recognizer]) -> EngineMeasurement:
+    """Load it and say a sentence to it: at once, at the pace of speech, and at once again. Raises AudioError."""
+    now_s = asyncio.get_running_loop().time
+    clip = sound(CLIP_TO_FRAME)[CLIP_FROM_FRAME * FRAME_SAMPLES :]
+    began_s = now_s()
+    transcriber = make()
+    try:
+        await transcriber.load()
+        load_ms = (now_s() - began_s) * 1000
+        first_rtf = await real_time_factor(transcriber, clip, SegmentId(0))
+        heard = await hear(transcriber, clip, Samples(0), SegmentId(1))
+        rtf = await real_time_factor(transcriber, clip, SegmentId(2))
+        detail = transcriber.detail
+    finally:
+        await transcriber.aclose()
+    text = heard.words.text
+    said = f"“{text}”" if text else "nothing"
+    return EngineMeasurement(
+        load_ms,
+        first_rtf * ms_of_samples(len(clip)),
+        rtf,
+        heard.final_ms,
+        f"{detail}; heard {said} (said was “what time is it”)",
+        ok=bool(text),
+    )
+
+
+async def measure_voice(make: Callable[[], Voice]) -> EngineMeasurement:
+    """Load it and have it say a sentence twice. Raises AudioError."""
+    now_s = asyncio.get_running_loop().time
+    began_s = now_s()
+    voice = make()
+    try:
+        await voice.load()
+        load_ms = (now_s() - began_s) * 1000
+        first = await speak(voice, SENTENCE)
+        again = await speak(voice, SENTENCE)
+        detail = voice.detail
+    finally:
+        await voice.aclose()
+    rtf = again.whole_ms / 1000 / again.sound_s if again.sound_s else None
+    said = detail if again.sound_s else f"{detail}; it said nothing"
+    return EngineMeasurement(load_ms, first.first_ms, rtf, again.first_ms, said, ok=again.sound_s > 0)
+
+
+async def measure_model(make: Callable[[], ChatModel]) -> EngineMeasurement:
+    """Load it and ask it the same twice. Raises LlmError."""
+    now_s = asyncio.get_running_loop().time
+    began_s = now_s()
+    model = make()
+    try:
+        await model.load()
+        load_ms = (now_s() - began_s) * 1000
+        first_ms, _ = await _answered(model)
+        delay_ms, text = await _answered(model)
+    finally:
+        await model.aclose()
+    return EngineMeasurement(load_ms, first_ms, None, delay_ms, f"“what time is it”: “{text}”", ok=bool(text))
+
+
+async def _answered(model: ChatModel) -> tuple[float, str]:
+    now_s = asyncio.get_running_loop().time
+    began_s = now_s()
+    first_ms, text = 0.0, ""
+    async with aclosing(model.stream(QUESTION)) as events:
+        async for event in events:
+            if isinstance(event, Token):
+                first_ms = first_ms or (now_s() - began_s) * 1000
+                text += event.text
+    return first_ms, text.strip()

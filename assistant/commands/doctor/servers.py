@@ -1,0 +1,184 @@
+"""The lines about language models: those that are configured, and those that were found on this machine. Pure."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from assistant.commands.doctor.process import ProbeResult
+from assistant.commands.doctor.report import CheckResult, Fact, ReportSection
+from assistant.commands.llm_endpoints.local_servers import described, handles, shortened
+from assistant.config.endpoint_settings import EndpointSection
+from llm.discovery import PORTS, FoundServer, is_listed
+
+SLOW_MS = 500.0
+"""To the first token: with more, no answer comes within the band of 200-500 ms."""
+
+SHOWN_MODELS = 5
+HOW_TO_ADD = "add one as [[llm.endpoints]] in config.toml (docs/configuration.md)"
+
+
+def endpoints_section(
+    endpoints: Sequence[EndpointSection],
+    answers: Sequence[ProbeResult],
+    servers: Sequence[FoundServer],
+    *,
+    skills: bool,
+) -> ReportSection:
+    """All of them, and who answers.
+
+    Args:
+        endpoints: As configured.
+        answers: Of `endpoints.probe`, in the same order.
+        servers: Those found on this machine.
+        skills: Whether the built-in skills answer.
+    """
+    findings: list[CheckResult] = []
+    usable = []
+    for endpoint, answer in zip(endpoints, answers, strict=True):
+        lines = endpoint_findings(endpoint, answer)
+        findings += lines
+        if all(line.level != "fail" for line in lines):
+            usable.append(endpoint.name)
+    findings.append(_together(endpoints, usable, servers, skills=skills))
+    return ReportSection("endpoints", "Language models", tuple(findings))
+
+
+def _together(
+    endpoints: Sequence[EndpointSection], usable: Sequence[str], servers: Sequence[FoundServer], *, skills: bool
+) -> CheckResult:
+    name = "who answers"
+    facts: dict[str, Fact] = {"usable": usable, "skills": skills}
+    stand_in = "only the built-in skills answer" if skills else "nothing answers"
+    if not endpoints:
+        found = [server for server in servers if server.usable]
+        first = next(iter(handles(found)), "")
+        remedy = f"repartee endpoints add {first} (or, for one run, --llm auto)" if found else HOW_TO_ADD
+        text = f"no language model is configured: {stand_in}"
+        return CheckResult("warn", name, text, remedy=remedy, facts=facts)
+    if not usable:
+        text = f"none of the configured language models can be used: {stand_in}"
+        return CheckResult("fail", name, text, remedy="mend one of the lines above", essential=True, facts=facts)
+    before = "the built-in skills, then " if skills else ""
+    return CheckResult("ok", name, f"{before}{', '.join(usable)}", facts=facts)
+
+
+def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[CheckResult]:
+    """The lines of one endpoint: its key and connection, its models, its first token."""
+    found, name = answer.found, f"llm {endpoint.name}"
+    facts: dict[str, Fact] = {
+        "endpoint": endpoint.name,
+        "kind": endpoint.kind,
+        "model": endpoint.model,
+        "url": endpoint.shown_url,
+    }
+    where = f"{endpoint.model} at {endpoint.shown_url or f'{endpoint.kind} {endpoint.region}'.strip()}"
+    failure = answer.error or str(found.get("failure") or "")
+    if failure and found.get("list_ms") is None and not found.get("list_failure"):
+        return [_failed(name, endpoint, failure, facts)]
+    key = (
+        "AWS credentials"
+        if endpoint.on_aws
+        else f"key in {', '.join(endpoint.variables)}"
+        if endpoint.variables
+        else "no key"
+    )
+    findings = [_connected(name, f"{where}, {key}", found, facts), _listed(endpoint, found)]
+    if failure:
+        findings.append(_failed(f"{name}: answer", endpoint, failure, {}))
+    else:
+        findings.append(_answered(f"{name}: answer", found))
+    return findings
+
+
+def _failed(name: str, endpoint: EndpointSection, failure: str, facts: Mapping[str, Fact]) -> CheckResult:
+    """Texts of this project say what, then a colon, then the remedy; the name of the line need not be said again."""
+    what, _, remedy = failure.removeprefix(_subject(endpoint)).partition(": ")
+    return CheckResult(
+        "fail", name, f"{endpoint.model} {what}" if what.startswith("at ") else what, None, remedy, facts=facts
+    )
+
+
+def _subject(endpoint: EndpointSection) -> str:
+    return f"llm endpoint {endpoint.name!r} "
+
+
+def _connected(name: str, where: str, found: Mapping[str, object], facts: Mapping[str, Fact]) -> CheckResult:
+    steps = {step: found.get(f"{step}_ms") for step in ("lookup", "connect", "tls")}
+    known = {step: value for step, value in steps.items() if isinstance(value, int | float)}
+    labels = {"lookup": "name", "connect": "TCP", "tls": "TLS"}
+    how = ", ".join(f"{labels[step]} {value:.1f} ms" for step, value in known.items())
+    if found.get("proxy"):
+        how = "through a proxy"
+    total_ms = sum(known.values()) if "connect" in known else None
+    timed: dict[str, Fact] = {f"{step}_ms": value for step, value in known.items()}
+    text = f"{where}; {how}" if how else where
+    return CheckResult("ok", name, text, total_ms if len(known) > 1 else None, facts={**facts, **timed})
+
+
+def _listed(endpoint: EndpointSection, found: Mapping[str, object]) -> CheckResult:
+    name = f"llm {endpoint.name}: models"
+    list_ms = cast("float | None", found.get("list_ms"))
+    if refused := str(found.get("list_failure") or ""):
+        what, _, remedy = refused.removeprefix(_subject(endpoint)).partition(": ")
+        return CheckResult("warn", name, what, remedy=remedy)
+    if endpoint.kind != "openai":
+        return CheckResult("info", name, f"a service of kind {endpoint.kind} lists no models")
+    if found.get("models") is None:
+        return CheckResult("info", name, "it has no list of models that could be read", list_ms)
+    models = cast("list[str]", found["models"])
+    facts: dict[str, Fact] = {"models": models, "listed": is_listed(endpoint.model, models)}
+    if facts["listed"]:
+        return CheckResult("ok", name, f"{endpoint.model} is one of {len(models)}", list_ms, facts=facts)
+    text = f"{endpoint.model} is not among them"
+    if not models:
+        return CheckResult("warn", name, f"{text}: there are none", list_ms, "load a model on that server", facts=facts)
+    remedy = f"set its model to one of: {shortened(models, SHOWN_MODELS)}"
+    return CheckResult("warn", name, text, list_ms, remedy, facts=facts)
+
+
+def _answered(name: str, found: Mapping[str, object]) -> CheckResult:
+    token_ms = cast("float | None", found.get("token_ms"))
+    if not token_ms:
+        text = "it answered without a word within 8 tokens: a model that thinks first?"
+        return CheckResult("warn", name, text, remedy="take a model, or a setting of its server, that answers at once")
+    if token_ms > SLOW_MS:
+        remedy = "take a nearer server or a smaller model; if it had to be loaded first, ask again"
+        return CheckResult("warn", name, "first token, too late for an answer within 500 ms", token_ms, remedy)
+    return CheckResult("ok", name, "first token", token_ms)
+
+
+def servers_section(answer: ProbeResult) -> ReportSection:
+    """The servers found on this machine; `answer` holds the fields of `FoundServer`s."""
+    servers = servers_of(answer)
+    ports = ", ".join(map(str, PORTS))
+    if answer.error:
+        findings = [CheckResult("info", "localhost", f"not looked at: {answer.error}")]
+    elif not servers:
+        findings = [CheckResult("info", "localhost", f"none (ports {ports})")]
+    else:
+        findings = [
+            CheckResult(
+                "info",
+                name,
+                described(server),
+                server.round_trip_ms,
+                facts={"url": server.url, "models": server.models, "needs_key": server.needs_key},
+            )
+            for name, server in handles(servers).items()
+        ]
+    return ReportSection("servers", "Servers found on localhost", tuple(findings))
+
+
+def servers_of(answer: ProbeResult) -> tuple[FoundServer, ...]:
+    """As they were before they went through JSON."""
+    found = cast("list[dict[str, object]]", answer.found.get("servers", []))
+    return tuple(
+        FoundServer(
+            str(item["name"]),
+            str(item["url"]),
+            tuple(cast("list[str]", item["models"])),
+            cast("float", item["round_trip_ms"]),
+            needs_key=bool(item["needs_key"]),
+            others=tuple(cast("list[str]", item["others"])),
+        )
+        for item in found
+    )

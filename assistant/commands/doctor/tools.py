@@ -1,0 +1,130 @@
+"""The tool servers of the configuration: reached once each, as a conversation would, and what is said of them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from assistant.commands.doctor.process import ProbeResult
+from assistant.commands.doctor.report import CheckResult, Fact, Level, ReportSection
+from assistant.commands.llm_endpoints.local_servers import shortened
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.tool_settings import ToolServerSection
+from audio.extra import installing
+
+REACH_TIMEOUT_S = 10.0
+"""As long as a start waits for a server: one that takes longer joins a running program later."""
+
+SHOWN_TOOLS = 6
+
+
+@dataclass(slots=True)
+class ToolProbe:
+    """What became known of a server.
+
+    Attributes:
+        tools: What it offers, as the model would call them.
+        ms: Until they were listed, starting or reaching it included.
+        remarks: What else is wrong with it.
+        failure: Why none of them can be called: what, a colon, the remedy.
+        fatal: Whether the program does not start with it.
+    """
+
+    tools: list[str] = field(default_factory=list)
+    ms: float | None = None
+    remarks: list[str] = field(default_factory=list)
+    failure: str = ""
+    fatal: bool = False
+
+
+async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolProbe:
+    """Run or reach one server, and list what it has. Never fails; takes some 12 s at most."""
+    for name in section.variables:
+        if not environ.get(name):
+            remedy = "put its value there, or remove it from env or token_env"
+            return ToolProbe(failure=f"the environment variable {name} is not set: {remedy}", fatal=True)
+    try:
+        # Imported on use: it takes half a second, and the package is an extra.
+        from assistant.tools.mcp_server import McpServer  # noqa: PLC0415
+    except ImportError:
+        return ToolProbe(
+            failure=f"the mcp package is missing: {installing('mcp')}, or remove [[tools.servers]]", fatal=True
+        )
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    server = McpServer(section, environ, lambda _what: None)
+    found = ToolProbe(remarks=server.remarks)
+    async with asyncio.TaskGroup() as tasks:
+        life = tasks.create_task(server.run(), name=f"tools of {section.name}")
+        try:
+            async with asyncio.timeout(REACH_TIMEOUT_S):
+                await server.tried.wait()
+        except TimeoutError:
+            found.failure = f"does not list its tools within {REACH_TIMEOUT_S:g} s: {_remedy(section)}"
+        else:
+            found.ms = (loop.time() - began_s) * 1000
+            if server.trouble:
+                found.failure = f"{server.trouble.partition(': its tools')[0]}: {_remedy(section)}"
+        finally:
+            life.cancel()
+    found.tools = [function.name for function in server.functions]
+    return found
+
+
+def _remedy(section: ToolServerSection) -> str:
+    if section.url:
+        return "start it, or check its url and the variable that its token_env names"
+    return f"run {section.argv[0]} by hand, with the arguments of its command, to see what it says"
+
+
+# ---- what is said ----
+
+
+def tools_section(
+    servers: Sequence[ToolServerSection], answers: Sequence[ProbeResult], endpoints: Sequence[EndpointSection]
+) -> ReportSection:
+    """The lines of all of them. Pure.
+
+    Args:
+        servers: As configured.
+        answers: Of `probe`, in the same order.
+        endpoints: As configured: somebody must be able to call tools.
+    """
+    findings = [finding for pair in zip(servers, answers, strict=True) for finding in server_findings(*pair)]
+    if not servers:
+        findings = [CheckResult("info", "tool servers", "none is configured")]
+    elif not endpoints:
+        remedy = "add one as [[llm.endpoints]], or remove [[tools.servers]]"
+        findings.append(CheckResult("warn", "who calls them", "no language model is configured: nobody", remedy=remedy))
+    elif lacking := [endpoint.name for endpoint in endpoints if not endpoint.takes_functions]:
+        every = len(lacking) == len(endpoints)
+        text = f"{', '.join(lacking)} cannot: {'nobody is left' if every else 'the others do'}"
+        remedy = "remove [[tools.servers]], or add an endpoint that takes functions (docs/tools.md)"
+        level: Level = "fail" if every else "info"
+        findings.append(CheckResult(level, "who calls them", text, remedy=remedy if every else "", essential=every))
+    return ReportSection("tools", "Tool servers", tuple(findings))
+
+
+def server_findings(section: ToolServerSection, answer: ProbeResult) -> list[CheckResult]:
+    """The lines of one server."""
+    name, found = f"tools {section.name}", answer.found
+    by = "url" if section.url else "command"
+    facts: dict[str, Fact] = {"server": section.name, "by": by}
+    if failure := answer.error or str(found.get("failure") or ""):
+        what, _, remedy = failure.removeprefix(f"the tool server {section.name} ").partition(": ")
+        fatal = bool(found.get("fatal"))
+        return [CheckResult("fail", name, what, remedy=remedy or _remedy(section), essential=fatal, facts=facts)]
+    tools = cast("list[str]", found["tools"])
+    facts |= {"tools": tools, "count": len(tools)}
+    ms = cast("float | None", found.get("ms"))
+    findings = []
+    if tools:
+        count = "one tool" if len(tools) == 1 else f"{len(tools)} tools"
+        findings.append(CheckResult("ok", name, f"{count}: {shortened(tools, SHOWN_TOOLS)}", ms, facts=facts))
+    else:
+        remedy = "see what the server is to offer, and its key only"
+        findings.append(CheckResult("warn", name, "it is there and offers no tool", ms, remedy, facts=facts))
+    for remark in cast("list[str]", found.get("remarks", [])):
+        what, _, remedy = remark.removeprefix(f"the tool server {section.name} ").partition(": ")
+        findings.append(CheckResult("warn", name, what, remedy=remedy))
+    return findings

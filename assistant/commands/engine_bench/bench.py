@@ -1,0 +1,320 @@
+"""`repartee bench engines`: recognizers and voices, one setting after another, on the same recordings and sentences.
+
+Every engine is measured as a conversation uses it: at the pace of real time, through the same port, loaded and warm.
+"""
+
+import asyncio
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from assistant.commands.engine_bench.clips import Clip, clip_of, read_labels
+from assistant.commands.engine_bench.meter import RecognitionTiming, SynthesisTiming, hear, real_time_factor, speak
+from assistant.commands.engine_bench.words import WordErrors, word_errors
+from assistant.config.loading import ConfigError, load_settings
+from assistant.config.settings import Settings
+from assistant.config.words import unknown
+from assistant.models.catalogue import MODELS, Kind
+from assistant.models.needs import Need, at_hand, is_path, missing
+from assistant.setup.derived_settings import SETTLE_MS
+from assistant.setup.engine_catalog import need_of, transcriber, voice
+from assistant.setup.engine_loader import LOAD_TIMEOUT_S
+from assistant.trace.waterfall import nearest_rank
+from audio.errors import AudioError, SttError
+from audio.stt import SegmentId
+from audio.tts import Voice
+
+RANDOM_WEIGHTS = "random-weights"
+"""A file of this name in a model's folder says that its words mean nothing; bench/engines.py writes it."""
+
+RECOGNIZERS = ("pocketsphinx", "faster-whisper")
+VOICES = ("espeak-ng", "piper")
+WINDOWS = ("adaptive", "full", "dynamic")
+THREADS = (1, 2)
+
+UNITS = (
+    "Yes.",
+    "Okay, I've set a timer for ten minutes.",
+    "The lamp in the living room is on.",
+    "That would be seven euros and twenty cents, which is less than you paid for it a week ago.",
+    "It is half past four, the bus leaves in ten minutes, and if you walk to the station now you will catch the train "
+    "that arrives before noon.",
+)
+"""What voices are measured on: 4 to 138 letters, as replies are cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class MedianAndP95:
+    """Milliseconds over all clips or units: the median and the 95th percentile, by nearest rank."""
+
+    p50_ms: float
+    p95_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRow:
+    """One engine with one setting.
+
+    Attributes:
+        stage: Whether it hears or speaks.
+        engine: As in the configuration.
+        setting: What is varied: model, window, threads; "" where there is nothing to vary.
+        note: Why there is no figure, or no word error rate: "missing: repartee models pull base.en".
+        load_ms: Loading and running once; None in this and all that follows: not measured.
+        wait: Of a recognizer from the last frame to the words, of a voice from the call to the first sound.
+        first_partial: From the first speech to the first words shown.
+        real_time_factor: Seconds of work per second of sound, nothing else going on.
+        words: Word errors.
+    """
+
+    stage: Literal["stt", "tts"]
+    engine: str
+    setting: str = ""
+    note: str = ""
+    load_ms: float | None = None
+    wait: MedianAndP95 | None = None
+    first_partial: MedianAndP95 | None = None
+    real_time_factor: float | None = None
+    words: WordErrors | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What is to be measured: a row without figures, the settings it needs, and the model it cannot do without."""
+
+    row: BenchRow
+    overrides: tuple[str, ...] = ()
+    need: Need | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What is measured, and on what.
+
+    Attributes:
+        environ: As `load_settings` takes it.
+        config: Likewise.
+        overrides: Likewise.
+        manifest: None: the shipped conversation.
+        stt: Recognizers and Whisper models by name; empty with an empty `tts`: all.
+        tts: Voices likewise.
+        rounds: How often every clip is heard and every unit spoken.
+    """
+
+    environ: Mapping[str, str]
+    config: Path | None = None
+    overrides: Sequence[str] = ()
+    manifest: Path | None = None
+    stt: Sequence[str] = ()
+    tts: Sequence[str] = ()
+    rounds: int = 1
+
+    def settings(self, *overrides: str) -> Settings:
+        """With these over all others. Raises ConfigError."""
+        return load_settings(self.config, self.environ, (*self.overrides, *overrides)).settings
+
+
+@dataclass(frozen=True, slots=True)
+class BenchReport:
+    """All that was found.
+
+    Attributes:
+        rows: One for each variant, also for what could not be measured.
+        clips: How many recordings.
+        speech_s: Their sound.
+        asked_after_ms: From the labelled end of speech to the asking for words.
+        machine: One line.
+    """
+
+    rows: tuple[BenchRow, ...]
+    clips: int
+    speech_s: float
+    asked_after_ms: float
+    machine: str
+
+
+async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
+    """Measure one variant after another; `tell` is called before each. Raises AudioError, ConfigError."""
+    settings = bench.settings()
+    turn = settings.turn
+    # Words asked for sooner are asked for again then.
+    after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, *SETTLE_MS.values())
+    wanted = list(variants(settings, bench.stt, bench.tts))
+    clips = []
+    if any(variant.row.stage == "stt" for variant in wanted):
+        labels = read_labels(bench.manifest)
+        clips = [await clip_of(label, before_ms=turn.pre_roll_ms, after_ms=after_ms) for label in labels]
+    rows = []
+    for number, variant in enumerate(wanted, start=1):
+        tell(f"{number} of {len(wanted)}: {variant.row.engine} {variant.row.setting}".rstrip())
+        rows.append(await _row(bench, variant, clips))
+    speech_s = sum(clip.label.end_s - clip.label.start_s for clip in clips)
+    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return BenchReport(tuple(rows), len(clips), speech_s, after_ms, machine)
+
+
+# ---- what to measure ----
+
+
+def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iterator[Variant]:
+    """What the names stand for: an engine with every model at hand and the configured one, or one model by its name.
+
+    Raises ConfigError for a name that is neither.
+    """
+    everything = not stt and not tts
+    for name in stt or (RECOGNIZERS if everything else ()):
+        if name == "pocketsphinx":
+            yield Variant(BenchRow("stt", name))
+        else:
+            needs = _models(settings, name, "whisper") if name == "faster-whisper" else [_asked(name, "whisper")]
+            yield from (variant for need in needs for variant in _whisper(need))
+    for name in tts or (VOICES if everything else ()):
+        if name == "espeak-ng":
+            yield Variant(BenchRow("tts", name))
+        else:
+            needs = _models(settings, name, "piper") if name == "piper" else [_asked(name, "piper")]
+            yield from (
+                Variant(BenchRow("tts", "piper", _short(need)), (f"tts.voice={need.name}",), need) for need in needs
+            )
+
+
+def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
+    """The configured model, whether it is at hand or not, and all others of the language that are."""
+    configured = need_of(settings, engine)
+    others = [
+        _need(name, kind)
+        for name, model in MODELS.items()
+        if model.kind == kind and (configured is None or name != configured.name)
+        if model.covers(settings.assistant.language)
+    ]
+    found = [need for need in others if at_hand(need) is not None]
+    return found if configured is None else [configured, *found]
+
+
+def _asked(name: str, kind: Kind) -> Need:
+    """What a name given on the command line stands for."""
+    need = _need(name, kind)
+    if need.model is None and not is_path(name):
+        engines, what = (RECOGNIZERS, "recognizer or Whisper model") if kind == "whisper" else (VOICES, "voice")
+        known = [*engines, *(model.name for model in MODELS.values() if model.kind == kind)]
+        wrong = unknown(name, known, f"no such {what}")
+        raise ConfigError([f'{need.key} "{name}": {wrong} (known: {", ".join(known)}, or a path)'])
+    return need
+
+
+def _need(name: str, kind: Kind) -> Need:
+    return Need(name, kind, "", "--stt" if kind == "whisper" else "--tts")
+
+
+def _whisper(need: Need) -> Iterator[Variant]:
+    if at_hand(need) is None:
+        yield Variant(BenchRow("stt", "faster-whisper", _short(need)), need=need)
+        return
+    for window in WINDOWS:
+        for threads in THREADS:
+            setting = f"{_short(need)}, {window}, {threads} thread{'s' * (threads > 1)}"
+            overrides = (f"stt.model={need.name}", f"stt.encoder_window={window}", f"stt.threads={threads}")
+            yield Variant(BenchRow("stt", "faster-whisper", setting), overrides, need)
+
+
+def _short(need: Need) -> str:
+    return need.name.rpartition("/")[2].removesuffix(".onnx")
+
+
+# ---- measuring ----
+
+
+async def _row(bench: Bench, variant: Variant, clips: Sequence[Clip]) -> BenchRow:
+    """The row with its figures, or with the reason why there are none."""
+    row, place = variant.row, None
+    if variant.need is not None:
+        place = at_hand(variant.need)
+        if place is None:
+            return replace(row, note=missing(variant.need))
+    try:
+        settings = bench.settings(*variant.overrides)
+        if row.stage == "tts":
+            return await _voice(row, voice(settings, row.engine), bench.rounds)
+        return _sensible(await _recognizer(row, settings, clips, bench.rounds), place)
+    except TimeoutError:
+        return replace(row, note="too slow: no answer in time")
+    except AudioError as error:
+        return replace(row, note=str(error))
+
+
+def _sensible(row: BenchRow, place: Path | None) -> BenchRow:
+    """Without figures that mean nothing: `place` is the folder of the model, if any."""
+    if place is not None and (place / RANDOM_WEIGHTS).exists():
+        # Partials are what two decodes agree on: of random words that is chance.
+        return replace(row, words=None, first_partial=None, note=_joined("no real weights", row.note))
+    if row.words is None or not row.words.said:
+        return replace(row, words=None, note=_joined("no transcripts", row.note))
+    return row
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
+
+
+async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], rounds: int) -> BenchRow:
+    loop = asyncio.get_running_loop()
+    engine, began_s = transcriber(settings, row.engine), loop.time()
+    factors: list[float] = []
+    heard: list[tuple[Clip, RecognitionTiming]] = []
+    lost: list[SttError] = []
+    try:
+        async with asyncio.timeout(LOAD_TIMEOUT_S):
+            await engine.load()
+        load_ms = (loop.time() - began_s) * 1000
+        for number, clip in enumerate(clip for _ in range(rounds) for clip in clips):
+            try:
+                factors.append(await real_time_factor(engine, clip.pcm, SegmentId(2 * number)))
+                heard.append((clip, await hear(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1))))
+            except SttError as error:  # as in a conversation: these words are lost, the engine is loaded again
+                lost.append(error)
+                async with asyncio.timeout(LOAD_TIMEOUT_S):
+                    await engine.load()
+    finally:
+        await engine.aclose()
+    if not heard:
+        raise lost[0]
+    note = f"{len(lost)} of {rounds * len(clips)} recordings lost: {lost[0]}" if lost else ""
+    return _heard_row(replace(row, load_ms=load_ms, note=note), factors, heard, settings.assistant.language)
+
+
+def _heard_row(
+    row: BenchRow, factors: list[float], heard: list[tuple[Clip, RecognitionTiming]], language: str
+) -> BenchRow:
+    pairs = [(clip.label.transcript, one.words.text) for clip, one in heard if clip.label.transcript is not None]
+    partials_ms = [one.first_partial_ms for _, one in heard if one.first_partial_ms is not None]
+    return replace(
+        row,
+        wait=_span([one.final_ms for _, one in heard]),
+        first_partial=_span(partials_ms),
+        real_time_factor=nearest_rank(factors, 50),
+        words=word_errors(pairs, language),
+    )
+
+
+async def _voice(row: BenchRow, engine: Voice, rounds: int) -> BenchRow:
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    try:
+        async with asyncio.timeout(LOAD_TIMEOUT_S):
+            await engine.load()
+        load_ms = (loop.time() - began_s) * 1000
+        spoken: list[SynthesisTiming] = [await speak(engine, text) for _ in range(rounds) for text in UNITS]
+    finally:
+        await engine.aclose()
+    sound_s = sum(unit.sound_s for unit in spoken)
+    if not sound_s:
+        return replace(row, load_ms=load_ms, note="it said nothing")
+    factor = sum(unit.whole_ms for unit in spoken) / 1000 / sound_s
+    return replace(row, load_ms=load_ms, wait=_span([unit.first_ms for unit in spoken]), real_time_factor=factor)
+
+
+def _span(values_ms: list[float]) -> MedianAndP95 | None:
+    return MedianAndP95(nearest_rank(values_ms, 50), nearest_rank(values_ms, 95)) if values_ms else None

@@ -1,0 +1,71 @@
+"""The commands `repartee bench ...`: measuring on this machine."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assistant.commands.options import Config, Overrides, settings_of, with_home
+
+bench = typer.Typer(help="Measure on this machine.", no_args_is_help=True)
+
+
+@bench.callback()
+def bench_group() -> None:
+    """Measure on this machine."""
+
+
+@bench.command()
+def engines(  # noqa: PLR0917 - each is an option of the command
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            parser=with_home,
+            metavar="FILE",
+            help="Recordings with labels, JSON lines; without it, the demo's recording.",
+        ),
+    ] = None,
+    stt: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this recognizer, Whisper model or its folder; may be repeated."),
+    ] = None,
+    tts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this voice engine, Piper voice or its file; may be repeated."),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often each recording is heard, and each sentence said.")
+    ] = 1,
+    out: Annotated[
+        Path, typer.Option(parser=with_home, metavar="DIR", help="Where engines.json, .svg and .png go.")
+    ] = Path("out"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON in place of the tables.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Recognizers and voices at hand: word errors, waits, real-time factors. As long as the recordings, per setting."""
+    from rich.text import Text
+
+    from assistant.commands.engine_bench.bench import Bench, measure
+    from assistant.commands.engine_bench.report import as_json as spelled
+    from assistant.commands.engine_bench.report import tables, write
+    from assistant.support.console import terminal, write_json
+
+    settings_of(config, overrides)  # says what is wrong, or not used, before anything is measured
+    progress = terminal(stderr=True)
+    wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
+    with progress.status("reading the recordings") as status:
+        # As Text: a spinner reads markup whatever its console does.
+        report = asyncio.run(measure(wanted, lambda what: status.update(Text(what))))
+    # Shown before it is written: it took minutes, and there may be no room for it.
+    console = terminal()
+    if as_json:
+        write_json(spelled(report))
+    else:
+        for table in tables(report):
+            console.print(table, "")
+    written = write(report, out)
+    if not as_json:
+        console.print(*written, sep="\n", soft_wrap=True)

@@ -1,0 +1,95 @@
+"""The commands `repartee endpoints ...`: language models, measured, added and removed."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assistant.commands.options import Config, Overrides, settings_of, with_home
+
+endpoints = typer.Typer(help="The language models that are configured, and those that run on this machine.")
+
+
+@endpoints.callback(invoke_without_command=True)
+def list_endpoints(  # noqa: PLR0917 - each is an option of the command
+    context: typer.Context,
+    requests: Annotated[
+        int,
+        typer.Option(min=0, max=100, metavar="N", help="Short answers asked of each; 0: none, which costs nothing."),
+    ] = 5,
+    svg: Annotated[
+        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the waits as an SVG file.")
+    ] = None,
+    png: Annotated[
+        Path | None, typer.Option(parser=with_home, metavar="FILE", help="Draw the waits as a PNG file.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of the tables.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """The language models that are configured, how soon each answers, those on this machine, and what to do next."""
+    if context.invoked_subcommand is not None:
+        return
+    from assistant.commands.llm_endpoints.picture import draw
+    from assistant.commands.llm_endpoints.survey import said_in, show, survey
+    from assistant.config.loading import ConfigError
+    from assistant.support.atomic_file import is_among
+    from assistant.support.console import terminal, write_json
+
+    loaded = settings_of(config, overrides)
+    for picture in (svg, png):
+        if picture is not None and loaded.file is not None and is_among(picture, [loaded.file]):
+            raise ConfigError([f"{picture} holds the settings; name another file for the picture"])
+    seen = asyncio.run(survey(loaded, os.environ, requests=requests))
+    if as_json:
+        write_json(seen.to_json())
+    else:
+        show(seen, said_in(loaded), config, terminal())
+    if svg is not None:
+        draw(seen.configured, svg, "svg")
+    if png is not None:
+        draw(seen.configured, png, "png")
+
+
+@endpoints.command(name="add")
+def add_endpoint(  # noqa: PLR0917 - each is an option of the command
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="What to call it; or which of the servers on localhost.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Its address; without it, a server on localhost.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Which model; without it, the one that is there.")
+    ] = None,
+    api_key_env: Annotated[str, typer.Option(metavar="VARIABLE", help="The variable that holds its key.")] = "",
+    kind: Annotated[str, typer.Option(metavar="KIND", help="tgi, triton, grpc, sagemaker or bedrock.")] = "openai",
+    more: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Another key of it; may be repeated.")
+    ] = None,
+    config: Config = None,
+) -> None:
+    """Write an endpoint into config.toml, or into --config."""
+    from assistant.commands.llm_endpoints.editing import add
+    from assistant.commands.llm_endpoints.wanted import NewEndpoint, kind_of, more_of
+    from assistant.support.console import terminal
+
+    wanted = NewEndpoint(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
+    if config is None:
+        settings_of(None, None)  # says which file is not used
+    asyncio.run(add(wanted, config, os.environ, terminal()))
+
+
+@endpoints.command(name="remove")
+def remove_endpoint(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The endpoint's name.")], config: Config = None
+) -> None:
+    """Take an endpoint out of config.toml, or out of --config."""
+    from assistant.commands.llm_endpoints.editing import remove
+    from assistant.support.console import terminal
+
+    if config is None:
+        settings_of(None, None)  # says which file is not used
+    remove(name, config, os.environ, terminal())

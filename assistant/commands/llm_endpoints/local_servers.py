@@ -1,0 +1,148 @@
+"""Which language model a run uses, where servers were found on this machine. Pure: somebody else looks for them.
+
+A found server is used only if the person says so, with `--llm auto` or by adding it to the configuration.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from assistant.config.endpoint_settings import RESERVED, EndpointSection
+from assistant.config.loading import ConfigError
+from assistant.config.settings import Settings
+from assistant.config.words import unknown
+from llm.discovery import PORTS, FoundServer
+
+AUTO, SKILLS = RESERVED
+
+HANDLES: Mapping[str, str] = MappingProxyType(
+    {"Ollama": "ollama", "llama.cpp": "llama.cpp", "vLLM": "vllm", "LM Studio": "lm-studio"}
+)
+"""Product to the name that an endpoint of it gets, if no other is given."""
+
+SHOWN_MODELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LlmChoice:
+    """What a run asks.
+
+    Attributes:
+        settings: With the endpoints of this run.
+        said: A line for the screen; empty where nothing was asked for.
+        why: For the table of engines, in place of its own words; empty: they stand.
+        fallback: Whether something else runs than was asked for.
+    """
+
+    settings: Settings
+    said: str = ""
+    why: str = ""
+    fallback: bool = False
+
+
+def choose(
+    settings: Settings, llm: str | None, found: Sequence[FoundServer], ports: Sequence[int] = PORTS
+) -> LlmChoice:
+    """What `--llm` means: None (not given), "auto" (the first of `found`), "skills", or an endpoint's name.
+
+    Raises ConfigError for a name that no endpoint has, and where nothing would be left to answer.
+    """
+    endpoints = settings.llm.endpoints
+    if llm is None:
+        return LlmChoice(settings)
+    if llm == AUTO:
+        server = next((server for server in found if server.usable), None)
+        return _taken(settings, server) if server is not None else _none_found(settings, found, ports)
+    if llm == SKILLS:
+        return LlmChoice(_asking(settings, ()), "no language model, as asked: skills answer", f"--llm {SKILLS}")
+    for endpoint in endpoints:
+        if endpoint.name == llm:
+            said = f"language model: {llm}, {endpoint.model}, for this run"
+            return LlmChoice(_asking(settings, (endpoint,)), said, f"--llm {llm}")
+    names = [endpoint.name for endpoint in endpoints]
+    known = ", ".join([*names, *RESERVED])
+    add = "" if names else "; `repartee endpoints add` writes one into config.toml"
+    raise ConfigError([f'--llm "{llm}": {unknown(llm, [*names, *RESERVED], "no such endpoint")} (known: {known}){add}'])
+
+
+def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -> str:
+    """A line about servers that are there and not used; empty where endpoints are configured or `--llm` was given."""
+    usable = [server for server in found if server.usable]
+    if llm is not None or settings.llm.endpoints or not usable:
+        return ""
+    seen = ", ".join(described(server) for server in usable)
+    if len(usable) == 1:
+        return f"found: {seen}; use it with --llm {AUTO} or `repartee endpoints add`"
+    return f"found: {seen}; use the first with --llm {AUTO}, or one of them with `repartee endpoints add NAME`"
+
+
+def handles(found: Sequence[FoundServer]) -> dict[str, FoundServer]:
+    """The servers by the name that an endpoint of each gets: the product's, with the port where that is too little."""
+    products = [server.name for server in found]
+    named: dict[str, FoundServer] = {}
+    for server in found:
+        handle = HANDLES.get(server.name, "local")
+        if handle == "local" or products.count(server.name) > 1:
+            port = port_here(server.url)
+            handle = f"{handle}-{port}" if port is not None else urlsplit(server.url).hostname or handle
+        named[handle] = server
+    return named
+
+
+def port_here(url: str) -> int | None:
+    """The port of an address on this machine; None for one elsewhere."""
+    address = urlsplit(url)
+    here = address.hostname in {"localhost", "127.0.0.1", "::1"}
+    return (address.port or (443 if address.scheme == "https" else 80)) if here else None
+
+
+def described(server: FoundServer) -> str:
+    """As in "Ollama at http://127.0.0.1:11434/v1 (llama3.2)"."""
+    return f"{server.name} at {server.url} ({offers(server)})"
+
+
+def offers(server: FoundServer) -> str:
+    """Its chat models, or why there are none."""
+    if server.needs_key:
+        return "wants a key"
+    if not server.models:
+        return f"no chat model, only {shortened(server.others)}" if server.others else "no model"
+    return shortened(server.models)
+
+
+def shortened(models: Sequence[str], most: int = SHOWN_MODELS) -> str:
+    """As in "a, b, c and 4 more"."""
+    more = len(models) - most
+    return ", ".join(models[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def nothing_found(found: Sequence[FoundServer], ports: Sequence[int]) -> str:
+    """As in "no language model found on localhost (ports 8080, 8000)", and what was found instead."""
+    seen = "".join(f"; {described(server)}" for server in found)
+    return f"no language model found on localhost (ports {', '.join(map(str, ports))}){seen}"
+
+
+def _taken(settings: Settings, server: FoundServer) -> LlmChoice:
+    (handle,) = handles([server])
+    model = server.models[0]
+    several = f", the first of its {len(server.models)} models" if len(server.models) > 1 else ""
+    endpoint = EndpointSection(name=handle, url=server.url, model=model)
+    said = f"language model: {server.name} at {server.url}, {model}{several}, for this run"
+    return LlmChoice(_asking(settings, (endpoint,)), said, f"--llm {AUTO}: found on localhost")
+
+
+def _none_found(settings: Settings, found: Sequence[FoundServer], ports: Sequence[int]) -> LlmChoice:
+    nothing = nothing_found(found, ports)
+    names = [endpoint.name for endpoint in settings.llm.endpoints]
+    if names:
+        said = f"{nothing}; what is configured answers ({shortened(names)})"
+        return LlmChoice(settings, said, f"in place of a model on localhost: {nothing}", fallback=True)
+    why = f"in place of a language model: {nothing}"
+    return LlmChoice(_asking(settings, ()), f"{nothing}; skills answer", why, fallback=True)
+
+
+def _asking(settings: Settings, endpoints: tuple[EndpointSection, ...]) -> Settings:
+    if not endpoints and not settings.skills.enabled:
+        raise ConfigError(["--llm: no language model would answer, and skills.enabled is false; set it to true"])
+    return replace(settings, llm=replace(settings.llm, endpoints=endpoints))

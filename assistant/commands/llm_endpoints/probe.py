@@ -1,0 +1,143 @@
+"""One configured endpoint, asked for real: its key, its list of models, its connection, some short answers."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
+from assistant.commands.llm_endpoints.handshake import shake_hands
+from assistant.commands.llm_endpoints.local_servers import SHOWN_MODELS, shortened
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.settings import Settings
+from assistant.setup.engine_catalog import chat
+from assistant.setup.llm_clients import address_of, headers_of
+from llm.chat import ChatModel, Finished, Message, RequestSent, Token
+from llm.discovery import LISTS_ALL, is_listed
+from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.listing import ask
+
+ASK_TIMEOUT_S = 3.0
+FIRST_TOKEN_TIMEOUT_S = 7.0
+"""A server that has to load its model first takes longer, which is worth knowing."""
+
+MAX_TOKENS = 24
+QUESTION = (Message("user", "Count from one to ten in words."),)
+
+
+async def get_ready(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Import and read what the clients of all endpoints need: done later, it would fall into the times of others."""
+    for endpoint in settings.llm.endpoints:
+        # What is wrong with one is told where it is asked.
+        with suppress(ValueError):
+            model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=FIRST_TOKEN_TIMEOUT_S)
+            await model.aclose()
+
+
+async def measured(
+    endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str], *, requests: int
+) -> EndpointMeasurement:
+    """Ask one endpoint. Never fails; the first question that gets no answer is the last.
+
+    `requests`: how many short answers, one after the other; 0: none, which costs nothing.
+    """
+    found = await _looked_at(endpoint, environ, asked=requests > 0)
+    if found.problem or not found.address:
+        return found
+    made = await shake_hands(found.address, endpoint.ca_file)
+    found = replace(found, handshake=made)
+    if not requests:
+        return found if made.proxy or made.connect_ms is not None else _unreachable(found)
+    answers: list[TestAnswer] = []
+    try:
+        model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=FIRST_TOKEN_TIMEOUT_S)
+        try:
+            await model.load()
+            for _ in range(requests):
+                # As when somebody begins to speak: connections stand when the question comes, and the round trip on
+                # an open one is known.
+                await model.load()
+                answers.append(await _answer(model))
+        finally:
+            await model.aclose()
+    except (LlmError, ValueError) as error:
+        state = f"{len(answers)} of {requests} answers" if answers else "no answer"
+        return replace(found, state=state, problem=str(error), answers=tuple(answers))
+    state = found.state if endpoint.kind == "openai" else f"answers; {found.state}"
+    return replace(found, state=state, answers=tuple(answers))
+
+
+async def _looked_at(endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool) -> EndpointMeasurement:
+    """What can be known before a question, if one is asked: the key, the address, kind openai's list of models."""
+    key = environ.get(endpoint.api_key_env) or None
+    if endpoint.api_key_env and key is None:
+        problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; put the key there"
+        return EndpointMeasurement(endpoint, "not asked: no key", problem)
+    try:
+        address, headers = address_of(endpoint), headers_of(endpoint, environ)
+    except ValueError as error:
+        return EndpointMeasurement(endpoint, "not asked", str(error))
+    if endpoint.kind != "openai":
+        return EndpointMeasurement(endpoint, f"{endpoint.kind} lists no models", address=address)
+    return await _listed(endpoint, address, key, headers, asked=asked)
+
+
+async def _listed(
+    endpoint: EndpointSection, address: str, key: str | None, headers: Mapping[str, str], *, asked: bool
+) -> EndpointMeasurement:
+    try:
+        listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
+    except (LlmError, ValueError) as error:
+        # Its list alone may fail: the questions tell.
+        goes_on = asked and isinstance(error, LlmRefused | LlmBroken | LlmTooSlow)
+        state, problem = ("answers, lists no models", "") if goes_on else ("no answer", str(error))
+        return EndpointMeasurement(endpoint, state, problem, address)
+    answers = f"answers in {listing.round_trip_ms:.0f} ms"
+    models = listing.models
+    if listing.needs_key:
+        remedy = f"correct {endpoint.api_key_env}" if key else "name the variable that holds it as its api_key_env"
+        problem = f"{endpoint.name}: wants {'another' if key else 'a'} key: {remedy}"
+        return EndpointMeasurement(endpoint, f"{answers}, refuses", problem, address)
+    if models is None:
+        return EndpointMeasurement(endpoint, f"{answers}, lists no models", address=address)
+    if is_listed(endpoint.model, (*models.chat, *models.others)):
+        return EndpointMeasurement(endpoint, answers, address=address)
+    if models.product not in LISTS_ALL:
+        return EndpointMeasurement(endpoint, f"{answers}, does not list this model", address=address)
+    there = shortened(models.chat, SHOWN_MODELS) or "none for chat"
+    problem = f"{endpoint.name}: its models are {there}; correct model"
+    return EndpointMeasurement(endpoint, f"{answers}, not this model", problem, address)
+
+
+def _unreachable(found: EndpointMeasurement) -> EndpointMeasurement:
+    problem = f"{found.endpoint.name}: {found.shown_address} takes no connection: start the server, or check its url"
+    return replace(found, state="no connection", problem=problem)
+
+
+async def _answer(model: ChatModel) -> TestAnswer:
+    """Ask once and hear it out, so that the connection can be used again. Raises LlmError."""
+    loop = asyncio.get_running_loop()
+    asked_s = loop.time()
+    first_s = last_s = None
+    round_trip_s, pieces, counted = None, 0, None
+    async with aclosing(model.stream(QUESTION)) as events:
+        async for event in events:
+            match event:
+                case RequestSent():
+                    round_trip_s = event.round_trip_s
+                case Token():
+                    last_s = loop.time()
+                    first_s = last_s if first_s is None else first_s
+                    pieces += 1
+                case Finished():
+                    counted = event.completion_tokens
+                case _:
+                    pass
+    ended_s = loop.time()
+    first_s = ended_s if first_s is None else first_s
+    return TestAnswer(
+        (first_s - asked_s) * 1000,
+        None if round_trip_s is None else round_trip_s * 1000,
+        pieces if counted is None else counted,
+        ((last_s or first_s) - first_s) * 1000,
+    )

@@ -1,0 +1,174 @@
+"""`repartee endpoints`: what is configured, what runs on this machine, whether it answers, and what to do next."""
+
+import asyncio
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from assistant.commands.llm_endpoints.figures import (
+    ANSWER_TOKENS,
+    PROMPT_TOKENS,
+    EndpointMeasurement,
+    as_fields,
+    given_up,
+    given_up_after_ms,
+)
+from assistant.commands.llm_endpoints.local_servers import AUTO, handles, offers, port_here
+from assistant.commands.llm_endpoints.picture import show_figures
+from assistant.commands.llm_endpoints.probe import get_ready, measured
+from assistant.config.loading import Loaded
+from assistant.config.words import told
+from llm.discovery import PORTS, FoundServer, discover
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Everybody's answers."""
+
+    configured: tuple[EndpointMeasurement, ...]
+    found: tuple[FoundServer, ...]
+    ports: tuple[int, ...]
+    requests: int = 0
+
+    def to_json(self) -> str:
+        """One object, in one line."""
+        return json.dumps(
+            {
+                "schema": 1,
+                "turn": {"prompt_tokens": PROMPT_TOKENS, "answer_tokens": ANSWER_TOKENS},
+                "endpoints": [as_fields(each) for each in self.configured],
+                "found": [asdict(server) for server in self.found],
+            },
+            ensure_ascii=False,
+        )
+
+
+async def survey(
+    loaded: Loaded, environ: Mapping[str, str], *, requests: int = 0, ports: Sequence[int] = PORTS
+) -> Survey:
+    """Ask all at once, localhost as `discover` does; `requests` short answers of each that is configured."""
+    if requests:
+        await get_ready(loaded.settings, environ)
+    async with asyncio.TaskGroup() as asking:
+        looking = asking.create_task(discover(ports), name="localhost")
+        checks = [
+            asking.create_task(measured(endpoint, loaded.settings, environ, requests=requests), name=endpoint.name)
+            for endpoint in loaded.settings.llm.endpoints
+        ]
+    return Survey(tuple(check.result() for check in checks), looking.result(), tuple(ports), requests)
+
+
+def said_in(loaded: Loaded) -> str:
+    """Where the endpoints come from: a file, a variable of the environment or an option; "" where no file was read."""
+    origin = loaded.origin["llm.endpoints"]
+    elsewhere = origin.startswith(("environment ", "--set"))
+    return origin if elsewhere else str(loaded.file or "")
+
+
+def show(seen: Survey, said_in: str, config: Path | None, console: Console) -> None:
+    """The survey as tables, and what to do next: `said_in`: where endpoints are set; `config` was asked for."""
+    source = f" ({said_in})" if said_in else ""
+    if seen.configured:
+        rows = [
+            (check.endpoint.name, check.shown_address, check.endpoint.model, check.state, bool(check.problem))
+            for check in seen.configured
+        ]
+        _table(console, f"configured{source}", ("name", "address", "model", "state"), rows)
+        for check in seen.configured:
+            if check.problem:
+                console.print(Text(check.problem, style="yellow"), soft_wrap=True)
+        show_figures(seen.configured, console, requests=seen.requests)
+    else:
+        console.print(Text(f"no endpoint is configured{source}"), soft_wrap=True)
+    console.print()
+    if seen.found:
+        rows = [
+            (server.name, server.url, offers(server), f"answers in {server.round_trip_ms:.0f} ms", not server.usable)
+            for server in seen.found
+        ]
+        _table(console, "found on localhost", ("server", "address", "models", "state"), rows)
+    else:
+        ports = ", ".join(map(str, seen.ports))
+        console.print(Text(f"no server of language models on localhost (ports {ports})"), soft_wrap=True)
+    console.print()
+    for line in next_steps(seen, config):
+        console.print(Text(line), soft_wrap=True)
+
+
+def next_steps(seen: Survey, config: Path | None) -> list[str]:
+    """What the person may do now, with the file that was asked for: repairs first."""
+    lines = _repairs(seen.configured, config)
+    taken = [check.endpoint for check in seen.configured]
+    for handle, server in handles(seen.found).items():
+        if port_here(server.url) in {port_here(endpoint.url) for endpoint in taken}:
+            continue
+        if server.needs_key:
+            command = f"repartee endpoints add {handle} --api-key-env VARIABLE{told(config)}"
+            lines.append(f"add it: {command} (the variable holds its key)")
+        elif not server.models:
+            lines.append(f"{server.name} at {server.url} has {offers(server)}: load a chat model there, then add it")
+        else:
+            model = " --model MODEL" if len(server.models) > 1 else ""
+            lines.append(f"add it: repartee endpoints add {handle}{model}{told(config)}")
+    if not taken:
+        if any(server.usable for server in seen.found):
+            lines.append(f"or only once: repartee demo --llm {AUTO}{told(config)}")
+        else:
+            lines.append(
+                "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere: "
+                f"repartee endpoints add NAME --url URL{told(config)}"
+            )
+        lines.append("until then the built-in skills answer")
+    for slow in given_up(seen.configured):
+        name = slow.endpoint.name
+        lines.append(
+            f"{name} takes {slow.first_token_ms(50):.0f} ms to its first token, and beside others is given up after "
+            f"{given_up_after_ms(slow) / 1000:g} s: raise its patience_s, take a smaller model, or ask it alone "
+            f"(--llm {shlex.quote(name)})"
+        )
+    if any(_works(check) for check in seen.configured):
+        lines.append(f"next: repartee demo{told(config)}")
+    elif taken:
+        lines.append(f"or without a language model: repartee demo --llm skills{told(config)}")
+    return lines
+
+
+def _works(check: EndpointMeasurement) -> bool:
+    """Whether a conversation can be held with it."""
+    return bool(check.answers) or not check.problem
+
+
+def _repairs(configured: Sequence[EndpointMeasurement], config: Path | None) -> list[str]:
+    """How many are broken, and for each of them what to do."""
+    broken = [check for check in configured if check.problem]
+    if not broken:
+        return []
+    count = f"{len(broken)} of {len(configured)} endpoints {'is' if len(broken) == 1 else 'are'} broken"
+    lines = [f"{count}; repair what you need, or take it out:"]
+    for check in broken:
+        remove = f"repartee endpoints remove {shlex.quote(check.endpoint.name)}{told(config)}"
+        lines.append(f"  {check.endpoint.name}: {_remedy(check)} ({remove})")
+    return lines
+
+
+def _remedy(check: EndpointMeasurement) -> str:
+    """The last part of its problem, without what a service said of it."""
+    return check.problem.partition(': "')[0].rpartition(": ")[2]
+
+
+def _table(
+    console: Console, title: str, headings: Sequence[str], rows: Sequence[tuple[str, str, str, str, bool]]
+) -> None:
+    console.print(Text(title))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for *cells, warn in rows:
+        table.add_row(*(Text(str(cell)) for cell in cells), style="yellow" if warn else None)
+    console.print(table)

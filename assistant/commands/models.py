@@ -1,0 +1,72 @@
+"""The commands `repartee models ...`: which models there are, and fetching them."""
+
+from typing import Annotated
+
+import typer
+
+from assistant.commands.options import Config, Overrides, settings_of
+
+models = typer.Typer(help="The models that the configuration needs: what is at hand, and fetching the rest.")
+
+
+MOST_NAME = 32
+"""Of a model's name that is kept in one piece."""
+
+
+@models.callback(invoke_without_command=True)
+def list_models(
+    context: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are neither needed nor at hand.")] = False,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """The models that the configuration needs: what is at hand, and fetching the rest."""
+    if context.invoked_subcommand is not None:
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    from assistant.models.needs import rows
+    from assistant.setup.derived_settings import needs
+    from assistant.support.console import terminal
+
+    settings = settings_of(config, overrides).settings
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    found = rows(needs(settings), everything=everything)
+    console = terminal()
+    # Names are typed again, so they are in one piece; a path, or a narrow window, would leave no room for all else.
+    whole = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
+    table.add_column("model", overflow="fold", no_wrap=whole)
+    for heading in ("for", "size", "licence", "where"):
+        table.add_column(heading, overflow="fold")
+    remedies = []
+    for row in found:
+        style = None if row.at_hand else "yellow" if row.needed else "dim"
+        where = row.where if row.at_hand else "missing" if row.needed else "not at hand"
+        table.add_row(row.name, row.purpose, row.size, row.licence, where, style=style)
+        if row.needed and not row.at_hand:
+            remedies.append(f"{row.purpose}: {row.where.removeprefix('missing: ')}")
+    console.print(table)
+    if remedies:
+        console.print(Text("\n".join(["", *remedies]), style="yellow"), soft_wrap=True)
+
+
+@models.command()
+def pull(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Which; without a name, whatever the configuration lacks.")
+    ] = None,
+    config: Config = None,
+    overrides: Overrides = None,
+) -> None:
+    """Fetch a model. Nothing else ever downloads one."""
+    from assistant.models.pull import pull as pull_model
+    from assistant.models.pull import pull_missing
+    from assistant.setup.derived_settings import needs
+    from assistant.support.console import terminal
+
+    console = terminal()
+    if name is not None:
+        pull_model(name, console)
+    else:
+        pull_missing(needs(settings_of(config, overrides).settings), console)

@@ -1,0 +1,49 @@
+"""Options that several commands have, and the settings that follow from them."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assistant.support.paths import HomeError, at_home
+
+if TYPE_CHECKING:
+    from assistant.config.loading import Loaded
+    from assistant.config.sources import Option
+
+
+def with_home(text: str | Path) -> Path:
+    """A path as a person writes it: the shell leaves the ~ of `--out=~/demo` as it is. Raises typer.BadParameter."""
+    if not str(text):
+        raise typer.BadParameter("a path is missing")  # an empty one would be this folder
+    try:
+        return at_home(str(text))
+    except HomeError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "Sequence[Option]" = ()) -> "Loaded":
+    """The settings of a command; what was found and not used is said on stderr. Raises ConfigError."""
+    from assistant.config.loading import load_settings  # noqa: PLC0415 - --help needs no settings
+
+    loaded = load_settings(config, os.environ, overrides or [], options)
+    if loaded.note:
+        sys.stderr.write(f"repartee: {loaded.note}\n")
+    return loaded
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", parser=with_home, metavar="FILE", help="Settings to use in place of ./config.toml."),
+]
+Llm = Annotated[
+    str | None,
+    typer.Option(metavar="auto|skills|NAME", help="Who answers: the first server on localhost, none, an endpoint."),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="One setting, over file and environment; may be repeated."),
+]

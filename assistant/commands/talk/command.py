@@ -1,0 +1,299 @@
+"""`repartee talk`: a conversation through this machine's microphone and loudspeaker."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from rich.console import Console
+
+from assistant.commands.llm_endpoints.local_servers import AUTO, choose
+from assistant.commands.talk.cards import Cards, chime, open_cards
+from assistant.commands.talk.controls import Floor
+from assistant.commands.talk.keys import TalkControls
+from assistant.commands.talk.patience import with_card
+from assistant.commands.talk.resumed import resumed
+from assistant.commands.talk.stage import Stage, perform, stage_of
+from assistant.config.loading import ConfigError, Loaded
+from assistant.config.settings import Settings
+from assistant.events import Problem, SessionEvent
+from assistant.pipeline.engines import EngineChoice, Engines
+from assistant.pipeline.session import Session
+from assistant.setup import build, new_session
+from assistant.setup.engine_loader import EngineLoader, close_engine
+from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_folder, unwritable
+from assistant.trace.file import TraceFile
+from assistant.trace.folder import RetentionLimits
+from assistant.turns.states import Phase as TurnFloor
+from audio.units import ms_of_reply_samples
+from llm.discovery import PORTS, discover
+
+READY_TIMEOUT_S = 8.0
+TICK_S = 0.02
+
+CARD_TICK_S = 0.5
+CARD_STEP_MS = 10.0
+"""A card's latency is told anew with every block, and jumps by a few milliseconds: less than this is the same card."""
+
+
+@dataclass(slots=True)
+class LocalTalker:
+    """A session of this process, as the keys reach into it. Implements `Talker`."""
+
+    session: Session
+    cards: Cards
+    endpoint: str
+
+    @property
+    def floor(self) -> Floor:
+        """See `Talker`."""
+        match self.session.turns.phase:
+            case TurnFloor.USER_SPEAKING:
+                return "hearing"
+            case TurnFloor.AWAITING_TRANSCRIPT:
+                return "thinking"
+            case TurnFloor.REPLYING:
+                return "thinking" if self.played_ms in {None, 0.0} else "speaking"
+        return "listening" if self.session.awake else "asleep"
+
+    @property
+    def played_ms(self) -> float | None:
+        """See `Talker`."""
+        replying, counts = self.session.turns.replying, self.cards.speaker.counts
+        if replying is None or counts.key != replying:
+            return None
+        return max(0.0, ms_of_reply_samples(counts.pulled) - self.cards.speaker.latency_s * 1000)
+
+    @property
+    def key_held(self) -> bool:
+        """See `Talker`."""
+        return self.session.key is not None and self.session.key.held
+
+    @property
+    def needs_sound(self) -> bool:
+        """See `Talker`."""
+        key = self.session.key
+        return key is None or key.held or key.waits
+
+    def interrupt(self) -> None:
+        """See `Talker`."""
+        self.session.cancel(request_too=True)
+
+    def repeat(self) -> bool:
+        """See `Talker`."""
+        return self.session.repeat()
+
+    def type(self, text: str) -> None:
+        """See `Talker`."""
+        self.session.type(text)
+
+    def forget(self) -> None:
+        """See `Talker`."""
+        self.session.clear()
+
+    def talk(self, on: bool) -> None:
+        """See `Talker`."""
+        self.session.talk(on)
+
+    def counts(self) -> dict[str, int]:
+        """See `Talker`."""
+        return {}
+
+    def leave(self) -> None:
+        """See `Talker`; the microphone's end ends it."""
+        self.session.leave()
+
+
+async def talk(
+    loaded: Loaded,
+    environ: Mapping[str, str],
+    console: Console,
+    *,
+    plain: bool = False,
+    llm: str | None = None,
+    resume: str | None = None,
+    ports: Sequence[int] = PORTS,
+) -> None:
+    """Hold a conversation until the person leaves.
+
+    Args:
+        loaded: The settings.
+        environ: Where keys are.
+        console: For what is said after the screen is left.
+        plain: Print lines.
+        llm: As `choose` takes it: which language model answers.
+        resume: Go on with the conversation of this name; "" is the latest, None a new one.
+        ports: Where on this machine to look for a language model.
+
+    Raises:
+        AudioError: There is no sound card, or an engine cannot be loaded.
+        ConfigError: There is no endpoint called `llm`, or no conversation to go on with.
+    """
+    choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
+    settings = choice.settings
+    controls = TalkControls(settings.talk.mode, settings.talk.wake_phrase)
+    stage = stage_of(controls, plain=plain)
+    controls.tell = stage.show
+    local = _Local(settings, environ, stage, controls, resume)
+    try:
+        await perform(stage, controls, local.hold)
+    finally:
+        for line in local.last_words():
+            console.print(line, soft_wrap=True, markup=False)
+
+
+@dataclass(slots=True)
+class _Local:
+    """One conversation, from loading to the last record."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    stage: Stage
+    controls: TalkControls
+    resume: str | None
+    trace: TraceFile | None = None
+    memory: ConversationStore | None = None
+
+    async def hold(self) -> None:
+        """Load, converse, close. Ends when the controls say so."""
+        workshop = EngineLoader(self.settings, self.environ, talks=True)
+        workshop.export = build.span_export(self.settings, self.environ, self._trouble)
+        name = new_session.conversation_name()
+        self.memory = await asyncio.to_thread(self._remembered, name, self._aside())
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(workshop.aclose, self._trouble)
+            async with asyncio.TaskGroup() as loading:
+                watching = loading.create_task(self._show_engines(workshop), name="engines, as they load")
+                cards_coming = loading.create_task(self._cards(), name="sound card")
+                engines = await workshop.engines()
+                closing.push_async_callback(close_engine, engines.recognizer, self._trouble)
+                cards = await cards_coming
+                watching.cancel()
+            closing.push_async_callback(cards.aclose)
+            workshop.chosen += cards.chosen
+            self.stage.engines(workshop.chosen)
+            await self._converse(name, workshop, engines, cards)
+
+    async def _converse(self, name: str, workshop: EngineLoader, engines: Engines, cards: Cards) -> None:
+        limits = RetentionLimits.of(self.settings.trace)
+        self.trace = trace = TraceFile(self.settings.trace.dir, name, self._trouble, limits)
+        session = new_session.session(
+            workshop,
+            engines=engines,
+            microphone=cards.microphone,
+            speaker=cards.speaker,
+            trace=trace,
+            show=lambda fact: self._show(session, fact),
+            counters=cards.facts,
+            in_use=cards.in_use,
+        )
+        if self.memory is not None:
+            session.conversation.restore(self.memory.items)
+            if self.memory.continues:
+                self.stage.resumed(resumed(self.memory.continues, self.memory.continued_at, self.memory.items))
+        own = session.turns.settings
+        longest_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
+        session.turns.settings = replace(own, interrupt_after_ms=longest_ms)
+        self.controls.cards, self.controls.talker = cards, LocalTalker(session, cards, _endpoint(workshop.chosen))
+        async with asyncio.TaskGroup() as tasks:
+            writers = [tasks.create_task(trace.run(), name="trace")]
+            if workshop.export is not None:
+                writers.append(tasks.create_task(workshop.export.run(), name="span export"))
+            if self.memory is not None:
+                writers.append(tasks.create_task(self.memory.run(), name="memory"))
+            try:
+                async with asyncio.TaskGroup() as talking:
+                    talking.create_task(self._announce(cards), name="ready")
+                    beside = [
+                        talking.create_task(self._end(session, cards), name="the end"),
+                        talking.create_task(_keep_promise(session, cards), name="patience"),
+                    ]
+                    await session.run()
+                    for task in beside:
+                        task.cancel()
+            finally:
+                for writer in writers:
+                    writer.cancel()
+
+    async def _end(self, session: Session, cards: Cards) -> None:
+        await self.controls.ended.wait()
+        session.leave()
+        await cards.aclose()
+
+    async def _announce(self, cards: Cards) -> None:
+        """Say when it listens."""
+        try:
+            async with asyncio.timeout(READY_TIMEOUT_S):
+                while not cards.ready:  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(TICK_S)
+        except TimeoutError:
+            return  # what is the matter was told
+        self.stage.ready()
+        if self.settings.talk.ready_sound:
+            cards.speaker.chime(chime())
+
+    async def _cards(self) -> Cards:
+        return await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, self._aside())
+
+    def _aside(self) -> Callable[[str], None]:
+        """Tells of trouble from a thread."""
+        loop = asyncio.get_running_loop()
+
+        def report(what: str) -> None:
+            loop.call_soon_threadsafe(self._trouble, what)
+
+        return report
+
+    async def _show_engines(self, workshop: EngineLoader) -> None:
+        shown = -1
+        while True:
+            if len(workshop.chosen) != shown:
+                shown = len(workshop.chosen)
+                self.stage.engines(list(workshop.chosen))
+            await asyncio.sleep(TICK_S)
+
+    def _remembered(self, name: str, report: Callable[[str], None]) -> ConversationStore | None:
+        """Blocks."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        folder = conversations_folder(self.environ)
+        if self.resume is not None:
+            try:
+                memory = ConversationStore.open(folder, self.resume, name, now, self._trouble)
+            except ResumeError as error:
+                raise ConfigError([f"--resume: {error}"]) from error
+        elif self.settings.talk.remember:
+            memory = ConversationStore.create(folder, name, now, self._trouble)
+        else:
+            return None
+        if why := unwritable(folder):
+            report(why)
+        return memory
+
+    def _show(self, session: Session, fact: SessionEvent) -> None:
+        self.stage.show(fact)
+        if self.memory is not None:
+            self.memory.tell(fact, session.conversation.items)
+
+    def _trouble(self, what: str) -> None:
+        self.stage.show(Problem(what))
+
+    def last_words(self) -> list[str]:
+        """Where things lie."""
+        kept = [] if self.memory is None or not self.memory.path.is_file() else [f"kept   {self.memory.path}"]
+        traced = [] if self.trace is None or not self.trace.path.is_file() else [f"trace  {self.trace.path}"]
+        return [*traced, *kept]
+
+
+def _endpoint(chosen: Sequence[EngineChoice]) -> str:
+    return next((f"{one.name}, {one.detail}" if one.detail else one.name for one in chosen if one.stage == "llm"), "")
+
+
+async def _keep_promise(session: Session, cards: Cards) -> None:
+    """What the card takes of the 500 ms is not waited, also when another one is chosen."""
+    own, taken_ms = session.turns.settings.patience, 0.0
+    while own is not None:
+        if abs(cards.latency_ms - taken_ms) >= CARD_STEP_MS:
+            taken_ms = cards.latency_ms
+            session.turns.settings = replace(session.turns.settings, patience=with_card(own, taken_ms))
+        await asyncio.sleep(CARD_TICK_S)

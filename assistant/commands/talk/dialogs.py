@@ -1,0 +1,87 @@
+"""What opens over the screen of `repartee talk`: the devices, and the help."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from assistant.commands.talk.controls import DeviceChoice
+from assistant.commands.talk.text import printable
+from audio.devices import Direction
+
+_TITLES: dict[Direction, str] = {"input": "microphone", "output": "loudspeaker"}
+_NAME_CHARS = 120
+
+HELP = (
+    ("space", "push-to-talk: begin to speak, and again when you are done (a terminal tells no key's release)"),
+    ("m", "close the microphone, really; again to open it"),
+    ("escape, i", "interrupt the reply"),
+    ("r", "say the last reply again"),
+    ("t, /", "type in place of speaking; enter sends, escape leaves"),
+    ("d", "choose the microphone and the loudspeaker"),
+    ("up, down, page up, page down, home, end", "look back; end follows the conversation again"),
+    ("l", "light or dark"),
+    ("q, ctrl+c", "quit"),
+)
+
+
+class Dialog(ModalScreen[DeviceChoice | None]):
+    """A window over the screen; escape closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss", "close")]
+
+
+class Devices(Dialog):
+    """What can be switched to, in both directions; returns what was chosen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("d", "dismiss", "close")]
+
+    def __init__(self, choices: Sequence[DeviceChoice]) -> None:
+        """Offer these, and for each direction the system's default."""
+        super().__init__()
+        self._offered: list[DeviceChoice | None] = []
+        for direction in _TITLES:
+            self._offered.append(None)
+            self._offered.append(DeviceChoice(direction, "", in_use=False))
+            self._offered += [choice for choice in choices if choice.direction == direction and choice.name]
+
+    def compose(self) -> ComposeResult:
+        """The list under its title."""
+        options, titles = [], iter(_TITLES.values())
+        for choice in self._offered:
+            if choice is None:
+                options.append(Option(Content.styled(next(titles), "$soft"), disabled=True))
+            else:
+                name = printable(choice.name, _NAME_CHARS) or "the system's default"
+                options.append(Option(Content(f"{'●' if choice.in_use else ' '} {name}{_in_use(choice)}")))
+        with Vertical() as window:
+            window.border_title = "devices: enter switches, escape closes"
+            yield OptionList(*options, markup=False)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """One was chosen."""
+        self.dismiss(self._offered[event.option_index])
+
+
+def _in_use(choice: DeviceChoice) -> str:
+    return "  (in use)" if choice.in_use else ""
+
+
+class Help(Dialog):
+    """The keys, in full sentences."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("question_mark", "dismiss", "close")]
+
+    def compose(self) -> ComposeResult:
+        """Key by key."""
+        lines = [Content.assemble((f"{key}\n", "bold $reply"), f"    {what}") for key, what in HELP]
+        with Vertical() as window:
+            window.border_title = "keys: escape closes"
+            with VerticalScroll():
+                yield Static(Content("\n").join(lines))

@@ -1,0 +1,37 @@
+"""Big letters for the one word that says who has the floor: pure."""
+
+from assistant.commands.talk.controls import Floor
+
+ROWS = 3
+
+_FONT = {
+    "A": "·██· █··█ ████ █··█ █··█",
+    "D": "███· █··█ █··█ █··█ ███·",
+    "E": "████ █··· ███· █··· ████",
+    "G": "·███ █··· █·██ █··█ ·███",
+    "H": "█··█ █··█ ████ █··█ █··█",
+    "I": "█ █ █ █ █",
+    "K": "█··█ █·█· ██·· █·█· █··█",
+    "L": "█··· █··· █··· █··· ████",
+    "M": "█···█ ██·██ █·█·█ █···█ █···█",
+    "N": "█··█ ██·█ █·██ █··█ █··█",
+    "P": "███· █··█ ███· █··· █···",
+    "R": "███· █··█ ███· █·█· █··█",
+    "S": "·███ █··· ·██· ···█ ███·",
+    "T": "███ ·█· ·█· ·█· ·█·",
+    "U": "█··█ █··█ █··█ █··█ ·██·",
+}
+"""Five rows of dots for each letter that a floor has; two rows of dots are one of the terminal."""
+
+_HALVES = {"··": " ", "█·": "▀", "·█": "▄", "██": "█"}
+
+
+def big(word: Floor) -> tuple[str, ...]:
+    """The word in letters of three rows, as wide as each other."""
+    letters = [_FONT[letter].split() for letter in word.upper()]
+    dots = ["·".join(letter[row] for letter in letters) for row in range(5)]
+    dots.append("·" * len(dots[0]))
+    return tuple(
+        "".join(_HALVES[upper + lower] for upper, lower in zip(dots[row], dots[row + 1], strict=True))
+        for row in range(0, 2 * ROWS, 2)
+    )

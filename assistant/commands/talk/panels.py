@@ -1,0 +1,244 @@
+"""The parts of the screen of `repartee talk` as styled text: pure. What is said by colour is said in words, too."""
+
+from collections.abc import Mapping
+
+from textual.content import Content
+
+from assistant.commands.talk.controls import Floor, Status
+from assistant.commands.talk.letters import big
+from assistant.commands.talk.text import printable
+from assistant.commands.talk.view import Entry, Latencies, View
+from assistant.trace.latency import Stage
+from assistant.trace.record import TurnRecord
+from assistant.trace.waterfall import BAND_MS, SHORT_NAMES, segments, verdict_on
+
+FLOOR_STYLES: Mapping[Floor, str] = {
+    "starting": "$soft",
+    "listening": "$reply",
+    "hearing": "$you",
+    "thinking": "$soon",
+    "speaking": "$reply",
+    "muted": "$late",
+    "asleep": "$soft",
+}
+
+LABEL_CELLS = 11
+SIDE_CELLS = 46
+"""The side panel: the band's upper end is 40 cells of the waterfall, and a margin on both sides."""
+
+QUIET_DBFS, LOUD_DBFS = -60.0, -3.0
+"""Ends of a level bar: below lies the noise of a quiet room, above the sound is nearly cut off."""
+
+PATTERN = "█▓▒░"
+"""Stages that lie side by side, where there is no colour to tell them apart."""
+
+_DETAIL_CHARS = 200
+_NAME_CELLS = 9
+_GAP = "  "
+
+
+def level_cells(dbfs: float, before: int, cells: int) -> int:
+    """How much of a bar of `cells` is filled; it rises at once and falls by a cell: no flicker."""
+    share = (dbfs - QUIET_DBFS) / -QUIET_DBFS
+    now = round(max(0.0, min(1.0, share)) * cells) if dbfs > QUIET_DBFS else 0
+    return max(now, before - 1)
+
+
+def state(floor: Floor, *, large: bool) -> Content:
+    """Who has the floor, in one word."""
+    text = "\n".join(big(floor)) if large else floor.upper()
+    return Content.styled(text, f"{FLOOR_STYLES[floor]} bold")
+
+
+def hint(status: Status, floor: Floor) -> str:
+    """What the person can do now, in one sentence."""
+    said: dict[Floor, str] = {
+        "starting": "the engines are being loaded",
+        "muted": "the microphone is closed; m opens it",
+        "asleep": f'say "{printable(status.wake_phrase, 60)}"',
+        "speaking": "escape interrupts, r repeats",
+        "thinking": "",
+    }
+    if floor in said:
+        return said[floor]
+    if status.mode == "push-to-talk":
+        # A terminal tells of presses only, never of releases.
+        return "you are heard; press space again when you are done" if status.talking else "press space, then speak"
+    return "speak" if floor == "listening" else ""
+
+
+def level(name: str, filled: int, cells: int, *, dbfs: float) -> Content:
+    """A level as a bar."""
+    said = "  loud" if dbfs > LOUD_DBFS else ""
+    return Content.assemble(
+        (f"{name:<5}", "$soft"),
+        ("━" * filled, "$late" if said else "$reply"),
+        ("─" * (cells - filled), "$edge"),
+        (said, "$late"),
+    )
+
+
+def paragraph(entry: Entry) -> tuple[Content, Content]:
+    """An entry's label and its text."""
+    match entry.who:
+        case "you":
+            label, style = "you", "$you"
+        case "repartee":
+            label, style = "repartee", "$reply"
+        case _:
+            label, style = entry.who, "$late" if entry.who == "trouble" else "$standin"
+    if entry.who in {"you", "repartee"}:
+        text = Content.styled(entry.text or "…", "" if entry.settled else "italic $soft")
+        if entry.unheard_from is not None:
+            # What is still to come is faint; what was never heard is struck out as well, as on the page.
+            text = text.stylize("$faint strike" if entry.mark else "$faint", entry.unheard_from)
+        if entry.lit is not None:
+            text = text.stylize("bold reverse", *entry.lit)
+        if not entry.settled and entry.text:
+            text = Content.assemble(text, (" …", "$soft"))
+    else:
+        text = Content.assemble((f"{entry.at}  ", "$soft"), (entry.text, style))
+    if entry.mark:
+        text = Content.assemble(text, (f"  ({entry.mark})", "$soft"))
+    return Content.styled(label if entry.first else "", style), text
+
+
+def waterfall(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | None) -> Content:
+    """The last turn's latency as one bar; without colours, its stages differ in their pattern."""
+    bar = Content("")
+    for index, part in enumerate(segments(record, cells)):
+        if colours is None:
+            bar += Content(PATTERN[index % len(PATTERN)] * part.cells)
+        else:
+            bar += Content.styled("█" * part.cells, colours[part.stage])
+    return bar
+
+
+def band(record: TurnRecord, cells: int) -> Content:
+    """Where 200–500 ms lie under the bar; nothing where the bar is longer than can be shown to scale."""
+    parts = segments(record, cells)
+    drawn = sum(part.cells for part in parts)
+    cell_ms = (record.response_latency_ms or 0.0) / drawn if drawn else 0.0
+    if not cell_ms:
+        return Content("")
+    low, high = (round(end_ms / cell_ms) for end_ms in BAND_MS)
+    inner = f"{BAND_MS[0]:.0f}–{BAND_MS[1]:.0f} ms"
+    if high > cells or high - low < len(inner) + 2:
+        return Content("")
+    return Content.assemble((" " * low, ""), ("└" + inner.center(high - low - 2, "─") + "┘", "$soft"))
+
+
+def legend(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | None) -> list[Content]:
+    """The stages of the bar from left to right, in milliseconds, in lines of at most `cells`."""
+    lines: list[Content] = []
+    for index, part in enumerate(segments(record, cells)):
+        if part.ms < 0.5:
+            continue
+        swatch = (PATTERN[index % len(PATTERN)], "") if colours is None else ("█", colours[part.stage])
+        said = Content.assemble(swatch, f" {SHORT_NAMES[part.stage]} ", (f"{part.ms:.0f}", "bold"))
+        if lines and lines[-1].cell_length + len(_GAP) + said.cell_length <= cells:
+            lines[-1] = Content.assemble(lines[-1], _GAP, said)
+        else:
+            lines.append(said)
+    return lines
+
+
+def headline(record: TurnRecord) -> Content:
+    """The last turn's latency, and where it lies against the band."""
+    latency_ms = record.response_latency_ms or 0.0
+    inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
+    style = "$reply" if inside else "$soon" if latency_ms < BAND_MS[0] and not record.failed else "$late"
+    return Content.assemble(
+        (f"{latency_ms:.0f} ms", "bold"), (f"  {'✓' if inside else '✗'} {verdict_on(record)}", style)
+    )
+
+
+def running(latencies: Latencies) -> list[Content]:
+    """The percentiles so far, and against the band."""
+    of = f"{latencies.turns} turn" + ("s" if latencies.turns != 1 else "")
+    percentiles = Content.assemble(
+        ("p50 ", "$soft"), (f"{latencies.p50_ms:.0f} ms", "bold"),
+        ("  p95 ", "$soft"), (f"{latencies.p95_ms:.0f} ms", "bold"),
+    )  # fmt: skip
+    return [percentiles, Content.styled(f"{latencies.within} of {of} within", "$soft")]
+
+
+def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brief: bool) -> Content:
+    """The last turn, and all of them so far; brief for a narrow screen."""
+    if view.last is None or view.latencies is None:
+        return Content.styled("no turn was answered so far", "$soft")
+    bar = waterfall(view.last, cells, colours)
+    names = legend(view.last, cells, colours)
+    percentiles, within = running(view.latencies)
+    if brief:
+        lines = [Content.assemble(headline(view.last), _GAP, percentiles, _GAP, within), bar, *names]
+    else:
+        under = band(view.last, cells)
+        lines = [headline(view.last), bar, *([under] if under else []), *names, Content(""), percentiles, within]
+    return Content("\n").join(lines)
+
+
+def engines(view: View, cells: int, *, brief: bool) -> Content:
+    """What is in use; a stand-in is yellow, and called one. Why is in the transcript."""
+    rows = []
+    for engine in view.chosen:
+        name, detail = printable(engine.name, _DETAIL_CHARS), printable(engine.detail, _DETAIL_CHARS)
+        if engine.stage == "llm" and view.status is not None and view.status.endpoint:
+            name, detail = printable(view.status.endpoint, _DETAIL_CHARS), ""
+        named = (name, "$standin") if engine.fallback else (name, "")
+        why = (" fallback", "$standin") if engine.fallback else ""
+        if brief:
+            rows.append(Content.assemble(named, why))
+        else:
+            what = ("", "") if not detail else (f"  {detail}", "$soft")
+            rows.append(_row(printable(engine.stage, 6), Content.assemble(named, why, what), cells))
+    if view.status is not None and brief and (counted := _counted(view.status)):
+        rows.append(Content.styled(counted, "$late"))
+    return Content.styled(" · ", "$soft").join(rows) if brief else Content("\n").join(rows)
+
+
+def sound(view: View, cells: int) -> Content:
+    """The devices, what is done against the echo, and what went wrong on the way."""
+    status = view.status
+    if status is None:
+        return Content("")
+    lines = [
+        _row(name, Content(printable(value, _DETAIL_CHARS)), cells)
+        for name, value in (("mic", status.input), ("out", status.output), ("echo", status.echo))
+        if value
+    ]
+    if counted := _counted(status):
+        lines.append(_row("counted", Content.styled(counted, "$late"), cells))
+    if view.troubles:
+        times = "once," if view.troubles == 1 else f"{view.troubles} times, last"
+        lines.append(_row("trouble", Content.styled(f"{times} at {view.trouble_at}", "$late"), cells))
+    return Content("\n").join(lines)
+
+
+def _counted(status: Status) -> str:
+    """What went wrong on the way, in numbers."""
+    return ", ".join(f"{number} {printable(name, 60)}" for name, number in status.troubles.items() if number > 0)
+
+
+def _row(name: str, value: Content, cells: int) -> Content:
+    """A value that hangs beside its name, in lines of at most `cells`."""
+    lines = value.wrap(max(1, cells - _NAME_CELLS))
+    first = Content.styled(f"{name:<{_NAME_CELLS}}", "$soft")
+    return Content("\n").join(
+        [Content.assemble(" " * _NAME_CELLS if at else first, line) for at, line in enumerate(lines)]
+    )
+
+
+def keys(status: Status | None, cells: int) -> Content:
+    """The keys that do something now, in one line of `cells`: on a narrow screen those that are missed least go."""
+    named = {"m": "open mic" if status is not None and status.muted else "mute", "esc": "interrupt"}
+    named |= {"r": "repeat", "t": "type", "d": "devices", "?": "help", "q": "quit"}
+    if status is not None and status.mode == "push-to-talk":
+        named = {"space": "done" if status.talking else "talk", **named}
+    for missed in ("", "r", "d", "t", "esc"):
+        named.pop(missed, None)
+        said = [Content.assemble((key, "bold $reply"), (f" {name}", "$soft")) for key, name in named.items()]
+        line = Content("  ").join(said)
+        if line.cell_length <= cells:
+            break
+    return line

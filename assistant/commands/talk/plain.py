@@ -1,0 +1,302 @@
+"""`repartee talk --plain`: a conversation as lines, for pipes and screen readers. Nothing is written over."""
+
+import asyncio
+import io
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console
+
+from assistant.commands.demo_screen import summary
+from assistant.commands.talk.controls import NOT_YET, Controls, Status
+from assistant.commands.talk.pipe import LineWriter, lines_of, standard_input
+from assistant.commands.talk.resumed import Resumed
+from assistant.commands.talk.text import printable
+from assistant.events import ChunkSpoken, Problem, ReplyStopped, SessionEvent, TurnFinished, UserTurnCommitted
+from assistant.history.items import UserMessage
+from assistant.trace.record import TurnRecord
+from assistant.trace.waterfall import SHORT_NAMES, segments, verdict_on
+from audio.noisy_libraries import hushed
+from audio.portaudio.owner import library_in_use
+
+if TYPE_CHECKING:
+    from assistant.pipeline.engines import EngineChoice
+
+START_S = 5.0
+"""A start that fails sooner is one sentence, the error; one that takes longer shows how far it has come."""
+
+WATCH_S = 0.5
+"""How often is looked for what is worth a line: a device that changed, a microphone that was closed."""
+
+COMMANDS = (
+    "/mute            close the microphone, really; again to open it",
+    "/talk            push-to-talk: begin to speak; again when you are done",
+    "/interrupt       stop the reply",
+    "/repeat          say the last reply again",
+    "/devices         the microphones and loudspeakers",
+    "/use input NAME  switch the microphone; /use output NAME the loudspeaker; without a name, the system's default",
+    "/help            these lines",
+    "/quit            end the conversation",
+    "anything else is said to the assistant",
+)
+
+_SUMMARY_COLUMNS = 200
+
+
+def unfit(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: str) -> str:
+    """Why the screen cannot be drawn and lines are printed, in one sentence; "" where it can.
+
+    Args:
+        environ: Where TERM is.
+        keys: The input is a terminal.
+        terminal: The output is one, and so is standard error.
+        encoding: Of the output.
+    """
+    if not terminal:
+        return "the output, or standard error, is not a terminal: lines are printed, as with --plain"
+    if not keys:
+        return "the input is not a terminal, no keys can be pressed: lines are printed, as with --plain"
+    if environ.get("TERM") in {"dumb", "unknown"}:
+        return f"TERM={environ['TERM']} has no cursor to move: lines are printed, as with --plain"
+    if not encoding.lower().startswith(("utf", "cp65001")):
+        return f"the terminal's encoding is {encoding}, the screen needs UTF-8: lines are printed, as with --plain"
+    return ""
+
+
+class TalkPlain:
+    """A conversation as lines. Implements `Stage`. Made on the event loop; runs beside the conversation, as the screen
+    does.
+    """
+
+    def __init__(
+        self,
+        controls: Controls,
+        *,
+        clock: Callable[[], str],
+        out: TextIO | None = None,
+        typed: TextIO | None = None,
+        ends_with_input: bool | None = None,
+        note: str = "",
+        start_s: float = START_S,
+    ) -> None:
+        """Print to `out`, take typed lines from `typed`; by default the standard ones.
+
+        Args:
+            controls: What the commands do.
+            clock: The time of day, in words.
+            out: Where lines go.
+            typed: Where they come from.
+            ends_with_input: The end of the input ends the conversation; by default where it is a terminal: there
+                somebody pressed ctrl+d. A pipe or /dev/null that ends has only nothing more to type.
+            note: Written to standard error before the first line.
+            start_s: For how long lines are held back while the conversation starts.
+        """
+        self.records: list[TurnRecord] = []
+        self._controls = controls
+        self._clock = clock
+        self._typed = typed if typed is not None else standard_input()
+        self._ends = ends_with_input if ends_with_input is not None else bool(self._typed and self._typed.isatty())
+        self._note = note
+        self._start_s = start_s
+        self._held: list[str] | None = []  # lines of the start; None once they are written
+        self._began = False
+        self._over = asyncio.Event()
+        self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
+        self._chosen: tuple[EngineChoice, ...] = ()
+        self._status: Status | None = None
+
+    # What happens --------------------------------------------------------------------------------------------
+
+    def show(self, fact: SessionEvent) -> None:
+        """A fact of the conversation; words that are still being heard are left out."""
+        if not isinstance(fact, Problem):
+            self._begin()
+        match fact:
+            case UserTurnCommitted() if fact.text and not _is_printed(fact):
+                self._say("you", f"{fact.text} (roughly)" if fact.low_confidence else fact.text)
+            case ChunkSpoken():
+                self._say("repartee", fact.text)
+            case ReplyStopped() if fact.reason == "unheard":
+                self._say("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
+            case ReplyStopped() if fact.heard_ms > 0:
+                self._say("repartee", "(interrupted)")
+            case TurnFinished():
+                self._finished(fact.record)
+            case Problem():
+                self._say(f"trouble {self._clock()}", fact.text)
+
+    def engines(self, chosen: Sequence["EngineChoice"]) -> None:
+        """The engines in use, as far as they are loaded; each is named once."""
+        for engine in chosen[len(self._chosen) :]:
+            why = f" (fallback: {engine.why})" if engine.fallback else ""
+            self._say(engine.stage, f"{engine.name}, {engine.detail}{why}")
+        self._chosen = tuple(chosen)
+
+    def resumed(self, past: Resumed) -> None:
+        """What was said in the conversation that is resumed."""
+        self._say("resumed", past.heading)
+        for who, text in past.last:
+            self._say(f"{who} (earlier)", text)
+
+    def ready(self) -> None:
+        """Everything is loaded."""
+        self._begin()
+        self._say("ready", "speak, or type; /help names the commands")
+
+    def hushed(self) -> AbstractContextManager[object]:
+        """See `Stage`."""
+        # In a file of its own what the libraries say spoils nothing, and somebody may look for it there.
+        return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
+
+    async def run(self) -> None:
+        """Until somebody quits, or `close`. The controls were told then, as by the screen."""
+        loop = asyncio.get_running_loop()
+        held_until_s = loop.time() + self._start_s
+        async with asyncio.TaskGroup() as tasks:
+            reading = tasks.create_task(self._read(), name="typed lines")
+            while not self._over.is_set():
+                self._watch(self._controls.status())
+                if loop.time() >= held_until_s:
+                    self._release()
+                try:
+                    async with asyncio.timeout(WATCH_S):
+                        await self._over.wait()
+                except TimeoutError:
+                    continue
+            reading.cancel()
+        self._controls.quit()
+
+    def close(self) -> None:
+        """The conversation is over."""
+        self._over.set()
+
+    async def aclose(self) -> None:
+        """At the end: the latencies, and which engines ran; nothing of a conversation that never began."""
+        written = io.StringIO()
+        console = Console(file=written, width=_SUMMARY_COLUMNS, no_color=True, highlight=False, force_terminal=False)
+        if self._chosen and self._began:
+            summary(console, self.records, self._chosen)
+        for line in written.getvalue().splitlines():
+            self._write(_columns(line))
+        if self._out.left_out:
+            self._say("left out", f"{self._out.left_out} lines, which nobody read in time")
+        await self._out.aclose()
+
+    def _begin(self) -> None:
+        self._began = True
+        self._release()
+
+    def _release(self) -> None:
+        """Write what was held back, and from now on everything at once."""
+        if self._held is None:
+            return
+        held, self._held = self._held, None
+        if self._note:
+            sys.stderr.write(f"repartee: {self._note}\n")
+        for line in held:
+            self._out.write(line)
+
+    def _say(self, label: str, text: str) -> None:
+        self._write(f"{label}: {printable(text)}")
+
+    def _write(self, line: str) -> None:
+        if self._held is None:
+            self._out.write(line)
+        else:
+            self._held.append(line)
+
+    def _finished(self, record: TurnRecord) -> None:
+        self.records.append(record)
+        if record.response_latency_ms is None:
+            if record.outcome in {"failed", "stuck"}:
+                self._say("latency", f"turn {record.turn} {record.outcome}: no reply was heard")
+            return
+        parts = [f"{SHORT_NAMES[part.stage]} {part.ms:.0f}" for part in segments(record, 1) if part.ms >= 0.5]
+        latency_ms = record.response_latency_ms
+        self._say("latency", f"{latency_ms:.0f} ms, {verdict_on(record)}: {', '.join(parts)}")
+
+    def _watch(self, status: Status) -> None:
+        before, self._status = self._status, status
+        if status.floor != "starting":
+            self._begin()
+        if before is None or (before.input, before.muted) != (status.input, status.muted):
+            self._device("microphone", "closed; /mute opens it" if status.muted else status.input)
+        if before is None or before.output != status.output:
+            self._device("loudspeaker", status.output)
+        if before is None or before.echo != status.echo:
+            self._device("echo", status.echo)
+        waking = status.mode == "wake" and status.floor != "starting"
+        if waking and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
+            self._say("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
+
+    def _device(self, label: str, line: str) -> None:
+        """One that is not open yet is no news: either it opens soon, or trouble says why not."""
+        if line != NOT_YET:
+            self._say(label, line)
+
+    # What is typed -------------------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        if self._typed is not None:
+            async with aclosing(lines_of(self._typed)) as lines:
+                async for line in lines:
+                    self._do(line)
+        if self._ends:
+            self._over.set()
+
+    def _do(self, line: str) -> None:
+        self._release()
+        if not line.startswith("/"):
+            self._say("you (typed)", line)
+            self._controls.type(line)
+            return
+        command, _, rest = line.partition(" ")
+        match command:
+            case "/mute":
+                self._controls.mute(not self._controls.status().muted)
+            case "/talk":
+                self._talk()
+            case "/interrupt":
+                self._controls.interrupt()
+            case "/repeat":
+                self._controls.repeat()
+            case "/devices":
+                for choice in self._controls.devices():
+                    self._say(choice.direction, f"{choice.name}{' (in use)' if choice.in_use else ''}")
+            case "/use":
+                self._use(*rest.strip().partition(" ")[::2])
+            case "/help":
+                for text in COMMANDS:
+                    self._write(text)
+            case "/quit":
+                self._over.set()
+            case _:
+                self._say("unknown", f"there is no command {command}; /help names those there are")
+
+    def _talk(self) -> None:
+        status = self._controls.status()
+        if status.mode != "push-to-talk":
+            self._say("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
+            return
+        self._controls.talk(not status.talking)
+
+    def _use(self, direction: str, name: str) -> None:
+        match direction:
+            case "input" | "output":
+                self._controls.use(direction, name.strip())
+            case _:
+                self._say("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
+
+
+def _is_printed(fact: UserTurnCommitted) -> bool:
+    """When it was typed, or with an earlier turn; not so what was spoken while a connection was lost."""
+    return fact.origin == "requested" and not (isinstance(fact.item, UserMessage) and fact.item.spoken)
+
+
+def _columns(line: str) -> str:
+    """A line of a table: its columns keep their blanks, each made fit for a terminal."""
+    parts = re.split("( {2,})", line.rstrip())
+    return "".join(part if part.isspace() else printable(part) for part in parts)

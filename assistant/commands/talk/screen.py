@@ -1,0 +1,323 @@
+"""The screen of `repartee talk`: who has the floor, the words, where the last turn's time went, and the keys."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.color import Color
+from rich.terminal_theme import SVG_EXPORT_THEME
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from assistant.commands.demo_screen import COLOURS
+from assistant.commands.talk import panels
+from assistant.commands.talk.controls import Controls, DeviceChoice, Status
+from assistant.commands.talk.dialogs import Devices, Help
+from assistant.commands.talk.held_key import HeldKey
+from assistant.commands.talk.resumed import Resumed
+from assistant.commands.talk.style import (
+    AIRY_ROWS,
+    CSS,
+    HEIGHTS,
+    HIGH_ROWS,
+    LEAST_COLUMNS,
+    LEAST_ROWS,
+    THEMES,
+    WIDE_COLUMNS,
+    WIDTHS,
+    Shade,
+    shade_of,
+)
+from assistant.commands.talk.transcript import TranscriptView
+from assistant.commands.talk.view import View
+from assistant.events import SessionEvent
+from assistant.trace.latency import Stage
+
+if TYPE_CHECKING:
+    from assistant.pipeline.engines import EngineChoice
+
+STAGE_COLOURS: Mapping[Stage, str] = {
+    stage: Color.parse(name).get_truecolor(SVG_EXPORT_THEME).hex for stage, name in COLOURS.items()
+}
+"""The demo's, as in its picture."""
+
+POLL_S = 0.1
+"""How often the status is asked for: a word lasts three times as long."""
+
+LINE_CHARS = 2000
+"""The longest line that can be typed."""
+
+BAR_CELLS = {False: 18, True: 28}
+"""Of a level: beside the big word, on a wide screen."""
+
+SIDE = ("latency", "engines", "sound")
+"""The parts of the side panel; on a narrow screen they are below the words."""
+
+
+class TalkScreen(App[None]):
+    """A conversation on the terminal. It only shows and calls the controls: whoever made it runs the conversation.
+
+    `show`, `engines` and `ready` may be called at any time on the event loop, also before the screen is drawn.
+    """
+
+    CSS = CSS
+    ENABLE_COMMAND_PALETTE = False
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    TITLE = "repartee talk"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "talk", "talk"),
+        Binding("m", "mute", "mute"),
+        Binding("escape", "leave", "interrupt"),
+        Binding("i", "interrupt", "interrupt"),
+        Binding("r", "repeat", "repeat"),
+        Binding("t,slash", "type", "type"),
+        Binding("d", "devices", "devices"),
+        Binding("question_mark", "help", "help"),
+        Binding("l", "shade", "light or dark"),
+        Binding("up", "look(1)", "look back"),
+        Binding("down", "look(-1)", "look forward"),
+        Binding("pageup", "look(8)", "look back"),
+        Binding("pagedown", "look(-8)", "look forward"),
+        Binding("home", "look_at(False)", "the beginning"),
+        Binding("end", "look_at(True)", "the end"),
+        Binding("q", "quit", "quit"),
+        Binding("ctrl+c,ctrl+q", "quit", "quit", priority=True),
+    ]
+
+    def __init__(
+        self,
+        controls: Controls,
+        *,
+        clock: Callable[[], str],
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        """A screen for this conversation.
+
+        Args:
+            controls: What its keys do.
+            clock: The time of day, in words.
+            environ: NO_COLOR and what the terminal says of its ground.
+        """
+        shade = shade_of(environ)
+        super().__init__(ansi_color=shade == "none")
+        self.view = View()
+        self._controls = controls
+        self._clock = clock
+        self._shade: Shade = shade
+        self._loaded = False
+        self._drawn: dict[str, Content] = {}
+        self._waiting = False  # a drawing is on its way
+        self._filled = {"mic": 0, "out": 0}
+        self._key = HeldKey()
+        self._parts = {
+            name: Static(id=name, markup=False) for name in ("short", "floor", "levels", "hint", *SIDE, "keys")
+        }
+        self._transcript = TranscriptView()
+        self._line = Input(
+            id="line", placeholder="type; enter sends, escape leaves", max_length=LINE_CHARS, disabled=True
+        )
+        for theme in THEMES.values():
+            self.register_theme(theme)
+        self.theme = THEMES[shade].name
+
+    # What happens --------------------------------------------------------------------------------------------
+
+    def show(self, fact: SessionEvent) -> None:
+        """A fact of the conversation."""
+        self.view.tell(fact, self._clock())
+        self._draw_soon()
+
+    def engines(self, chosen: Sequence["EngineChoice"]) -> None:
+        """The engines in use, as far as they are loaded."""
+        self.view.engines(chosen, self._clock())
+        self._draw_soon()
+
+    def resumed(self, past: Resumed) -> None:
+        """What was said in the conversation that is resumed."""
+        self.view.resumed(past, self._clock())
+        self._draw_soon()
+
+    def ready(self) -> None:
+        """Everything is loaded: from now on the controls say who has the floor."""
+        self._loaded = True
+        self._draw_soon()
+
+    # The screen ----------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """The parts, from top to bottom."""
+        part = self._parts
+        yield part["short"]
+        with Horizontal(id="head"):
+            yield part["floor"]
+            yield part["levels"]
+        yield part["hint"]
+        with Vertical(id="middle"):
+            yield self._transcript
+            with VerticalScroll(id="side", can_focus=False):
+                for name in SIDE:
+                    part[name].border_title = name
+                    yield part[name]
+        yield self._line
+        yield part["keys"]
+
+    def on_mount(self) -> None:
+        """Begin to ask how things stand."""
+        # Textual lays out for its size only with the first event of a resize: the first picture would be another one.
+        for length, steps in zip(self.size, (WIDTHS, HEIGHTS), strict=True):
+            self.screen.add_class(max(step for step in steps if step[0] <= length)[1])
+        self.set_interval(POLL_S, self._poll)
+        self._poll()
+
+    def on_resize(self) -> None:
+        """Everything has another width."""
+        self._draw_soon()
+
+    def _poll(self) -> None:
+        before, status = self.view.status, self._controls.status()
+        self.view.ask(status)
+        self._draw_levels(status)
+        if before is None or _slow(before) != _slow(status):
+            self._draw()
+        else:
+            self._transcript.show(tuple(self.view.entries))
+
+    def _draw_soon(self) -> None:
+        """Facts come in bursts, and from other tasks: they are drawn together, in the screen's own."""
+        if self._transcript.is_mounted and not self._waiting:
+            self._waiting = self.call_later(self._draw)
+
+    def _draw(self) -> None:
+        self._waiting = False
+        view, status = self.view, self.view.status
+        columns, rows = self.size
+        brief = columns < WIDE_COLUMNS
+        colours = None if self._shade == "none" else STAGE_COLOURS
+        cells = columns - 4 if brief else panels.SIDE_CELLS - 4
+        floor = status.floor if self._loaded and status is not None else "starting"
+        self._put("short", Content(f"{columns} × {rows}: make it {LEAST_COLUMNS} × {LEAST_ROWS} to see everything"))
+        self._put("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= LEAST_COLUMNS))
+        self._put("hint", Content(panels.hint(status, floor) if status is not None else ""))
+        self._put("latency", panels.latency(view, cells, colours, brief=brief))
+        self._put("engines", panels.engines(view, cells, brief=brief))
+        self._put("sound", panels.sound(view, cells))
+        self._put("keys", panels.keys(status, columns - (4 if rows >= AIRY_ROWS else 2)))
+        self._transcript.show(tuple(view.entries))
+
+    def _draw_levels(self, status: Status) -> None:
+        cells = BAR_CELLS[self.size.width >= WIDE_COLUMNS]
+        bars = []
+        for name, dbfs in (("mic", status.input_dbfs), ("out", status.output_dbfs)):
+            self._filled[name] = panels.level_cells(dbfs, self._filled[name], cells)
+            bars.append(panels.level(name, self._filled[name], cells, dbfs=dbfs))
+        self._put("levels", Content("\n").join(bars))
+
+    def _put(self, name: str, content: Content) -> None:
+        """Only what has changed is drawn; only what has another size is laid out."""
+        before = self._drawn.get(name)
+        if before is not None and before.is_same(content):
+            return
+        self._drawn[name] = content
+        sized = before is not None and len(before) == len(content) and name not in SIDE
+        self._parts[name].update(content, layout=not sized)
+
+    # The keys ------------------------------------------------------------------------------------------------
+
+    def action_talk(self) -> None:
+        """Push-to-talk begins or ends."""
+        status = self._controls.status()
+        if status.mode == "push-to-talk":
+            self._key.press(self._now_s(), talking=status.talking)
+            self._talk()
+
+    def _talk(self) -> None:
+        self._key.wait(self._now_s())
+        if self._key.talking != self._controls.status().talking:
+            self._controls.talk(self._key.talking)
+        if (due_s := self._key.due_s()) is not None:
+            self.set_timer(max(0.001, due_s - self._now_s()), self._talk)
+
+    def action_mute(self) -> None:
+        """Close the microphone, or open it."""
+        self._controls.mute(self.view.status is None or not self.view.status.muted)
+
+    def action_interrupt(self) -> None:
+        """Stop the reply."""
+        self._controls.interrupt()
+
+    def action_leave(self) -> None:
+        """Leave the line that is typed; without one, stop the reply."""
+        if self._line.disabled:
+            self._controls.interrupt()
+        else:
+            self._close_line()
+
+    def action_repeat(self) -> None:
+        """Say the last reply again."""
+        self._controls.repeat()
+
+    def action_type(self) -> None:
+        """Open a line to type in."""
+        self._line.disabled, self._line.display = False, True
+        self._line.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """The line is said; an empty one is left."""
+        text = event.value.strip()
+        self._close_line()
+        if text:
+            self.view.typed(text)
+            self._transcript.look_at(end=True)
+            self._controls.type(text)
+            self._draw()
+
+    def _close_line(self) -> None:
+        self._line.clear()
+        self._line.disabled, self._line.display = True, False
+        self.set_focus(None)
+
+    def action_devices(self) -> None:
+        """Choose the devices."""
+        self.push_screen(Devices(self._controls.devices()), self._use)
+
+    def _use(self, choice: DeviceChoice | None) -> None:
+        if choice is not None:
+            self._controls.use(choice.direction, choice.name)
+
+    def action_help(self) -> None:
+        """The keys, in full sentences."""
+        self.push_screen(Help())
+
+    def action_shade(self) -> None:
+        """Light or dark; without colours there is nothing to choose."""
+        if self._shade != "none":
+            self._shade = "light" if self._shade == "dark" else "dark"
+            self.theme = THEMES[self._shade].name
+            self._draw()
+
+    def action_look(self, rows: int) -> None:
+        """Look back, or forward."""
+        self._transcript.look(rows)
+
+    def action_look_at(self, end: bool) -> None:
+        """Look at the end, or the beginning."""
+        self._transcript.look_at(end=end)
+
+    async def action_quit(self) -> None:
+        """End the conversation, and leave."""
+        self._controls.quit()
+        self.exit()
+
+    def _now_s(self) -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _slow(status: Status) -> Status:
+    """What changes seldom."""
+    return replace(status, input_dbfs=0.0, output_dbfs=0.0, played_ms=None)

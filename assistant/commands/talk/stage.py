@@ -1,0 +1,192 @@
+"""Where a conversation of `repartee talk` is shown, screen or lines, and how showing and holding it end together."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from assistant.commands.talk.keys import TalkControls
+from assistant.commands.talk.resumed import Resumed
+from assistant.events import SessionEvent, TurnFinished
+from assistant.trace.record import TurnRecord
+from audio.noisy_libraries import hushed
+from audio.portaudio.owner import library_in_use
+
+if TYPE_CHECKING:
+    from assistant.pipeline.engines import EngineChoice
+
+LEAVE_S = 1.5
+"""For the conversation to end once the screen is left; then it is broken off, its records written all the same."""
+
+
+class Stage(Protocol):
+    """Where it is shown."""
+
+    @property
+    def records(self) -> list[TurnRecord]:
+        """Of the turns so far."""
+        ...
+
+    def show(self, fact: SessionEvent) -> None:
+        """A fact of the conversation."""
+        ...
+
+    def engines(self, chosen: "Sequence[EngineChoice]") -> None:
+        """The engines in use, as far as they are loaded."""
+        ...
+
+    def resumed(self, past: Resumed) -> None:
+        """What was said in the conversation that is resumed."""
+        ...
+
+    def ready(self) -> None:
+        """Everything is loaded."""
+        ...
+
+    def hushed(self) -> AbstractContextManager[object]:
+        """While it lasts, nothing but the stage itself writes to where it is shown; `run` only inside."""
+        ...
+
+    async def run(self) -> None:
+        """Until the person leaves, or `close`."""
+        ...
+
+    def close(self) -> None:
+        """The conversation is over."""
+        ...
+
+    async def aclose(self) -> None:
+        """The last words."""
+        ...
+
+
+class _OnScreen:
+    """The Textual app."""
+
+    def __init__(self, controls: TalkControls) -> None:
+        from assistant.commands.talk.screen import TalkScreen  # noqa: PLC0415 - Textual takes a quarter of a second
+
+        self.records: list[TurnRecord] = []
+        self._chosen: Sequence[EngineChoice] = ()
+        self._began = False
+        self._app = TalkScreen(controls, clock=time_of_day)
+        self._over = False
+
+    def show(self, fact: SessionEvent) -> None:
+        if isinstance(fact, TurnFinished):
+            self._began = True
+            self.records.append(fact.record)
+        self._app.show(fact)
+
+    def engines(self, chosen: "Sequence[EngineChoice]") -> None:
+        self._chosen = tuple(chosen)
+        self._app.engines(chosen)
+
+    def resumed(self, past: Resumed) -> None:
+        self._app.resumed(past)
+
+    def ready(self) -> None:
+        self._began = True
+        self._app.ready()
+
+    @contextmanager
+    def hushed(self) -> Generator[None]:
+        # Textual draws on what is called sys.__stderr__ when it begins: on what still leads to the terminal.
+        before = sys.__stderr__
+        with hushed(library_in_use) as screen:
+            setattr(sys, "__stderr__", screen)  # noqa: B010 - it is declared as final
+            try:
+                yield
+            finally:
+                setattr(sys, "__stderr__", before)  # noqa: B010
+
+    async def run(self) -> None:
+        if not self._over:
+            await self._app.run_async()
+
+    def close(self) -> None:
+        self._over = True
+        if self._app.is_running:
+            self._app.exit()
+
+    async def aclose(self) -> None:
+        from assistant.commands.demo_screen import summary  # noqa: PLC0415 - only here
+        from assistant.support.console import terminal  # noqa: PLC0415 - only here
+
+        if self._chosen and self._began:
+            summary(terminal(), self.records, self._chosen)
+
+
+def stage_of(controls: TalkControls, *, plain: bool) -> Stage:
+    """The screen, or lines where these are wanted or a screen cannot be drawn, which is said."""
+    from assistant.commands.talk.plain import TalkPlain, unfit  # noqa: PLC0415 - only here
+
+    encoding = sys.stdout.encoding or ""
+    terminal = sys.stdout.isatty() and sys.stderr.isatty()  # on the latter it is drawn, but for Windows
+    why = unfit(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
+    if plain or why:
+        return TalkPlain(controls, clock=time_of_day, note="" if plain else why)
+    return _OnScreen(controls)
+
+
+async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Awaitable[None]]) -> None:
+    """Show a conversation while it is held; whichever ends first ends the other. Raises what `hold` raises."""
+    failures: list[Exception] = []
+
+    async def holding() -> None:
+        try:
+            await hold()
+        except Exception as error:  # noqa: BLE001 - it is raised again once the screen is left in good order
+            failures.append(error)
+        finally:
+            stage.close()
+
+    with _signals(stage.close), stage.hushed():
+        async with asyncio.TaskGroup() as tasks:
+            work = tasks.create_task(controls.run(), name="controls")
+            talking = tasks.create_task(holding(), name="conversation")
+            try:
+                await stage.run()
+            finally:
+                controls.quit()
+                if controls.talker is not None:  # else it is still being loaded
+                    await asyncio.wait({talking}, timeout=LEAVE_S)
+                talking.cancel()
+                work.cancel()
+    await stage.aclose()
+    if failures:
+        raise failures[0]
+
+
+@contextmanager
+def _signals(end: Callable[[], None]) -> Generator[None]:
+    """While it runs, what would end the program ends the conversation; the second time it ends the program.
+
+    A signal that the program was started to ignore (`nohup`, a shell's background job) stays ignored.
+    """
+    loop = asyncio.get_running_loop()
+    before: dict[int, Any] = {}  # a handler, or what stands for one
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, before[number])
+        loop.call_soon_threadsafe(end)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):  # each system has its own of these
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def time_of_day() -> str:
+    """The local time, for what is worth a time on the screen."""
+    return datetime.now(UTC).astimezone().strftime("%H:%M:%S")

@@ -1,0 +1,309 @@
+"""What the screen of `repartee talk` says: fed with facts and what the controls tell, read by whoever draws. Pure."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Literal
+
+from assistant.commands.talk.controls import Status
+from assistant.commands.talk.resumed import Resumed
+from assistant.commands.talk.text import printable
+from assistant.commands.talk.words import HighlightedWord, ReplyWords
+from assistant.events import (
+    ChunkSpoken,
+    InterimWords,
+    Problem,
+    ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SessionEvent,
+    SpeechDiscarded,
+    SpeechStarted,
+    TurnFinished,
+    UserTurnCommitted,
+    WordsTimed,
+)
+from assistant.trace.record import FAILED, TurnRecord
+from assistant.trace.waterfall import BAND_MS, nearest_rank
+from assistant.turns.events import ReplyId
+
+if TYPE_CHECKING:
+    from assistant.pipeline.engines import EngineChoice
+
+MOST_ENTRIES = 200
+"""Of the transcript on the screen; older ones go."""
+
+MOST_LATENCIES = 1000
+"""Turns that the running percentiles stand on: the last ones."""
+
+MOST_TYPED = 20
+"""Texts that were typed and whose turns are awaited: a server that is away gets no more of them."""
+
+MOST_CHARS = 2000
+"""Of one thing that a person said or that went wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A paragraph of the transcript.
+
+    Attributes:
+        key: Stays the same while the entry changes.
+        who: Who said it; "resumed", "fallback" and "trouble" are what the program has to say.
+        text: Fit for a terminal.
+        at: When, in words; only for what the program says.
+        mark: What else there is to say of it, such as "interrupted"; else "".
+        settled: It does not change any more. Words being heard are not.
+        first: It begins what they said; else it goes on with it.
+        lit: The word being spoken, from which character to which.
+        unheard_from: From this character on it was not heard (yet); None where all was.
+    """
+
+    key: int
+    who: Literal["you", "repartee", "resumed", "fallback", "trouble"]
+    text: str
+    at: str = ""
+    mark: str = ""
+    settled: bool = True
+    first: bool = True
+    lit: tuple[int, int] | None = None
+    unheard_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """The response latencies so far: of how many turns, how many of them within the band, and their percentiles."""
+
+    turns: int
+    within: int
+    p50_ms: float
+    p95_ms: float
+
+
+class View:
+    """Everything the screen says.
+
+    Attributes:
+        entries: The transcript.
+        chosen: The engines in use, as far as they are loaded.
+        last: The last turn whose latency is known.
+        latencies: None before the first.
+        troubles: How many there were.
+        trouble_at: When the last one was, in words; "" before any.
+        status: As last asked; None before.
+    """
+
+    def __init__(self) -> None:
+        """Nothing happened so far."""
+        self.entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
+        self.chosen: tuple[EngineChoice, ...] = ()
+        self.last: TurnRecord | None = None
+        self.latencies: Latencies | None = None
+        self.troubles = 0
+        self.trouble_at = ""
+        self.status: Status | None = None
+        self._keys = count()
+        self._latencies_ms: deque[float] = deque(maxlen=MOST_LATENCIES)
+        self._heard = ""  # words that came before the speech they belong to was told
+        self._speaking: int | None = None  # the entry of who speaks
+        self._said: tuple[int, int] | None = None  # the turn that was taken last, and its entry
+        self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # on the screen, and their turns not yet taken
+        self._reply: ReplyId | None = None
+        self._spoken = True
+        self._words = ReplyWords()
+        self._passages: list[int] = []  # the entries of the reply
+        self._lit: tuple[HighlightedWord | None, int] = (None, 0)  # the word that is lit, and of how many passages
+
+    # What happens --------------------------------------------------------------------------------------------
+
+    def tell(self, fact: SessionEvent, at: str) -> None:
+        """A fact of the conversation; `at` is the time of day, in words."""
+        match fact:
+            case SpeechStarted():
+                self._listen()
+            case InterimWords():
+                self._hear(fact.text)
+            case SpeechDiscarded():
+                self._forget_speech()
+            case UserTurnCommitted():
+                self._take(fact)
+            case ReplyStarted():
+                self._begin(fact.reply, spoken=fact.spoken)
+            case ChunkSpoken():
+                self._say(fact)
+            case WordsTimed() if fact.reply == self._reply:
+                self._words.place(fact.words)
+            case ReplySent() if fact.reply == self._reply and fact.incomplete:
+                self._mark_reply(f"stopped early: {printable(fact.incomplete, MOST_CHARS)}")
+            case ReplyStopped() if fact.reply == self._reply:
+                self._cut(fact)
+            case TurnFinished():
+                self._finish(fact.record, at)
+            case Problem():
+                self._trouble(fact.text, at)
+            case _:
+                pass  # of another reply, or nothing to be seen
+
+    def ask(self, status: Status) -> None:
+        """How things stand now."""
+        self.status = status
+        self._light(status.played_ms)
+
+    def engines(self, chosen: Sequence["EngineChoice"], at: str) -> None:
+        """The engines in use so far; of a stand-in it is said once what it stands in for."""
+        known = {(engine.stage, engine.name) for engine in self.chosen}
+        self.chosen = tuple(chosen)
+        for engine in self.chosen:
+            if engine.fallback and (engine.stage, engine.name) not in known:
+                text = printable(f"{engine.stage} {engine.name}: {engine.why}", MOST_CHARS)
+                self._append(Entry(next(self._keys), "fallback", text, at=at))
+
+    def resumed(self, past: Resumed, at: str) -> None:
+        """What was said in the conversation that is resumed."""
+        self._append(Entry(next(self._keys), "resumed", printable(past.heading, MOST_CHARS), at=at))
+        for who, text in past.last:
+            self._append(Entry(next(self._keys), who, text, mark="earlier"))
+
+    def typed(self, text: str) -> None:
+        """The person typed this."""
+        entry = Entry(next(self._keys), "you", printable(text, MOST_CHARS), mark="typed")
+        self._typed.append(entry.text)
+        self._append(entry)
+
+    # The person ----------------------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        if self._speaking is None:
+            entry = Entry(next(self._keys), "you", "", settled=False)
+            self._speaking = entry.key
+            self._append(entry)
+        if self._heard:
+            self._hear(self._heard)
+
+    def _hear(self, text: str) -> None:
+        self._heard = text
+        if self._speaking is not None:
+            self._change(self._speaking, text=printable(text, MOST_CHARS))
+
+    def _forget_speech(self) -> None:
+        if self._speaking is not None:
+            self._remove(self._speaking)
+        self._speaking, self._heard = None, ""
+
+    def _take(self, fact: UserTurnCommitted) -> None:
+        text = printable(fact.text, MOST_CHARS)
+        if fact.origin == "requested" and text in self._typed:
+            self._typed.remove(text)
+            text = ""  # it is on the screen already
+        elif fact.origin == "requested" and not text:
+            self._typed.clear()  # a conversation here answers all that was typed, and tells none of it
+        if not text:
+            if fact.origin == "spoken":
+                self._forget_speech()
+            return
+        mark = "roughly" if fact.low_confidence else "" if fact.answered else "not answered"
+        if self._said is not None and self._said[0] == fact.turn:
+            # They went on: these words are all of the turn.
+            self._remove(self._said[1])
+        if self._speaking is None:
+            self._listen()
+        assert self._speaking is not None
+        self._change(self._speaking, text=text, mark=mark, settled=True)
+        self._said = (fact.turn, self._speaking)
+        self._speaking, self._heard = None, ""
+
+    # The reply -----------------------------------------------------------------------------------------------
+
+    def _begin(self, reply: ReplyId, *, spoken: bool) -> None:
+        self._light(None)
+        self._reply, self._spoken = reply, spoken
+        self._words, self._passages = ReplyWords(), []
+
+    def _say(self, fact: ChunkSpoken) -> None:
+        if fact.reply != self._reply:
+            self._begin(fact.reply, spoken=True)
+        self._words.add(fact.text, spaced=self._spoken)
+        texts = self._words.passages
+        if self._passages:
+            self._change(self._passages[-1], text=texts[len(self._passages) - 1])
+        for text in texts[len(self._passages) :]:
+            entry = Entry(next(self._keys), "repartee", text, first=not self._passages)
+            self._passages.append(entry.key)
+            self._append(entry)
+        self._light(self.status.played_ms if self.status else None)
+
+    def _light(self, played_ms: float | None) -> None:
+        """Light the word being spoken; without one, nothing of the reply is left to be said."""
+        lit = None if played_ms is None or not self._spoken else self._words.at(played_ms)
+        if (lit, len(self._passages)) == self._lit:
+            return
+        self._lit = (lit, len(self._passages))
+        for index, key in enumerate(self._passages):
+            word, ahead = None, None
+            if lit is not None and index == lit.passage:
+                word = (lit.start, lit.end) if lit.end > lit.start else None
+                ahead = lit.end
+            elif lit is not None and index > lit.passage:
+                ahead = 0
+            self._change(key, lit=word, unheard_from=ahead)
+
+    def _mark_reply(self, mark: str) -> None:
+        if self._passages:
+            self._change(self._passages[-1], mark=mark)
+
+    def _cut(self, fact: ReplyStopped) -> None:
+        self._light(None)
+        if not fact.heard and fact.reason == "went on":
+            for key in self._passages:  # nobody heard of it
+                self._remove(key)
+        else:
+            passage, at = self._words.behind(fact.heard)
+            for index, key in enumerate(self._passages):
+                if index >= passage:
+                    self._change(key, unheard_from=at if index == passage else 0)
+            self._mark_reply("not heard" if fact.reason == "unheard" else "interrupted")
+        # What still comes of it is not shown, and no word of it lights up.
+        self._words, self._passages, self._reply = ReplyWords(), [], None
+
+    # The books -----------------------------------------------------------------------------------------------
+
+    def _finish(self, record: TurnRecord, at: str) -> None:
+        if record.response_latency_ms is not None:
+            self.last = record
+        if record.counted_latency_ms is not None:
+            self._latencies_ms.append(record.counted_latency_ms)
+            values = list(self._latencies_ms)
+            within = sum(BAND_MS[0] <= value <= BAND_MS[1] for value in values)
+            self.latencies = Latencies(len(values), within, nearest_rank(values, 50), nearest_rank(values, 95))
+        elif record.response_latency_ms is None and record.outcome in FAILED:
+            self._trouble(f"turn {record.turn} {record.outcome}: no reply was heard", at)
+
+    def _trouble(self, what: str, at: str) -> None:
+        self.troubles += 1
+        self.trouble_at = at
+        self._append(Entry(next(self._keys), "trouble", printable(what, MOST_CHARS), at=at))
+
+    # The transcript ------------------------------------------------------------------------------------------
+
+    def _append(self, entry: Entry) -> None:
+        """Words being heard stay last: what settles meanwhile goes before them."""
+        if self.entries and self.entries[-1].key == self._speaking and entry.key != self._speaking:
+            speaking = self.entries.pop()
+            self.entries.append(entry)
+            self.entries.append(speaking)
+        else:
+            self.entries.append(entry)
+
+    def _change(self, key: int, **changes: object) -> None:
+        """Nothing happens to an entry that has gone."""
+        for index in range(len(self.entries) - 1, -1, -1):
+            if self.entries[index].key == key:
+                self.entries[index] = replace(self.entries[index], **changes)  # type: ignore[arg-type]
+                return
+
+    def _remove(self, key: int) -> None:
+        for entry in self.entries:
+            if entry.key == key:
+                self.entries.remove(entry)
+                return

@@ -1,1 +1,0 @@
-"""What must not be read aloud of a model's markup: the rules that `assistant.speakable` applies."""

@@ -1,0 +1,97 @@
+"""What comes of a model's answer, into the books of its turn: how long it was waited for, and how much it was."""
+
+from typing import assert_never
+
+from assistant.pipeline.llm_timing import LlmTiming
+from assistant.pipeline.turn_trace import AnswerTrace, TurnTrace
+from assistant.tools.rounds import ReplyEvent, ToolsCalled, ToolsReturned
+from assistant.trace.record import EventName
+from audio.units import REPLY_RATE_HZ
+from llm.chat import (
+    AnsweringEndpoint,
+    CallInProgress,
+    EndpointTried,
+    Finished,
+    FunctionCall,
+    RequestSent,
+    SlotAcquired,
+    Token,
+)
+
+
+class LlmMetrics:
+    """Of one attempt; times are loop seconds."""
+
+    def __init__(self, trace: TurnTrace, attempt: int, answered_by: str, now_s: float) -> None:
+        """`answered_by` is asked now."""
+        self._trace = trace
+        self._attempt = attempt
+        self._timing = LlmTiming(trace, attempt, since_s=now_s)
+        self._answer = trace.answers[attempt] = AnswerTrace(answered_by, now_s)
+
+    def came(self, event: ReplyEvent, now_s: float) -> None:
+        """The next thing that the model or its tools have to say."""
+        match event:
+            case AnsweringEndpoint():
+                self._answer.by = event.by
+            case EndpointTried():
+                self._tried(event, now_s)
+            case SlotAcquired():
+                self._timing.queued(now_s if event.at_s is None else event.at_s)
+            case RequestSent():
+                self._timing.sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
+            case Token():
+                self._timing.token(now_s)
+                self._answer.came(now_s, piece=True)
+            case CallInProgress():
+                pass  # the call itself comes whole
+            case FunctionCall():
+                self._timing.token(now_s)
+                self._answer.came(now_s, piece=False)
+            case Finished():
+                self._answer.end(now_s, event)
+                self._event("model_finished", now_s, event.reason)
+            case ToolsCalled():
+                self._timing.token(now_s)
+                self._answer.came(now_s, piece=False)
+                self._event("model_finished", now_s, event.reason)
+            case ToolsReturned():
+                self._tools_returned(event, now_s)
+            case _:
+                assert_never(event)
+
+    def unit(self, now_s: float) -> None:
+        """A speakable unit is complete."""
+        self._timing.unit(now_s)
+
+    def voiced(self, took_s: float, samples: int) -> None:
+        """The voice took so long for so much sound, at 24 kHz."""
+        self._answer.voice_s += took_s
+        self._answer.sound_s += samples / REPLY_RATE_HZ
+
+    def ended(self, now_s: float) -> None:
+        """It broke off."""
+        self._answer.end(now_s)
+
+    def gave_up(self, now_s: float) -> None:
+        """Nobody wants it any longer: what it was waiting for stays in the trace."""
+        self._timing.gave_up(now_s)
+        self._answer.end(now_s)
+
+    def _tried(self, tried: EndpointTried, now_s: float) -> None:
+        """The event says what came of it, and a span how long that took."""
+        cost = f", {tried.extra_tokens} tokens in vain" if tried.extra_tokens else ""
+        price = f" ({tried.extra_cost:.6f})" if tried.extra_cost else ""
+        took = f"{tried.why}, {tried.outcome} after {tried.took_s * 1000:.0f} ms"
+        self._event("tried", now_s, f"{tried.endpoint}: {took}{cost}{price}")
+        if tried.outcome != "answered":
+            self._timing.tried(tried)
+
+    def _tools_returned(self, returned: ToolsReturned, now_s: float) -> None:
+        for wait in returned.waits:
+            took = f"{wait.outcome} after {(wait.end_s - wait.start_s) * 1000:.0f} ms, {wait.chars} characters"
+            self._event("tool", wait.end_s, f"{wait.name}: {took}")
+        self._timing.tools(returned.waits, now_s)
+
+    def _event(self, name: EventName, at_s: float, what: str) -> None:
+        self._trace.event(name, at_s, f"attempt {self._attempt}: {what}")

@@ -1,0 +1,87 @@
+"""The wait for the first unit of a reply, cut into queue, network, first token and first sentence."""
+
+from dataclasses import dataclass
+
+from assistant.pipeline.turn_trace import TurnTrace
+from assistant.tools.rounds import ToolWait
+from assistant.trace.latency import Span, Stage
+from llm.chat import EndpointTried
+
+
+@dataclass(slots=True)
+class LlmTiming:
+    """Watches one model stream from its start to its first speakable unit; times are loop seconds."""
+
+    trace: TurnTrace
+    attempt: int
+    since_s: float
+    _last: tuple[str, ...] = ("stt",)
+    _round: int = 1
+    _calls: int = 0
+    _queued_s: float | None = None
+    _network_until_s: float | None = None
+    _token_came: bool = False
+    _unit_came: bool = False
+    _tries: int = 0
+
+    def queued(self, now_s: float) -> None:
+        """A connection slot was got; of several endpoints the last one told is the one that answers."""
+        self._queued_s = now_s
+
+    def sent(self, now_s: float, round_trip_s: float | None) -> None:
+        """The request is on its way; without a known round trip only the sending counts as network."""
+        self._network_until_s = now_s + (round_trip_s or 0.0)
+
+    def tried(self, tried: EndpointTried) -> None:
+        """An endpoint was asked in vain: work that nothing waited for."""
+        self._tries += 1
+        name = f"asked {tried.endpoint} ({self._tries})"
+        end_s = tried.asked_at_s + tried.took_s
+        self.trace.span(self.attempt, Span(name, "llm_first_token", tried.asked_at_s, end_s, ("stt",)))
+
+    def token(self, now_s: float) -> None:
+        """A token came; only the first counts."""
+        if self._token_came:
+            return
+        self._token_came = True
+        if self._queued_s is not None:
+            self._span("queue", min(now_s, self._queued_s))
+        if self._network_until_s is not None:
+            self._span("llm_network", min(now_s, self._network_until_s))
+        self._span("llm_first_token", now_s)
+
+    def tools(self, waits: tuple[ToolWait, ...], now_s: float) -> None:
+        """Tools were waited for, and the model is asked again: a chain of its own, named after its round.
+
+        Once there was something to speak, what comes later held nothing up: then only the calls themselves are noted.
+        """
+        names = []
+        for wait in waits:
+            self._calls += 1
+            names.append(f"tool {wait.name} ({self._calls})")
+            self.trace.span(self.attempt, Span(names[-1], "queue", wait.start_s, wait.end_s, (*self._last, "commit")))
+        self._round += 1
+        if not self._unit_came:
+            self._last, self.since_s = tuple(names), now_s
+            self._queued_s = self._network_until_s = None
+            self._token_came = False
+
+    def unit(self, now_s: float) -> None:
+        """A speakable unit came; only the first counts."""
+        self.token(now_s)  # an apology comes without any
+        if not self._unit_came:
+            self._unit_came = True
+            self._span("first_sentence", now_s)
+
+    def gave_up(self, now_s: float) -> None:
+        """Nobody waits any longer: what was waited for last took until now."""
+        if not self._token_came:
+            self.token(now_s)
+        else:
+            self.unit(now_s)
+
+    def _span(self, stage: Stage, end_s: float) -> None:
+        end_s = max(self.since_s, end_s)
+        name = stage if self._round == 1 or stage == "first_sentence" else f"{stage} {self._round}"
+        self.trace.span(self.attempt, Span(name, stage, self.since_s, end_s, self._last))
+        self._last, self.since_s = (name,), end_s

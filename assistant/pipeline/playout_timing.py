@@ -1,0 +1,111 @@
+"""When a reply was first heard: out of the sound that was made, and of the blocks that left the speaker."""
+
+import asyncio
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assistant.history.spoken_transcript import Stretch
+from assistant.pipeline.turn_trace import TurnTrace
+from assistant.trace.latency import LOOK, Span, Stage
+from audio.level import OnsetFinder
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
+
+
+@dataclass(slots=True)
+class PlayoutTiming:
+    """Of one attempt; `trace` is told of it.
+
+    Attributes:
+        at_s: Loop time; None as long as nothing of it was heard.
+        unheard: What of its sound left no loudspeaker, in order.
+    """
+
+    trace: TurnTrace
+    attempt: int
+    at_s: float | None = None
+    unheard: list[Stretch] = field(default_factory=list)
+    _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
+    _audible_from: int | None = None
+    _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it left), until the onset
+
+    # ---- the sound, in its order ----
+
+    def made(self, pcm: Pcm) -> None:
+        """The next samples of the reply, int16 (n,) at 24 kHz."""
+        if self._audible_from is None:
+            self._audible_from = self._onset.feed(pcm)
+
+    def filled(self, samples: int) -> None:
+        """So many fill a wait: they are no part of the reply, and as silent for it as the wait."""
+        self._onset.feed(np.zeros(samples, np.int16))
+
+    # ---- what left the speaker ----
+
+    def was_played(self, first: int, end: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
+        """A device block with the samples `first` to `end` leaves the speaker at `leaves_at_s`.
+
+        At infinity it never leaves: there is no loudspeaker. What comes after that may still be heard.
+        """
+        nowhere = math.isinf(leaves_at_s)
+        if nowhere and end > first:
+            self._not_heard(first, int(end))
+        if self.at_s is not None:
+            return
+        if nowhere:
+            self._blocks.clear()
+        elif end > first:
+            self._blocks.append((first, leaves_at_s))
+        if finished and self._audible_from is None:
+            self._audible_from = self._onset.finish()
+        if not self._blocks or self._audible_from is None or end <= self._audible_from:
+            return
+        # Where its onset was not heard, it is heard from the first block on that was.
+        start, left_s = next(
+            (block for block in reversed(self._blocks) if block[0] <= self._audible_from), self._blocks[0]
+        )
+        audible_from = max(self._audible_from, start)
+        self._blocks.clear()
+        audible_s = left_s + (audible_from - start) / REPLY_RATE_HZ
+        self._heard(audible_s)
+        self._span("playout", self._ready_s(audible_s), audible_s, self._waited_for)
+
+    def was_measured(self, audible_s: float, device_s: float) -> None:
+        """The client itself says when it was audible; `device_s` of that was its buffer and device.
+
+        What lies between is the way there: both of the client's times are lengths, so that clocks need not agree.
+        Nobody hears an answer before they have finished: then nothing was measured.
+        """
+        ended_s = self.trace.speech_end_s
+        if self.at_s is not None or (ended_s is not None and audible_s < ended_s):
+            return
+        self._heard(audible_s)
+        arrived_s = audible_s - device_s
+        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self._waited_for)
+        self._span("playout", arrived_s, audible_s, ("transport",))
+
+    def _heard(self, at_s: float) -> None:
+        self.at_s = self.trace.playout_start_s = at_s
+
+    def _not_heard(self, since: int, until: int) -> None:
+        if self.unheard and self.unheard[-1][1] == since:
+            self.unheard[-1] = (self.unheard[-1][0], until)
+            return
+        self.unheard.append((since, until))
+        if self.at_s is None:
+            self.trace.no_latency_reason = self.trace.no_latency_reason or "no loudspeaker"
+        self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.attempt}")
+
+    @property
+    def _waited_for(self) -> tuple[str, ...]:
+        looked = self.trace.end_of(self.attempt, LOOK) is not None
+        return ("tts", "commit", LOOK) if looked else ("tts", "commit")
+
+    def _ready_s(self, otherwise_s: float) -> float:
+        """When its first sound was made and might be heard."""
+        ready = [self.trace.end_of(self.attempt, name) for name in self._waited_for]
+        return max((end_s for end_s in ready if end_s is not None), default=otherwise_s)
+
+    def _span(self, stage: Stage, start_s: float, end_s: float, waited_for: tuple[str, ...]) -> None:
+        self.trace.span(self.attempt, Span(stage, stage, start_s, end_s, waited_for))

@@ -1,0 +1,101 @@
+"""Every engine alone, by stage and name, for whoever examines engines and holds no conversation.
+
+Beside build.py the only module that names concrete ones. The workshop loads the engines of one conversation: one
+of each stage, or none at all if one of them is missing. Who looks for what works needs each by itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.settings import Settings
+from assistant.models.catalogue import Kind
+from assistant.models.needs import Need, at_hand, is_piper_voice, missing, needed
+from assistant.setup.build import espeak, piper, place_of, sphinx, whisper_settings
+from assistant.setup.llm_clients import model_of
+from audio.stt import Recognizer
+from audio.tts import Voice
+from llm.chat import ChatModel
+
+Stage = Literal["vad", "stt", "tts", "llm"]
+
+ENGINES: tuple[tuple[Stage, str], ...] = (
+    ("vad", "silero"),
+    ("vad", "cascade"),
+    ("vad", "webrtc"),
+    ("stt", "faster-whisper"),
+    ("stt", "pocketsphinx"),
+    ("tts", "piper"),
+    ("tts", "espeak-ng"),
+    ("llm", "skills"),
+)
+"""All there are without a network."""
+
+_KIND: Mapping[str, Kind] = {"faster-whisper": "whisper", "piper": "piper"}
+
+
+def need_of(settings: Settings, engine: str) -> Need | None:
+    """The model that an engine would need with these settings, whether they ask for it or not; None: it needs none."""
+    voice = settings.tts.voice
+    needs = needed(
+        language=settings.assistant.language,
+        stt_engine="faster-whisper",
+        stt_model=settings.stt.model,
+        tts_engine="piper",
+        voice=voice if is_piper_voice(voice) else "",
+    )
+    return next((need for need in needs if need.kind == _KIND.get(engine)), None)
+
+
+def lacking(settings: Settings, engine: str) -> str:
+    """What an engine lacks, as `models.missing` says it; "" if nothing."""
+    need = need_of(settings, engine)
+    return "" if need is None or at_hand(need) is not None else missing(need)
+
+
+def transcriber(settings: Settings, name: str) -> Recognizer:
+    """A recognizer, not loaded yet. Raises EngineLoadError where Whisper's model is not at hand."""
+    # Imported on use: each costs 50-200 ms.
+    if name == "pocketsphinx":
+        from assistant.skills.skills import understood_sentences  # noqa: PLC0415
+
+        return sphinx(settings, understood_sentences() if settings.skills.enabled else ())
+    from audio.stt.whisper.recognizer import WhisperRecognizer  # noqa: PLC0415
+
+    return WhisperRecognizer(whisper_settings(settings, _place_of(settings, name)))
+
+
+def voice(settings: Settings, name: str) -> Voice:
+    """A voice, not loaded yet. Raises EngineLoadError where Piper's model is not at hand."""
+    if name == "espeak-ng":
+        return espeak(settings)
+    return piper(settings, _place_of(settings, name))
+
+
+def _place_of(settings: Settings, engine: str) -> Path:
+    need = need_of(settings, engine)
+    assert need is not None, "it has a kind of models"
+    return place_of(need)
+
+
+def skills(settings: Settings) -> ChatModel:
+    """The built-in answers, not loaded yet."""
+    from assistant.skills.chat import SkillsChat  # noqa: PLC0415
+    from assistant.skills.skills import Skills  # noqa: PLC0415
+
+    return SkillsChat(Skills(), lambda: datetime.now().astimezone(), settings.assistant.language)
+
+
+def key_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> str | None:
+    """The key of an endpoint, if it has one and it is set."""
+    return environ.get(endpoint.api_key_env) or None if endpoint.api_key_env else None
+
+
+def chat(
+    settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str], *, max_tokens: int, timeout_s: float
+) -> ChatModel:
+    """The model of one endpoint, for a short question. Raises ValueError for what can never work."""
+    return model_of(endpoint, replace(settings.llm, max_tokens=max_tokens, first_token_timeout_s=timeout_s), environ)

@@ -1,0 +1,90 @@
+"""A new conversation on engines that are ready, as the settings say, its records on their way."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from assistant.events import SessionEvent
+from assistant.history.history import History
+from assistant.pipeline.engines import Engines
+from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.session import Session
+from assistant.setup.derived_settings import attention, session_settings, turn_settings
+from assistant.setup.engine_loader import EngineLoader
+from assistant.trace.file import TraceFile
+from assistant.trace.record import TurnRecord
+from assistant.turns.machine import TurnTaking
+from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.wake_phrase import WakePhraseGate
+from audio.microphone import Microphone
+from audio.speaker import Speaker
+
+
+def session(
+    workshop: EngineLoader,
+    *,
+    engines: Engines,
+    microphone: Microphone,
+    speaker: Speaker,
+    trace: TraceFile,
+    show: Callable[[SessionEvent], None],
+    counters: Callable[[], Mapping[str, int]],
+    in_use: Callable[[], Mapping[str, str]] = dict,
+) -> Session:
+    """A conversation on these engines, as the settings say, its records on their way to `trace`.
+
+    `in_use`: what else is in use, asked at the end of every turn: it may be changed while the conversation lasts.
+    """
+    settings, talk = workshop.settings, workshop.settings.talk
+    export = workshop.export
+
+    def write(record: TurnRecord) -> None:
+        trace.put(record)
+        if export is not None:
+            export.put(record)
+
+    recorder = Recorder(
+        conversation=trace.path.stem,
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        salt=secrets.token_bytes(16),
+        engines={chosen.stage: chosen.name for chosen in workshop.chosen},
+        fallbacks=list(workshop.fallbacks),
+        keep_words=settings.trace.words,
+        speech_end_bias_ms=engines.vad.end_bias_ms,
+        counters=lambda: {
+            "clock_steps": microphone.clock.steps,
+            "invented_frames": microphone.invented_frames,
+            "dropped_records": trace.dropped,
+            "dropped_exports": 0 if export is None else export.dropped,
+            **counters(),
+        },
+        in_use=in_use,
+        write=write,
+        show=show,
+        started_s=asyncio.get_running_loop().time(),
+        exports=export is not None,
+    )
+    who, by_key = (
+        attention(settings) if workshop.talks else WakePhraseGate(),
+        workshop.talks and talk.mode == "push-to-talk",
+    )
+    turns = turn_settings(settings, engines.recognizer.name)
+    return Session(
+        microphone,
+        speaker,
+        engines,
+        TurnTaking(replace(turns, held=by_key, interruptible=who.interruptible, by_name=not who.interruptible)),
+        History(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
+        recorder,
+        session_settings(settings),
+        show,
+        attention=who,
+        key=PushToTalk() if by_key else None,
+    )
+
+
+def conversation_name() -> str:
+    """When it began, and what tells it from others that began then."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"

@@ -1,0 +1,181 @@
+"""A conversation in a file: one line for each item of its history. Pure: items to bytes and back.
+
+    {"conversation":1,"began_at":"2026-01-31T09:30:00+00:00","continues":""}
+    {"said":"what time is it","id":"item_1","spoken":true}
+    {"answered":"Half past ten.","id":"item_2"}
+
+The key that names a line's kind comes first; what has its usual value is left out. Lines are only ever added, whole. A
+line that was torn by a crash in the midst of writing it, and any other that cannot be understood, is left out and
+counted: nothing of the rest depends on it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from assistant.history.items import (
+    AssistantMessage,
+    FunctionCallItem,
+    FunctionOutput,
+    Item,
+    ItemId,
+    SystemMessage,
+    ToolUse,
+    UserMessage,
+)
+from llm.chat import FunctionCall
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The first line.
+
+    Attributes:
+        began_at: Wall clock, ISO 8601.
+        continues: The name of the conversation that this one goes on with; "" for none.
+    """
+
+    began_at: str
+    continues: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConversation:
+    """What a file holds.
+
+    Attributes:
+        heading: None where even the first line is torn.
+        items: In order.
+        lost: How many lines could not be understood.
+    """
+
+    heading: Heading | None
+    items: tuple[Item, ...]
+    lost: int
+
+
+class NewerVersionError(ValueError):
+    """The file was written by a later version of this program, which may mean other things by the same words."""
+
+
+def heading_line(heading: Heading) -> bytes:
+    """The first line, with its end."""
+    return _line({"conversation": VERSION, "began_at": heading.began_at, "continues": heading.continues})
+
+
+def item_lines(items: Iterable[Item]) -> bytes:
+    """A line for each item, with its end."""
+    return b"".join(_line(_of(item)) for item in items)
+
+
+def remembered(content: bytes) -> StoredConversation:
+    """What a file's content holds, however it ends. Raises NewerVersionError."""
+    heading: Heading | None = None
+    items: list[Item] = []
+    lost = 0
+    *lines, torn = content.split(b"\n")
+    for number, line in enumerate(lines):
+        try:
+            found = json.loads(line.decode("utf-8", "surrogatepass"))
+            if number == 0 and isinstance(found, dict) and "conversation" in found:
+                heading = _heading(found)
+            else:
+                items.append(_item(found))
+        except NewerVersionError:
+            raise
+        except (ValueError, KeyError, TypeError, RecursionError):
+            lost += 1
+    return StoredConversation(heading, tuple(items), lost + bool(torn))
+
+
+def _line(found: Mapping[str, object]) -> bytes:
+    # A recognizer or a model may give half a surrogate pair: it is kept as it is.
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _of(item: Item) -> dict[str, object]:
+    match item:
+        case UserMessage():
+            usual = {"continues": True} if item.continues else {}
+            return {"said": item.text, "id": item.id, "spoken": item.spoken, **usual}
+        case AssistantMessage():
+            unusual: dict[str, object] = {} if item.complete else {"complete": False}
+            if item.tool_uses:
+                unusual["used"] = [_of_used(used) for used in item.tool_uses]
+            return {"answered": item.text, "id": item.id, **unusual}
+        case SystemMessage():
+            return {"instructed": item.text, "id": item.id}
+        case FunctionCallItem():
+            return {"called": item.name, "id": item.id, "call_id": item.call_id, "arguments": item.arguments}
+        case FunctionOutput():
+            return {"returned": item.output, "id": item.id, "call_id": item.call_id}
+
+
+def _of_used(used: ToolUse) -> dict[str, object]:
+    call = used.call
+    return {
+        "called": call.name,
+        "call_id": call.call_id,
+        "arguments": call.arguments,
+        "output": used.output,
+        "at": used.at,
+    }
+
+
+def _heading(found: Mapping[str, object]) -> Heading:
+    version = found["conversation"]
+    if not isinstance(version, int):
+        raise TypeError("a version is a number")
+    if version > VERSION:
+        raise NewerVersionError(f"version {version} of a conversation's file; this program knows {VERSION}")
+    return Heading(_text(found, "began_at"), _text(found, "continues"))
+
+
+def _item(found: object) -> Item:
+    """Raises KeyError, TypeError, ValueError for what is no item."""
+    if not isinstance(found, dict):
+        raise TypeError("an item is an object")
+    kind, item = next(iter(found), ""), ItemId(_text(found, "id"))
+    match kind:
+        case "said":
+            return UserMessage(item, _text(found, kind), _flag(found, "spoken"), _flag(found, "continues", usual=False))
+        case "answered":
+            used = found.get("used", [])
+            if not isinstance(used, list):
+                raise TypeError("what was used is a list")
+            complete = _flag(found, "complete", usual=True)
+            return AssistantMessage(item, _text(found, kind), complete, tuple(_used(one) for one in used))
+        case "instructed":
+            return SystemMessage(item, _text(found, kind))
+        case "called":
+            return FunctionCallItem(item, _text(found, "call_id"), _text(found, kind), _text(found, "arguments"))
+        case "returned":
+            return FunctionOutput(item, _text(found, "call_id"), _text(found, kind))
+        case _:
+            raise ValueError("a line of another kind")
+
+
+def _used(found: object) -> ToolUse:
+    if not isinstance(found, dict):
+        raise TypeError("what was used is an object")
+    call = FunctionCall(_text(found, "call_id"), _text(found, "called"), _text(found, "arguments"))
+    at = found["at"]
+    if not isinstance(at, int):
+        raise TypeError("a place is a number")
+    return ToolUse(call, _text(found, "output"), at)
+
+
+def _text(found: Mapping[str, object], key: str) -> str:
+    value = found[key]
+    if not isinstance(value, str):
+        raise TypeError(f"{key} is a text")
+    return value
+
+
+def _flag(found: Mapping[str, object], key: str, *, usual: bool | None = None) -> bool:
+    value = found[key] if usual is None else found.get(key, usual)
+    if not isinstance(value, bool):
+        raise TypeError(f"{key} is true or false")
+    return value

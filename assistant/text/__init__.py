@@ -1,0 +1,1 @@
+"""LLM text to speakable chunks: chunk boundaries, markup, and normalization for speech."""

@@ -1,0 +1,189 @@
+"""Tags, comments and special tokens: dropped, or what they stand for; reasoning is dropped with all that it holds."""
+
+import re
+
+from assistant.text.markup.reading import WAIT, MarkupReader
+
+_VALUE = r"(?:\"[^\"<]*\"|'[^'<]*'|[^\s\"'<>]+)"
+_TAG = re.compile(rf"<(/?)([A-Za-z][\w-]*(?::[A-Za-z][\w-]*)?)((?:\s+[\w:@.-]+\s*=\s*{_VALUE})*)\s*/?>")
+_TAG_BEGUN = re.compile(
+    rf"</?[A-Za-z][\w:-]*(?:\s+[\w:@.-]+\s*=\s*{_VALUE})*(?:\s+(?:[\w:@.-]+(?:\s*=?|\s*=\s*(?:\"[^\"<]*|'[^'<]*)))?|\s*/)?"
+)
+_XML_DECLARATION = re.compile(r"<\?xml\b[^<>\n]{0,200}\?>")
+_XML_DECLARATION_BEGUN = re.compile(r"<\?(?:x(?:m(?:l[^<>\n]{0,200})?)?)?")
+_SPECIAL_TOKEN = re.compile(r"<\|\w{1,40}\|>")
+_SPECIAL_TOKEN_BEGUN = re.compile(r"<\|\w{0,40}\|?")
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w-]*(?: [\w-]+){0,3}>")
+_MAIL = re.compile(r"<(?:mailto:)?([\w.+-]+@[\w.-]+)>", re.IGNORECASE)
+_REASONING = frozenset("think thinking thought thoughts reasoning reflection scratchpad tool_call script style".split())
+_BREAKING_TAGS = frozenset("br p div li ul ol tr table hr h1 h2 h3 h4 h5 h6 blockquote pre details summary".split())
+_CELL_TAGS = frozenset(("td", "th"))
+_TAGS = (
+    frozenset(
+        "a abbr answer b big body button caption cite code del dfn em font footer head header html i iframe"
+        " img input ins kbd label main mark meta nav option output q response s samp section select small source"
+        " span strike strong sub sup svg tbody thead tfoot time title tt u var video wbr".split()
+    )
+    | _REASONING
+    | _BREAKING_TAGS
+    | _CELL_TAGS
+)
+_SSML_TAGS = frozenset(
+    "speak break prosody emphasis say-as phoneme audio sentence paragraph voice lang w token lexicon lookup metadata"
+    " meta desc par seq media bookmark".split()
+)
+"""Elements of SSML that are not HTML as well. What they ask of a voice is not passed on, except a break."""
+_MAYBE_PLACEHOLDERS = frozenset("voice lang token lexicon lookup metadata desc par seq media bookmark w".split())
+"""Without attributes these are also written for something to fill in: "--voice <voice>"."""
+_SSML_PREFIXES = frozenset("ssml amazon mstts google apple azure".split())
+_SSML_BREAKS = frozenset("break p paragraph sentence silence".split())
+_NO_BREAK = re.compile(r"""strength\s*=\s*["']?none\b|time\s*=\s*["']?\+?0+(?:\.0*)?m?s\b""", re.IGNORECASE)
+_ALIAS = re.compile(r"""\balias\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_SPELLED = re.compile(r"""\binterpret-as\s*=\s*["']?(?:characters|spell-out|verbatim|digits)\b""", re.IGNORECASE)
+_LETTERS_OR_DIGIT = re.compile(r"[^\W\d_]+|\d")
+_MAX_ELEMENT_CHARS = 200
+_MAX_TAG_CHARS = 400
+_MAX_PLACEHOLDER_CHARS = 60
+
+
+class Tags:
+    """The rules of "<" and ">"."""
+
+    def __init__(self, reading: MarkupReader) -> None:
+        """Of the text that `reading` goes through."""
+        self._reading = reading
+        self._in_ssml = False  # between <speak> and </speak>, where <s> is a sentence
+
+    def angle(self, text: str, pos: int) -> int:
+        """A tag, a comment or a special token, if it is one."""
+        if self._reading.lacks(text, pos, 2):
+            return WAIT
+        following = text[pos + 1 : pos + 2]
+        if self._reading.in_code_span:
+            self._reading.plain.push(" ")
+            return pos + 1
+        if following == "/" or (following.isascii() and following.isalpha()):
+            return self._tag(text, pos)
+        others = {"!": self._comment, "|": self._special_token, "?": self._declaration}
+        return others.get(following, self._reading.literal)(text, pos)
+
+    def angle_end(self, text: str, pos: int) -> int:
+        """A ">" that ends no tag."""
+        self._reading.plain.push(" " if self._reading.in_code_span else ">")
+        return pos + 1
+
+    def _comment(self, text: str, pos: int) -> int:
+        if "<!--".startswith(text[pos : pos + 4]) and self._reading.lacks(text, pos, 4):
+            return WAIT
+        if text.startswith("<!--", pos):
+            self._reading.drop_until("-->")
+            return pos + 4
+        return self._reading.literal(text, pos)
+
+    def _special_token(self, text: str, pos: int) -> int:
+        whole = _SPECIAL_TOKEN.match(text, pos)
+        if whole:
+            return whole.end()
+        if _SPECIAL_TOKEN_BEGUN.fullmatch(text, pos) and not self._reading.final:
+            return WAIT
+        return self._reading.literal(text, pos)
+
+    def _declaration(self, text: str, pos: int) -> int:
+        """The first line of an XML document is dropped."""
+        whole = _XML_DECLARATION.match(text, pos)
+        if whole:
+            return whole.end()
+        if _XML_DECLARATION_BEGUN.fullmatch(text, pos) and not self._reading.final:
+            return WAIT
+        return self._reading.literal(text, pos)
+
+    def _tag(self, text: str, pos: int) -> int:
+        if text[pos + 1 : pos + 9].lower().startswith(("http://", "https://")):
+            return pos + 1
+        limit = pos + _MAX_PLACEHOLDER_CHARS
+        if "=" in text[pos:limit]:
+            limit = pos + _MAX_TAG_CHARS
+        end = text.find(">", pos, limit)
+        if end < 0:
+            stray = "<" in text[pos + 1 : limit]
+            stray = stray or ("\n" in text[pos:limit] and not _TAG_BEGUN.fullmatch(text, pos, limit))
+            return (
+                self._reading.literal(text, pos) if stray or not self._reading.lacks(text, pos, limit - pos) else WAIT
+            )
+        tag = _TAG.fullmatch(text, pos, end + 1)
+        if tag:
+            after = self._known_tag(text, tag)
+            if after is not None:
+                return after
+        mail = _MAIL.fullmatch(text, pos, end + 1)
+        if mail or _PLACEHOLDER.fullmatch(text, pos, end + 1):
+            self._reading.plain.push(mail.group(1) if mail else text[pos + 1 : end])
+            return end + 1
+        return self._reading.literal(text, pos)
+
+    def _known_tag(self, text: str, tag: re.Match[str]) -> int | None:
+        """Where to read on behind an HTML or SSML tag; None for any other."""
+        closing, end = tag[1] or text[tag.end() - 2] == "/", tag.end()
+        prefix, _, name = tag[2].lower().rpartition(":")
+        if prefix and not (prefix in _SSML_PREFIXES or closing or tag[3]):
+            return None  # "<host:port>"
+        if not prefix and name not in _TAGS and name not in _SSML_TAGS:
+            return None
+        if name in _MAYBE_PLACEHOLDERS and not (prefix or closing or tag[3] or self._in_ssml):
+            if self._reading.lacks(text, end, 1):
+                return WAIT
+            if not text[end : end + 1].isalnum():
+                return None
+        return self._apply_known(text, tag, name, closing=bool(closing))
+
+    def _apply_known(self, text: str, tag: re.Match[str], name: str, *, closing: bool) -> int:
+        self._in_ssml = (self._in_ssml or name == "speak") and not (closing and name == "speak")
+        if name == "sub" and tag[3] and not closing:
+            return self._alias(text, tag)
+        if name == "say-as" and _SPELLED.search(tag[3]):
+            return self._spelled(text, tag)
+        self._apply_tag(name, tag[3], opening=not closing)
+        return tag.end()
+
+    def _alias(self, text: str, tag: re.Match[str]) -> int:
+        """`<sub alias="...">` is said as its alias."""
+        alias = _ALIAS.search(tag[3])
+        inner_end = self._element_end(text, tag.end(), "sub")
+        if alias is None or inner_end is None:
+            return tag.end()
+        if inner_end != WAIT:
+            self._reading.plain.push((alias[1] or alias[2] or "").replace("\n", " "))
+        return inner_end
+
+    def _spelled(self, text: str, tag: re.Match[str]) -> int:
+        """What is to be said letter by letter, digit by digit."""
+        inner_end = self._element_end(text, tag.end(), "say-as")
+        if inner_end is None or inner_end == WAIT:
+            return tag.end() if inner_end is None else WAIT
+        pieces = _LETTERS_OR_DIGIT.findall(text[tag.end() : inner_end - len("</say-as>")])
+        self._reading.plain.push(" ".join(".".join(piece.upper()) for piece in pieces))
+        return inner_end
+
+    def _element_end(self, text: str, pos: int, name: str) -> int | None:
+        """Behind the closing tag of an element without others in it; None where there is none near."""
+        closing = f"</{name}>"
+        limit = pos + _MAX_ELEMENT_CHARS
+        end = text.find("<", pos, limit)
+        if end < 0:
+            return WAIT if self._reading.lacks(text, pos, _MAX_ELEMENT_CHARS) else None
+        if self._reading.lacks(text, end, len(closing)) and closing.startswith(text[end:].lower()):
+            return WAIT
+        return end + len(closing) if text[end : end + len(closing)].lower() == closing else None
+
+    def _apply_tag(self, name: str, attributes: str, *, opening: bool) -> None:
+        if opening and name in _REASONING:
+            self._reading.drop_until(f"</{name}>")
+        elif name in _SSML_BREAKS or (name == "s" and self._in_ssml):
+            if _NO_BREAK.search(attributes):
+                self._reading.plain.push(" ")
+            else:
+                self._reading.plain.line_break()
+        elif name in _BREAKING_TAGS:
+            self._reading.plain.line_break()
+        elif name in _CELL_TAGS:
+            self._reading.plain.push("|")

@@ -1,0 +1,70 @@
+"""The other language's decimal mark, where a sign or a unit shows that it is one: "-1.5 °C" in German."""
+
+import re
+
+from assistant.text.normalization.lexicon import Lexicon
+from assistant.text.normalization.rule import Rule
+
+_WORDS_TOO = frozenset(("in", "pt", "N", "a"))  # units that are words, or ends of words, as well
+_UNIT_WORDS = {
+    "de": "Grad|Prozent|Millionen|Milliarden|Tausend|Meilen?|Zoll|Fuß|Punkte?|Mal|mal",
+    "fr": "degrés?|degré|pour cent|millions?|milliards?|milles?|points?|fois",
+    "es": "grados?|por ciento|millones|millón|mil millones|millas?|puntos?|veces",
+    "en": "degrees?|percent|million|billion|thousand|miles?|points?",
+}
+
+
+def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Behind dates and times, and before versions: to those "3.5" is two parts."""
+    point = lexicon.decimal == ","
+    wrong, right = (".", ",") if point else (",", ".")
+    # In English "1,234" is one thousand; in the others "1.500" is, and "1.50" or "0.500" is not.
+    places = r"(?:\d{1,2}|\d{4,6})" if point else r"\d{1,2}"
+    number = rf"(?:\d{{1,9}}{re.escape(wrong)}{places}|0{re.escape(wrong)}\d{{3}})(?!\d)"
+
+    def read(match: re.Match[str]) -> str:
+        return match[0].replace(wrong, right)
+
+    unit = rf" ?(?:{_unit_names(lexicon)})(?![\w/²³])"
+    money = "|".join(re.escape(name) for name in lexicon.currencies)
+    span = rf"(?:\s?[-–—]\s?|\s(?:{lexicon.to}|{lexicon.conjunction})\s)[-−]?"
+    other = r"\d{1,9}(?:[.,]\d{1,6})?"
+    start = r"(?<![\w.,:/@#=^&?+\\])(?<![\w.,]-)"
+    end = r"(?![\w\\]|[.,:/@]\w|[-–—]\d)"
+    patterns = [
+        rf"{start}(?:(?<![-−])[-−±~≈]|(?<=[-−±~≈] ))?{number}(?=(?:{span}{other})?{unit})",
+        rf"(?<=[\d.,][-–—]){number}(?={unit})",
+        rf"(?<![\w.,])[-−]?(?:{money}) ?{number}(?:[-–—](?:{money})?{number})?{end}",
+    ]
+    if point:
+        # A sign stands at amounts, not at versions.
+        patterns.append(rf"(?<![\w.,:/@#=^&?+\\$€£-])[-−±]{number}{end}(?!\.\d)")
+    readers = [Rule(frozenset(wrong), re.compile(pattern), read) for pattern in patterns]
+    return (_grouped_money(lexicon, money), *readers)
+
+
+def _grouped_money(lexicon: Lexicon, money: str) -> Rule:
+    """ "$1,500.50" in Spanish, "€1.500,50" in English: money has no three places, so these are thousands."""
+    point = lexicon.decimal == ","
+    group, decimal = (",", ".") if point else (".", ",")
+    swapped = str.maketrans(",.", ".,")
+
+    def read(match: re.Match[str]) -> str:
+        return match[0].translate(swapped)
+
+    number = rf"[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}}){{1,4}}(?:{re.escape(decimal)}\d\d)?(?![\d.,]*\d)"
+    behind = "|".join(re.escape(name) for name in lexicon.currencies if not name[-1].isalnum() and name[-1] != ".")
+    pattern = rf"(?<![\w.,])[-−]?(?:(?:{money}) ?{number}|{number}(?= ?(?:{behind})))"
+    return Rule(frozenset(group), re.compile(pattern), read)
+
+
+def _unit_names(lexicon: Lexicon) -> str:
+    # "12.30 h" is a time in French and Spanish; in German times are read before.
+    left_out = _WORDS_TOO if lexicon.code == "de" else _WORDS_TOO | {"h"}
+    names = {symbol for symbol in lexicon.units if symbol not in left_out} | set(lexicon.currencies)
+    for one, many in lexicon.units.values():
+        names |= {one.split(" ", 1)[1], many}
+    for currency in lexicon.currencies.values():
+        names |= {currency.one.split(" ", 1)[1], currency.many}
+    ordered = sorted(filter(None, names), key=len, reverse=True)
+    return "|".join([re.escape(name) for name in ordered] + [_UNIT_WORDS[lexicon.code]])

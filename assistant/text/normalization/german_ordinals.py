@@ -1,0 +1,88 @@
+"""German ordinals, "der 2. Versuch", with the ending that stands to the article in front and to the noun behind."""
+
+import re
+
+from assistant.text.abbreviations import COUNTED_IN_ORDINALS, GERMAN_STARTERS
+from assistant.text.normalization.numbers import ordinal
+from assistant.text.normalization.rule import DIGITS, STARTS, Rule, word_before
+
+_MASCULINE = (
+    "platz|rang|stock|tag|monat|versuch|teil|schritt|punkt|satz|akt|band|weltkrieg|kreuzzug|gang|lauf|präsident|grad|"
+    "advent|fc|sc|sv|tsv|vfb|vfl|fsv|ffc|bürgermeister|vorsitzender|titel|artikel|absatz|abschnitt|advent|film|roman|sieg|mann|stern|preis|fall|buchstabe"
+)
+_FEMININE = (
+    "klasse|mannschaft|vorsitzende|runde|woche|stunde|minute|sekunde|etage|liga|auflage|staffel|folge|etappe|generation|stelle|person|reihe|"
+    "stufe|seite|frage|phase|dynastie|armee|sinfonie|symphonie|halbzeit|hälfte|ebene|amtszeit|zeile|spalte|ausgabe|"
+    "aufgabe|regel|version|nacht|tür|straße|frau|ableitung|potenz|wahl|republik"
+)
+_NEUTER = (
+    "jahrhundert|jahrtausend|jahrzehnt|jahr|jh|mal|kapitel|quartal|semester|stockwerk|geschoss|buch|kind|tor|spiel|"
+    "viertel|drittel|finale|bild|gebot|element|bein|wort|zeichen"
+)
+_GENDER = re.compile(rf"\w*(?:(?P<m>{_MASCULINE})|(?P<f>{_FEMININE})|(?P<n>{_NEUTER}))(?:e?s|e?n)?\.?", re.IGNORECASE)
+_STRONG = {"m": "r", "f": "", "n": "s"}
+_ASKS_N = re.compile(
+    r"am|vom|zum|zur|dem|den|des|im|beim|bis|ab|seit|vor|nach|(?:dies|jed|(?:[mdsk]?ein|ihr|unser))e[mn]|"
+    r"(?:[mdsk]?ein|ihr|unser)e[rs]"
+)
+_ASKS_E = re.compile(r"die|das|ins|ans|aufs|diese|dieses|jede|jedes|der|dieser|jeder|(?:[mdsk]?ein|ihr|unser)e")
+_ASKS_GENDER = re.compile("[mdsk]?ein|ihr|unser")
+_BEFORE_NAME = frozenset("gegen für durch ohne um mit von bei zu nach aus seit vor".split())
+_DATIVE = frozenset("in aus mit von zu auf an nach seit bei unter vor ab".split())
+
+
+def german_ordinal(value: int, before: str, gender: str = "m", *, dative: bool = False) -> str:
+    """Behind the article `before`, before a noun of this gender ("m", "f", "n")."""
+    words = ordinal(value, "de")
+    if _ASKS_E.fullmatch(before):
+        return words + ("n" if before.endswith("er") and (dative or gender == "f") else "")
+    return words + ("n" if _ASKS_N.fullmatch(before) else _STRONG[gender])
+
+
+def rules() -> tuple[Rule, ...]:
+    """Behind an article, before a noun that is counted so, and at the end of a sentence where it is a day."""
+    article = (
+        "d(?:er|ie|as|e[mns])|[ai]m|zu[mr]|vom|beim|[ia]ns|aufs|jede[mnrs]?|diese[mnrs]?|"
+        "(?:[mdsk]?ein|ihr|unser)(?:e[mnrs]?)?"
+    )
+    number = r"(?P<low>\d{1,3})\.(?:(?P<joint> (?:und|oder|bis|bis zum) )(?P<high>\d{1,3})\.)?"
+    day = r"am|vom|zum|beim|im|den|dem|(?<=\bist )der|(?<=\bwar )der|(?<=\bheute )der"
+    behind = re.compile(
+        rf"(?<!\w)(?:(?P<preposition>\w{{1,6}}) )?\b(?P<article>(?i:{article})) {number}(?= (?P<next>[^\W\d_]{{1,40}}))"
+    )
+    return (
+        Rule(DIGITS, behind, _behind_article),
+        Rule(DIGITS, re.compile(rf"{STARTS}{number}(?= (?P<next>[A-ZÄÖÜ]\w{{1,40}}))"), _alone),
+        Rule(DIGITS, re.compile(rf"\b(?i:(?P<article>{day})) (?P<low>\d{{1,2}})\.(?=[\"”“»)]*\Z)"), _at_end),
+    )
+
+
+def _behind_article(match: re.Match[str]) -> str | None:
+    article, following = match["article"].lower(), match["next"]
+    gender = _GENDER.fullmatch(following)
+    if gender is None and _ASKS_GENDER.fullmatch(article):
+        return None  # "ein zweiter" or "ein zweites"
+    preposition = match["preposition"] or ""
+    said = _said(match, article, gender, dative=preposition.lower() in _DATIVE)
+    ends = following[0].isupper() and following.lower() in GERMAN_STARTERS
+    return f"{preposition} {match['article']} {said}".lstrip() + ("." if ends else "")
+
+
+def _alone(match: re.Match[str]) -> str | None:
+    counted = match["next"].lower() in COUNTED_IN_ORDINALS
+    gender = _GENDER.fullmatch(match["next"])
+    behind_preposition = word_before(match) in _BEFORE_NAME and gender and gender.lastgroup == "m"
+    return _said(match, "den" if behind_preposition else "", gender, dative=False) if counted else None
+
+
+def _said(match: re.Match[str], article: str, gender: re.Match[str] | None, *, dative: bool) -> str:
+    """One or two ordinals."""
+    known = (gender and gender.lastgroup) or "m"
+    said = german_ordinal(int(match["low"]), article, known, dative=dative)
+    if match["high"]:
+        said += match["joint"] + german_ordinal(int(match["high"]), article, known, dative=dative)
+    return said
+
+
+def _at_end(match: re.Match[str]) -> str:
+    return f"{match['article']} {german_ordinal(int(match['low']), match['article'].lower())}."

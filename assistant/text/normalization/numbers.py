@@ -1,0 +1,230 @@
+"""Numbers as words: whole, decimal, ordinal, years, digit by digit."""
+
+import re
+from functools import lru_cache
+
+from num2words import num2words
+
+from assistant.text.normalization.lexicon import Lexicon
+from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, word_before
+
+_MAX_WORDS_DIGITS = 15  # past it a number is a name, and is said digit by digit
+_YEAR_WORDS = frozenset(
+    "in since of by until till before after during around circa year years early late mid class ©"
+    " spring summer autumn fall winter january february march april may june july august september october november"
+    " december from and to ca. c.".split()
+)
+_SURELY_YEAR = frozenset("since until till before after during circa year".split())
+_COUNTED = re.compile(r" (?!was|is|has|as|this|its|does|always|perhaps)(?:[a-z]+s|people|men|women|children)\b")
+_SPANISH_PLURAL = re.compile(r" ([a-záéíóúñü]{2,30}s)\b")
+_SPANISH_MASCULINE = re.compile(
+    r"millones|billones|días|mapas|planetas|problemas|sistemas|temas|programas|idiomas|meses|coches|goles|hombres|países|"
+    r"dálmatas|pandas|gorilas|koalas|pumas|piratas|policías|guardias|espías|atletas|poetas|colegas|"
+    r"astronautas|internautas|demócratas|aristócratas|acróbatas|patriotas|compatriotas|idiotas|belgas|croatas|incas|"
+    r"mayas|aztecas|indígenas|nómadas|pediatras|psiquiatras|terapeutas|monarcas|camaradas|suicidas|cometas|tranvías|"
+    r"pijamas|(?!lis|pis|vis|revis|entrevis|conquis|aris|amatis)\w{2,}istas|lugares|dólares|jugadores|trenes|aviones|puntos|gramos|kilogramos|(?!manos|fotos|motos|menos|estos|ellos|todos|otros)\w+[^m\W]os"
+)
+_SPANISH_FEMININE = re.compile(
+    r"(?:re|entre)?vistas|[lp]istas|conquistas|aristas|manos|fotos|motos|veces|mujeres|noches|tardes|calles|clases|partes|luces|voces|\w+(?:ciones|siones|dades|tades)|"
+    r"(?!mientras|ellas|estas|todas|otras|atletas|poetas|cometas|colegas|policías)\w+(?<!ist)(?<!em)(?<!am)(?<!om)as"
+)
+_INDIAN = re.compile(r"\d{1,2}(?:,\d\d){1,4},\d{3}")  # lakhs and crores: "5,00,000"
+_PAIRS = frozenset(((24, 7), (50, 50), (9, 11)))
+DENOMINATORS = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32, 64, 100))
+_PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
+VULGAR = {
+    "½": (1, 2), "⅓": (1, 3), "⅔": (2, 3), "¼": (1, 4), "¾": (3, 4), "⅕": (1, 5), "⅖": (2, 5), "⅗": (3, 5),
+    "⅘": (4, 5), "⅙": (1, 6), "⅚": (5, 6), "⅛": (1, 8), "⅜": (3, 8), "⅝": (5, 8), "⅞": (7, 8),
+}  # fmt: skip
+_FRACTIONS = {
+    "de": {(1, 2): "ein halb"},
+    "fr": {(1, 2): "un demi", (1, 3): "un tiers", (2, 3): "deux tiers", (1, 4): "un quart", (3, 4): "trois quarts"},
+    "es": {(1, 2): "un medio", (1, 3): "un tercio", (2, 3): "dos tercios"},
+}
+_HALF_BEHIND = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y medio"}
+
+
+def number_pattern(lexicon: Lexicon) -> str:
+    """A number without sign, as this language writes it: no groups, bounded."""
+    thousands, decimal = lexicon.thousands, lexicon.decimal
+    indian = rf"\d{{1,2}}(?:,\d\d){{1,4}},\d{{3}}(?:{decimal}\d{{1,15}})?(?!,?\d)|" if lexicon.code == "en" else ""
+    return (
+        rf"(?:{indian}\d{{1,3}}(?:[{thousands}]\d{{3}}){{1,4}}(?:{decimal}\d{{1,15}})?(?!\d)"
+        rf"|\d{{1,15}}(?:{decimal}\d{{1,15}})?(?!\d))"
+    )
+
+
+@lru_cache(maxsize=2000)
+def cardinal(value: int, code: str) -> str:
+    """A whole number. The commas num2words sets between thousands would be heard as pauses."""
+    return str(num2words(value, lang=code)).replace(",", "")
+
+
+@lru_cache(maxsize=500)
+def ordinal(value: int, code: str) -> str:
+    """ "twenty-first", "einundzwanzigste", "vingt et unième", "vigésimo primero"."""
+    return str(num2words(value, lang=code, to="ordinal")).replace(",", "")
+
+
+def before_noun(words: str, code: str, *, feminine: bool) -> str:
+    """As the noun behind a number bends it: "veintiún días", "doscientas casas", "vingt et une heures"."""
+    if code == "fr" and feminine:
+        return re.sub(r"\bun\Z", "une", words)
+    if code != "es":
+        return words
+    if not feminine:
+        return re.sub(r"veintiuno\Z", "veintiún", re.sub(r"\buno\Z", "un", words))
+    millions, mark, rest = words.rpartition("millones")
+    return millions + mark + re.sub(r"uno\Z", "una", re.sub(r"ientos\b", "ientas", rest))
+
+
+def year(value: int, code: str) -> str:
+    """ "twenty twenty-six", "neunzehnhundertvierundachtzig"."""
+    if code == "de" and 1100 <= value < 2000 and value % 100 == 0:
+        return cardinal(value // 100, code) + "hundert"
+    words = str(num2words(value, lang=code, to="year")).replace(",", "")
+    return words.replace("oh-", "oh ")
+
+
+def digits(figures: str, code: str) -> str:
+    """Each digit by itself; anything else is a pause."""
+    groups = re.findall(r"\d+", figures)
+    return ", ".join(" ".join(cardinal(int(figure), code) for figure in group) for group in groups)
+
+
+def say(figures: str, lexicon: Lexicon) -> str:
+    """A number as written in this language, without sign."""
+    whole, _, rest = figures.replace("\\", "").partition(lexicon.decimal.replace("\\", ""))
+    grouped = re.sub(r"\D", "", whole)
+    if _INDIAN.fullmatch(whole):
+        words = cardinal(int(grouped), "en_IN")
+    elif len(grouped) > _MAX_WORDS_DIGITS or (len(grouped) > 1 and grouped[0] == "0"):
+        words = digits(grouped, lexicon.code)
+    else:
+        words = cardinal(int(grouped), lexicon.code)
+    return f"{words} {lexicon.point} {_after_point(rest, lexicon.code)}" if rest else words
+
+
+def _after_point(rest: str, code: str) -> str:
+    # In French the digits behind the comma are said as a number where there are two of them.
+    if code == "fr" and len(rest) == 2 and rest[0] != "0":
+        return cardinal(int(rest), code)
+    return digits(rest, code)
+
+
+def counted(figures: str, one: str, lexicon: Lexicon) -> str:
+    """A number before what is called `one` where there is one of it: "una libra" makes it "veintiuna"."""
+    article = one.split(" ", 1)[0]
+    if article not in ("un", "una", "une") or re.search(rf"{lexicon.decimal}\d{{1,15}}\Z", figures):
+        return say(figures, lexicon)
+    return before_noun(say(figures, lexicon), lexicon.code, feminine=article != "un")
+
+
+def fraction(over: int, under: int, code: str) -> str | None:
+    """ "three quarters", or None where the language has no short name for it here."""
+    if code != "en":
+        return _FRACTIONS[code].get((over, under)) or _with_ordinal(over, under, code)
+    one, many = _PARTS.get(under, (ordinal(under, code), ordinal(under, code) + "s"))
+    return f"{cardinal(over, code)} {one if over == 1 else many}"
+
+
+def _with_ordinal(over: int, under: int, code: str) -> str | None:
+    """ "zwei Fünftel", "deux cinquièmes", "dos quintos"."""
+    if under == 2 or (code == "es" and under > 10):
+        return None
+    part = ordinal(under, code)
+    name = f"{part.capitalize()}l" if code == "de" else part + "s" * (over > 1)
+    return f"{'ein' if code == 'de' else 'un'} {name}" if over == 1 else f"{cardinal(over, code)} {name}"
+
+
+def bends_with_noun(match: re.Match[str], code: str) -> bool:
+    """Whether a noun follows that decides between "ein" and "eine", "un" and "une"."""
+    following = match.string[match.end() : match.end() + 2]
+    return code != "en" and following[:1] == " " and following[1:].isalpha()
+
+
+def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Fractions, powers of ten; before these come all expressions that are made of numbers."""
+    code, number = lexicon.code, number_pattern(lexicon)
+
+    def vulgar(match: re.Match[str]) -> str | None:
+        over, under = VULGAR[match[2]]
+        if under == 2 and not match[1] and bends_with_noun(match, code):
+            return None
+        part = fraction(over, under, code)
+        if part is None or not match[1]:
+            return part
+        if under == 2:
+            if code == "de":
+                return re.sub(r"eins\Z", "ein", cardinal(int(match[1]), code)) + _HALF_BEHIND[code]
+            return f"{cardinal(int(match[1]), code)} {_HALF_BEHIND[code]}"
+        return (
+            cardinal(int(match[1]), code)
+            + f" {lexicon.conjunction} "
+            + (part.replace("one ", "a ", 1) if code == "en" else part)
+        )
+
+    def slashed(match: re.Match[str]) -> str | None:
+        whole, over, under = match[1], int(match[2]), int(match[3])
+        if code == "en" and (over, under) in _PAIRS:
+            return f"{cardinal(over, code)} {cardinal(under, code)}"
+        if code == "en" and under in (10, 100) and over <= under and not match.string.startswith(" of", match.end()):
+            return f"{cardinal(over, code)} out of {cardinal(under, code)}"
+        if not 0 < over < under or under not in DENOMINATORS or (under == 2 and bends_with_noun(match, code)):
+            return None
+        part = fraction(over, under, code)
+        return part if part is None or not whole else cardinal(int(whole), code) + f" {lexicon.conjunction} " + part
+
+    def scientific(match: re.Match[str]) -> str:
+        sign = f"{lexicon.minus} " if match[2] == "-" else ""
+        return f"{say(match[1], lexicon)} {lexicon.power_of_ten} {sign}{cardinal(int(match[3]), code)}"
+
+    return (
+        Rule(frozenset(VULGAR), re.compile(rf"(?:{STARTS}(\d{{1,4}}) ?)?([{''.join(VULGAR)}])(?![\w/])"), vulgar),
+        Rule(frozenset("/"), re.compile(rf"{STARTS}(?:(\d{{1,3}})[ -])?(\d{{1,2}})/(\d{{1,3}}){ENDS}"), slashed),
+        Rule(frozenset("eE"), re.compile(rf"{STARTS}({number})[eE]([+-]?)(\d{{1,3}}){ENDS}"), scientific),
+    )
+
+
+def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Numbers that are nothing else: the last rules."""
+    code, number = lexicon.code, number_pattern(lexicon)
+
+    def plain(match: re.Match[str]) -> str | None:
+        figures = match[2]
+        sign = f"{lexicon.minus} " if match[1] else ""
+        if figures == "1" and bends_with_noun(match, code):
+            return None
+        if code == "en" and not sign and len(figures) == 4 and figures.isdigit():
+            return _year_or_count(match, int(figures))
+        if code == "de" and not sign and figures.isdigit() and len(figures) == 4 and 1100 <= int(figures) < 2000:
+            return year(int(figures), code)
+        if figures.isdigit() and len(figures) >= 10:
+            return sign + digits(figures, code)
+        if code == "es" and "," not in figures:
+            return _spanish(match, sign, say(figures, lexicon))
+        return sign + say(figures, lexicon)
+
+    return (Rule(DIGITS, re.compile(rf"{STARTS}([-−])?({number}){ENDS}"), plain),)
+
+
+def _spanish(match: re.Match[str], sign: str, words: str) -> str | None:
+    """A number that bends with its noun; a short one stays in figures where the noun's gender is not sure."""
+    noun = _SPANISH_PLURAL.match(match.string, match.end())
+    feminine, masculine = (before_noun(words, "es", feminine=one) for one in (True, False))
+    if noun is None or feminine == masculine:
+        return sign + words
+    if _SPANISH_MASCULINE.fullmatch(noun[1]):
+        return sign + masculine
+    if _SPANISH_FEMININE.fullmatch(noun[1]):
+        return sign + feminine
+    return None if match[2].isdigit() else sign + words
+
+
+def _year_or_count(match: re.Match[str], value: int) -> str:
+    counted = _COUNTED.match(match.string, match.end()) and word_before(match) not in _SURELY_YEAR
+    if 1000 < value <= 2099 and not counted and (value >= 1900 or word_before(match) in _YEAR_WORDS):
+        return year(value, "en")
+    if 1100 <= value < 2000 and value % 100 == 0:
+        return year(value, "en")  # "fifteen hundred people"
+    return digits(match[2], "en") if match[2][0] == "0" else cardinal(value, "en")

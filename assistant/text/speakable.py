@@ -1,0 +1,100 @@
+"""What of a model's text may be read aloud, while it streams.
+
+Markup, reasoning, code, emoji, addresses and citation marks are removed or turned into words. The result does not
+depend on where the stream was cut: each rule looks at the text from its first character on, waits while more
+text could change its answer, and waits at most a fixed number of characters before it takes the text literally.
+"""
+
+import re
+
+from assistant.support.unicode import visible
+from assistant.text.markup.bare_formulas import BareFormulas
+from assistant.text.markup.blocks import Blocks
+from assistant.text.markup.formulas import Formulas
+from assistant.text.markup.links import Links
+from assistant.text.markup.reading import WAIT, MarkupReader, Rule
+from assistant.text.markup.stage_directions import StageDirections
+from assistant.text.markup.tags import Tags
+
+CODE_NOTE = "I'll leave out the code."
+"""Said once, in place of the first block of code."""
+
+_TRIGGER = re.compile(
+    r"[\n<>`~$&\\\[\]【^{]|_(?=\{|\Z)|(?<!\S)[*_]|!(?=[\[=]|\Z)"
+    r"|(?<![A-Za-z0-9])(?:[hH](?=[tT]|\Z)|[wW](?=[wW]|\Z)|[fF](?=[tT]|\Z))"
+)
+
+
+def speakable(text: str, code_note: str = CODE_NOTE) -> str:
+    """What of a whole text may be read aloud. Doing it twice changes nothing."""
+    stream = Speakable(code_note)
+    return (stream.feed(text) + stream.finish()).strip()
+
+
+class Speakable:
+    """Takes a model's tokens; gives what may be read aloud, with a blank line where a sentence must end."""
+
+    def __init__(self, code_note: str = CODE_NOTE) -> None:
+        """`code_note` is said once, in place of the first block of code; "" says nothing."""
+        self._held = ""
+        self._reading = reading = MarkupReader()
+        self._blocks = blocks = Blocks(reading, code_note)
+        directions = StageDirections(reading)
+        bare = BareFormulas(reading, directions)
+        tags, links, formulas = Tags(reading), Links(reading, directions), Formulas(reading, bare)
+        self._address = links.address
+        self._rules: dict[str, Rule] = {
+            "\n": blocks.newline,
+            "`": blocks.backtick,
+            "~": blocks.backtick,
+            "<": tags.angle,
+            ">": tags.angle_end,
+            "[": links.bracket,
+            "]": links.bracket_end,
+            "!": links.image,
+            "【": links.lenticular,
+            "$": formulas.dollar,
+            "\\": formulas.backslash,
+            "^": formulas.caret,
+            "_": bare.underscore,
+            "*": directions.mark,
+            "{": bare.brace,
+            "&": formulas.ampersand,
+        }
+
+    def feed(self, token: str) -> str:
+        """Take a piece of the text, cut anywhere; return what may be said by now."""
+        self._held += visible(token)
+        return self._advance()
+
+    def finish(self) -> str:
+        """The text is complete: return the rest. Unclosed reasoning stays unsaid."""
+        self._reading.final = True
+        rest = self._advance()
+        self._reading.plain.line_break()
+        return rest + self._reading.plain.take()
+
+    def _advance(self) -> str:
+        text, pos, size = self._held, 0, len(self._held)
+        while pos < size:
+            moved = self._step(text, pos)
+            if moved == WAIT:
+                break
+            if moved > pos:
+                self._reading.previous = text[moved - 1]
+            pos = moved
+        self._held = text[pos:]
+        return self._reading.plain.take()
+
+    def _step(self, text: str, pos: int) -> int:
+        if self._reading.mode is not None:
+            return self._reading.mode(text, pos)
+        if self._blocks.line_fresh and text[pos] != "\n":
+            return self._blocks.line_start(text, pos)
+        trigger = _TRIGGER.search(text, pos)
+        start = trigger.start() if trigger else len(text)
+        if start > pos:
+            self._reading.plain.push(text[pos:start])
+            return start
+        rule = self._rules.get(text[pos], self._address)
+        return rule(text, pos)

@@ -1,0 +1,72 @@
+"""A turn's latency as one line of text: pure."""
+
+from dataclasses import dataclass
+
+from assistant.trace.latency import STAGES, Stage
+from assistant.trace.record import TurnRecord
+
+BAND_MS = (200.0, 500.0)
+"""The response latency we promise: sooner sounds like an interruption, later like a wait."""
+
+NOT_COUNTED = "failed, not counted"
+"""What stands in place of the verdict on the latency of a turn that failed."""
+
+CELL_MS = 12.5
+"""What one cell of the bar stands for: the band's upper end is 40 cells."""
+
+SHORT_NAMES: dict[Stage, str] = {
+    "endpoint_wait": "wait",
+    "stt": "stt",
+    "queue": "queue",
+    "llm_network": "network",
+    "llm_first_token": "model",
+    "first_sentence": "sentence",
+    "tts": "voice",
+    "transport": "transport",
+    "playout": "playout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One stage in the bar: its name, its milliseconds, and its cells (0 where it is too short to be seen)."""
+
+    stage: Stage
+    ms: float
+    cells: int
+
+
+def segments(record: TurnRecord, most_cells: int) -> list[Segment]:
+    """The stages that took time, with cells that sum to the latency's own (at most `most_cells`)."""
+    shares = [(stage, record.stages[stage].ms) for stage in STAGES if record.stages and record.stages[stage].ms > 0]
+    total_ms = sum(ms for _, ms in shares)
+    cell_ms = max(CELL_MS, total_ms / most_cells)
+    bar: list[Segment] = []
+    passed_ms, passed_cells = 0.0, 0
+    for stage, ms in shares:
+        passed_ms += ms
+        cells = round(passed_ms / cell_ms) - passed_cells  # rounding the sums, not the parts: no drift
+        passed_cells += cells
+        bar.append(Segment(stage, ms, cells))
+    return bar
+
+
+def verdict(latency_ms: float) -> str:
+    """Where a latency lies against the band."""
+    low, high = BAND_MS
+    if latency_ms < low:
+        return "sooner than 200–500 ms"
+    return "within 200–500 ms" if latency_ms <= high else "later than 200–500 ms"
+
+
+def verdict_on(record: TurnRecord) -> str:
+    """Where the latency of a turn lies against the band, or that the turn failed."""
+    return NOT_COUNTED if record.failed else verdict(record.response_latency_ms or 0.0)
+
+
+def nearest_rank(values: list[float], percent: float) -> float:
+    """The smallest value that at least `percent` of the values do not exceed. Raises ValueError for no values."""
+    if not values:
+        raise ValueError("no values, no percentile")
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100).__int__() - 1)]

@@ -1,0 +1,235 @@
+"""Keeps one stream of a sound card open: notices that it was lost, says so, and opens it again when it is back."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Generic
+
+from audio.card.stream import CardLibrary, CardStream, L, Make, Opened, StreamRequest
+from audio.card.stream_watchdog import StreamWatchdog
+from audio.device import Device, Direction, noun, pick
+from audio.errors import DeviceError
+from audio.portaudio.host_apis import manner_of
+
+_MEANWHILE = {
+    "input": "you are not heard until it is back",
+    "output": "replies go on in silence, and count as spoken, until it is back",
+}
+
+
+class StreamSupervisor(Generic[L]):
+    """Lives on the event loop. It has no task: whoever uses the stream calls `tick`, which never waits.
+
+    Attributes:
+        stream: The open one, or None: paused, lost, not begun, ended, being lengthened.
+        lengthening: It was closed to be opened again at once, with a longer buffer.
+    """
+
+    def __init__(
+        self,
+        direction: Direction,
+        wanted: str,
+        rate_hz: int,
+        *,
+        library: CardLibrary,
+        make: Make[L],
+        report: Callable[[str], None],
+    ) -> None:
+        """Supervises a device: `pick` explains `wanted`, `StreamRequest` the rate; `report` gets sentences to show."""
+        self.stream: CardStream[L] | None = None
+        self.lengthening = False
+        self._direction: Direction = direction
+        self._wanted = wanted
+        self._rate_hz = rate_hz
+        self._buffer_ms = 0.0
+        self._library = library
+        self._make = make
+        self._report = report
+        self._watch = StreamWatchdog()
+        self._opening: asyncio.Future[CardStream[L]] | None = None
+        self._looking: asyncio.Future[tuple[Device, ...]] | None = None
+        self._before: Opened | None = None  # what was lost, until it is back
+        self._said = ""
+        self._quietly = False
+        self._begun = self._paused = self._ended = False
+
+    @property
+    def opened(self) -> Opened | None:
+        """What is open."""
+        return None if self.stream is None else self.stream.opened
+
+    async def begin(self, now_s: float) -> None:
+        """Open it for the first time. Raises DeviceError."""
+        self._begun = True
+        if self._paused or self._ended:
+            return
+        stream = await self._library.open(self._wish(), self._make)
+        if self._paused or self._ended or self.stream is not None:
+            with suppress(DeviceError):
+                await self._library.close(stream)  # paused, ended or changed meanwhile
+            return
+        self.stream = stream
+        self._watch.opened(now_s)
+
+    def tick(self, now_s: float) -> None:
+        """Look after it; every 100 ms or more often."""
+        if not self._begun or self._paused or self._ended:
+            return
+        if self._opening is not None:
+            self._take_opened(self._opening, now_s)
+        elif self.stream is None:
+            self._open_if_due(now_s)
+        elif self.stream.lane.finished or self._watch.silent(now_s, self.stream.lane.last_s):
+            self._lose(self.stream, now_s)
+        else:
+            self._follow_default(self.stream, now_s)
+
+    async def use(self, wanted: str, now_s: float) -> None:
+        """Another device. Raises DeviceError and keeps the old one where it is unknown or cannot be opened."""
+        if self._paused or not self._begun:
+            pick(await self._library.look(), wanted, self._direction)
+            self._wanted = wanted
+            return
+        stream = await self._library.open(StreamRequest(self._direction, wanted, self._rate_hz), self._make)
+        self._wanted, self._buffer_ms, self._before, self._said = wanted, 0.0, None, ""
+        if self._paused or self._ended:
+            _drop(self._library.close(stream))
+            return
+        self._forget_opening()
+        old, self.stream = self.stream, stream
+        self._watch.opened(now_s)
+        if old is not None:
+            _drop(self._library.close(old))
+
+    def lengthen(self, buffer_ms: float) -> None:
+        """Open the stream again with a buffer of so much; `lengthening` until it is open, or that failed."""
+        if self.stream is not None:
+            self._buffer_ms, self.lengthening, self._quietly = buffer_ms, True, True
+            self._reopen(self.stream, self._wish())
+
+    async def pause(self) -> None:
+        """Close the stream really, until `resume`."""
+        self._paused = True
+        self._forget_opening()
+        await self._close()
+
+    def resume(self, now_s: float) -> None:
+        """Open it again, at the next ticks; what fails is reported and tried again."""
+        if self._paused:
+            self._paused = False
+            self._before, self._said = None, ""
+            self._watch = StreamWatchdog()
+            self._watch.at_once(now_s)
+
+    async def aclose(self) -> None:
+        """For good. Idempotent."""
+        self._ended = True
+        self._forget_opening()
+        if self._looking is not None:
+            _drop(self._looking)
+        await self._close()
+
+    # ---- losing it and getting it back ----
+
+    def _lose(self, stream: CardStream[L], now_s: float) -> None:
+        self.stream, self._before = None, stream.opened
+        _drop(self._library.close(stream))
+        self._quietly = stream.interrupted  # by ourselves, for the sake of another card
+        if stream.interrupted:
+            self._watch.at_once(now_s)
+            return
+        self._watch.lost(now_s)
+        self._say(
+            f'the {noun(self._direction)} "{stream.opened.device}" has gone (unplugged, or the sound system was '
+            f"restarted): {_MEANWHILE[self._direction]}, and it is looked for"
+        )
+
+    def _open_if_due(self, now_s: float) -> None:
+        if self._watch.due(now_s):
+            self._opening = self._library.open(self._wish(fresh=self._watch.again), self._make)
+
+    def _take_opened(self, opening: "asyncio.Future[CardStream[L]]", now_s: float) -> None:
+        if not opening.done():
+            return
+        self._opening, lengthening, self.lengthening = None, self.lengthening, False
+        try:
+            self.stream = opening.result()
+        except DeviceError as error:
+            self._quietly = False
+            self._buffer_ms = 0.0 if lengthening else self._buffer_ms  # it may be what is refused
+            self._watch.failed(now_s)
+            if self._watch.worth_saying(now_s):
+                self._say(str(error))
+            return
+        self._watch.opened(now_s)
+        self._say_back(self.stream.opened)
+
+    def _say_back(self, opened: Opened) -> None:
+        before, self._before = self._before, None
+        quietly, self._quietly, self._said = self._quietly, False, ""
+        if before is None or (quietly and (before.device, before.rate_hz) == (opened.device, opened.rate_hz)):
+            return
+        what = noun(self._direction)
+        if before.device == opened.device:
+            changed = "" if before.rate_hz == opened.rate_hz else f", now at {opened.rate_hz} Hz"
+            self._report(f'the {what} "{opened.device}" is back{changed}')
+        else:
+            self._report(f'the {what} is now "{opened.device}", at {opened.rate_hz} Hz')
+
+    def _follow_default(self, stream: CardStream[L], now_s: float) -> None:
+        """Where the system does not move streams itself: is another device the default now?"""
+        if self._wanted or manner_of(stream.opened.host_api, stream.opened.device).moves_streams:
+            return
+        if self._looking is None:
+            self._looking = self._library.look() if self._watch.look_due(now_s) else None
+            return
+        if not self._looking.done():
+            return
+        looking, self._looking = self._looking, None
+        with suppress(DeviceError):  # nobody is without sound for it
+            found, own = looking.result(), stream.device.full_name
+            if not any(device.full_name == own and device.channels(self._direction) for device in found):
+                return  # ALSA lists only what can be opened, and ours is in use
+            default = pick(found, "", self._direction)
+            if default.full_name != own:
+                self._buffer_ms = 0.0  # of the one that is left
+                self._reopen(stream, self._wish(fresh=True))
+
+    def _reopen(self, stream: CardStream[L], wish: StreamRequest) -> None:
+        """Close it, and what is wished for is opened right behind."""
+        self.stream, self._before = None, stream.opened
+        _drop(self._library.close(stream))
+        self._opening = self._library.open(wish, self._make)
+
+    # ---- small things ----
+
+    def _wish(self, *, fresh: bool = False) -> StreamRequest:
+        return StreamRequest(self._direction, self._wanted, self._rate_hz, fresh, self._buffer_ms)
+
+    def _say(self, sentence: str) -> None:
+        if sentence != self._said:
+            self._said = sentence
+            self._report(sentence)
+
+    def _forget_opening(self) -> None:
+        """What is being opened is closed again as soon as it is there."""
+        opening, self._opening = self._opening, None
+        self.lengthening = False
+        if opening is None:
+            return
+        if opening.done():
+            if opening.exception() is None:
+                _drop(self._library.close(opening.result()))
+        else:
+            opening.cancel()
+
+    async def _close(self) -> None:
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with suppress(DeviceError):  # it hangs: nothing comes of it any more
+                await self._library.close(stream)
+
+
+def _drop(future: "asyncio.Future[Any]") -> None:
+    """Nobody waits for it; what it fails with is said elsewhere."""
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())

@@ -1,0 +1,123 @@
+"""Smart Turn v3.2: how finished the last seconds sound, by a network that is pulled, not shipped.
+
+Facts of its input are those of its publisher's own code: 8 s at 16 kHz ending now, zeros in front, scaled to zero mean
+and unit variance, Whisper's log-mel spectrogram of 80 bands, shape (1, 80, 800); one output, a probability. Where that
+takes too long, the network gets the last half of it, which takes half the time and says nearly as much.
+"""
+
+from functools import cache
+from math import exp
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.end_of_turn.smart_turn_graph import FRAMES_PER_POSITION, MELS, POSITIONS, shortened
+from audio.errors import EngineError, EngineLoadError
+from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+WINDOW_SAMPLES = 8 * MIC_RATE_HZ
+MEL_FRAMES = FRAMES_PER_POSITION * POSITIONS
+SHORT_POSITIONS = 200
+_SHORT_SHIFT = 0.77
+"""What the short one says, as a logit, is less: the mean over 2015 silences of 442 recordings (docs/turn-taking.md)."""
+
+_FFT, _HOP = 400, 160
+_LEAST_POWER = 1e-10
+_DYNAMIC_RANGE = 8.0
+_LEAST_VARIANCE = 1e-7
+
+# Slaney's mel scale: linear below 1 kHz (15 mel), then 27 steps for each factor of 6.4.
+_LINEAR_HZ_PER_MEL = 200 / 3
+_KNEE_HZ, _KNEE_MEL = 1000.0, 15.0
+_LOG_STEP = np.log(6.4) / 27
+
+
+class SmartTurn:
+    """The network, loaded once; without state, so that conversations may share it. `probability` blocks 30-260 ms.
+
+    Run it in a thread: onnxruntime lets go of the interpreter lock.
+
+    Attributes:
+        short: Whether it hears 4 s and not 8.
+    """
+
+    def __init__(self, path: Path, *, short: bool = False) -> None:
+        """Load the network at `path`, as published, to run on one thread. Raises EngineLoadError."""
+        if not path.is_file():
+            raise EngineLoadError(f"Smart Turn is missing at {path}: repartee models pull smart-turn-v3.2.")
+        self.short = short
+        self._positions = SHORT_POSITIONS if short else POSITIONS
+        self._session = _session(path, self._positions)
+        self._input = str(self._session.get_inputs()[0].name)
+
+    def probability(self, pcm: Pcm) -> float:
+        """That the turn is over after this sound, 0..1. Only the last seconds count; shape (n,). Raises EngineError."""
+        features = log_mel(pcm, self._positions)[np.newaxis]
+        try:
+            outputs = self._session.run(None, {self._input: features})
+        except Exception as error:
+            raise EngineError("Smart Turn failed inside onnxruntime: restart, or do without it.") from error
+        said = float(np.clip(np.asarray(outputs[0]).reshape(-1)[0], 0.0, 1.0))
+        odds = exp(_SHORT_SHIFT) if self.short else 1.0
+        return said * odds / (said * odds + 1 - said)
+
+
+def log_mel(pcm: Pcm, positions: int = POSITIONS) -> npt.NDArray[np.float32]:
+    """The last `positions` of the network's view of the last 8 s of sound, shape (80, 2 * positions)."""
+    sound = np.zeros(WINDOW_SAMPLES, dtype=np.float32)
+    recent = pcm[-WINDOW_SAMPLES:]
+    if recent.size:
+        np.divide(recent, FULL_SCALE, out=sound[-recent.size :], dtype=np.float32)
+    # The zeros in front are scaled with the rest, as in the training.
+    sound = (sound - sound.mean()) / np.sqrt(sound.var() + _LEAST_VARIANCE)
+    padded = np.pad(sound, _FFT // 2, mode="reflect")
+    pieces = np.lib.stride_tricks.sliding_window_view(padded, _FFT)[::_HOP][:MEL_FRAMES][
+        -FRAMES_PER_POSITION * positions :
+    ]
+    spectrum = np.fft.rfft(pieces * _window(), axis=1)
+    power = np.square(spectrum.real) + np.square(spectrum.imag)
+    logs = np.log10(np.maximum(_bank() @ power.T, _LEAST_POWER))
+    logs = np.maximum(logs, logs.max() - _DYNAMIC_RANGE)
+    mel: npt.NDArray[np.float32] = ((logs + 4) / 4).astype(np.float32)
+    return mel
+
+
+@cache
+def _window() -> npt.NDArray[np.float64]:
+    return np.hanning(_FFT + 1)[:-1]
+
+
+@cache
+def _bank() -> npt.NDArray[np.float64]:
+    """Triangles of equal area on the mel scale, shape (80, 201)."""
+    top = _KNEE_MEL + np.log(MIC_RATE_HZ / 2 / _KNEE_HZ) / _LOG_STEP
+    mels = np.linspace(0, top, MELS + 2)
+    corners = np.where(mels < _KNEE_MEL, mels * _LINEAR_HZ_PER_MEL, _KNEE_HZ * np.exp(_LOG_STEP * (mels - _KNEE_MEL)))
+    left, middle, right = corners[:-2, np.newaxis], corners[1:-1, np.newaxis], corners[2:, np.newaxis]
+    bins = np.linspace(0, MIC_RATE_HZ / 2, _FFT // 2 + 1)
+    triangles = np.minimum((bins - left) / (middle - left), (right - bins) / (right - middle))
+    bank: npt.NDArray[np.float64] = np.maximum(triangles, 0) * (2 / (right - left))
+    return bank
+
+
+def _session(path: Path, positions: int) -> "onnxruntime.InferenceSession":
+    try:
+        import onnxruntime  # noqa: PLC0415
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Without VNNI, products of eight bits overflow in AVX2 unless asked not to: 0.73 in place of 0.02 for half a
+        # command. It takes as long, and where there is VNNI nothing changes.
+        options.add_session_config_entry("session.x64quantprecision", "1")
+        network = path if positions == POSITIONS else shortened(path.read_bytes(), positions)
+        return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise EngineLoadError(
+            f"onnxruntime cannot load Smart Turn from {path} ({type(error).__name__}): remove it and pull it again."
+        ) from error

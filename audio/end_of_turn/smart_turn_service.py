@@ -1,0 +1,66 @@
+"""Smart Turn for many conversations: one network, one thread, asked in turn."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from audio.end_of_turn.smart_turn import SmartTurn
+from audio.units import MIC_RATE_HZ, Pcm
+
+MOST_WAITING = 4
+"""Beyond that an answer would come too late to decide anything: the estimate does without."""
+
+TOO_SLOW_S = 0.13
+"""It is asked at a silence of 100 ms; a turn that sounds finished ends at 220 ms (`assistant/end_of_turn/`). With VNNI
+it takes 76 to 102 ms."""
+
+
+class SmartTurnService:
+    """Runs Smart Turn in a thread; call it on the event loop. Implements the judge's `AudioEndOfTurnModel`.
+
+    Attributes:
+        slow: Once it is loaded, why it hears less than it might; "" where it does not.
+    """
+
+    def __init__(self, path: Path, *, too_slow_s: float = TOO_SLOW_S) -> None:
+        """Nothing is loaded yet."""
+        self.slow = ""
+        self._path = path
+        self._too_slow_s = too_slow_s
+        self._network: SmartTurn | None = None
+        self._thread = ThreadPoolExecutor(1, "smart-turn")  # one at a time, also where nobody waits any more
+        self._waiting = 0
+
+    async def load(self) -> None:
+        """Load the network and ask it. Raises EngineLoadError, EngineError."""
+        self._network = await asyncio.to_thread(self._loaded)
+
+    def _loaded(self) -> SmartTurn:
+        """The network or, where that would answer too late to decide anything, the one that hears less."""
+        network = SmartTurn(self._path)
+        took_s = min(_answer_s(network) for _ in range(2))
+        if took_s > self._too_slow_s:
+            self.slow = f"Smart Turn hears 4 s in place of 8, of which it takes {1000 * took_s:.0f} ms here"
+            network = SmartTurn(self._path, short=True)
+            _answer_s(network)
+        return network
+
+    async def probability(self, pcm: Pcm) -> float:
+        """See `SmartTurn.probability`. Raises EngineError; TimeoutError where too many wait already."""
+        if self._network is None or self._waiting >= MOST_WAITING:
+            raise TimeoutError
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._network.probability, pcm)
+        finally:
+            self._waiting -= 1
+
+
+def _answer_s(network: SmartTurn) -> float:
+    """Processor time of an answer: the program's other parts are being loaded meanwhile."""
+    begun_s = time.thread_time()
+    network.probability(np.zeros(MIC_RATE_HZ, np.int16))
+    return time.thread_time() - begun_s

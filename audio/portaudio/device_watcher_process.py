@@ -1,0 +1,29 @@
+"""Looks for sound cards in a process of its own.
+
+    python -m audio.portaudio.device_watcher_process   writes the devices as one JSON line for each line it reads
+
+PortAudio sees new devices only after it has ended every stream. This process has none, so the conversation's go on.
+It ends with its input.
+"""
+
+import json
+import sys
+
+from audio.portaudio.faults import named
+from audio.portaudio.listing import as_facts, fresh, load
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    for _ in sys.stdin:
+        answer: dict[str, object]
+        try:
+            answer = {"devices": as_facts(fresh(load()))}
+        except Exception as error:  # noqa: BLE001 - whoever asked is told; no answer would read as a hang
+            answer = {"error": str(named(error))}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

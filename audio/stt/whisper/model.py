@@ -1,0 +1,327 @@
+"""A loaded Whisper model and one decode with it: the short path.
+
+`WhisperModel.transcribe` of faster-whisper always encodes 30 s; features -> encode -> generate by hand encode only as
+much as there is sound (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from audio.errors import EngineLoadError
+from audio.stt import UNKNOWN_LANGUAGE, Punctuation
+from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames
+from audio.stt.whisper.hallucination_filter import (
+    DecodeResult,
+    doubt,
+    invented,
+    said_twice,
+    unconfirmed,
+    window_may_be_why,
+    without_loop,
+)
+from audio.stt.whisper.punctuation_score import ClosingMarks
+from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
+from audio.whisper_folder import lacking
+
+if TYPE_CHECKING:
+    import ctranslate2
+    from faster_whisper import WhisperModel
+    from faster_whisper.tokenizer import Tokenizer
+
+Device = Literal["auto", "cpu", "cuda"]
+
+Features = npt.NDArray[np.float32]
+"""Log-mel, shape (mels, frames)."""
+
+_PROMPT_TOKENS = 111
+"""Of hot words, and of the initial prompt: together the half of its places that Whisper keeps for what was before."""
+
+_TOKENS_PER_S = 10
+_TOKENS_AT_LEAST = 24
+"""Fast speech has 5 words of 1.3 tokens a second. A decoder in a loop stops there instead of at 224 tokens."""
+
+_PLACES = 448
+
+_DETECT_S = 1.5
+_DETECT_PROBABILITY = 0.5
+"""A language is settled by so much sound and so sure a guess."""
+
+_OTHER_LANGUAGE_S = 2.0
+"""Improbable words of so much sound may be of another language; shorter ones often are improbable anyhow."""
+
+_LEAST_SAMPLES = 400
+"""One window of the Fourier transform."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperSettings:
+    """What to load and how to decode.
+
+    Attributes:
+        folder: Where the model lies.
+        name: Under which it was pulled (base.en); empty: its folder is the person's own.
+        language: As "en" or "en-US"; None: each conversation's is detected once, on its first segment with enough
+            speech.
+        device: "auto": CUDA where there is one.
+        compute_type: As of CTranslate2; "auto": int8 on a CPU, float16 on CUDA.
+        cpu_threads: On a CPU, for all workers together.
+        encoder_window: "full": always 30 s; "adaptive": as much as there is sound, at least 10 s; "dynamic": also less,
+            for models that were tuned for it; see `encoder_frames`.
+        hot_words: Names and terms that are likely to be said.
+        initial_prompt: Text as if said before: for its style and spelling.
+        workers: Decodes at once, on a CPU; they share the weights and the threads. CUDA has one.
+    """
+
+    folder: Path
+    language: str | None = "en"
+    device: Device = "auto"
+    compute_type: str = "auto"
+    cpu_threads: int = 2
+    encoder_window: EncoderWindow = "adaptive"
+    hot_words: str = ""
+    initial_prompt: str = ""
+    workers: int = 1
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """The model, for people."""
+        return self.name or str(self.folder)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a model that is damaged."""
+        return "remove it and pull it again" if self.name else "convert or copy it again, or correct stt.model"
+
+    @property
+    def spoken(self) -> str | None:
+        """The language without its region, as Whisper knows it."""
+        return None if self.language is None else self.language.partition("-")[0].lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The words of some sound.
+
+    Attributes:
+        text: "" where there are none, or where they were invented.
+        doubt: The gate it failed in the end, or "".
+        language: Of the words.
+        language_sure: Whether the language was detected on enough sound to be kept.
+        closure: What was expected behind the last word; None where nothing tells.
+        spoilt: It failed a gate in a short window, and may not in the full one, which was not tried.
+        other_language: As of `Transcript`.
+    """
+
+    text: str
+    doubt: str
+    language: str
+    language_sure: bool
+    closure: Punctuation | None = None
+    was_aborted: bool = False
+    other_language: str = ""
+
+
+class LoadedWhisper:
+    """A model in memory.
+
+    Attributes:
+        device: "cpu" or "cuda".
+        compute_type: What the weights really are in.
+        multilingual: Whether it knows other languages than English.
+        workers: How many decodes it does at once.
+    """
+
+    def __init__(self, settings: WhisperSettings) -> None:
+        """Load it and decode once, so that the first segment is as fast as the tenth. Raises EngineLoadError."""
+        if missing := lacking(settings.folder):
+            what = f"The Whisper model in {settings.folder} lacks {', '.join(missing)}"
+            raise EngineLoadError(f"{what}: {settings.remedy}.")
+        import ctranslate2  # noqa: PLC0415 - on use: 189 ms with faster_whisper
+        from faster_whisper import WhisperModel  # noqa: PLC0415 - as above
+        from faster_whisper.tokenizer import Tokenizer  # noqa: PLC0415 - as above
+
+        self._settings = settings
+        self._storage = ctranslate2.StorageView.from_array
+        self._float32, self._cpu = ctranslate2.DataType.float32, ctranslate2.Device.cpu
+        self._tokenizer_of = Tokenizer
+        self._tokenizers: dict[str, Tokenizer] = {}
+        self.device, self.compute_type = _device_and_type(settings)
+        self.workers = 1 if self.device == "cuda" else min(settings.workers, settings.cpu_threads)
+        try:
+            self._model = WhisperModel(
+                str(settings.folder),
+                device=self.device,
+                compute_type=self.compute_type,
+                cpu_threads=settings.cpu_threads // self.workers,
+                num_workers=self.workers,
+                local_files_only=True,
+            )
+            self.compute_type = self._model.model.compute_type
+            self.multilingual = bool(self._model.model.is_multilingual)
+            self._check(self._model)
+            vocabulary = self._model.hf_tokenizer.get_vocab(with_added_tokens=False)
+            self._marks = ClosingMarks(vocabulary, self._tokenizer("en").eot)
+            self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.spoken, retry=False)
+        except EngineLoadError:
+            raise
+        except Exception as error:  # of a damaged tokenizer.json there comes nothing more special
+            raise EngineLoadError(
+                f"The Whisper model in {settings.folder} could not be loaded on {self.device} ({error}): "
+                f'{settings.remedy}, or set another device ("cpu", "cuda") or compute type.'
+            ) from error
+
+    def decode(
+        self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
+    ) -> Decoded | None:
+        """The words of the sound, 30 s at most; None where they were not wanted any more in the midst of it.
+
+        Args:
+            pcm: Shape (n,), 16 kHz.
+            language: Of the words; None to detect it.
+            retry: Whether a decode that a short window may have spoilt is done again in the full one.
+            wanted: Asked where a decode can be broken off: between encoder and decoder, and before it is done again.
+        """
+        features = self.features(pcm)
+        frames = encoder_frames(len(pcm), self._settings.encoder_window)
+        encoded = self.encode(features, frames)
+        if not wanted():
+            return None
+        evidence, spoken, probability = self._once(encoded, language, len(pcm))
+        short, nobodys = frames < encoder_frames(len(pcm), "full"), False
+        reason = "repetition" if short and said_twice(evidence.text) else doubt(evidence)
+        spoilt = short and window_may_be_why(reason)
+        if retry and spoilt:
+            if not wanted():
+                return None
+            frames = encoder_frames(len(pcm), "full")
+            second, *said = self._once(self.encode(features, frames), language, len(pcm))
+            nobodys = unconfirmed(evidence, second)
+            if not doubt(second) or second.log_probability > evidence.log_probability:
+                evidence, reason = second, doubt(second)
+                spoken, probability = cast("tuple[str, float]", said)
+        text = "" if nobodys or invented(evidence, spoken) else without_loop(evidence.text)
+        closure = evidence.closure if text == evidence.text else None
+        sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
+        sure = sure and bool(text) and reason != "no speech"
+        improbable = reason == "log-probability" or (not text and bool(evidence.text) and reason != "no speech")
+        other = ""
+        if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
+            other = self._other_than(language, encoded)
+        return Decoded(text, reason, spoken, sure, closure, spoilt and not retry, other)
+
+    def features(self, pcm: Pcm) -> Features:
+        """Log-mel of the sound alone, without silence after it."""
+        sound = pcm.astype(np.float32) / np.float32(FULL_SCALE)
+        if len(sound) < _LEAST_SAMPLES:
+            sound = np.pad(sound, (0, _LEAST_SAMPLES - len(sound)))
+        mel = self._model.feature_extractor(sound[: round(WINDOW_S * MIC_RATE_HZ)])
+        return np.asarray(mel, np.float32)
+
+    def encode(self, features: Features, frames: int) -> "ctranslate2.StorageView":
+        """The encoder's output for the features and silence up to so many frames (10 ms each)."""
+        # What the features of digital silence after the sound would be (Whisper was trained on sound padded before
+        # they are taken): 8 powers of ten below the loudest, but not below 1e-10.
+        silence = max(-1.5, float(features.max()) - 2.0)
+        padded = np.full((features.shape[0], frames), silence, np.float32)
+        taken = min(frames, features.shape[1])
+        padded[:, :taken] = features[:, :taken]
+        return self._model.model.encode(self._storage(padded[np.newaxis]))
+
+    def generate(self, encoded: "ctranslate2.StorageView", language: str, samples: int) -> DecodeResult:
+        """Greedy decoding, of no more tokens than can be said in so many samples."""
+        tokenizer = self._tokenizer(language)
+        prompt = self._prompt(tokenizer)
+        # CTranslate2 halves max_length, and takes the prompt off it (measured): see test_max_length.
+        tokens = min(_PLACES // 2, _TOKENS_AT_LEAST + _TOKENS_PER_S * samples // MIC_RATE_HZ)
+        [result] = self._model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=1,
+            max_length=max(2 * tokens, len(prompt) + tokens),
+            return_scores=True,
+            return_no_speech_prob=True,
+            return_logits_vocab=True,
+        )
+        said: Sequence[int] = result.sequences_ids[0]
+        # The score is the mean per token without the end token; the reference counts that one too.
+        mean = result.scores[0] * len(said) / (len(said) + 1)
+        step = self._marks.step_after_words(said)
+        # One step more than tokens: the one that ended the text. Without it, the decoder was stopped in its midst.
+        ended = 0 < step < len(result.logits[0]) > len(said)
+        closure = self._marks.closure(self._array(result.logits[0][step])) if ended else None
+        return DecodeResult(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), closure)
+
+    def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
+        """As numpy can read them: on CUDA they are there, and in half precision."""
+        return np.array(logits.to(self._float32).to_device(self._cpu), np.float32)
+
+    def _once(
+        self, encoded: "ctranslate2.StorageView", language: str | None, samples: int
+    ) -> tuple[DecodeResult, str, float]:
+        probability = 1.0
+        if language is None:
+            language, probability = self._detect(encoded)
+        return self.generate(encoded, language, samples), language, probability
+
+    def _detect(self, encoded: "ctranslate2.StorageView") -> tuple[str, float]:
+        if not self.multilingual:
+            return "en", 1.0
+        token, probability = self._model.model.detect_language(encoded)[0][0]
+        return token.strip("<|>"), probability
+
+    def _other_than(self, language: str, encoded: "ctranslate2.StorageView") -> str:
+        """Which language it is more likely in than in this one; "" for none. One step of the decoder."""
+        if not self.multilingual:
+            return UNKNOWN_LANGUAGE
+        found, probability = self._detect(encoded)
+        return found if found != language and probability >= _DETECT_PROBABILITY else ""
+
+    def _prompt(self, tokenizer: "Tokenizer") -> list[int]:
+        before: list[int] = []
+        for text in (self._settings.hot_words, self._settings.initial_prompt):
+            if text.strip():
+                before += tokenizer.encode(" " + text.strip())[:_PROMPT_TOKENS]
+        return [*([tokenizer.sot_prev, *before] if before else []), *tokenizer.sot_sequence, tokenizer.no_timestamps]
+
+    def _tokenizer(self, language: str) -> "Tokenizer":
+        if language not in self._tokenizers:
+            self._tokenizers[language] = self._tokenizer_of(
+                self._model.hf_tokenizer, self.multilingual, task="transcribe", language=language
+            )
+        return self._tokenizers[language]
+
+    def _check(self, model: "WhisperModel") -> None:
+        mels = model.feature_extractor.mel_filters.shape[0]
+        if mels != model.model.n_mels:
+            raise ValueError(f"it wants {model.model.n_mels} mel bands, and preprocessor_config.json says {mels}")
+        language = self._settings.spoken
+        if language is not None and language not in model.supported_languages:
+            known = "more than 90 languages" if self.multilingual else "English only"
+            raise EngineLoadError(
+                f"The Whisper model {self._settings.called} knows {known}, not {language!r}: "
+                "set another assistant.language, or a model whose name does not end in .en."
+            )
+
+
+def _device_and_type(settings: WhisperSettings) -> tuple[str, str]:
+    import ctranslate2  # noqa: PLC0415 - on use
+
+    gpus = ctranslate2.get_cuda_device_count()
+    if settings.device == "cuda" and gpus == 0:
+        raise EngineLoadError('There is no CUDA device for faster-whisper: set its device to "cpu" or "auto".')
+    device = "cuda" if settings.device != "cpu" and gpus else "cpu"
+    wanted = settings.compute_type
+    if wanted == "auto":
+        wanted = "float16" if device == "cuda" else "int8"
+    known = ctranslate2.get_supported_compute_types(device)
+    if wanted not in known:
+        raise EngineLoadError(
+            f'faster-whisper cannot compute in {wanted!r} on {device}: use "auto" or one of {", ".join(sorted(known))}.'
+        )
+    return device, wanted

@@ -1,0 +1,194 @@
+"""One loaded Whisper model for any number of conversations."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from audio.errors import EngineLoadError, SttError
+from audio.stt import SegmentId, Transcript
+from audio.stt.whisper.decode_scheduler import ConversationShare, DecodeScheduler, ModelWorkers
+from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
+from audio.stt.whisper.stream import WhisperStream
+from audio.stt.whisper.worker_threads import WhisperThread
+from audio.units import samples_of_ms
+
+NAME = "faster-whisper"
+
+HANG_S = 10.0
+"""Longer than any decode worth waiting for: small, in the full window, on a machine with twice the work it can do."""
+
+PARTIAL_INTERVAL_SAMPLES = samples_of_ms(300)
+"""Least new sound from one partial of a segment to the next."""
+
+LOAD_LIMIT_S = 60.0
+"""After so long a loading is given up, so that the next attempt begins one of its own."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Loading:
+    """A loading under way, for everybody who asked for it."""
+
+    thread: WhisperThread
+    result: asyncio.Future[None]
+
+
+class SharedWhisper:
+    """A model, its threads, and a seat for each conversation. Lives on one event loop; closed by whoever made it.
+
+    Attributes:
+        settings: As given.
+        closed: Whether its owner has closed it; conversations cannot load it any more.
+    """
+
+    name = NAME
+
+    def __init__(self, settings: WhisperSettings, *, hang_s: float = HANG_S) -> None:
+        """Nothing is loaded yet.
+
+        Args:
+            settings: Of the model; the language is where each conversation begins.
+            hang_s: A decode that takes longer counts as hanging: the model must be loaded again.
+        """
+        self.settings = settings
+        self.closed = False
+        self._desk = DecodeScheduler(hang_s)
+        self._loading: _Loading | None = None
+
+    @property
+    def detail(self) -> str:
+        """Model, device, threads, compute type and window; while there is no model only that it is not loaded."""
+        settings, model = self.settings, self._desk.model
+        if model is None:
+            return f"{NAME} {settings.called}, not loaded"
+        on = "CUDA" if model.device == "cuda" else f"CPU, {settings.cpu_threads} threads"
+        if model.workers > 1:
+            on += f", {model.workers} decodes at once"
+        return f"{NAME} {settings.called}, {model.compute_type} on {on}, {settings.encoder_window} window"
+
+    @property
+    def works(self) -> bool:
+        """Whether a model is loaded, and did not fail so far."""
+        return self._desk.model is not None
+
+    def transcriber(self) -> "SharedWhisperRecognizer":
+        """A conversation's recognizer; costs nothing."""
+        return SharedWhisperRecognizer(self, ConversationShare(self.settings.spoken))
+
+    async def load(self) -> None:
+        """Load the model; it may have been closed before. Otherwise as `revive`. Raises EngineLoadError."""
+        self.closed = False
+        await self.revive()
+
+    async def revive(self) -> None:
+        """See that the model works, which it does once what is under way is decoded; load it anew where it failed.
+
+        Whoever calls while it is being loaded waits for the same loading. Safe to cancel: the loading goes on.
+        Raises EngineLoadError, also where the owner has closed it.
+        """
+        await self._desk.proven()
+        if self.closed:
+            raise EngineLoadError(f"The shared {NAME} was stopped by its owner: it takes no conversations any more.")
+        if self.works:
+            return
+        loading = self._loading or self._begin()
+        await asyncio.wait([loading.result])
+        loading.result.result()
+
+    async def aclose(self) -> None:
+        """Let the model go, and tell whoever waits; a decode under way is waited for, a second at most. Idempotent."""
+        self.closed = True
+        if self._loading is not None:
+            self._not_loaded(self._loading, EngineLoadError(f"{NAME} was stopped while it was being loaded."))
+        thread = self._desk.close(SttError(f"{NAME} was stopped: load the recognizer again"))
+        if thread is not None:
+            await thread.end()
+
+    def open(
+        self, account: ConversationShare, segment: SegmentId, on_partial: Callable[[Transcript], None]
+    ) -> WhisperStream:
+        """Begin a segment of a conversation. Raises SttError where there is no model, nor one coming."""
+        return WhisperStream(self._desk, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
+
+    def _begin(self) -> _Loading:
+        loop, settings = asyncio.get_running_loop(), self.settings
+        loading = self._loading = _Loading(WhisperThread(settings.workers), loop.create_future())
+        alarm = loop.call_later(LOAD_LIMIT_S, self._too_slow, loading)
+        loading.result.add_done_callback(lambda _: alarm.cancel())
+        loading.result.add_done_callback(asyncio.Future.exception)  # nobody may be left to hear of it
+        self._desk.expect()
+        loading.thread.submit(
+            lambda: LoadedWhisper(settings),
+            lambda model: self._loaded(loading, model),
+            lambda error: self._not_loaded(loading, error),
+        )
+        return loading
+
+    def _loaded(self, loading: _Loading, model: LoadedWhisper) -> None:
+        if loading is self._loading:
+            self._loading = None
+            loading.result.set_result(None)
+            self._desk.staff(ModelWorkers(model, loading.thread))
+
+    def _not_loaded(self, loading: _Loading, error: Exception) -> None:
+        if loading is self._loading:
+            self._loading = None
+            loading.thread.give_up()
+            loading.result.set_exception(error)
+            self._desk.close(SttError(f"{NAME} could not be loaded ({error}): load the recognizer again"))
+
+    def _too_slow(self, loading: _Loading) -> None:
+        reason = f"{NAME} {self.settings.called} did not load within {LOAD_LIMIT_S:g} s: try a smaller model."
+        self._not_loaded(loading, EngineLoadError(reason))
+
+
+class SharedWhisperRecognizer:
+    """One conversation's recognizer at a shared model. Implements `Recognizer`."""
+
+    name = NAME
+
+    def __init__(self, shared: SharedWhisper, account: ConversationShare) -> None:
+        self._shared = shared
+        self._account = account
+        self._hearing: WhisperStream | None = None
+
+    @property
+    def detail(self) -> str:
+        """Of the model, and the conversation's language."""
+        language = self._account.language or "language not yet detected"
+        shared = self._shared.detail
+        return f"{shared}, {language}" if self._shared.works else shared
+
+    @property
+    def works(self) -> bool:
+        """See `Recognizer.works`."""
+        return self._shared.works
+
+    async def load(self) -> None:
+        """See that the shared model works; where it failed or hangs, load it again, once for all conversations.
+
+        Raises EngineLoadError.
+        """
+        await self._shared.revive()
+
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
+        """Begin a segment; one still open is cancelled. Raises SttError where there is no model, nor one coming."""
+        if self._hearing is not None:
+            self._hearing.cancel()
+        self._hearing = self._shared.open(self._account, segment, on_partial)
+        return self._hearing
+
+    def reset(self) -> bool:
+        """See `Recognizer.reset`: the language is detected again, where it is to be."""
+        self._drop()
+        self._account.language = self._shared.settings.spoken
+        return self._shared.works
+
+    async def aclose(self) -> None:
+        """Leave: what this conversation waits for is dropped, the model stays. Idempotent."""
+        self._drop()
+
+    def _drop(self) -> None:
+        hearing, self._hearing = self._hearing, None
+        if hearing is not None:
+            hearing.cancel()
+            hearing.fail(SttError(f"{NAME} was stopped: load the recognizer again"))

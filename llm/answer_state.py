@@ -1,0 +1,125 @@
+"""One answer while it comes: what was said, what was called, how it ends. For services with words of their own."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from llm.chat import CallInProgress, Finished, FunctionCall, Token
+from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, TOO_LONG, Came, empty, without_blanks
+from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
+from llm.http_errors import SPOKEN_FILTER, shown
+from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS
+from llm.reasoning_filter import ReasoningFilter, ReasoningHabit
+from llm.surrogates import Surrogates
+
+Said = Token | CallInProgress | FunctionCall | Finished
+
+_GIVEN_UP = frozenset({"error", "abort", "malformed_model_output", "malformed_tool_use"})
+_FILTERED = frozenset({"content_filter", "content_filtered", "guardrail_intervened", "refusal"})
+
+
+@dataclass(slots=True)
+class _Call:
+    call_id: str
+    name: str
+    arguments: str = ""
+
+
+class AnswerState:
+    """Keeps the books of one answer.
+
+    Attributes:
+        begun: Text that is to be heard came, or a call.
+        came: Some text came, if only thoughts.
+        reason: The service's word for the end, once it is known, else "".
+        over: Finished was said.
+        reasoned: The service sent the model's thoughts apart from its text.
+        prompt_tokens, completion_tokens, cached_tokens: As the service counts, else None.
+    """
+
+    def __init__(self, endpoint: str, habit: ReasoningHabit | None = None) -> None:
+        """`habit`: of its model, where something is known of it."""
+        self.begun = False
+        self.came = False
+        self.reason = ""
+        self.over = False
+        self.reasoned = False
+        self.prompt_tokens: int | None = None
+        self.completion_tokens: int | None = None
+        self.cached_tokens: int | None = None
+        self._endpoint = endpoint
+        self._chars_left = MAX_ANSWER_CHARS
+        self._surrogates = Surrogates()
+        self._thoughts = ReasoningFilter(habit or ReasoningHabit())
+        self._calls: dict[int, _Call] = {}
+        self._blanks = False  # text came that shows nothing
+
+    def say(self, text: str) -> Iterator[Token]:
+        """Some more text. Raises LlmBroken where it is more than any answer has."""
+        if text and (whole := self._surrogates.whole(text)):
+            self._spend(len(whole))
+            self.came = True
+            yield from self._heard(self._thoughts.heard(whole))
+
+    def call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
+        """A call begins; `index` tells its later pieces. Raises LlmBroken for too many."""
+        if len(self._calls) >= MAX_CALLS:
+            raise self.broken(f"called more than {MAX_CALLS} functions at once: offer fewer")
+        self.begun = True
+        self._calls[index] = _Call(call_id or f"call_{index}", name)
+        yield CallInProgress()
+
+    def argue(self, index: int, arguments: str) -> Iterator[CallInProgress]:
+        """A piece of a call's arguments. Raises LlmBroken where it is more than any answer has."""
+        if index in self._calls:
+            self._spend(len(arguments))
+            self._calls[index].arguments += arguments
+            yield CallInProgress()
+
+    def stop(self, reason: str) -> None:
+        """The service says that it is done, and why. Raises LlmError where that is no good end."""
+        self.reason = self.reason or shown(reason)[:40]
+        if self.reason in _GIVEN_UP:
+            raise self.broken(f"gave up its answer ({self.reason}): {SEE_ITS_LOG}")
+        if self.reason in _FILTERED:
+            text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): see its filter's settings"
+            raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
+
+    def finish(self) -> Iterator[Token | FunctionCall | Finished]:
+        """The end: calls, whole, and Finished. Raises LlmBroken where there was no answer."""
+        if self.over:
+            return
+        if not self.reason:
+            before = "" if self.begun else " before any text"
+            raise self.broken(f"ended its answer without an end mark{before}: {CUT_SHORT}")
+        yield from self._heard(self._thoughts.rest(cut=self.reason in TOO_LONG))
+        if not self.begun:
+            raise self.broken(empty(self._what_came(), self.reason))
+        self.over = True
+        for _, call in sorted(self._calls.items()):
+            yield FunctionCall(call.call_id, call.name, call.arguments or "{}")
+        yield Finished(self.reason, self.prompt_tokens, self.completion_tokens, cached_tokens=self.cached_tokens)
+
+    def broken(self, what: str) -> LlmError:
+        """The error for what is no answer."""
+        spoken = SPOKEN_TORN if self.begun else SPOKEN_EMPTY
+        return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
+
+    def _heard(self, text: str) -> Iterator[Token]:
+        if text and (self.begun or without_blanks(text)):
+            self.begun = True
+            yield Token(text)
+        elif text:
+            self._blanks = True
+
+    def _what_came(self) -> Came:
+        return Came(
+            reason=self.reason,
+            reasoning=self.reasoned or self._thoughts.came,
+            blanks=self._blanks,
+            completion_tokens=self.completion_tokens,
+        )
+
+    def _spend(self, chars: int) -> None:
+        self._chars_left -= chars
+        if self._chars_left < 0:
+            raise self.broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")

@@ -1,0 +1,217 @@
+"""How AWS says no: before an answer (status, header, JSON) and inside one (an exception frame), as errors.
+
+Texts about keys and signatures are never quoted: some repeat the whole request, its session token included.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from llm.aws.frames import EventStreamMessage
+from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.http_errors import (
+    SPOKEN_BUSY,
+    SPOKEN_KEY,
+    SPOKEN_NOT_FOUND,
+    SPOKEN_REQUEST,
+    SPOKEN_TROUBLE,
+    WRONG_REQUEST_STATUSES,
+    quoted,
+)
+from llm.token_deadlines import SPOKEN_TOO_SLOW
+
+_BUSY = frozenset({"throttling", "throttled", "toomanyrequests", "servicequotaexceeded", "limitexceeded"})
+_STARTING = frozenset({"modelnotready", "serviceunavailable"})
+_DENIED = frozenset({"accessdenied", "unauthorizedoperation", "notauthorized"})
+_EXPIRED = frozenset({"expiredtoken", "tokenrefreshrequired"})
+_SIGNATURE = frozenset({"invalidsignature", "signaturedoesnotmatch", "requesttimetooskewed", "requestexpired"})
+_KEY = frozenset(
+    {"unrecognizedclient", "invalidclienttokenid", "missingauthenticationtoken", "incompletesignature"}
+    | {"invalidtoken", "optinrequired"}
+)
+_VALIDATION = frozenset({"validation", "validationerror", "serialization", "malformedinput"})
+_MODEL = frozenset({"modelerror", "modelstreamerror"})
+
+_ABOUT_THE_NAME = ("not found", "could not find", "model identifier", "on-demand throughput", "end of its life")
+"""In a ValidationError: it is the endpoint or model that is wrong, not the request."""
+
+_DATE = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+_SKEW_MIN_S = 60.0
+"""Signatures are refused from 300 s on; what is less is not what was meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwsFault:
+    """What AWS says about a failure.
+
+    Attributes:
+        code: Its word for it in small letters, without "Exception": "throttling", "modelnotready"; or "".
+        message: Its sentence, or "".
+        status: Of HTTP; None for an exception frame.
+        original_status: What the model's own server said, where that is what failed.
+        detail: SageMaker's ErrorCode of a stream that broke, or "".
+    """
+
+    code: str
+    message: str
+    status: int | None = None
+    original_status: int | None = None
+    detail: str = ""
+
+    @property
+    def is_of_old_keys(self) -> bool:
+        """Whether newer credentials may help: these have expired, or are not known any more."""
+        return self.code in _EXPIRED | _KEY
+
+
+def fault_of_answer(status: int, headers: Mapping[str, str], body: bytes) -> AwsFault:
+    """Read an answer that is not 200."""
+    fields = fields_of(body)
+    code = headers.get("x-amzn-errortype") or fields.get("__type") or fields.get("code") or fields.get("Code")
+    return _fault(str(code or ""), fields, status)
+
+
+def fault_of_frame(frame: EventStreamMessage) -> AwsFault:
+    """Read an exception frame, or an error frame, whose message is a header."""
+    fields = fields_of(frame.payload)
+    message = frame.headers.get(":error-message")
+    return _fault(frame.name, {"message": message, **fields} if isinstance(message, str) else fields, None)
+
+
+def fields_of(body: bytes) -> dict[str, object]:
+    """A JSON object, or nothing."""
+    try:
+        fields: object = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _fault(code: str, fields: dict[str, object], status: int | None) -> AwsFault:
+    texts = [fields.get(key) for key in ("OriginalMessage", "originalMessage", "message", "Message")]
+    statuses = [fields.get(key) for key in ("OriginalStatusCode", "originalStatusCode")]
+    # "ThrottlingException:http://internal..." in a header, "com.amazon.coral.service#ThrottlingException" in a body.
+    word = code.partition(":")[0].rpartition("#")[2].casefold().removesuffix("exception")
+    return AwsFault(
+        code=word,
+        message=next((text for text in texts if isinstance(text, str) and text), ""),
+        status=status,
+        original_status=next((value for value in statuses if isinstance(value, int)), None),
+        detail=str(fields.get("ErrorCode") or "")[:40],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AwsRefusals:
+    """Makes errors of one endpoint's faults.
+
+    Attributes:
+        endpoint: Its name in the configuration.
+        where: Its address for people.
+        model: What it is asked for: an endpoint, a model, a profile.
+        action: What an IAM policy must allow.
+        region: That it is asked in.
+    """
+
+    endpoint: str
+    where: str
+    model: str
+    action: str
+    region: str
+
+    def error_of(self, fault: AwsFault, private: Sequence[str]) -> LlmError:
+        """The error that a fault is. `private`: texts that it may not quote."""
+        says = quoted(fault.message, private)
+        return (
+            self._of_key(fault)
+            or self._of_model(fault, says)
+            or self._of_name(fault, says)
+            or self._of_load(fault, says)
+            or self._other(fault, says)
+        )
+
+    def _of_key(self, fault: AwsFault) -> LlmError | None:
+        code = f"({fault.code or f'HTTP {fault.status}'})"
+        if fault.code in _EXPIRED:
+            remedy = "renew them (aws sso login, aws login, or the role's source); they are read again for the next one"
+            return self._refused(f"has AWS credentials that expired {code}: {remedy}", SPOKEN_KEY)
+        if fault.code in _SIGNATURE:
+            return self._refused(f"rejects the signature {code}: {_remedy_of_skew(fault.message)}", SPOKEN_KEY)
+        if fault.code in _DENIED:
+            remedy = f"allow {self.action} for it, and see that {self.model} may be used in {self.region}"
+            return self._refused(f"denies its AWS credentials access {code}: {remedy}", SPOKEN_KEY)
+        if fault.code in _KEY or fault.status in {401, 403}:
+            remedy = "check AWS_ACCESS_KEY_ID, AWS_PROFILE or the role, and the region"
+            return self._refused(f"does not accept its AWS credentials {code}: {remedy}", SPOKEN_KEY)
+        return None
+
+    def _of_model(self, fault: AwsFault, says: str) -> LlmError | None:
+        """The model's own server failed, or took too long."""
+        if fault.detail == "ModelInvocationTimeExceeded" or fault.code == "modeltimeout":
+            text = f"gave up: its model took longer than it may: ask for less (max_tokens), or see its load{says}"
+            # A stream that ran out of time had the whole time; the same again would too.
+            return self._error(LlmTooSlow, text, SPOKEN_TOO_SLOW, retryable=not fault.detail)
+        if fault.code not in _MODEL:
+            return None
+        if fault.original_status in WRONG_REQUEST_STATUSES:
+            text = (
+                f"rejects the request (its model says {fault.original_status}): check what {self.model} accepts{says}"
+            )
+            return self._refused(text, SPOKEN_REQUEST)
+        if fault.original_status in {429, 503}:
+            return self._refused(
+                f"is too busy (its model says {fault.original_status}): add instances{says}", SPOKEN_BUSY
+            )
+        if fault.code == "modelstreamerror":
+            text = f"broke off its answer ({fault.detail or fault.code}): see the model's log{says}"
+            return self._error(LlmBroken, text, SPOKEN_TORN, retryable=True)
+        status = f" with {fault.original_status}" if fault.original_status else ""
+        return self._refused(f"has a model that failed{status}: see the model's log{says}", SPOKEN_TROUBLE)
+
+    def _of_name(self, fault: AwsFault, says: str) -> LlmError | None:
+        about_the_name = any(words in fault.message.casefold() for words in _ABOUT_THE_NAME)
+        if fault.code == "resourcenotfound" or fault.status == 404 or (fault.code in _VALIDATION and about_the_name):
+            text = f"finds no {self.model} at {self.where}: check the name, the region and the account{says}"
+            return self._refused(text, SPOKEN_NOT_FOUND)
+        return None
+
+    def _of_load(self, fault: AwsFault, says: str) -> LlmError | None:
+        if fault.code in _STARTING or fault.status == 503:
+            text = f"is not ready ({fault.code or 'HTTP 503'}): wait, or see whether {self.model} has instances{says}"
+            return self._refused(text, SPOKEN_BUSY)
+        if fault.code in _BUSY or fault.status == 429:
+            text = f"takes no more requests for now ({fault.code or 'HTTP 429'}): wait, or raise its quota{says}"
+            return self._refused(text, SPOKEN_BUSY)
+        return None
+
+    def _other(self, fault: AwsFault, says: str) -> LlmError:
+        if fault.code in _VALIDATION or fault.status in WRONG_REQUEST_STATUSES:
+            text = (
+                f"rejects the request ({fault.code or f'HTTP {fault.status}'}): check what {self.model} accepts{says}"
+            )
+            return self._refused(text, SPOKEN_REQUEST)
+        code = fault.code[:40] or (f"HTTP {fault.status}" if fault.status else "no reason given")
+        return self._refused(
+            f"failed ({code}) at {self.where}: try again, or see AWS's health page{says}", SPOKEN_TROUBLE
+        )
+
+    def _refused(self, text: str, spoken: str) -> LlmError:
+        return self._error(LlmRefused, text, spoken, retryable=True)
+
+    def _error(self, kind: type[LlmError], text: str, spoken: str, *, retryable: bool) -> LlmError:
+        return kind(self.endpoint, f"llm endpoint {self.endpoint!r} {text}", spoken=spoken, retryable=retryable)
+
+
+def _remedy_of_skew(message: str) -> str:
+    """AWS names the request's time first and its own last, where they are too far apart."""
+    dates = list[datetime]()
+    with suppress(ValueError):  # digits that are no date
+        dates += [datetime.strptime(date, "%Y%m%dT%H%M%S%z") for date in _DATE.findall(message[:1000])]
+    off_s = (dates[0] - dates[-1]).total_seconds() if len(dates) > 1 else 0.0
+    if abs(off_s) >= _SKEW_MIN_S:
+        way = "ahead" if off_s > 0 else "behind"
+        return f"this machine's clock is {abs(off_s):.0f} s {way}: set it (timedatectl set-ntp true)"
+    return "check the secret key, the region and this machine's clock"

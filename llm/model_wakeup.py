@@ -1,0 +1,108 @@
+"""A server that loads its model at the first question and stops when whoever asked has left (Ollama, LM Studio).
+
+A question does not wait as long as such a load takes: each one would give up, end the load, and so would the next. So
+one short question is left there in its place, until it is answered.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+
+from llm.chat import ChatEvent, RequestSent, SlotAcquired
+from llm.errors import LlmBroken, LlmError, LlmTooSlow
+from llm.token_deadlines import Arriving, StreamParser
+
+log = logging.getLogger(__name__)
+
+ASLEEP_AFTER_S = 60.0
+"""After its last answer a model may be unloaded: by Ollama after five minutes, or sooner where it is told so."""
+
+LATE_S = 1.0
+"""A question that was taken back sooner tells nothing of a load."""
+
+WAKE_TIMEOUT_S = 120.0
+"""For the load: 40 GB from a slow disk."""
+
+CLOSE_TIMEOUT_S = 2.0
+
+
+class ModelWakeup:
+    """Wakes the model of one endpoint; never twice at a time."""
+
+    def __init__(self, endpoint: str, ask: Callable[[], tuple[Arriving, StreamParser]]) -> None:
+        """`ask`: puts a short question, of which nobody needs the answer. `endpoint`: its name, for the log."""
+        self._endpoint = endpoint
+        self._ask = ask
+        self._complained = ""
+        self._answered_at_s: float | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def watch(self, events: AsyncGenerator[ChatEvent]) -> AsyncGenerator[ChatEvent]:
+        """The events of an answer, as they are; where it is given up without a word, the model is woken."""
+        asked_at_s = self._now_s()
+        sent, gone = False, True
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    sent = sent or isinstance(event, RequestSent)
+                    if not isinstance(event, SlotAcquired | RequestSent):
+                        self._answered_at_s = self._now_s()
+                    yield event
+            gone = False
+        except LlmError as error:
+            gone = False
+            if sent and isinstance(error, LlmTooSlow):
+                self._wake(asked_at_s)
+            raise
+        finally:
+            if gone and sent and self._now_s() - asked_at_s >= LATE_S:
+                self._wake(asked_at_s)
+
+    async def aclose(self) -> None:
+        """Take back what is under way. Idempotent; bounded in time."""
+        self._closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
+
+    def _wake(self, asked_at_s: float) -> None:
+        awake = self._answered_at_s is not None and asked_at_s - self._answered_at_s < ASLEEP_AFTER_S
+        if not (awake or self._closed or (self._task is not None and not self._task.done())):
+            # Not of a TaskGroup: it outlives the question, and no group lives as long as a client does.
+            self._task = asyncio.get_running_loop().create_task(self._load(), name="wake a model")
+
+    async def _load(self) -> None:
+        began_s = self._now_s()
+        try:
+            async with asyncio.timeout(WAKE_TIMEOUT_S):
+                await self._short_answer()
+        except TimeoutError:
+            self._complain(f"was asked once more, for its model to be loaded, and gave no word in {WAKE_TIMEOUT_S:g} s")
+        except LlmError as error:
+            self._complain(f"was asked once more, for its model to be loaded: {error}")
+        else:
+            self._complained = ""
+            if (took_s := self._now_s() - began_s) >= LATE_S:
+                log.warning("llm endpoint %r has loaded its model, in another %.1f s", self._endpoint, took_s)
+
+    async def _short_answer(self) -> None:
+        arriving, reading = self._ask()
+        async with aclosing(arriving):
+            async for item in arriving:
+                if isinstance(item, bytes):
+                    with suppress(LlmBroken):  # one token may be no word
+                        for _ in reading.feed(item):
+                            pass
+                    self._answered_at_s = self._now_s()
+
+    def _complain(self, what: str) -> None:
+        """Once, and not at every question."""
+        if what != self._complained:
+            log.warning("llm endpoint %r %s", self._endpoint, what)
+        self._complained = what
+
+    @staticmethod
+    def _now_s() -> float:
+        return asyncio.get_running_loop().time()

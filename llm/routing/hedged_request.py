@@ -1,0 +1,364 @@
+"""One question, put to one endpoint after the other or to two at once, until a first token. Pure: what came is told,
+what is to be done is returned; time comes in as loop seconds.
+
+Nothing of a second endpoint is passed on before its first token has won. After that nobody else is asked, whatever
+happens: an answer of which something was said is never begun again. One that broke off inside its first call is: nobody
+has heard or done anything of it.
+"""
+
+from dataclasses import dataclass, field
+
+from llm.chat import (
+    AnsweringEndpoint,
+    CallInProgress,
+    ChatEvent,
+    EndpointTried,
+    FunctionCall,
+    Outcome,
+    RequestSent,
+    SlotAcquired,
+    Token,
+    Why,
+)
+from llm.empty_answer import SEE_ITS_LOG
+from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
+from llm.routing.endpoint_selection import Endpoint, Routing
+from llm.routing.hedging import LOSER_TOKENS, Question, hedge_delay_s, patience_s
+from llm.token_deadlines import LOADING, SPOKEN_TOO_SLOW
+
+MOST_ASKED = 4
+"""Endpoints asked for one answer, hedges included: whatever all of them refuse is not asked of a fifth."""
+
+LOOK_AGAIN_S = 0.05
+
+JITTER_S = 0.03
+"""Who was refused waits up to so long before the next is asked, so that a service's troubles do not move on as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskEndpoint:
+    """Put the question to an endpoint."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseRequest:
+    """Close the request to an endpoint at once."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassOn:
+    """Pass this on to whoever listens."""
+
+    event: ChatEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Nobody answers any more: raise this."""
+
+    error: Exception
+
+
+Effect = AskEndpoint | CloseRequest | PassOn | Fail
+
+
+@dataclass(slots=True)
+class _Request:
+    """To one endpoint.
+
+    Attributes:
+        leads: What it says of its progress is passed on; a second one's is kept until it wins.
+        queued: When it had its slot, as it said.
+        sent: When it was on its way, as it said.
+    """
+
+    number: int
+    why: Why
+    leads: bool
+    asked_at_s: float
+    queued: SlotAcquired | None = None
+    sent: RequestSent | None = None
+
+    @property
+    def left(self) -> bool:
+        """Whether the question may have reached the service; a client that tells nothing is taken to have sent it."""
+        return self.sent is not None or self.queued is None
+
+
+@dataclass(slots=True)
+class HedgedRequest:
+    """One question. Begin it, tell it what comes, and say when it is over.
+
+    Attributes:
+        wake_s: When time itself is to be told; None: never.
+    """
+
+    routing: Routing
+    prompt_tokens: int
+    deadline_s: float
+    wake_s: float | None = None
+    question: Question = field(init=False)
+    _running: dict[int, _Request] = field(default_factory=dict)
+    _asked: list[int] = field(default_factory=list)
+    _winner: int | None = None
+    _said: bool = False  # by the winner, more than that it is calling
+    _hedged: int | None = None
+    _error: Exception | None = None
+    _first_error: Exception | None = None
+    _again_at_s: float | None = None
+
+    def __post_init__(self) -> None:
+        self.question = self.routing.budget.ask(self.prompt_tokens)
+
+    @property
+    def _extra_tokens(self) -> int:
+        return self.prompt_tokens + LOSER_TOKENS
+
+    def begin(self, now_s: float) -> list[Effect]:
+        """Ask the first."""
+        plan = self.routing.plan(now_s, self.question, self._extra_tokens)
+        effects = self._ask(plan.first, plan.why, now_s)
+        if plan.rival is not None:
+            effects += self._hedge(plan.rival, "look", now_s)
+        self._set_alarm(now_s)
+        return effects
+
+    def came(self, number: int, event: ChatEvent, now_s: float) -> list[Effect]:
+        """An endpoint said something."""
+        request = self._running.get(number)
+        if request is None or isinstance(event, AnsweringEndpoint | EndpointTried):
+            return []
+        if number == self._winner:
+            self._count(event)
+            return [PassOn(event)]
+        if isinstance(event, SlotAcquired | RequestSent):
+            return self._progress(request, event, now_s)
+        effects = self._win(request, now_s)
+        self._count(event)
+        self._set_alarm(now_s)
+        return [*effects, PassOn(event)]
+
+    def failed(self, number: int, error: Exception, now_s: float) -> list[Effect]:
+        """An endpoint will say nothing more."""
+        request = self._running.pop(number, None)
+        if request is None:
+            return []
+        final = not isinstance(error, LlmError) or not error.retryable
+        # What is found wrong by one that was asked besides another, or out of curiosity, may be its own fault.
+        aside = request.why == "look" or (self._running and not request.leads)
+        for_good = final and (number == self._winner or not aside)
+        self._blame(request, error, now_s, for_good=for_good)
+        if number == self._winner:
+            if self._said or final:
+                return [Fail(error)]
+            self._winner = None
+        self._error = error
+        self._first_error = self._first_error or error
+        effects: list[Effect] = [self._tried(request, "failed", now_s)]
+        if for_good:
+            return [*effects, *self._close_all(now_s), Fail(error)]
+        if not self._running:
+            if not self._may_ask_again(now_s):
+                return [*effects, Fail(_told_with(self._first_error, error))]
+            waits = isinstance(error, LlmRefused) and not final
+            self._again_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
+            effects += self._ask_again(now_s)
+        self._set_alarm(now_s)
+        return effects
+
+    def ended(self, number: int, now_s: float) -> list[Effect] | None:
+        """An endpoint's stream has ended without an error; None: and the answer with it."""
+        if number == self._winner:
+            return None
+        name = self.routing.endpoints[number].name
+        text = f"llm endpoint {name!r} ended its answer without any text, and without a reason: {SEE_ITS_LOG}"
+        return self.failed(number, LlmBroken(name, text, spoken=SPOKEN_EMPTY, retryable=True), now_s)
+
+    def tick(self, now_s: float) -> list[Effect]:
+        """Time has passed."""
+        effects: list[Effect] = []
+        if self._winner is None:
+            if now_s >= self.deadline_s:
+                return [*self._close_all(now_s), Fail(self._too_slow())]
+            effects = self._ask_again(now_s) or self._hedge_or_switch(now_s)
+        self._set_alarm(now_s)
+        return effects
+
+    def over(self, now_s: float) -> None:
+        """Nobody listens any more, or the answer has ended: what is still under way is taken back."""
+        for request in list(self._running.values()):
+            if request.number != self._winner:
+                self.routing.breakers[request.number].let_go(request.asked_at_s)
+                self._tried(request, "overtaken", now_s)
+        self._running.clear()
+
+    # ---- asking ----
+
+    def _ask(self, number: int, why: Why, now_s: float) -> list[Effect]:
+        self._asked.append(number)
+        leads = not any(request.leads for request in self._running.values())
+        self._running[number] = _Request(number, why, leads, now_s)
+        self.routing.breakers[number].asked(now_s)
+        if not leads:
+            return [AskEndpoint(number)]
+        self._again_at_s = None
+        return [AskEndpoint(number), PassOn(AnsweringEndpoint(self._endpoint(number).name))]
+
+    def _hedge(self, number: int, why: Why, now_s: float) -> list[Effect]:
+        self.routing.budget.hedge(self.question, self._extra_tokens, exploring=why == "look")
+        self._hedged = number
+        return self._ask(number, why, now_s)
+
+    def _may_ask_again(self, now_s: float) -> bool:
+        left = len(self._asked) < min(MOST_ASKED, len(self.routing.endpoints))
+        return left and now_s < self.deadline_s
+
+    def _ask_again(self, now_s: float) -> list[Effect]:
+        """After a failure: the next one, once its time has come."""
+        if self._again_at_s is None or now_s < self._again_at_s:
+            return []
+        return self._ask(self.routing.order(now_s, without=self._asked)[0], "failover", now_s)
+
+    def _hedge_or_switch(self, now_s: float) -> list[Effect]:
+        """Who is asked is silent: the next is asked besides, or in the place of one that was waited for long enough."""
+        next_one = self.routing.usable(now_s, without=self._asked)
+        if next_one is None or not self._may_ask_again(now_s):
+            return []
+        may_hedge = len(self._running) == 1 and self.routing.budget.may_hedge(self.question, self._extra_tokens)
+        for request in list(self._running.values()):
+            hedge_at_s, switch_at_s = self._alarms(request)
+            if may_hedge and now_s >= hedge_at_s:
+                return self._hedge(next_one, "hedge", now_s)
+            if now_s >= switch_at_s:
+                return self._switch(request, next_one, now_s)
+        return []
+
+    def _switch(self, request: _Request, next_one: int, now_s: float) -> list[Effect]:
+        """Give one up for another."""
+        del self._running[request.number]
+        waited_s = now_s - request.asked_at_s
+        # Not among its times: what was waited for depends on them, and would grow from one such question to the next.
+        self.routing.breakers[request.number].failed(now_s, waited_s, surely=True)
+        closing: list[Effect] = [CloseRequest(request.number), self._tried(request, "given up", now_s)]
+        return [*closing, *self._ask(next_one, "failover", now_s)]
+
+    def _alarms(self, request: _Request) -> tuple[float, float]:
+        """When it has been silent for long enough to hedge, and to be given up."""
+        health = self.routing.healths[request.number]
+        least_s = self._endpoint(request.number).patience_s
+        hedge_s = hedge_delay_s(health, least_s)
+        # Who alone is asked out of curiosity is given up as soon as another would be asked too.
+        switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health, least_s)
+        return request.asked_at_s + hedge_s, request.asked_at_s + switch_s
+
+    def _set_alarm(self, now_s: float) -> None:
+        if self._winner is not None:
+            self.wake_s = None
+            return
+        alarms = [self.deadline_s]
+        if self._again_at_s is not None:
+            alarms.append(self._again_at_s)
+        if self._may_ask_again(now_s):
+            for request in self._running.values():
+                # Once one is late, other conversations may still make room in the budget, or a breaker close.
+                alarms += [at_s if at_s > now_s else now_s + LOOK_AGAIN_S for at_s in self._alarms(request)]
+        self.wake_s = min(alarms)
+
+    # ---- what comes of it ----
+
+    def _progress(self, request: _Request, event: SlotAcquired | RequestSent, now_s: float) -> list[Effect]:
+        if isinstance(event, SlotAcquired):
+            request.queued = SlotAcquired(now_s)
+        else:
+            request.sent = RequestSent(event.round_trip_s, now_s)
+            self.routing.healths[request.number].round_trip_s = event.round_trip_s
+        return [PassOn(event)] if request.leads else []
+
+    def _win(self, request: _Request, now_s: float) -> list[Effect]:
+        """The first token: whoever else was asked is closed."""
+        took_s = now_s - request.asked_at_s
+        health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
+        if request.why == "look" or not breaker.closed(now_s):
+            health.afresh(now_s, took_s)
+        else:
+            health.first_token(now_s, took_s)
+        breaker.succeeded(request.asked_at_s)
+        self._winner = request.number
+        effects: list[Effect] = [*self._close_all(now_s), self._tried(request, "answered", now_s)]
+        if not request.leads:
+            effects.append(PassOn(AnsweringEndpoint(self._endpoint(request.number).name)))
+            effects += [PassOn(event) for event in (request.queued, request.sent) if event is not None]
+        return effects
+
+    def _close_all(self, now_s: float) -> list[Effect]:
+        """Everybody but the winner."""
+        effects: list[Effect] = []
+        for request in [request for number, request in self._running.items() if number != self._winner]:
+            del self._running[request.number]
+            if self._winner is None and now_s < self.deadline_s:
+                self.routing.breakers[request.number].let_go(request.asked_at_s)  # the question itself was wrong
+            else:
+                self._lost(request, now_s)
+            effects += [CloseRequest(request.number), self._tried(request, "overtaken", now_s)]
+        return effects
+
+    def _lost(self, request: _Request, now_s: float) -> None:
+        """Who was silent for longer than a hedge waits may be dead; who lost sooner is merely no better."""
+        health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
+        waited_s, late = now_s - request.asked_at_s, now_s >= self._alarms(request)[0]
+        health.at_least(now_s, waited_s)
+        if late:
+            breaker.failed(now_s, waited_s, surely=self._winner is None)
+        else:
+            breaker.let_go(request.asked_at_s)
+
+    def _blame(self, request: _Request, error: Exception, now_s: float, *, for_good: bool) -> None:
+        """An error of the endpoint counts against it; one of the question, as a filter's, does not."""
+        breaker = self.routing.breakers[request.number]
+        if for_good:
+            breaker.let_go(request.asked_at_s)
+            return
+        doubtful = isinstance(error, LlmBroken) or (isinstance(error, LlmRefused) and error.retryable)
+        surely = request.number != self._winner and not doubtful
+        breaker.failed(now_s, now_s - request.asked_at_s, surely=surely)
+
+    def _tried(self, request: _Request, outcome: Outcome, now_s: float) -> PassOn:
+        """For the books: what it was, and what was asked for in vain."""
+        nobody_there = outcome == "failed" and isinstance(self._error, LlmUnreachable)
+        tokens = self._extra_tokens if outcome != "answered" and request.left and not nobody_there else 0
+        # What a hedge costs is the request of the two that lost, whichever it is.
+        if self._hedged is not None and outcome != "answered" and self._hedged in {request.number, self._winner}:
+            self.routing.budget.settle(self.question, tokens)
+        endpoint = self._endpoint(request.number)
+        cost = endpoint.price(self.prompt_tokens, LOSER_TOKENS) if tokens else 0.0
+        took_s = now_s - request.asked_at_s
+        return PassOn(EndpointTried(endpoint.name, request.why, outcome, request.asked_at_s, took_s, tokens, cost))
+
+    def _count(self, event: ChatEvent) -> None:
+        self._said = self._said or not isinstance(event, CallInProgress)
+        if isinstance(event, Token | CallInProgress | FunctionCall):
+            self.routing.budget.answered(self.question, 1)
+
+    def _endpoint(self, number: int) -> Endpoint:
+        return self.routing.endpoints[number]
+
+    def _too_slow(self) -> LlmError:
+        names = ", ".join(repr(self._endpoint(number).name) for number in self._asked)
+        text = f"llm endpoints {names} gave no first content token in time"
+        return LlmTooSlow(
+            self._endpoint(self._asked[0]).name,
+            f"{text}: {LOADING}see their load, or raise first_token_timeout_s",
+            spoken=SPOKEN_TOO_SLOW,
+            retryable=True,
+        )
+
+
+def _told_with(first: Exception, last: Exception) -> Exception:
+    """The last error, with what was refused first: what is wrong with a question, most of them say in their own way."""
+    if first is last or not isinstance(first, LlmRefused) or not isinstance(last, LlmError):
+        return last
+    return type(last)(last.endpoint, f"{last}; before it, {first}", spoken=last.spoken, retryable=last.retryable)

@@ -1,0 +1,200 @@
+"""`repartee doctor` from outside: with real engines, with a wrong configuration, and what it leaves behind.
+
+The runs that load everything are under way together: they mostly wait for processes of their own."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from llm_server import answer, serving
+from synthetic_piper import tone_voice
+
+from assistant.commands.doctor.measures import measure_model, measure_vad, measure_voice, sound
+from assistant.config.loading import load_settings
+from assistant.setup import build, engine_catalog
+from assistant.setup.engine_catalog import ENGINES
+from assistant.setup.engine_loader import EngineLoader
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [REPARTEE, "doctor", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=80,
+        check=False,
+        env={**os.environ, **(environ or {})},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs under way; the tests wait for theirs.
+
+    Attributes:
+        home: Where the first keeps its models, data and traces, if it keeps any.
+    """
+
+    home: Path
+    as_it_is: "Future[subprocess.CompletedProcess[str]]"
+    refusing: "Future[subprocess.CompletedProcess[str]]"
+    answering: "Future[subprocess.CompletedProcess[str]]"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    home = tmp_path_factory.mktemp("home")
+    homes = {"HF_HUB_CACHE": str(home), "XDG_DATA_HOME": str(home)}
+    dead = '[{name="dead", url="http://127.0.0.1:9/v1", model="m"}]'
+    with ThreadPoolExecutor(1) as pool:
+        yield Runs(
+            home,
+            pool.submit(doctor, "--json", "--set", f"trace.dir={home / 'traces'}", environ=homes),
+            pool.submit(doctor, "--set", f"llm.endpoints={dead}"),
+            pool.submit(lambda: asyncio.run(with_an_endpoint())),
+        )
+
+
+async def with_an_endpoint() -> "subprocess.CompletedProcess[str]":
+    async with serving(answer("Hello")) as server:
+        endpoint = f'llm.endpoints=[{{name="near", url="{server.url}", model="m"}}]'
+        return await asyncio.to_thread(doctor, "--json", "--set", endpoint)
+
+
+def test_a_mistake_in_the_configuration_ends_with_2() -> None:
+    done = doctor("--set", "tts.sped=2")
+    assert done.returncode == 2
+    assert done.stderr.startswith("repartee: ")
+    assert "tts.sped" in done.stderr
+    as_json = doctor("--json", "--set", "tts.sped=2")
+    assert as_json.returncode == 2
+    assert "tts.sped" in json.loads(as_json.stdout)["problems"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_this_machine_is_examined_and_left_as_it_was(runs: Runs) -> None:
+    done = runs.as_it_is.result()
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["ready"] is True
+    assert found["took_s"] < 60
+    assert list(found["sections"]) == [
+        "versions",
+        "threads",
+        "devices",
+        "models",
+        "engines",
+        "servers",
+        "endpoints",
+        "tools",
+        "configuration",
+    ]
+    lines = {line["name"]: line for line in found["sections"]["engines"]}
+    assert set(lines) == {*(f"{stage} {name}" for stage, name in ENGINES), "all together"}
+    assert lines["vad silero"]["facts"]["in_use"] is True
+    assert lines["stt pocketsphinx"]["facts"]["fallback"] is True
+    assert lines["stt faster-whisper"]["remedy"] == "repartee models pull tiny.en"
+    assert list(runs.home.iterdir()) == []
+    assert _left_behind(os.fsencode(runs.home)) == []
+
+
+def _left_behind(mark: bytes) -> list[str]:
+    """Processes whose environment holds a mark: those that were started here, and those that they started."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue  # gone meanwhile, or somebody else's
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_an_endpoint_that_refuses_makes_it_end_with_1(runs: Runs) -> None:
+    done = runs.refusing.result()
+    assert done.returncode == 1
+    assert "✗ fail  llm dead" in done.stdout
+    assert "→ start the server, or check the port in its url" in done.stdout
+    assert "✗ Not ready: no conversation can be held. who answers: none of" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+def test_an_endpoint_that_answers_is_timed(runs: Runs) -> None:
+    done = runs.answering.result()
+    assert done.returncode == 0, done.stdout
+    lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
+    assert lines["llm near: answer"]["ms"] > 0
+    assert lines["who answers"]["level"] == "ok"
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.parametrize("name", ["silero", "cascade", "webrtc"])
+def test_detectors_hear_the_sentence_and_date_its_end(name: str) -> None:
+    async def scene() -> None:
+        measured = measure_vad(lambda: build.vad(name))
+        assert measured.ok
+        assert measured.delay_ms < 20
+        error_ms = float(measured.text.split("dated ")[1].split(" ms")[0])
+        assert abs(error_ms) < 150
+
+    asyncio.run(scene())
+
+
+@pytest.mark.slow
+def test_a_voice_and_the_skills_are_measured(tmp_path: Path) -> None:
+    settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}"]).settings
+
+    async def scene() -> None:
+        for name in ("espeak-ng", "piper"):
+            measured = await measure_voice(lambda name=name: engine_catalog.voice(settings, name))  # type: ignore[misc]
+            assert measured.ok
+            assert measured.rtf is not None
+            assert 0 < measured.delay_ms < 3000
+        skills = await measure_model(lambda: engine_catalog.skills(settings))
+        assert "It's" in skills.text
+
+    asyncio.run(scene())
+
+
+def test_the_clip_is_the_sentence() -> None:
+    assert len(sound(126)) == 126 * 320
+    quiet, speech = sound(60)[3200:], sound(110)[30000:]
+    assert abs(speech).mean() > 20 * abs(quiet).mean()
+
+
+@pytest.mark.slow
+def test_engines_alone_are_those_of_a_conversation(tmp_path: Path) -> None:
+    """The table makes its own; what they say of themselves must be what the workshop's say."""
+    settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}", "tts.speed=1.5", "stt.threads=1"]).settings
+
+    async def scene() -> None:
+        workshop = EngineLoader(settings, {})
+        engines = await workshop.engines()
+        try:
+            alone = engine_catalog.voice(settings, engines.voice.name)
+            await alone.load()
+            assert alone.detail == engines.voice.detail
+            await alone.aclose()
+            recognizer = engine_catalog.transcriber(settings, engines.recognizer.name)
+            await recognizer.load()
+            assert recognizer.detail == engines.recognizer.detail
+            await recognizer.aclose()
+        finally:
+            await engines.recognizer.aclose()
+            await workshop.aclose()
+
+    asyncio.run(scene())

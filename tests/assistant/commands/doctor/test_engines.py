@@ -1,0 +1,124 @@
+"""The lines about engines: which is in use and why, what it costs, what it lacks. No engine runs here."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assistant.commands.doctor.engines import InUse, chosen_of, conversation_finding, engine_finding, engines, models
+from assistant.commands.doctor.process import ProbeResult, ProbeRunner
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
+
+MEASURED = {"load_ms": 80.4, "first_ms": 3.0, "rtf": 0.25, "delay_ms": 12.34, "text": "words", "ok": True, "threads": 5}
+CHOSEN = {
+    "chosen": [
+        {"stage": "vad", "name": "silero", "why": "as configured", "fallback": False, "load_ms": 40.0},
+        {
+            "stage": "stt",
+            "name": "pocketsphinx",
+            "why": "in place of x: missing: pull x",
+            "fallback": True,
+            "load_ms": 9.0,
+        },
+    ],
+    "error": "",
+}
+CONFIGURED = {"espeak-ng": InUse("as configured", fallback=False)}
+STAND_IN = {"espeak-ng": InUse("in place of piper: missing: pull it", fallback=True)}
+
+
+@pytest.mark.parametrize(
+    ("in_use", "more", "level"),
+    [
+        (CONFIGURED, {}, "ok"),
+        (STAND_IN, {}, "warn"),
+        ({"piper": InUse("as configured", fallback=False)}, {}, "info"),
+        (CONFIGURED, {"rtf": 1.5}, "warn"),
+        (CONFIGURED, {"ok": False}, "warn"),
+    ],
+)
+def test_an_engine_that_runs(in_use: Mapping[str, InUse], more: Mapping[str, object], level: str) -> None:
+    finding = engine_finding("tts", "espeak-ng", ProbeResult({**MEASURED, **more}), in_use, "")
+    assert finding.level == level
+    assert finding.ms == 12.34
+    assert finding.cells == ("80", "3.0", format(more.get("rtf", 0.25), ".3f"), "12.3")
+    assert finding.facts["in_use"] is ("espeak-ng" in in_use)
+    assert "pull" not in finding.text  # the missing engine's own line says that
+
+
+def test_an_engine_without_sound_has_no_factor() -> None:
+    finding = engine_finding("llm", "skills", ProbeResult({**MEASURED, "rtf": None}), {}, "")
+    assert finding.cells[2] == "–"
+    assert not finding.text.startswith(("in use", "not in use"))  # nobody knows
+
+
+@pytest.mark.parametrize(
+    ("in_use", "answer", "level"),
+    [
+        (CONFIGURED, ProbeResult({}, "crashed (SIGILL)"), "fail"),
+        (CONFIGURED, ProbeResult({}, "not tried", unfinished=True), "warn"),
+        ({"piper": InUse("", fallback=False)}, ProbeResult({}, "crashed (SIGILL)"), "info"),
+    ],
+)
+def test_an_engine_that_fails(in_use: Mapping[str, InUse], answer: ProbeResult, level: str) -> None:
+    finding = engine_finding("tts", "espeak-ng", answer, in_use, "")
+    assert finding.level == level
+    assert answer.error in finding.text
+
+
+def test_a_missing_model_matters_where_something_stands_in_for_it() -> None:
+    missing = "missing: repartee models pull v"
+    wanted = engine_finding("tts", "piper", None, STAND_IN, missing)
+    assert (wanted.level, wanted.remedy) == ("warn", "repartee models pull v")
+    assert engine_finding("tts", "piper", None, CONFIGURED, missing).level == "info"
+
+
+def test_all_together_is_essential() -> None:
+    fine = conversation_finding(ProbeResult(CHOSEN))
+    assert (fine.level, fine.ms) == ("ok", 49.0)
+    for answer in (ProbeResult({**CHOSEN, "error": "no voice: pull it"}), ProbeResult({}, "no voice: pull it")):
+        bad = conversation_finding(answer)
+        assert (bad.level, bad.essential, bad.text) == ("fail", True, "no voice: pull it")
+    foreign = conversation_finding(ProbeResult({**CHOSEN, "error": "ImportError: no x"}))
+    assert foreign.remedy.startswith("run `make setup` again")
+    assert chosen_of(ProbeResult(CHOSEN))["stt"]["pocketsphinx"].fallback
+
+
+class Asked(ProbeRunner):
+    """Says what it was asked instead of asking."""
+
+    async def examine(self, what: str, limit_s: float) -> ProbeResult:
+        asked.append((what, limit_s))
+        return ProbeResult(CHOSEN) if what == "conversation" else ProbeResult(MEASURED)
+
+
+asked: list[tuple[str, float]] = []
+
+
+def test_what_is_in_use_is_examined_first_and_what_is_missing_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    asked.clear()
+    section = asyncio.run(engines(Asked("", (), 0.0), Settings()))
+    order = [what for what, _ in asked]
+    assert order[:3] == ["conversation", "vad silero", "stt pocketsphinx"]
+    assert not {"stt faster-whisper", "tts piper"} & set(order)
+    names = [finding.name for finding in section.findings]
+    assert names[:2] == ["vad silero", "vad cascade"]
+    assert names[-1] == "all together"
+    assert all(len(finding.cells) == len(section.columns) for finding in section.findings)
+
+
+def test_models_are_listed_with_their_remedies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    whisper = models(Settings()).findings[0]
+    assert (whisper.level, whisper.remedy) == ("warn", "repartee models pull tiny.en")
+    settings = load_settings(None, {}, ["stt.engine=pocketsphinx", "tts.engine=espeak-ng"]).settings
+    settings = replace(settings, stt=replace(settings.stt, model="base.en"))
+    assert "base.en" not in {finding.name for finding in models(settings).findings}

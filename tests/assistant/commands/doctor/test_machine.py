@@ -1,0 +1,131 @@
+"""Packages, threads, sound cards and the disk: what is said of each state they may be in."""
+
+from pathlib import Path
+
+import pytest
+
+from assistant.commands.doctor.machine import (
+    configuration,
+    cuda_finding,
+    devices_section,
+    package_finding,
+    threads,
+    trace_finding,
+)
+from assistant.commands.doctor.process import ProbeResult
+from assistant.commands.doctor.report import ReportSection
+from assistant.config.loading import load_settings
+from assistant.support.cpu import Cores, cores, piper_threads, whisper_threads
+
+
+def levels(section: ReportSection) -> dict[str, str]:
+    return {finding.name: finding.level for finding in section.findings}
+
+
+def test_packages_are_there_missing_or_broken() -> None:
+    imported = ProbeResult({"soxr": 3.5, "httpx": "OSError: libsomething.so is missing"})
+    fine = package_finding("soxr", "1.1.0", imported)
+    assert (fine.level, fine.ms, fine.text) == ("ok", 3.5, "1.1.0")
+    gone = package_finding("numpy", "", imported)
+    assert (gone.level, gone.remedy) == ("fail", "run `make setup` again, or `pip install numpy`")
+    broken = package_finding("httpx", "0.28", imported)
+    assert broken.level == "fail"
+    assert "libsomething" in broken.text
+    unknown = package_finding("piper-tts", "1.8", ProbeResult({}, "crashed (SIGILL)"))
+    assert unknown.level == "warn"
+    assert "SIGILL" in unknown.text
+
+
+def test_a_graphics_card_is_named() -> None:
+    assert cuda_finding(ProbeResult({"cuda_devices": 1, "providers": ["CUDAExecutionProvider"]})).text.startswith(
+        "1 CUDA "
+    )
+    assert cuda_finding(ProbeResult({}, "crashed")).level == "info"
+
+
+def test_more_threads_than_cores_are_warned_of() -> None:
+    environ = {"OMP_NUM_THREADS": "16", "OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "all"}
+    found = threads(Cores(4, None), 0.5, 8, environ)
+    assert levels(found) == {
+        "cores": "ok",
+        "switch interval": "ok",
+        "stt.threads": "warn",
+        "OMP_NUM_THREADS": "warn",
+        "OPENBLAS_NUM_THREADS": "ok",
+        "MKL_NUM_THREADS": "warn",
+    }
+    remedies = {finding.name: finding.remedy for finding in found.findings}
+    assert remedies["stt.threads"] == "set stt.threads = 0"
+    assert remedies["OMP_NUM_THREADS"] == "unset OMP_NUM_THREADS, or set it to 4 or less"
+
+
+@pytest.mark.parametrize("value", ["", "0", "-1", "all", "²", "9" * 5000])
+def test_what_is_no_number_of_threads_is_said(value: str) -> None:
+    found = threads(Cores(4, None), 0.5, 0, {"OMP_NUM_THREADS": value}).findings[-1]
+    assert (found.name, found.level) == ("OMP_NUM_THREADS", "warn")
+    assert "which is no number of threads" in found.text
+
+
+@pytest.mark.parametrize(
+    ("usable", "quota", "whisper", "piper"),
+    [(1, None, 1, 1), (2, None, 1, 2), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],
+)
+def test_threads_by_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
+    found = Cores(usable, quota)
+    assert (whisper_threads(0, found), piper_threads(0, found)) == (whisper, piper)
+    assert (whisper_threads(3, found), piper_threads(3, found)) == (3, 3)
+    row = {finding.name: finding for finding in threads(found, 0.5, 0, {}).findings}["stt.threads"]
+    assert row.level == "ok"
+    assert row.text.startswith(f"0, by the cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper")
+
+
+def test_a_container_with_little_time_has_few_cores() -> None:
+    found = threads(Cores(16, 1.4), 5.0, 2, {})
+    assert levels(found) == {"cores": "warn", "switch interval": "warn", "stt.threads": "warn"}
+    assert "leaves 1.4" in found.findings[0].text
+    assert cores().usable >= 1
+
+
+def test_sound_cards() -> None:
+    both = {"portaudio": "PortAudio V19", "inputs": 2, "outputs": 1, "input": "USB", "output": ""}
+    found = devices_section(ProbeResult(both), "0.5")
+    assert levels(found) == {"sounddevice": "ok", "microphone": "ok", "loudspeaker": "warn"}
+    assert found.findings[1].text == "USB (one of 2)"
+    none = devices_section(ProbeResult({"portaudio": "", "inputs": 0, "outputs": 0}), "0.5")
+    assert levels(none) == {"sounddevice": "ok", "devices": "warn"}
+    assert "browser" in none.findings[1].text
+
+
+def test_a_missing_portaudio_is_named_with_its_package() -> None:
+    (finding,) = devices_section(ProbeResult({}, "OSError: PortAudio library not found"), "0.5").findings
+    assert finding.remedy == "apt-get install libportaudio2"
+    (finding,) = devices_section(ProbeResult({}, "ModuleNotFoundError: No module named 'sounddevice'"), "").findings
+    assert finding.remedy.endswith("`pip install sounddevice`")
+
+
+def test_the_trace_folder_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
+    fine = trace_finding(tmp_path / "not" / "yet")
+    assert fine.level == "ok"
+    assert "made when the first turn ends" in fine.text
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    assert trace_finding(tmp_path / "file").level == "warn"
+    assert trace_finding(tmp_path / "file" / "below").level == "warn"
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)  # root may write everywhere
+    finding = trace_finding(tmp_path)
+    assert finding.level == "warn"
+    assert "Permission denied" in finding.text
+    assert "trace.dir" in finding.remedy
+
+
+def test_settings_that_differ_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("[turn]\nprofile = 'patient'\n[tts]\nspeed = 1.0\n")
+    finding = configuration(load_settings(file, {}, [])).findings[0]
+    assert finding.text == f"{file}; not the default: turn.profile"

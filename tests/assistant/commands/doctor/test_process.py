@@ -1,0 +1,129 @@
+"""A process that answers, hangs, crashes or is forgotten: each ends in one line, and no process is left."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from assistant.commands.doctor import process as doctor_process
+from assistant.commands.doctor.process import ProbeResult, ProbeRunner, read_answer
+
+
+def examined(what: str, limit_s: float = 8.0, *, left_s: float = 10.0, config: str = "") -> ProbeResult:
+    async def scene() -> ProbeResult:
+        clinic = ProbeRunner(config, (), asyncio.get_running_loop().time() + left_s)
+        return await clinic.examine(what, limit_s)
+
+    return asyncio.run(scene())
+
+
+def module(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Have `text` run in place of the examination."""
+    (folder / "stand_in.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setattr(doctor_process, "CHILD", "stand_in")
+
+
+def gone(pid: int, within_s: float = 20.0) -> bool:
+    """Whether there is soon no such process, or only what is left of it until somebody asks.
+
+    A signal is sent at once and taken when the process is next run, which on a busy machine is later.
+    """
+    until_s = time.monotonic() + within_s
+    while time.monotonic() < until_s:
+        try:
+            if ") Z" in Path(f"/proc/{pid}/stat").read_text():
+                return True
+        except OSError:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_modules_are_imported_or_it_is_said_why_not() -> None:
+    found = examined("imports json no_such_module_here").found
+    assert isinstance(found["json"], float)
+    assert "No module named" in str(found["no_such_module_here"])
+
+
+def test_an_examination_that_fails_says_so_in_one_line(tmp_path: Path) -> None:
+    answer = examined("vad silero", config=str(tmp_path / "missing.toml"))
+    assert answer.found == {}
+    assert "missing.toml" in answer.error
+    assert "\n" not in answer.error
+
+
+def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_process, "GRACE_S", 0.5)
+    pids = tmp_path / "pids"
+    module(
+        tmp_path,
+        monkeypatch,
+        "import os, pathlib, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"pathlib.Path({str(pids)!r}).write_text(f'{{os.getpid()}} {{child.pid}}')\n"
+        "time.sleep(60)\n",
+    )
+    answer = examined("anything", 3.5)
+    assert answer.error == "no answer within 3.5 s: it hangs, or this machine is very busy"
+    assert all(gone(int(pid)) for pid in pids.read_text().split())
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_what_one_that_has_ended_had_started_is_ended(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module(
+        tmp_path,
+        monkeypatch,
+        "import os, subprocess, sys\n"
+        "quiet = dict.fromkeys(('stdin', 'stdout', 'stderr'), subprocess.DEVNULL)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], **quiet)\n"
+        'print(f\'{{"found": {{"pid": {child.pid}}}}}\', flush=True)\n'
+        f"{end}\n",
+    )
+    pid = examined("anything").found["pid"]
+    assert isinstance(pid, int)
+    assert gone(pid)
+
+
+def test_one_that_crashes_is_named_by_its_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module(tmp_path, monkeypatch, "import os, signal\nos.kill(os.getpid(), signal.SIGILL)\n")
+    assert examined("anything").error.startswith("crashed (SIGILL): ")
+
+
+def test_without_time_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_process, "CHILD", "no_such_module_here")
+    assert examined("anything", left_s=0.0) == ProbeResult({}, "not tried: no time was left", unfinished=True)
+
+
+def test_what_a_process_leaves_behind() -> None:
+    assert read_answer(b'{"found": {"a": 1}}', "noise", 0) == ProbeResult({"a": 1})
+    assert read_answer(b'{"error": "a\\nb"}', "", 0) == ProbeResult({}, "a b")
+    assert read_answer(b"", "Timeout (0:00:01)!\nThread 1", 1).unfinished
+    assert read_answer(b"nonsense", "Traceback\n  File\nMemoryError\n", 1).error == "ended with status 1: MemoryError"
+    assert read_answer(b"", "", 3).error == "ended with status 3: no word of why"
+
+
+@pytest.mark.parametrize(("limit_s", "leaves"), [(0.5, False), (15.0, True)])
+def test_the_real_one_ends_at_its_limit_and_with_its_parent(tmp_path: Path, limit_s: float, *, leaves: bool) -> None:
+    (tmp_path / "endless.py").write_text("import time\ntime.sleep(60)\n")
+    order: dict[str, object] = {"what": "imports endless", "config": None, "overrides": [], "limit_s": limit_s}
+    with subprocess.Popen(
+        [sys.executable, "-m", "assistant.commands.doctor.child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as child:
+        assert child.stdin is not None
+        child.stdin.write(json.dumps(order).encode() + b"\n")
+        child.stdin.flush()
+        if leaves:
+            child.stdin.close()
+        assert child.wait(timeout=40) == 1

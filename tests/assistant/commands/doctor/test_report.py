@@ -1,0 +1,60 @@
+"""What follows from the lines: the verdict, the exit code, what to do, the JSON object."""
+
+import json
+
+from assistant.commands.doctor.report import CheckResult, DoctorReport, Level, ReportSection, refused_json
+
+
+def report(*findings: CheckResult) -> DoctorReport:
+    return DoctorReport("1.2", 3.456, (ReportSection("a", "A", findings[:1]), ReportSection("b", "B", findings[1:])))
+
+
+def finding(level: Level, name: str = "x", *, remedy: str = "", essential: bool = False) -> CheckResult:
+    return CheckResult(level, name, f"{name} is so", remedy=remedy, essential=essential)
+
+
+def test_only_what_is_essential_and_fails_stands_in_the_way() -> None:
+    fine = report(finding("ok", essential=True), finding("fail"), finding("warn", essential=True))
+    assert fine.ready
+    assert fine.exit_code == 0
+    bad = report(finding("ok"), finding("fail", "voice", essential=True))
+    assert not bad.ready
+    assert bad.exit_code == 1
+    assert "voice: voice is so" in bad.verdict
+
+
+def test_what_to_do_begins_with_what_is_essential_and_says_nothing_twice() -> None:
+    told = report(
+        finding("warn", "w", remedy="warm"),
+        finding("info", "i", remedy="not asked for"),
+        finding("fail", "f", remedy="fix"),
+        finding("warn", "again", remedy="fix"),
+        finding("fail", "e", essential=True),
+        finding("ok", "o", remedy="never"),
+    )
+    assert told.remedies == ("e: e is so", "f: fix", "w: warm")
+
+
+def test_the_object_is_one_line_with_everything() -> None:
+    found = CheckResult("warn", "n", "t “so”", 1.23456, "r", facts={"cores": 2, "names": ("a", "b")})
+    text = report(found).to_json()
+    assert "\n" not in text
+    decoded = json.loads(text)
+    assert (decoded["schema"], decoded["ready"], decoded["exit_code"], decoded["took_s"]) == (1, True, 0, 3.46)
+    (line,) = decoded["sections"]["a"]
+    assert line == {
+        "name": "n",
+        "level": "warn",
+        "text": "t “so”",
+        "ms": 1.23,
+        "remedy": "r",
+        "essential": False,
+        "facts": {"cores": 2, "names": ["a", "b"]},
+    }
+
+
+def test_a_refused_configuration_has_an_object_of_its_own() -> None:
+    decoded = json.loads(refused_json(["--set x: no such key"]))
+    assert decoded["exit_code"] == 2
+    assert decoded["problems"] == ["--set x: no such key"]
+    assert decoded["ready"] is False

@@ -1,0 +1,79 @@
+"""The page: aligned, within 80 columns, readable without colour, commands and paths in one piece."""
+
+import io
+
+from rich.console import Console
+
+from assistant.commands.doctor.report import CheckResult, DoctorReport, Level, ReportSection
+from assistant.commands.doctor.screen import milliseconds, show
+
+PATH = "/somewhere/" + "deep/" * 20 + "model.onnx"
+
+
+def page(*sections: ReportSection, encoding: str = "utf-8") -> list[str]:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding)
+    show(DoctorReport("1.2", 3.0, sections), Console(file=stream, width=80, highlight=False))
+    stream.flush()
+    return raw.getvalue().decode(encoding).splitlines()
+
+
+def section(*findings: CheckResult, columns: tuple[str, ...] = (), brief: bool = False) -> ReportSection:
+    return ReportSection("k", "Title", findings, columns=columns, brief=brief)
+
+
+def test_lines_hang_below_their_words_and_fit() -> None:
+    lines = page(section(CheckResult("warn", "name", "word " * 30, 12.3, "command --with " + "more " * 20)))
+    at = lines.index("Title")
+    assert lines[at + 1].startswith("! warn  name                  word word")
+    assert lines[at + 2].startswith(" " * 30 + "word")
+    assert any(line.startswith(" " * 30 + "→ command --with") for line in lines)
+    assert any(line.endswith("(12 ms)") for line in lines)
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_long_name_and_a_long_path_stay_in_one_piece() -> None:
+    lines = page(section(CheckResult("ok", "a-name-that-is-longer-than-its-column", PATH)))
+    assert "✓ ok    a-name-that-is-longer-than-its-column" in lines
+    assert " " * 30 + PATH in lines
+
+
+def test_figures_stand_below_their_headings() -> None:
+    found = CheckResult("ok", "vad x", "some words", cells=("1", "22.5"))
+    lines = page(section(found, columns=("load ms", "first ms")))
+    heads = next(line for line in lines if "load ms" in line)
+    figures = next(line for line in lines if "vad x" in line)
+    assert heads.index("load ms") + len("load ms") == figures.index("1") + 1
+    assert heads.index("first ms") + len("first ms") == figures.index("22.5") + 4
+
+
+def test_a_brief_section_sums_up_what_works_and_shows_the_rest() -> None:
+    lines = page(
+        section(
+            CheckResult("ok", "a", "1.0", 4.0),
+            CheckResult("ok", "b", "2.0"),
+            CheckResult("fail", "c", "gone"),
+            brief=True,
+        )
+    )
+    assert "✓ ok    a\xa01.0\xa0(4.0\xa0ms), b\xa02.0" in lines
+    assert any(line.startswith("✗ fail  c ") for line in lines)
+
+
+def test_every_mark_has_a_word_and_ascii_does() -> None:
+    levels: tuple[Level, ...] = ("ok", "info", "warn", "fail")
+    lines = page(section(*(CheckResult(level, level, "“t” –") for level in levels)), encoding="ascii")
+    at = lines.index("Title")
+    assert [line[:6] for line in lines[at + 1 : at + 5]] == ["+ ok  ", "- info", "! warn", "x fail"]
+    assert lines[at + 1].endswith('"t" -')
+
+
+def test_the_end_says_what_to_do_and_whether_it_works() -> None:
+    lines = page(section(CheckResult("fail", "voice", "gone", remedy="fetch it", essential=True)))
+    assert "→ voice: fetch it" in lines
+    assert lines[-1].startswith("✗ Not ready: no conversation can be held. voice: gone (3.0 s)")
+
+
+def test_times_are_short() -> None:
+    assert [milliseconds(ms) for ms in (0.04, 3.26, 103.2, 1240.0)] == ["0.0 ms", "3.3 ms", "103 ms", "1.2 s"]

@@ -1,0 +1,366 @@
+"""Engines measured: which settings there are, what their rows hold, and what a missing model says."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_piper import tone_voice
+from synthetic_whisper import scripted_whisper
+
+from assistant.commands.engine_bench import bench as engine_bench
+from assistant.commands.engine_bench.bench import (
+    RANDOM_WEIGHTS,
+    Bench,
+    BenchReport,
+    BenchRow,
+    Variant,
+    measure,
+    variants,
+)
+from assistant.commands.engine_bench.cli import engines
+from assistant.commands.engine_bench.clips import Label
+from assistant.config.loading import ConfigError, load_settings
+from assistant.config.settings import Settings
+from audio.errors import EngineLoadError, SttError
+from audio.stt import RecognitionStream, SegmentId, Transcript
+from audio.tts import Chunk
+from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
+
+
+class FakeHearing:
+    """Says `words` once it was asked; a partial after the tenth frame."""
+
+    def __init__(self, words: str, on_partial: Callable[[Transcript], None]) -> None:
+        self.segment = SegmentId(0)
+        self._words = Transcript(self.segment, Samples(0), words)
+        self._on_partial = on_partial
+        self.lengths: list[int] = []
+
+    def feed(self, pcm: Pcm) -> None:
+        self.lengths.append(len(pcm))
+        if len(self.lengths) == 10:
+            self._on_partial(Transcript(self.segment, Samples(0), ""))
+            self._on_partial(self._words)
+
+    def probability_dip(self) -> None:
+        pass
+
+    async def transcript(
+        self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
+    ) -> Transcript:
+        await asyncio.sleep(0.03)
+        return self._words
+
+    def close(self) -> None:
+        return
+
+    def cancel(self) -> None:
+        return
+
+
+class FakeTranscriber:
+    name = detail = "fake"
+
+    def __init__(self, words: str = "what time is it", failure: Exception | None = None) -> None:
+        self._words = words
+        self._failure = failure
+        self.hearings: list[FakeHearing] = []
+        self.closed = False
+
+    async def load(self) -> None:
+        if isinstance(self._failure, EngineLoadError):
+            raise self._failure
+
+    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
+        if self._failure is not None:
+            raise self._failure
+        self.hearings.append(FakeHearing(self._words, on_partial))
+        return self.hearings[-1]
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class FakeVoice:
+    name = detail = "fake"
+
+    def __init__(self, chunks: int = 2) -> None:
+        self._chunks = chunks
+
+    async def load(self) -> None:
+        return
+
+    async def speak(self, text: str) -> AsyncGenerator[Chunk]:
+        for _ in range(self._chunks):
+            await asyncio.sleep(0.02)
+            yield Chunk(np.zeros(2400, np.int16))
+
+    async def aclose(self) -> None:
+        return
+
+
+@pytest.fixture(autouse=True)
+def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever this machine has: here is nothing at hand."""
+    for name in NO_MODELS:
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+
+
+@pytest.fixture
+def one_clip(monkeypatch: pytest.MonkeyPatch) -> Label:
+    """Instead of the shipped conversation."""
+    label = Label("clip", RECORDINGS / "rhasspy3_what-time-is-it.wav", 1.0, 1.2, "what time is it")
+    monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [label])
+    return label
+
+
+def settings(*overrides: str) -> Settings:
+    return load_settings(None, {}, overrides).settings
+
+
+def rows(stt: Sequence[str] = (), tts: Sequence[str] = (), *overrides: str) -> list[BenchRow]:
+    return [variant.row for variant in variants(settings(*overrides), stt, tts)]
+
+
+def measured(bench: Bench) -> BenchReport:
+    return asyncio.run(measure(bench, lambda _what: None))
+
+
+def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeTranscriber) -> BenchRow:
+    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
+    (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=["pocketsphinx"])).rows
+    return row
+
+
+# which settings
+
+
+def test_without_models_every_engine_still_has_a_row() -> None:
+    assert [(row.engine, row.setting) for row in rows()] == [
+        ("pocketsphinx", ""),
+        ("faster-whisper", "tiny.en"),
+        ("espeak-ng", ""),
+        ("piper", "en_US-ljspeech-medium"),
+    ]
+
+
+def test_what_is_named_is_measured_and_nothing_else() -> None:
+    assert [row.engine for row in rows(["pocketsphinx"])] == ["pocketsphinx"]
+    assert [row.engine for row in rows((), ["espeak-ng"])] == ["espeak-ng"]
+    assert [(row.engine, row.setting) for row in rows(["tiny"], ["de_DE-thorsten-medium"])] == [
+        ("faster-whisper", "tiny"),
+        ("piper", "de_DE-thorsten-medium"),
+    ]
+
+
+def test_a_model_at_hand_is_measured_with_every_window_and_number_of_threads(tmp_path: Path) -> None:
+    model = scripted_whisper(tmp_path / "mine", ["what"])
+    found = list(variants(settings(f"stt.model={model}"), ["faster-whisper"], ()))
+    assert [variant.row.setting for variant in found] == [
+        "mine, adaptive, 1 thread",
+        "mine, adaptive, 2 threads",
+        "mine, full, 1 thread",
+        "mine, full, 2 threads",
+        "mine, dynamic, 1 thread",
+        "mine, dynamic, 2 threads",
+    ]
+    stt = settings(*found[2].overrides).stt
+    assert (stt.model, stt.encoder_window, stt.threads) == (str(model), "full", 1)
+
+
+def test_a_voice_of_another_language_is_not_taken_for_the_configured_one() -> None:
+    assert [row.setting for row in rows((), ["piper"], "assistant.language=de")] == ["de_DE-thorsten-medium"]
+
+
+def test_a_missing_model_is_a_row_with_the_remedy() -> None:
+    notes = [row.note for row in measured(Bench({}, stt=["base.en", "./nowhere"], tts=["piper"])).rows]
+    assert notes[0] == "missing: repartee models pull base.en"
+    assert "there is no nowhere" in notes[1]
+    assert notes[2] == "missing: repartee models pull en_US-ljspeech-medium"
+
+
+@pytest.mark.parametrize(
+    ("stt", "tts", "said"),
+    [
+        ("pocketsphynx", "", "no such recognizer or Whisper model; did you mean pocketsphinx? (known: pocketsphinx, "),
+        ("espeak-ng", "", "no such recognizer or Whisper model (known: pocketsphinx, faster-whisper, tiny.en, "),
+        ("", "bar", "no such voice (known: espeak-ng, piper, en_US-ljspeech-medium, "),
+        ("", "base.en", "no such voice (known: espeak-ng, piper, "),
+    ],
+)
+def test_a_name_that_is_none_is_refused_with_those_that_are(stt: str, tts: str, said: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        rows([stt] if stt else [], [tts] if tts else [])
+    flag = f'--stt "{stt}"' if stt else f'--tts "{tts}"'
+    assert str(error.value).startswith(f"{flag}: {said}")
+    assert str(error.value).endswith(", or a path)")
+
+
+# what the rows hold
+
+
+@pytest.mark.usefixtures("one_clip")
+def test_a_recognizer_is_timed_at_the_pace_of_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeTranscriber()
+    row = heard(monkeypatch, engine)
+    assert row.wait is not None
+    assert 30 <= row.wait.p50_ms < 600
+    # The tenth frame ends 200 ms after the beginning, the speech begins 300 ms after it: the pre-roll.
+    assert row.first_partial is not None
+    assert -110 <= row.first_partial.p50_ms < 400
+    assert row.real_time_factor is not None
+    assert row.real_time_factor >= 0.03 / 0.66
+    assert row.words is not None
+    assert row.words.rate == 0
+    assert (row.note, engine.closed) == ("", True)
+    at_once, at_pace = (hearing.lengths for hearing in engine.hearings)
+    assert at_once == [samples_of_ms(660)], "pre-roll, speech and the silence until its words are settled"
+    assert set(at_pace) == {FRAME_SAMPLES}
+    assert sum(at_pace) == samples_of_ms(660)
+
+
+def test_a_clip_without_a_transcript_gives_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
+    monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [replace(one_clip, transcript=None)])
+    row = heard(monkeypatch, FakeTranscriber())
+    assert row.wait is not None
+    assert (row.words, row.note) == (None, "no transcripts")
+
+
+@pytest.mark.usefixtures("one_clip")
+def test_a_recording_on_which_the_engine_died_is_counted_and_the_rest_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = FakeTranscriber()
+    opened = engine.open
+
+    def dies_once(segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
+        if segment == 0:
+            raise SttError("it died")
+        return opened(segment, on_partial)
+
+    monkeypatch.setattr(engine, "open", dies_once)
+    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: engine)
+    (row,) = measured(Bench({}, overrides=["turn.hangover_ms=100"], stt=["pocketsphinx"], rounds=2)).rows
+    assert row.note == "1 of 2 recordings lost: it died"
+    assert row.words is not None
+    assert row.words.said == 4
+
+
+@pytest.mark.usefixtures("one_clip")
+@pytest.mark.parametrize(
+    ("failure", "note"),
+    [
+        (EngineLoadError("it knows English only"), "it knows English only"),
+        (SttError("it died"), "it died"),
+        (TimeoutError(), "too slow: no answer in time"),
+    ],
+)
+def test_an_engine_that_fails_is_a_row_too(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
+    engine = FakeTranscriber(failure=failure)
+    row = heard(monkeypatch, engine)
+    assert (row.note, row.wait, row.words) == (note, None, None)
+    assert engine.closed
+
+
+def test_a_voice_is_timed_to_its_first_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice())
+    (row,) = measured(Bench({}, tts=["espeak-ng"], rounds=2)).rows
+    assert row.wait is not None
+    assert 20 <= row.wait.p50_ms < 600
+    assert row.real_time_factor is not None
+    assert 0.2 <= row.real_time_factor < 4, "40 ms of work, 200 ms of sound"
+    assert row.words is None
+
+
+def test_a_voice_that_says_nothing_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice(chunks=0))
+    (row,) = measured(Bench({}, tts=["espeak-ng"])).rows
+    assert (row.note, row.wait, row.real_time_factor) == ("it said nothing", None, None)
+
+
+@pytest.mark.usefixtures("one_clip")
+def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    model = scripted_whisper(tmp_path / "random", ["what"])
+    (model / RANDOM_WEIGHTS).touch()
+    first: Variant = next(variants(settings(), [str(model)], ()))
+    monkeypatch.setattr(engine_bench, "variants", lambda *_: [first])
+    monkeypatch.setattr(engine_bench, "transcriber", lambda _settings, _name: FakeTranscriber())
+    (row,) = measured(Bench({}, stt=[str(model)])).rows
+    assert row.wait is not None
+    assert (row.words, row.note) == (None, "no real weights")
+
+
+# the command
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["tables", "json"])
+def test_what_was_measured_is_shown_although_it_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "out").touch()
+    done = subprocess.run(
+        [str(REPARTEE), "bench", "engines", "--tts", "en_GB-alan-medium", *form],
+        cwd=tmp_path,
+        env={**os.environ, **NO_MODELS},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "missing: repartee models pull" in done.stdout
+    assert done.stderr == "repartee: out cannot be written (File exists); name another folder with --out.\n"
+
+
+def test_the_name_of_what_is_being_measured_is_no_markup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def measure(_bench: Bench, tell: Callable[[str], None]) -> BenchReport:
+        tell("1 of 1: piper box [red] [/b] :wave:")
+        return BenchReport((), 0, 0.0, 0.0, "")
+
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setattr(engine_bench, "measure", measure)
+    engines(out=tmp_path)
+    assert "1 of 1: piper box [red] [/b] :wave:" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.real_time
+@pytest.mark.timeout(300)
+def test_the_command_measures_real_engines_and_writes_what_it_found(tmp_path: Path) -> None:
+    words = ["what", "time", "is", "it"]
+    model, voice = scripted_whisper(tmp_path / "whisper", words), tone_voice(tmp_path)
+    line = next(line for line in (RECORDINGS / "manifest.jsonl").read_text().splitlines() if "what-time-is-it" in line)
+    label = json.loads(line) | {"file": str(RECORDINGS / "rhasspy3_what-time-is-it.wav")}
+    (tmp_path / "manifest.jsonl").write_text(json.dumps(label))
+    names = ("--stt", "pocketsphinx", "--stt", str(model), "--stt", "tiny", "--tts", "espeak-ng", "--tts", str(voice))
+    done = subprocess.run(
+        [str(REPARTEE), "bench", "engines", "--manifest", "manifest.jsonl", *names, "--json"],
+        cwd=tmp_path,
+        env={**os.environ, **NO_MODELS},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    by_name = {(row["engine"], row["setting"]): row for row in report["rows"]}
+    assert by_name["pocketsphinx", ""]["wer"] == 0.0
+    assert by_name["faster-whisper", "tiny"]["note"] == "missing: repartee models pull tiny"
+    assert len([row for row in report["rows"] if row["setting"].startswith("whisper, ")]) == 6
+    assert by_name["piper", voice.stem]["wait"]["p95_ms"] > 0
+    assert by_name["espeak-ng", ""]["real_time_factor"] < 1
+    assert report == json.loads((tmp_path / "out" / "engines.json").read_text(encoding="utf-8"))
+    assert (tmp_path / "out" / "engines.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "out" / "engines.svg").read_text(encoding="utf-8")

@@ -1,0 +1,110 @@
+"""Manifests: what is read, what is cut, and what is refused in one sentence."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from assistant.commands.engine_bench.clips import Clip, clip_of, read_labels
+from audio.errors import AudioFileError
+from audio.units import FRAME_SAMPLES, samples_of_ms
+
+RECORDINGS = Path(__file__).parent.parent.parent / "recordings" / "manifest.jsonl"
+SPEECH: dict[str, object] = {"speech_start_s": 0.5, "speech_end_s": 1.5}
+
+
+def written(folder: Path, *lines: object) -> Path:
+    manifest = folder / "manifest.jsonl"
+    manifest.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    return manifest
+
+
+def recorded(folder: Path, *, seconds: float = 2.0, rate_hz: int = 16_000) -> None:
+    """A tone from 0.5 to 1.5 s."""
+    at_s = np.arange(round(seconds * rate_hz)) / rate_hz
+    tone = 0.5 * np.sin(2 * np.pi * 440 * at_s) * ((at_s >= 0.5) & (at_s < 1.5))
+    soundfile.write(folder / "tone.wav", tone, rate_hz)
+
+
+def cut(folder: Path, line: dict[str, object], *, before_ms: float = 300, after_ms: float = 400) -> Clip:
+    (label,) = read_labels(written(folder, {"file": "tone.wav", **line}))
+    return asyncio.run(clip_of(label, before_ms=before_ms, after_ms=after_ms))
+
+
+def test_the_shipped_conversation_has_five_turns() -> None:
+    labels = read_labels(None)
+    assert [label.transcript for label in labels][:2] == ["what time is it", "turn on the lamp"]
+    assert len(labels) == 5
+    assert labels[-1].transcript is None
+    assert all(label.file.is_file() for label in labels)
+
+
+def test_the_recordings_of_the_tests_can_be_read() -> None:
+    labels = read_labels(RECORDINGS)
+    assert {label.name for label in labels} >= {"rhasspy3_turn-on-the-lamp"}
+    assert all(label.file.is_file() for label in labels)
+
+
+def test_lines_without_speech_are_left_out(tmp_path: Path) -> None:
+    manifest = written(tmp_path, {"file": "noise.wav", "tag": "noise"}, "", {"file": "a/b.wav", "id": "b", **SPEECH})
+    (label,) = read_labels(manifest)
+    assert (label.name, label.file, label.transcript) == ("b", tmp_path / "a" / "b.wav", None)
+
+
+@pytest.mark.parametrize("rate_hz", [16_000, 44_100])
+def test_a_clip_is_the_pre_roll_the_speech_and_the_silence_after_it(tmp_path: Path, rate_hz: int) -> None:
+    recorded(tmp_path, rate_hz=rate_hz)
+    clip = cut(tmp_path, SPEECH)
+    assert abs(len(clip.pcm) - samples_of_ms(1700)) < FRAME_SAMPLES
+    assert clip.onset == samples_of_ms(300)
+    loud = np.flatnonzero(np.abs(clip.pcm) > 3000)
+    assert abs(loud[0] - clip.onset) < samples_of_ms(25), "the resampler holds back up to 20 ms"
+    assert abs(loud[-1] - samples_of_ms(1300)) < samples_of_ms(25)
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 24_000, 48_000])
+def test_a_clip_begins_where_it_is_labelled_at_rates_that_put_silence_in_front(tmp_path: Path, rate_hz: int) -> None:
+    step = np.concatenate((np.zeros(rate_hz), np.full(rate_hz, 0.25)))
+    soundfile.write(tmp_path / "tone.wav", step, rate_hz)
+    clip = cut(tmp_path, {"speech_start_s": 1.0, "speech_end_s": 1.5})
+    assert abs(int(np.argmax(clip.pcm > 4096)) - clip.onset) <= 1
+
+
+def test_where_the_recording_begins_late_or_ends_early_there_is_less_before_and_silence_after(tmp_path: Path) -> None:
+    recorded(tmp_path, seconds=1.5)
+    clip = cut(tmp_path, SPEECH, before_ms=800)
+    assert clip.onset == samples_of_ms(500)
+    assert len(clip.pcm) == samples_of_ms(1900)
+    assert not clip.pcm[-samples_of_ms(300) :].any()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "line 1 is no label"),
+        ("[" * 100_000, "line 1 is no label"),
+        ("[1]", "line 1 is no label"),
+        (SPEECH, "'file'"),
+        ({"file": "a.wav", "speech_start_s": 2, "speech_end_s": 1}, "from 2 to 1 s"),
+        ({"file": "a.wav", "speech_start_s": "soon", "speech_end_s": 1}, "soon"),
+        ({"file": "a.wav"}, "no line with speech_start_s"),
+    ],
+)
+def test_a_bad_manifest_is_refused(tmp_path: Path, line: object, told: str) -> None:
+    with pytest.raises(AudioFileError, match=re.escape(told)):
+        read_labels(written(tmp_path, line))
+
+
+def test_a_missing_manifest_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AudioFileError, match="cannot be read"):
+        read_labels(tmp_path / "none.jsonl")
+
+
+def test_a_label_beyond_the_recording_is_refused(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    with pytest.raises(AudioFileError, match=r"is 2\.0 s long"):
+        cut(tmp_path, {"speech_start_s": 0.5, "speech_end_s": 2.5})

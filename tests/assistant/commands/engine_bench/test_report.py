@@ -1,0 +1,83 @@
+"""What is left of a measurement: table, JSON and plot."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from assistant.commands.engine_bench.bench import BenchReport, BenchRow, MedianAndP95
+from assistant.commands.engine_bench.report import as_json, tables, write
+from assistant.commands.engine_bench.words import WordErrors
+from audio.errors import AudioFileError
+
+HEARD = BenchRow(
+    "stt", "pocketsphinx", "", "", 650.0, MedianAndP95(4.4, 30.2), MedianAndP95(311.0, 350.0), 0.214, WordErrors(3, 12)
+)
+MISSING = BenchRow("stt", "faster-whisper", "base.en", "missing: repartee models pull base.en")
+SPOKEN = BenchRow("tts", "espeak-ng", "", "", 31.0, MedianAndP95(1.2, 2.0), None, 0.002)
+
+
+def report(*rows: BenchRow) -> BenchReport:
+    return BenchReport(rows, clips=5, speech_s=5.5, asked_after_ms=400, machine="Linux, 2 cores")
+
+
+def shown(*rows: BenchRow) -> str:
+    console = Console(width=100)
+    with console.capture() as capture:
+        for table in tables(report(*rows)):
+            console.print(table)
+    return capture.get()
+
+
+def test_the_table_has_every_row_also_those_without_figures() -> None:
+    text = shown(HEARD, MISSING, SPOKEN)
+    for cell in ("0.25", "4 / 30", "311 / 350", "0.214", "650", "1 / 2", "5 clips", "400 ms"):
+        assert cell in text
+    assert "missing: repartee models pull" in text
+
+
+def test_a_stage_that_was_not_asked_for_has_no_table() -> None:
+    assert "text to speech" not in shown(HEARD)
+    assert "speech to text" not in shown(SPOKEN)
+
+
+def test_the_json_holds_the_rate_and_what_it_comes_from() -> None:
+    found = json.loads(as_json(report(HEARD, MISSING)))
+    assert found["rows"][0]["wer"] == 0.25
+    assert found["rows"][0]["words"] == {"errors": 3, "said": 12}
+    assert found["rows"][1]["wer"] is None
+    assert found["asked_after_ms"] == 400
+
+
+def test_the_plot_is_the_same_each_time_and_names_the_engines(tmp_path: Path) -> None:
+    paths = write(report(HEARD, MISSING, SPOKEN), tmp_path / "new" / "out")
+    assert [path.name for path in paths] == ["engines.json", "engines.svg", "engines.png"]
+    svg = paths[1].read_bytes()
+    assert b"pocketsphinx" in svg
+    assert b"base.en" not in svg, "there is nothing to draw"
+    write(report(HEARD, MISSING, SPOKEN), tmp_path / "new" / "out")
+    assert paths[1].read_bytes() == svg
+
+
+def test_a_models_name_is_no_formula(tmp_path: Path) -> None:
+    svg = write(report(replace(HEARD, setting="a$^$b")), tmp_path)[1].read_bytes()
+    assert b"pocketsphinx a$^$b" in svg
+
+
+def test_a_models_name_may_be_of_other_bytes_than_utf_8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"mod\xe8le")
+    (path,) = write(report(replace(MISSING, setting=name)), tmp_path)
+    assert json.loads(path.read_text(encoding="utf-8"))["rows"][0]["setting"] == name
+
+
+def test_without_a_figure_there_is_no_plot(tmp_path: Path) -> None:
+    assert [path.name for path in write(report(MISSING), tmp_path)] == ["engines.json"]
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(AudioFileError, match="--out"):
+        write(report(HEARD), tmp_path / "file")

@@ -1,0 +1,326 @@
+"""`repartee endpoints add` and `remove`, with real servers on loopback."""
+
+import asyncio
+import io
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from llm_server import Script, serving, status
+from rich.console import Console
+
+from assistant.commands.llm_endpoints.editing import add, remove
+from assistant.commands.llm_endpoints.wanted import NewEndpoint
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.loading import ConfigError, load_settings
+from llm.errors import LlmError
+
+CLOSED = "http://127.0.0.1:9/v1"
+
+
+def lists(*names: str, owner: str = "library") -> Script:
+    return status(200, {"object": "list", "data": [{"id": name, "owned_by": owner} for name in names]})
+
+
+LOCKED = status(401, {"error": "Unauthorized"})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text("# mine\n[turn]\nprofile = 'eager'\n", encoding="utf-8")
+    return path
+
+
+def added(
+    wanted: NewEndpoint, file: Path, *scripts: Script, environ: Mapping[str, str] | None = None
+) -> tuple[str, list[int]]:
+    """What is said when this is added where a server each serves these lists, and their ports.
+
+    In the url, "{n}" stands for the n-th port.
+    """
+    screen = io.StringIO()
+
+    async def run() -> list[int]:
+        async with AsyncExitStack() as stack:
+            servers = [await stack.enter_async_context(serving()) for _ in scripts]
+            for server, script in zip(servers, scripts, strict=True):
+                server.models = script
+            ports = [int(server.url.removesuffix("/v1").rpartition(":")[2]) for server in servers]
+            url = wanted.url.format(*ports) if wanted.url is not None else None
+            asked = NewEndpoint(wanted.name, url, wanted.model, wanted.api_key_env)
+            await add(asked, file, environ or {}, Console(file=screen, width=200), ports=ports)
+            return ports
+
+    ports = asyncio.run(run())
+    return screen.getvalue(), ports
+
+
+def endpoints(file: Path) -> tuple[EndpointSection, ...]:
+    return load_settings(file, {}, ()).settings.llm.endpoints
+
+
+def refused(
+    wanted: NewEndpoint,
+    file: Path,
+    *scripts: Script,
+    environ: Mapping[str, str] | None = None,
+    kind: type[Exception] = ConfigError,
+) -> str:
+    before = file.read_bytes()
+    with pytest.raises(kind) as error:
+        added(wanted, file, *scripts, environ=environ)
+    assert file.read_bytes() == before
+    assert len(str(error.value).splitlines()) == 1
+    return str(error.value)
+
+
+# ---- servers found on this machine ----
+
+
+def test_the_only_server_with_its_only_model_is_taken_and_said(file: Path) -> None:
+    said, (port,) = added(NewEndpoint(), file, lists("llama3.2:latest", "nomic-embed-text:latest"))
+    url = f"http://127.0.0.1:{port}/v1"
+    assert said.splitlines() == [
+        f"found: Ollama at {url} (llama3.2:latest)",
+        f"added to {file}: ollama (llama3.2:latest at {url})",
+        f"next: repartee demo --config {file}",
+    ]
+    assert endpoints(file) == (EndpointSection(name="ollama", url=url, model="llama3.2:latest"),)
+    assert file.read_text(encoding="utf-8").startswith("# mine\n[turn]\nprofile = 'eager'\n")
+
+
+def test_a_name_of_ones_own_is_used(file: Path) -> None:
+    added(NewEndpoint(name="house"), file, lists("m"))
+    assert [endpoint.name for endpoint in endpoints(file)] == ["house"]
+
+
+def test_of_several_servers_one_must_be_named(file: Path) -> None:
+    two = (lists("a"), lists("b", owner="vllm"))
+    said = refused(NewEndpoint(), file, *two)
+    command = f"`repartee endpoints add ollama --config {file}`"
+    assert said.startswith(f"several are found: say which, as in {command}, or give its --url: ")
+    assert "ollama: Ollama at http://127.0.0.1:" in said
+    assert "vllm: vLLM at http://127.0.0.1:" in said
+    added(NewEndpoint(name="vllm"), file, *two)
+    assert [(endpoint.name, endpoint.model) for endpoint in endpoints(file)] == [("vllm", "b")]
+
+
+def test_a_server_without_chat_models_is_no_choice(file: Path) -> None:
+    added(NewEndpoint(), file, lists("bge-m3"), lists("m", owner="vllm"), LOCKED)
+    assert [endpoint.name for endpoint in endpoints(file)] == ["vllm"]
+
+
+def test_of_several_models_one_must_be_named(file: Path) -> None:
+    said = refused(NewEndpoint(), file, lists("a", "b:latest", "bge-m3"))
+    assert said.endswith("has several models: name one with --model: a, b:latest")
+    said = refused(NewEndpoint(model="c"), file, lists("a", "b:latest"))
+    assert said.endswith('has no model "c"; it has a, b:latest')
+    added(NewEndpoint(model="b"), file, lists("a", "b:latest"))
+    assert endpoints(file)[0].model == "b"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "scripts", "said"),
+    [
+        (
+            NewEndpoint(),
+            (),
+            "no language model found on localhost (ports ); start one (Ollama, llama.cpp, vLLM, LM Studio)",
+        ),
+        (NewEndpoint("vllm"), (), "vllm is not running on localhost; start it, or give its --url"),
+        (NewEndpoint("vllm"), (lists("m"),), "vllm is not running on localhost; found: Ollama at http://127.0.0.1:"),
+        (NewEndpoint(), (lists(),), "has no model: load a chat model there first"),
+        (NewEndpoint(), (lists("bge-m3"),), "has no chat model, only bge-m3: load a chat model there first"),
+        (NewEndpoint(), (lists("bge-m3"), LOCKED), "no language model found on localhost"),
+        (NewEndpoint(), (LOCKED,), "wants a key: put it into an environment variable and name that with --api-key-env"),
+        (NewEndpoint("auto"), (lists("m"),), '"auto" is a word of --llm'),
+        (NewEndpoint("skills"), (lists("m"),), '"skills" is a word of --llm'),
+        (NewEndpoint(""), (lists("m"),), "name must be a text, not empty"),
+        (NewEndpoint(url="localhost:8000"), (), "url must be an http:// or https:// address"),
+        (NewEndpoint(url="http://me:secret@h/v1"), (), "url must be an http:// or https:// address"),
+        (NewEndpoint(api_key_env="sk-123"), (lists("m"),), "api_key_env must be the name of an environment variable"),
+    ],
+)
+def test_a_mistake_is_one_line_and_changes_nothing(
+    wanted: NewEndpoint, scripts: tuple[Script, ...], said: str, file: Path
+) -> None:
+    error = refused(wanted, file, *scripts)
+    assert said in error
+    assert "secret" not in error
+    assert "sk-123" not in error
+
+
+def test_a_name_is_used_once(file: Path) -> None:
+    added(NewEndpoint(), file, lists("m"))
+    for wanted in (NewEndpoint(), NewEndpoint(name="ollama"), NewEndpoint(name="ollama", url=CLOSED, model="m")):
+        said = refused(wanted, file, lists("m"))
+        remedy = f"give another NAME, or `repartee endpoints remove ollama --config {file}` first"
+        assert said == f'{file}: the endpoint "ollama" is there already; {remedy}'
+
+
+def test_a_further_one_says_how_to_ask_it_alone(file: Path) -> None:
+    added(NewEndpoint(), file, lists("m"))
+    said, _ = added(NewEndpoint(name="my other"), file, lists("n"))
+    alone = f"`repartee demo --llm 'my other' --config {file}` asks this one alone"
+    assert f"it is the last of 2 endpoints; {alone}" in said
+
+
+def test_the_key_opens_a_locked_one(file: Path) -> None:
+    """Found, then asked once more with the key: this server opens for anybody the second time."""
+    screen = io.StringIO()
+
+    async def run() -> None:
+        async with serving() as server:
+            server.models = LOCKED
+            port = int(server.url.removesuffix("/v1").rpartition(":")[2])
+            console = Console(file=screen, width=200)
+            with pytest.raises(ConfigError, match="wants another key: correct MY_KEY"):
+                await add(NewEndpoint(api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
+            assert [seen.headers.get("authorization") for seen in server.seen] == [None, "Bearer k"]
+            server.models = lists("m", owner="vllm")
+            url = server.url
+            await add(NewEndpoint(url=url, api_key_env="MY_KEY"), file, {"MY_KEY": "k"}, console, ports=[port])
+            assert server.seen[-1].headers["authorization"] == "Bearer k"
+            assert endpoints(file) == (EndpointSection(name="vllm", url=url, model="m", api_key_env="MY_KEY"),)
+
+    asyncio.run(run())
+    assert "Bearer" not in screen.getvalue()
+
+
+# ---- an address that is given ----
+
+
+def test_an_address_is_asked_for_its_model(file: Path) -> None:
+    said, (port,) = added(NewEndpoint(url="http://localhost:{0}/v1"), file, lists("m", owner="bench"))
+    assert "answers: an OpenAI-compatible server at http://localhost:" in said
+    assert endpoints(file) == (EndpointSection(name=f"local-{port}", url=f"http://localhost:{port}/v1", model="m"),)
+
+
+def test_the_address_of_a_browser_is_completed_and_said(file: Path) -> None:
+    """Without /v1 this server knows no list: a 404 for all but the right path."""
+
+    async def run() -> str:
+        screen = io.StringIO()
+        listener = await asyncio.start_server(_particular, "127.0.0.1", 0)
+        async with listener:
+            port = listener.sockets[0].getsockname()[1]
+            url = f"http://127.0.0.1:{port}/"
+            await add(NewEndpoint(url=url), file, {}, Console(file=screen, width=200))
+        assert endpoints(file)[0].url == f"http://127.0.0.1:{port}/v1"
+        return screen.getvalue()
+
+    assert "that is taken for the address" in asyncio.run(run())
+
+
+async def _particular(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    head = await reader.readuntil(b"\r\n\r\n")
+    (answer,) = lists("m") if head.startswith(b"GET /v1/models ") else status(404, {"error": "no route"})
+    assert isinstance(answer, bytes)
+    writer.write(answer)
+    await writer.drain()
+    writer.close()
+
+
+def test_one_that_cannot_be_asked_is_taken_at_the_persons_word(file: Path) -> None:
+    assert "refuses connections" in refused(NewEndpoint("far", CLOSED), file, kind=LlmError)
+    said, _ = added(NewEndpoint("far", CLOSED, "m"), file)
+    assert "taken at your word: llm endpoint 'far' at http://127.0.0.1:9/v1 refuses connections" in said
+    assert endpoints(file) == (EndpointSection(name="far", url=CLOSED, model="m"),)
+    wanted = NewEndpoint(url="http://127.0.0.1:{0}/v1")
+    assert "answers, but lists no models; name one with --model" in refused(wanted, file, status(404, {"error": "x"}))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", CLOSED, "m", "MY_KEY")],
+    ids=["down", "without its key"],
+)
+def test_one_that_was_not_asked_is_to_be_looked_at_next(wanted: NewEndpoint, file: Path) -> None:
+    said, _ = added(wanted, file)
+    assert said.splitlines()[-1] == f"next: repartee endpoints --config {file}, to see whether it answers"
+
+
+def test_a_key_that_is_not_there_is_said(file: Path) -> None:
+    wanted = NewEndpoint("far", CLOSED, api_key_env="MY_KEY")
+    assert refused(wanted, file) == "the environment variable MY_KEY is not set; put the key there"
+    said, _ = added(NewEndpoint("far", CLOSED, "m", "MY_KEY"), file)
+    assert "taken at your word" in said
+    assert "before the next start, put its key into MY_KEY" in said
+
+
+def test_a_key_in_the_address_is_not_shown(file: Path) -> None:
+    said, _ = added(NewEndpoint("far", "http://127.0.0.1:{0}/v1?key=hush", "m"), file, lists("m"))
+    assert "hush" not in said
+    assert "hush" in endpoints(file)[0].url
+
+
+@pytest.mark.parametrize(
+    ("listed", "owner", "wanted", "warned"),
+    [
+        ("models/gemini-2.5-flash", "google", "gemini-2.5-flash", False),
+        ("openai/gpt-4o", "", "openai/gpt-4o:online", True),
+        ("gpt-4o-2024-08-06", "azure", "our-deployment", True),
+        ("/models/qwen.gguf", "llamacpp", "qwen", True),
+    ],
+)
+def test_who_may_know_more_than_it_lists_is_taken_at_the_persons_word(
+    file: Path, listed: str, owner: str, wanted: str, *, warned: bool
+) -> None:
+    said, _ = added(NewEndpoint("far", "http://127.0.0.1:{0}/v1", wanted), file, lists(listed, owner=owner))
+    assert endpoints(file)[0].model == wanted
+    assert (f'does not list "{wanted}": it has {listed}' in said) is warned
+
+
+@pytest.mark.parametrize("name", ["auto", "skills"])
+def test_a_host_that_is_called_like_a_word_of_llm_gives_no_name(name: str, file: Path) -> None:
+    unasked = NewEndpoint(url=f"http://{name}/v1", model="m", api_key_env="NOT_SET")
+    assert refused(unasked, file).startswith(f'"{name}" is a word of --llm; give')
+
+
+@pytest.mark.parametrize("wanted", [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", model="m", kind="sagemaker")])
+def test_nothing_is_said_to_be_added_that_cannot_be_written(wanted: NewEndpoint, tmp_path: Path) -> None:
+    screen = io.StringIO()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        asyncio.run(add(wanted, tmp_path / "nowhere" / "mine.toml", {}, Console(file=screen, width=200)))
+    assert "taken at your word: " in screen.getvalue()
+    assert "added" not in screen.getvalue()
+
+
+@pytest.mark.parametrize("owner", ["library", "vllm", "organization_owner"])
+def test_a_product_that_lists_all_it_has_knows_no_other(file: Path, owner: str) -> None:
+    assert 'has no model "b"; it has a' in refused(
+        NewEndpoint("far", "http://127.0.0.1:{0}/v1", "b"), file, lists("a", owner=owner)
+    )
+
+
+def test_a_variable_that_replaces_the_file_is_said(file: Path) -> None:
+    said, _ = added(NewEndpoint(), file, lists("m"), environ={"REPARTEE_LLM_ENDPOINTS": "[]"})
+    assert "but REPARTEE_LLM_ENDPOINTS is set, and replaces the endpoints of the file" in said
+
+
+def test_a_file_is_made_where_there_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    said, _ = added(NewEndpoint(), file, lists("m"))
+    assert f"made {file}: ollama (m at http://127.0.0.1:" in said
+    assert len(endpoints(file)) == 1
+
+
+# ---- one less ----
+
+
+def test_one_is_removed_and_said(file: Path) -> None:
+    before = file.read_text(encoding="utf-8")
+    added(NewEndpoint("a", CLOSED, "m"), file)
+    added(NewEndpoint("b", CLOSED, "m"), file)
+    screen = io.StringIO()
+    for name in ("a", "b"):
+        remove(name, file, {}, Console(file=screen, width=200))
+    assert screen.getvalue().splitlines() == [
+        f"removed from {file}: a (m at {CLOSED})",
+        "left: b",
+        f"removed from {file}: b (m at {CLOSED})",
+        "no endpoint is left: the built-in skills answer",
+    ]
+    assert file.read_text(encoding="utf-8") == before

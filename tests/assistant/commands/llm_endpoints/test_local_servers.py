@@ -1,0 +1,146 @@
+"""What `--llm` means, and what is said of servers that are there."""
+
+from dataclasses import replace
+
+import pytest
+
+from assistant.commands.llm_endpoints.local_servers import (
+    choose,
+    described,
+    handles,
+    mention,
+    offers,
+    port_here,
+    shortened,
+)
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.loading import ConfigError
+from assistant.config.settings import DEFAULTS, LlmSection, Settings, SkillsSection
+from llm.discovery import UNKNOWN, FoundServer
+
+OLLAMA = FoundServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2:latest",), 3.0)
+VLLM = FoundServer("vLLM", "http://127.0.0.1:8000/v1", ("qwen", "phi"), 2.0)
+LOCKED = FoundServer(UNKNOWN, "http://127.0.0.1:8080/v1", (), 2.0, needs_key=True)
+EMBEDDER = FoundServer("Ollama", "http://127.0.0.1:11434/v1", (), 2.0, others=("bge-m3",))
+NEAR = EndpointSection(name="near", url="http://10.0.0.2/v1", model="m")
+FAR = EndpointSection(name="far", url="https://example.org/v1", model="m")
+BOTH = replace(DEFAULTS, llm=LlmSection(endpoints=(NEAR, FAR)))
+WITHOUT_SKILLS = replace(DEFAULTS, skills=SkillsSection(enabled=False))
+
+
+def test_nothing_found_is_used_unless_asked_for() -> None:
+    for settings in (DEFAULTS, BOTH):
+        choice = choose(settings, None, (OLLAMA,))
+        assert choice.settings is settings
+        assert (choice.said, choice.why, choice.fallback) == ("", "", False)
+
+
+def test_auto_takes_the_first_that_can_be_used_and_says_so() -> None:
+    choice = choose(BOTH, "auto", (LOCKED, EMBEDDER, VLLM, OLLAMA))
+    assert choice.settings.llm.endpoints == (EndpointSection(name="vllm", url=VLLM.url, model="qwen"),)
+    assert choice.said == (
+        "language model: vLLM at http://127.0.0.1:8000/v1, qwen, the first of its 2 models, for this run"
+    )
+    assert not choice.fallback
+    assert replace(choice.settings, llm=BOTH.llm) == BOTH
+    assert choose(DEFAULTS, "auto", (OLLAMA,)).said == (
+        "language model: Ollama at http://127.0.0.1:11434/v1, llama3.2:latest, for this run"
+    )
+
+
+def test_auto_that_finds_nothing_says_who_answers_instead() -> None:
+    choice = choose(DEFAULTS, "auto", (), (8000, 1234))
+    assert choice.settings == DEFAULTS
+    assert choice.said == "no language model found on localhost (ports 8000, 1234); skills answer"
+    assert choice.fallback
+    choice = choose(BOTH, "auto", (LOCKED, EMBEDDER), (8080,))
+    assert choice.settings == BOTH
+    assert choice.said == (
+        "no language model found on localhost (ports 8080); "
+        "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key); "
+        "Ollama at http://127.0.0.1:11434/v1 (no chat model, only bge-m3); what is configured answers (near, far)"
+    )
+    assert choice.fallback
+
+
+def test_a_name_takes_that_endpoint_alone() -> None:
+    choice = choose(BOTH, "far", ())
+    assert choice.settings.llm.endpoints == (FAR,)
+    assert choice.said == "language model: far, m, for this run"
+    assert not choice.fallback
+
+
+def test_skills_take_none() -> None:
+    choice = choose(BOTH, "skills", ())
+    assert choice.settings.llm.endpoints == ()
+    assert choice.said == "no language model, as asked: skills answer"
+    assert not choice.fallback
+
+
+@pytest.mark.parametrize(
+    ("settings", "llm", "said"),
+    [
+        (BOTH, "fra", '--llm "fra": no such endpoint; did you mean far? (known: near, far, auto, skills)'),
+        (
+            DEFAULTS,
+            "near",
+            '--llm "near": no such endpoint (known: auto, skills); `repartee endpoints add` writes one into config',
+        ),
+        (DEFAULTS, "", '--llm "": no such endpoint (known: auto, skills)'),
+        (WITHOUT_SKILLS, "skills", "--llm: no language model would answer, and skills.enabled is false"),
+        (WITHOUT_SKILLS, "auto", "--llm: no language model would answer, and skills.enabled is false"),
+    ],
+)
+def test_a_mistake_is_said(settings: Settings, llm: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        choose(settings, llm, ())
+    assert said in str(refused.value)
+
+
+def test_auto_without_skills_needs_what_it_finds() -> None:
+    assert choose(WITHOUT_SKILLS, "auto", (OLLAMA,)).settings.llm.endpoints[0].name == "ollama"
+
+
+def test_a_found_server_is_mentioned_where_nobody_else_would_answer() -> None:
+    assert mention(DEFAULTS, None, (OLLAMA, LOCKED)) == (
+        "found: Ollama at http://127.0.0.1:11434/v1 (llama3.2:latest); "
+        "use it with --llm auto or `repartee endpoints add`"
+    )
+    assert mention(DEFAULTS, None, (OLLAMA, VLLM)) == (
+        "found: Ollama at http://127.0.0.1:11434/v1 (llama3.2:latest), vLLM at http://127.0.0.1:8000/v1 (qwen, phi); "
+        "use the first with --llm auto, or one of them with `repartee endpoints add NAME`"
+    )
+    assert mention(BOTH, None, (OLLAMA,)) == ""
+    for llm in ("auto", "skills"):
+        assert mention(DEFAULTS, llm, (OLLAMA,)) == ""
+    assert mention(DEFAULTS, None, (LOCKED, EMBEDDER)) == ""
+    assert mention(DEFAULTS, None, ()) == ""
+
+
+def test_every_server_has_a_handle_of_its_own() -> None:
+    second = replace(VLLM, url="http://127.0.0.1:8001/v1")
+    assert list(handles((OLLAMA, VLLM, LOCKED))) == ["ollama", "vllm", "local-8080"]
+    assert list(handles((VLLM, second))) == ["vllm-8000", "vllm-8001"]
+    assert list(handles((replace(LOCKED, url="https://api.example.org/v1"),))) == ["api.example.org"]
+
+
+def test_long_lists_are_shortened() -> None:
+    assert shortened(("a", "b", "c")) == "a, b, c"
+    assert shortened(("a", "b", "c", "d", "e")) == "a, b, c and 2 more"
+    assert offers(replace(OLLAMA, models=())) == "no model"
+    assert described(LOCKED) == "an OpenAI-compatible server at http://127.0.0.1:8080/v1 (wants a key)"
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("http://127.0.0.1:8000/v1", 8000),
+        ("http://localhost:8000", 8000),
+        ("http://[::1]:8000/v1", 8000),
+        ("http://localhost/v1", 80),
+        ("https://localhost/v1", 443),
+        ("http://10.0.0.2:8000/v1", None),
+    ],
+)
+def test_ports_of_this_machine(url: str, port: int | None) -> None:
+    assert port_here(url) == port

@@ -1,0 +1,164 @@
+"""Each kind of service asked as `repartee endpoints` asks it."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from aws_server import own_environment
+from endpoint_services import ALL_KINDS, serving_kind, table_of
+from grpc_server import answer, self_signed, serving
+
+from assistant.commands.llm_endpoints import probe as endpoint_probe
+from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
+from assistant.commands.llm_endpoints.handshake import Handshake, shake_hands
+from assistant.commands.llm_endpoints.probe import measured
+from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.loading import load_settings
+from assistant.config.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_environment(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+def configured(table: str) -> Settings:
+    Path("given.toml").write_text(table, encoding="utf-8")
+    return load_settings(Path("given.toml"), {}, ()).settings
+
+
+async def probed(table: str, requests: int = 2, environ: Mapping[str, str] | None = None) -> EndpointMeasurement:
+    settings = configured(table)
+    return await measured(settings.llm.endpoints[0], settings, environ or {}, requests=requests)
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_each_kind_is_measured(kind: EndpointKind) -> None:
+    async def scene() -> tuple[EndpointMeasurement, int]:
+        async with serving_kind(kind, "One", ", two", ", three.") as service:
+            return await probed(service.table), len(service.asked())
+
+    found, asked = asyncio.run(scene())
+    assert (found.problem, asked, len(found.answers)) == ("", 2, 2)
+    assert found.handshake is not None
+    assert found.handshake.connect_ms is not None
+    assert found.handshake.tls_ms is None
+    first_ms, late_ms = found.first_token_ms(50), found.first_token_ms(95)
+    assert first_ms is not None
+    assert late_ms is not None
+    assert 0 < first_ms <= late_ms < 5000
+    assert found.round_trip_ms is not None
+    lists = "answers in " if kind == "openai" else f"answers; {kind} lists no models"
+    assert found.state.startswith(lists)
+
+
+def test_nothing_is_asked_where_no_answers_are_wanted() -> None:
+    async def scene() -> tuple[EndpointMeasurement, int]:
+        async with serving_kind("tgi", "One.") as service:
+            return await probed(service.table, 0), len(service.asked())
+
+    found, asked = asyncio.run(scene())
+    assert (found.state, found.problem, asked) == ("tgi lists no models", "", 0)
+    assert found.round_trip_ms is not None
+
+
+@pytest.mark.parametrize("requests", [0, 1])
+@pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "openai"])
+def test_one_that_is_down_says_so(kind: EndpointKind, requests: int) -> None:
+    scheme = "grpc" if kind == "grpc" else "http"
+    found = asyncio.run(probed(table_of(kind, f"{scheme}://127.0.0.1:9"), requests))
+    assert found.answers == ()
+    assert kind in found.problem
+    assert "start the server" in found.problem
+    assert found.state == ("no answer" if requests else "no connection")
+
+
+def test_what_can_never_work_is_told_without_asking() -> None:
+    found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9").replace("chatml", "gone.jinja")))
+    assert "there is no such file" in found.problem
+    text = '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nmodel = "m"\n'
+    found = asyncio.run(probed(text))
+    assert (found.state, found.address) == ("not asked", "")
+    assert "no AWS region" in found.problem
+
+
+def test_a_key_that_is_not_set_is_named() -> None:
+    found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "KEY"')))
+    assert (found.state, found.problem) == (
+        "not asked: no key",
+        "tgi: the environment variable KEY is not set; put the key there",
+    )
+
+
+def test_answers_that_came_before_a_failure_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint_probe, "FIRST_TOKEN_TIMEOUT_S", 0.3)
+
+    async def scene() -> EndpointMeasurement:
+        async with serving(answer("One."), (*answer("One.")[:0],)) as triton:
+            return await probed(table_of("grpc", triton.url), 3)
+
+    found = asyncio.run(scene())
+    assert found.state == "1 of 3 answers"
+    assert len(found.answers) == 1
+    assert found.problem
+
+
+def test_tls_is_timed_where_the_certificate_is_trusted(tmp_path: Path) -> None:
+    key, certificate = self_signed(tmp_path)
+
+    async def scene() -> tuple[EndpointMeasurement, float | None]:
+        async with serving(answer("One."), tls=(key, certificate)) as triton:
+            found = await probed(table_of("grpc", triton.url, f'ca_file = "{certificate}"'), 1)
+            return found, (await shake_hands(triton.url)).tls_ms
+
+    found, untrusted = asyncio.run(scene())
+    assert found.problem == ""
+    assert found.handshake is not None
+    assert found.handshake.tls_ms is not None
+    assert untrusted is None
+
+
+def test_a_proxy_is_named_instead_of_being_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    made = asyncio.run(shake_hands("https://far.example/v1"))
+    assert made.proxy
+    assert made.connect_ms is None
+
+
+@pytest.mark.parametrize("address", ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"])
+def test_a_name_that_can_be_no_hosts_leaves_the_figures_out(address: str) -> None:
+    assert asyncio.run(shake_hands(address)) == Handshake()
+
+
+def test_of_several_addresses_the_first_that_answers_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` is ::1 before it is 127.0.0.1, and many servers listen at the latter alone."""
+
+    async def scene() -> float | None:
+        async with serving_kind("tgi", "One.") as service:
+            address = urlsplit(service.url)
+            hosts = ["127.0.0.2", "127.0.0.1"]
+
+            async def looked_up(*_: object, **__: object) -> list[tuple[int, int, int, str, tuple[str, int]]]:
+                return [(0, 1, 6, "", (host, address.port or 0)) for host in hosts]
+
+            monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
+            made = await shake_hands(f"http://localhost:{address.port}")
+            hosts.pop()
+            assert (await shake_hands(f"http://localhost:{address.port}")).connect_ms is None
+            return made.connect_ms
+
+    assert asyncio.run(scene()) is not None
+
+
+def test_figures_of_few_answers() -> None:
+    endpoint = EndpointSection(
+        name="a", url="http://h/v1", model="m", price_in_per_million=1.0, price_out_per_million=10.0
+    )
+    short = EndpointMeasurement(endpoint, "", answers=(TestAnswer(100.0, None, 1, 0.0),))
+    assert short.tokens_per_s is None
+    assert short.round_trip_ms is None
+    assert short.turns_price == pytest.approx(1.0)
+    assert EndpointMeasurement(endpoint, "").first_token_ms(50) is None

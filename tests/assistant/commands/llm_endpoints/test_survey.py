@@ -1,0 +1,272 @@
+"""`repartee endpoints`: who is configured, who is there, and what is said about it."""
+
+import asyncio
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from llm_server import Script, Wait, answer, serving, status
+from rich.console import Console
+
+from assistant.commands.llm_endpoints import probe as endpoint_probe
+from assistant.commands.llm_endpoints.figures import GIVEN_UP_AFTER_MS, EndpointMeasurement, TestAnswer
+from assistant.commands.llm_endpoints.handshake import Handshake
+from assistant.commands.llm_endpoints.survey import Survey, next_steps, said_in, show, survey
+from assistant.config.endpoint_settings import EndpointSection
+from assistant.config.loading import Loaded, load_settings
+from assistant.config.settings import DEFAULTS, LlmSection, Settings
+from llm.discovery import UNKNOWN, FoundServer
+from llm.routing.hedging import UNMEASURED_PATIENCE_S
+
+CLOSED = "http://127.0.0.1:9/v1"
+LIST = {"object": "list", "data": [{"id": "llama3.2:latest", "owned_by": "library"}, {"id": "bge-m3"}]}
+
+
+def loaded(*endpoints: EndpointSection) -> Loaded:
+    settings = Settings(llm=LlmSection(endpoints=endpoints)) if endpoints else DEFAULTS
+    return Loaded(settings, {}, Path("mine.toml"), frozenset())
+
+
+def endpoint(name: str, url: str, model: str = "llama3.2", key: str = "") -> EndpointSection:
+    return EndpointSection(name=name, url=url, model=model, api_key_env=key)
+
+
+def shown(seen: Survey) -> str:
+    screen = io.StringIO()
+    show(seen, "mine.toml", Path("mine.toml"), Console(file=screen, width=160))
+    return screen.getvalue()
+
+
+def test_configured_and_found_are_asked_and_shown() -> None:
+    async def run() -> Survey:
+        async with serving() as one, serving() as locked:
+            one.models, locked.models = status(200, LIST), status(401, {"error": "no"})
+            ports = [int(server.url.removesuffix("/v1").rpartition(":")[2]) for server in (one, locked)]
+            everybody = loaded(
+                endpoint("good", one.url),
+                endpoint("typo", one.url, "lama"),
+                endpoint("down", CLOSED),
+                endpoint("closed", locked.url),
+                endpoint("wrong", locked.url, key="KEY"),
+                endpoint("unset", locked.url, key="OTHER"),
+            )
+            environ: Mapping[str, str] = {"KEY": "k"}
+            return await survey(everybody, environ, ports=ports)
+
+    seen = asyncio.run(run())
+    assert [server.name for server in seen.found] == ["Ollama", UNKNOWN]
+    states = {check.endpoint.name: check for check in seen.configured}
+    assert states["good"].problem == ""
+    assert states["good"].state.startswith("answers in ")
+    assert states["typo"].problem == "typo: its models are llama3.2:latest; correct model"
+    assert "refuses connections: start the server" in states["down"].problem
+    assert states["closed"].problem == "closed: wants a key: name the variable that holds it as its api_key_env"
+    assert states["wrong"].problem == "wrong: wants another key: correct KEY"
+    assert states["unset"].problem == "unset: the environment variable OTHER is not set; put the key there"
+    screen = shown(seen)
+    assert "configured (mine.toml)" in screen
+    assert "found on localhost" in screen
+    for check in seen.configured:
+        assert check.problem in screen
+
+
+@pytest.mark.parametrize(
+    ("listed", "state"),
+    [("models/gemini-2.5-flash", " ms"), ("gemini-2.5-pro", " ms, does not list this model")],
+    ids=["by a path", "not at all"],
+)
+def test_a_model_that_is_listed_otherwise_or_not_is_measured_all_the_same(listed: str, state: str) -> None:
+    async def run() -> Survey:
+        async with serving(answer("One.")) as cloud:
+            cloud.models = status(200, {"object": "list", "data": [{"id": listed, "owned_by": "google"}]})
+            return await survey(loaded(endpoint("cloud", cloud.url, "gemini-2.5-flash")), {}, ports=[], requests=1)
+
+    (found,) = asyncio.run(run()).configured
+    assert (found.problem, len(found.answers)) == ("", 1)
+    assert found.state.endswith(state)
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        status(500, {"error": "boom"}),
+        status(307, b"", "location: http://127.0.0.1:9/models\r\n"),
+        status(200, b"<html>", "content-type: text/html\r\n"),
+        (Wait(30),),
+    ],
+    ids=["fails", "is elsewhere", "is a page", "hangs"],
+)
+def test_where_only_the_list_of_models_fails_the_questions_decide(
+    monkeypatch: pytest.MonkeyPatch, listing: Script
+) -> None:
+    monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
+
+    async def run(script: Script) -> EndpointMeasurement:
+        async with serving(script) as one:
+            one.models = listing
+            return (await survey(loaded(endpoint("one", one.url)), {}, ports=[], requests=1)).configured[0]
+
+    found = asyncio.run(run(answer("One.")))
+    assert (found.state, found.problem, len(found.answers)) == ("answers, lists no models", "", 1)
+    found = asyncio.run(run(status(500, {"error": "boom"})))
+    assert (found.state, len(found.answers)) == ("no answer", 0)
+    assert "HTTP 500" in found.problem
+
+
+def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
+
+    async def run() -> Survey:
+        async with serving() as one:
+            one.models = (Wait(30),)
+            return await survey(loaded(endpoint("slow", one.url)), {}, ports=[])
+
+    (check,) = asyncio.run(run()).configured
+    assert check.state == "no answer"
+    assert "did not answer within 0.3 s" in check.problem
+
+
+def test_where_the_endpoints_come_from_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.touch()
+    text = '[{name="near",url="http://127.0.0.1:9/v1",model="m"}]'
+    assert said_in(load_settings(file, {}, [])) == str(file)
+    assert said_in(load_settings(file, {"REPARTEE_LLM_ENDPOINTS": text}, [])) == "environment REPARTEE_LLM_ENDPOINTS"
+    assert said_in(load_settings(file, {}, [f"llm.endpoints={text}"])) == "--set"
+
+
+def test_what_was_asked_and_not_answered_is_not_called_unasked() -> None:
+    found = EndpointMeasurement(endpoint("mute", CLOSED), "no answer", handshake=Handshake(1.0, 2.0))
+    assert "measured (asked, and not answered)" in shown(Survey((found,), (), (), requests=5))
+    assert "measured (nothing was asked)" in shown(Survey((found,), (), ()))
+
+
+def test_nothing_at_all_says_what_to_start() -> None:
+    screen = shown(Survey((), (), (8000, 1234)))
+    assert "no endpoint is configured (mine.toml)" in screen
+    assert "no server of language models on localhost (ports 8000, 1234)" in screen
+    assert "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere" in screen
+    assert "until then the built-in skills answer" in screen
+
+
+def server(name: str, port: int, *models: str, needs_key: bool = False) -> FoundServer:
+    return FoundServer(name, f"http://127.0.0.1:{port}/v1", models, 2.0, needs_key)
+
+
+def test_the_next_step_is_a_command() -> None:
+    found = (server("Ollama", 11434, "a", "b"), server("vLLM", 8000, "m"), server(UNKNOWN, 8080, needs_key=True))
+    assert next_steps(Survey((), found, ()), None) == [
+        "add it: repartee endpoints add ollama --model MODEL",
+        "add it: repartee endpoints add vllm",
+        "add it: repartee endpoints add local-8080 --api-key-env VARIABLE (the variable holds its key)",
+        "or only once: repartee demo --llm auto",
+        "until then the built-in skills answer",
+    ]
+
+
+def down(name: str) -> EndpointMeasurement:
+    problem = f"llm endpoint {name!r} at {CLOSED} refuses connections: start the server, or check the port in its url"
+    return EndpointMeasurement(endpoint(name, CLOSED), "no answer", problem)
+
+
+REPAIR = "start the server, or check the port in its url"
+
+
+def test_broken_endpoints_are_counted_and_repaired_first() -> None:
+    seen = (EndpointMeasurement(endpoint("mine", CLOSED), "answers in 2 ms"), down("near"), down("my far"))
+    assert next_steps(Survey(seen, (server("Ollama", 11434, "a"),), ()), None) == [
+        "2 of 3 endpoints are broken; repair what you need, or take it out:",
+        f"  near: {REPAIR} (repartee endpoints remove near)",
+        f"  my far: {REPAIR} (repartee endpoints remove 'my far')",
+        "add it: repartee endpoints add ollama",
+        "next: repartee demo",
+    ]
+
+
+def test_where_no_endpoint_works_the_demo_is_not_the_next_step() -> None:
+    steps = next_steps(Survey((down("near"),), (), ()), Path("my.toml"))
+    assert steps[0] == "1 of 1 endpoints is broken; repair what you need, or take it out:"
+    assert steps[-1] == "or without a language model: repartee demo --llm skills --config my.toml"
+    assert not [step for step in steps if step.startswith("next:")]
+
+
+@pytest.mark.parametrize(
+    ("problem", "remedy"),
+    [
+        ("near: the environment variable KEY is not set; put the key there", "put the key there"),
+        ("near: wants another key: correct KEY", "correct KEY"),
+        ("near: its models are a, b; correct model", "correct model"),
+        ('llm endpoint \'near\' failed (HTTP 500) at h: see the log of its model server: "no: memory"', "see the"),
+        ("llm endpoint 'near' ended its answer without any text (stop), it sent only blanks: check its", "check its"),
+    ],
+)  # fmt: skip
+def test_the_repair_is_the_remedy_of_the_problem(problem: str, remedy: str) -> None:
+    step = next_steps(Survey((EndpointMeasurement(endpoint("near", CLOSED), "no answer", problem),), (), ()), None)[1]
+    assert remedy in step
+    assert "memory" not in step
+
+
+def test_one_that_answered_at_times_is_broken_and_can_be_tried() -> None:
+    answers = (TestAnswer(300.0, None, 9, 400.0),)
+    seen = replace(down("near"), answers=answers)
+    steps = next_steps(Survey((seen,), (), ()), None)
+    assert (steps[0][:6], steps[-1]) == ("1 of 1", "next: repartee demo")
+
+
+def test_what_is_configured_already_is_not_offered_again() -> None:
+    check = EndpointMeasurement(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
+    assert next_steps(Survey((check,), (server("vLLM", 8000, "m"),), ()), None) == ["next: repartee demo"]
+
+
+def test_every_command_names_the_file_that_was_asked_for() -> None:
+    file = Path("my own.toml")
+    check = EndpointMeasurement(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
+    found = (server("Ollama", 11434, "a"), server(UNKNOWN, 8080, needs_key=True))
+    lines = [step for seen in (Survey((check,), found, ()), Survey((), found, ())) for step in next_steps(seen, file)]
+    lines += next_steps(Survey((), (), ()), file)
+    commands = [line for line in lines if "repartee " in line]
+    assert len(commands) == 7
+    assert all("--config 'my own.toml'" in command for command in commands)
+
+
+def test_a_server_without_a_chat_model_is_told_what_it_lacks() -> None:
+    assert next_steps(Survey((), (server("Ollama", 11434),), ()), None)[0] == (
+        "Ollama at http://127.0.0.1:11434/v1 has no model: load a chat model there, then add it"
+    )
+
+
+def test_a_key_in_the_address_is_not_shown() -> None:
+    check = EndpointMeasurement(endpoint("mine", "https://h/v1?key=hush"), "answers in 2 ms")
+    assert "hush" not in shown(Survey((check,), (), ()))
+
+
+def test_names_of_models_are_no_markup() -> None:
+    assert "[red]x[/red]" in shown(Survey((), (server("vLLM", 8000, "[red]x[/red]"),), ()))
+
+
+@pytest.mark.parametrize(("others", "said"), [(("cloud",), True), ((), False)], ids=["beside another", "alone"])
+def test_one_that_the_router_never_waits_for_is_named(others: Sequence[str], *, said: bool) -> None:
+    waits_ms = {"local": GIVEN_UP_AFTER_MS + 500, "cloud": 300.0}
+    checks = tuple(
+        EndpointMeasurement(endpoint(name, CLOSED), "answers", answers=(TestAnswer(waits_ms[name], None, 9, 400.0),))
+        for name in ("local", *others)
+    )
+    lines = next_steps(Survey(checks, (), ()), None)
+    notice = "local takes 2500 ms to its first token, and beside others is given up after 2 s: "
+    notice += "raise its patience_s, take a smaller model, or ask it alone (--llm local)"
+    assert lines == [*([notice] if said else []), "next: repartee demo"]
+
+
+def test_one_that_the_router_waits_for_as_it_was_told_to_is_not() -> None:
+    slow = replace(endpoint("local", CLOSED), patience_s=4.0)
+    checks = [(slow, 2500.0), (endpoint("cloud", CLOSED), 300.0)]
+    measured = tuple(
+        EndpointMeasurement(each, "answers", answers=(TestAnswer(ms, None, 9, 400.0),)) for each, ms in checks
+    )
+    assert next_steps(Survey(measured, (), ()), None) == ["next: repartee demo"]
+
+
+def test_that_is_as_long_as_the_router_waits() -> None:
+    assert GIVEN_UP_AFTER_MS == UNMEASURED_PATIENCE_S * 1000

@@ -1,0 +1,44 @@
+"""What flags say of an endpoint to be added."""
+
+import pytest
+
+from assistant.commands.llm_endpoints.wanted import NewEndpoint, kind_of, more_of
+from assistant.config.loading import ConfigError
+
+
+def test_further_keys_are_read_as_what_they_are() -> None:
+    assert more_of(["template=llama3", "tier=2", "bos=true", "weight=0.5"]) == {
+        "template": "llama3",
+        "tier": 2,
+        "bos": True,
+        "weight": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("template", "--set: must be key=value, as in --set template=llama3"),
+        ("tmplate=x", "--set tmplate: no such setting; did you mean template?"),
+        ("url=http://h", "--set url: no such setting"),
+        ("tier=10", "--set tier: must be a whole number from 1 to 9"),
+        ("api_key=sk-1", "put the key in an environment variable"),
+    ],
+)
+def test_what_is_wrong_is_one_line(pair: str, told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        more_of([pair])
+    assert told in str(refused.value)
+    assert "sk-1" not in str(refused.value)
+
+
+def test_a_server_may_say_the_rest_only_where_it_can_be_asked() -> None:
+    assert NewEndpoint(name="near").section().url
+    with pytest.raises(ValueError, match="model must be"):
+        NewEndpoint(name="near", kind="tgi").section()
+    assert (
+        NewEndpoint("a", "http://h", "m", kind=kind_of("triton"), more={"template": "llama3"}).section().kind
+        == "triton"
+    )
+    with pytest.raises(ConfigError, match="must be one of openai, tgi"):
+        kind_of("vllm")

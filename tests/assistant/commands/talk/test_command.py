@@ -1,0 +1,162 @@
+"""The whole app as a person runs it, on a virtual sound card: what is played into its microphone, what leaves it."""
+
+import os
+import signal
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from talk_app import talking
+from virtual_card import SPEAKER, VOICE, Recorder, VirtualCard, virtual_card, write_wav
+
+from assistant.commands.talk.cards import chime
+from audio.level import audible_onset
+from audio.units import Pcm
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.calm,
+    pytest.mark.timeout(300),
+]
+
+RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
+
+
+@pytest.fixture
+def card() -> Generator[VirtualCard]:
+    with virtual_card() as one:
+        yield one
+
+
+def question(folder: Path) -> Path:
+    """The recording with silence around it, at the card's rate."""
+    pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
+    quiet = np.zeros(rate_hz // 2, np.int16)
+    return write_wav(folder / "question.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)
+
+
+def end_of_sound_s(pcm: Pcm, rate_hz: int) -> float:
+    found = audible_onset(np.ascontiguousarray(pcm[::-1]), rate_hz)
+    assert found is not None
+    return (len(pcm) - found) / rate_hz
+
+
+@pytest.mark.alone
+@pytest.mark.real_time
+def test_the_gap_in_the_recorded_sound_is_the_one_in_the_trace(card: VirtualCard, tmp_path: Path) -> None:
+    wav = question(tmp_path)
+    with talking(tmp_path, card.environ, "--set", "talk.remember=true") as app:
+        app.until("ready:")
+        with Recorder(card, f"{VOICE}.monitor") as said, Recorder(card) as heard:
+            speaking = card.speak(wav)
+            app.until("latency:")
+            speaking.wait()
+            time.sleep(0.5)
+            said.stop()
+            heard.stop()
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    (record,) = app.records()
+    assert record["words"]["user"] == "what time is it"
+    assert record["engines"]["echo"] in {"cancel", "half-duplex"}
+    assert {"overflows", "underflows", "underruns"} <= record["counters"].keys()
+    # Both recordings end together, within what a recorder holds back.
+    from_end_s = len(said.pcm) / said.rate_hz - end_of_sound_s(said.pcm, said.rate_hz)
+    onset = audible_onset(heard.pcm, heard.rate_hz)
+    assert onset is not None
+    gap_ms = (from_end_s - (len(heard.pcm) - onset) / heard.rate_hz) * 1000
+    assert gap_ms == pytest.approx(record["response_latency_ms"], abs=40)
+    (kept,) = (tmp_path / "data" / "repartee" / "conversations").glob("*.jsonl")
+    assert "what time is it" in kept.read_text()
+
+
+def test_the_loudspeaker_may_go_and_come_back(card: VirtualCard, tmp_path: Path) -> None:
+    with talking(tmp_path, card.environ, "--output", SPEAKER) as app:
+        app.until("ready:")
+        app.say("what time is it")
+        app.until("repartee:")
+        card.unplug(SPEAKER)
+        card.unplug(VOICE)  # else PulseAudio moves the stream there, and nothing is lost
+        app.until(f'the loudspeaker "{SPEAKER}" has gone')
+        card.plug(SPEAKER)
+        card.plug(VOICE)
+        app.until(f'the loudspeaker "{SPEAKER}" is back')
+        app.say("what is two plus three")
+        app.until("repartee:", count=2)
+        app.say("/quit")
+        assert app.ends_within_s(2.0) == 0
+    assert sum("has gone" in line and SPEAKER in line for line in app.lines if line.startswith("trouble ")) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_with_everything_on_disk(card: VirtualCard, tmp_path: Path, number: int) -> None:
+    with talking(tmp_path, card.environ, "--set", "talk.remember=true") as app:
+        app.until("ready:")
+        app.say("what time is it")
+        app.until("repartee:")
+        app.process.send_signal(number)
+        assert app.ends_within_s(2.5) == 0
+    assert len(app.records()) == 1
+    assert list((tmp_path / "data" / "repartee" / "conversations").glob("*.jsonl"))
+
+
+def test_a_kept_conversation_goes_on(card: VirtualCard, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "repartee" / "conversations"
+
+    def converse(*arguments: str) -> list[str]:
+        before = len(list((tmp_path / "traces").glob("*.jsonl")))
+        with talking(tmp_path, card.environ, *arguments) as app:
+            app.until("ready:")
+            app.say("what time is it")
+            app.until("repartee:")
+            app.eventually(lambda: len(app.records()) > before)
+            app.say("/quit")
+            app.ends_within_s(2.0)
+        return app.lines
+
+    assert not [line for line in converse("--set", "talk.remember=true") if line.startswith("resumed: ")]
+    (first,) = folder.glob("*.jsonl")
+    lines = converse("--resume")
+    assert [line for line in lines if line.startswith(f"resumed: {first.stem}, begun 20")]
+    assert "you (earlier): what time is it" in lines
+    converse("--resume", first.stem[:-3])
+    assert sorted(path.read_text().count("what time is it") for path in folder.glob("*.jsonl")) == [1, 2, 2]
+
+
+def test_a_conversation_that_was_not_kept_is_one_sentence(tmp_path: Path) -> None:
+    with talking(tmp_path, os.environ, "--resume", "yesterday") as app:
+        assert app.process.wait(timeout=30) == 2
+        app.until("repartee: --resume: ")
+    assert "Traceback" not in "\n".join(app.lines)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param((), id="no device"),
+        pytest.param(("--input", "no such microphone"), id="a wrong device name"),
+        pytest.param(("--server", "ws://127.0.0.1:9"), id="no device, another server"),
+        pytest.param(("--resume", "yesterday"), id="no such conversation"),
+        pytest.param(("--set", "stt.engine=faster-whisper", "--set", "stt.model=/nowhere"), id="no such model"),
+    ],
+)
+def test_a_start_that_fails_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    environ = {**os.environ, "PULSE_SERVER": "unix:/nowhere"}
+    with talking(tmp_path, environ, *arguments) as app:
+        assert app.process.wait(timeout=30) == 2
+        app.eventually(lambda: any(line.startswith("repartee: ") for line in app.lines))
+    (line,) = app.lines
+    assert line.startswith("repartee: ")
+
+
+def test_the_chime_is_short_soft_and_no_reply() -> None:
+    pcm = chime()
+    assert len(pcm) / 24 < 200
+    assert np.abs(pcm).max() < 3000
+    assert pcm[0] == 0
+    assert abs(int(pcm[-1])) < 50

@@ -1,0 +1,61 @@
+"""Pressed twice, or held: what is said lasts from the first press to the second, or to the release."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.commands.talk.held_key import RELEASED_S, REPEATS_WITHIN_S, SURE_S, HeldKey
+
+
+def talking(presses_s: list[float], until_s: float) -> list[tuple[float, bool]]:
+    """When talking changed, asked every 10 ms as the conversation knows it."""
+    key, at = HeldKey(), 0.0
+    changes: list[tuple[float, bool]] = []
+    while at <= until_s:
+        while presses_s and presses_s[0] <= at:
+            key.press(presses_s.pop(0), talking=key.talking)
+        key.wait(at)
+        if key.talking != (changes[-1][1] if changes else False):
+            changes.append((round(at, 2), key.talking))
+        at = round(at + 0.01, 2)
+    return changes
+
+
+def test_two_presses() -> None:
+    assert talking([1.0, 3.0], 5.0) == [(1.0, True), (3.0, False)]
+
+
+def test_a_short_word_between_two_presses() -> None:
+    assert talking([1.0, 1.5], 5.0) == [(1.0, True), (1.5 + SURE_S, False)]
+
+
+def test_held_like_a_radio() -> None:
+    repeated = [1.0] + [1.5 + 0.03 * at for at in range(60)]
+    (began, _), (ended, on) = talking(repeated, 5.0)
+    assert began == 1.0
+    assert not on
+    assert 1.5 + 0.03 * 59 + RELEASED_S <= ended <= 1.5 + 0.03 * 59 + RELEASED_S + 0.02
+
+
+def test_the_press_that_ends_it_may_last_a_little() -> None:
+    assert talking([1.0, 3.0, 3.03, 3.06], 5.0) == [(1.0, True), (3.0, False)]
+
+
+def test_what_the_conversation_ended_begins_anew() -> None:
+    key = HeldKey()
+    key.press(1.0, talking=False)
+    key.press(5.0, talking=False)  # the conversation ended it meanwhile
+    assert key.talking
+
+
+@given(st.lists(st.floats(0.01, 3.0), max_size=30))
+def test_who_presses_no_more_can_always_end_it(gaps_s: list[float]) -> None:
+    key, at_s = HeldKey(), 0.0
+    for gap_s in gaps_s:
+        at_s += gap_s
+        key.wait(at_s)
+        key.press(at_s, talking=key.talking)
+    key.wait(at_s + 1.0)
+    assert key.due_s() is None
+    on = key.talking
+    key.press(at_s + REPEATS_WITHIN_S + 0.5, talking=on)
+    assert key.talking is not on

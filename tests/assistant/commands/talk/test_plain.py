@@ -1,0 +1,343 @@
+"""Lines in place of the screen: what is printed, what is typed, and what stalls nothing."""
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TextIO
+
+import pytest
+
+from assistant.commands.talk.controls import NOT_YET, Status
+from assistant.commands.talk.pipe import LINE_CHARS, MOST_LINES, LineWriter, lines_of
+from assistant.commands.talk.plain import TalkPlain, unfit
+from assistant.commands.talk.resumed import Resumed
+from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStopped, TurnFinished, UserTurnCommitted
+from assistant.history.items import ItemId, UserMessage
+from assistant.trace.record import Outcome
+from assistant.turns.events import ReplyId
+from bench.talk_picture import CONVERSATION, ENGINES, STATUS, ScriptedControls
+
+FIT = {"keys": True, "terminal": True, "encoding": "utf-8"}
+
+
+def talked(
+    typed: str, then: Callable[[TalkPlain], None] = lambda _: None, status: Status = STATUS, *, ends: bool = True
+) -> tuple[list[str], list[tuple[object, ...]]]:
+    """The lines that were printed, and what the controls were asked to do."""
+    out = io.StringIO()
+    controls = ScriptedControls(status)
+
+    async def run() -> None:
+        plain = TalkPlain(controls, clock=lambda: "14:10:07", out=out, typed=io.StringIO(typed), ends_with_input=ends)
+        then(plain)
+        async with asyncio.timeout(5):
+            await plain.run()
+        await plain.aclose()
+
+    asyncio.run(run())
+    return out.getvalue().splitlines(), controls.done
+
+
+def test_a_conversation_as_lines() -> None:
+    def converse(plain: TalkPlain) -> None:
+        plain.engines(ENGINES[:2])
+        plain.engines(ENGINES)
+        plain.ready()
+        for fact in CONVERSATION:
+            plain.show(fact)
+
+    printed, done = talked("", converse)
+    assert printed[:5] == [
+        "vad: silero, 20 ms frames",
+        "stt: faster-whisper, tiny.en, int8_float32 on CPU",
+        "llm: local, http://127.0.0.1:8000/v1",
+        "tts: espeak-ng, English (Great Britain) (fallback: in place of piper: missing: "
+        "repartee models pull en_US-ljspeech-medium)",
+        "ready: speak, or type; /help names the commands",
+    ]
+    assert "you: what time is it" in printed
+    assert "repartee: It's ten past two." in printed
+    assert "latency: 246 ms, within 200–500 ms: wait 228, playout 18" in printed
+    assert "latency: 587 ms, later than 200–500 ms: wait 420, stt 22, model 95, voice 30, playout 20" in printed
+    assert any(line.startswith("trouble 14:10:07: the loudspeaker has gone") for line in printed)
+    assert f"microphone: {STATUS.input}" in printed
+    assert any("p50 272 ms" in line and "over 4 turns" in line for line in printed)
+    assert not any("█" in line for line in printed)
+    assert done == [("quit",)]
+
+
+def test_what_was_typed_is_not_printed_again_and_what_was_spoken_meanwhile_is() -> None:
+    def converse(plain: TalkPlain) -> None:  # as a new connection tells it
+        plain.show(
+            UserTurnCommitted(1, "typed", False, UserMessage(ItemId("a"), "typed", spoken=False), None, "requested")
+        )
+        plain.show(
+            UserTurnCommitted(2, "spoken", False, UserMessage(ItemId("b"), "spoken", spoken=True), None, "requested")
+        )
+
+    printed, _ = talked("", converse)
+    assert [line for line in printed if line.startswith("you")] == ["you: spoken"]
+
+
+def test_words_are_made_fit_and_partials_left_out() -> None:
+    def converse(plain: TalkPlain) -> None:
+        plain.show(InterimWords("so far", low_confidence=False))
+        plain.show(UserTurnCommitted(1, "\x1b[2Jhi\nthere", True, None, 1.0, "spoken"))
+        plain.show(ChunkSpoken(ReplyId(1, 1), "[bold]a[/]\x07"))
+        plain.show(ReplyStopped(ReplyId(1, 1), "a", 100.0, "voice"))
+        plain.show(ReplyStopped(ReplyId(1, 1), "a", 100.0, "unheard"))
+        plain.show(ReplyStopped(ReplyId(1, 1), "", 0.0, "unheard"))
+
+    printed, _ = talked("", converse)
+    assert printed[:3] == ["you: [2Jhi there (roughly)", "repartee: [bold]a[/]", "repartee: (interrupted)"]
+    assert printed[3:5] == ['repartee: (heard: "a")', "repartee: (not heard)"]
+
+
+def test_commands() -> None:
+    typed = "/mute\n/interrupt\n/repeat\n/use input USB headset\n/use output\n\nhello there\n/quit\n"
+    _, done = talked(typed, ends=False)
+    assert done == [
+        ("mute", True),
+        ("interrupt",),
+        ("repeat",),
+        ("use", "input", "USB headset"),
+        ("use", "output", ""),
+        ("type", "hello there"),
+        ("quit",),
+    ]
+
+
+def test_talk_is_for_push_to_talk() -> None:
+    printed, done = talked("/talk\n")
+    assert ("talk", True) not in done
+    assert any(line.startswith("talk: the mode is open") for line in printed)
+    _, done = talked("/talk\n", status=replace(STATUS, mode="push-to-talk"))
+    assert done == [("talk", True), ("quit",)]
+
+
+def test_what_is_not_understood_is_said() -> None:
+    printed, done = talked("/fly\n/use speaker\n/devices\n/help\n")
+    assert "unknown: there is no command /fly; /help names those there are" in printed
+    assert any(line.startswith("use: say which") for line in printed)
+    assert "input: Built-in Audio Analog Stereo (in use)" in printed
+    assert any(line.startswith("/interrupt") for line in printed)
+    assert done == [("quit",)]
+
+
+def test_a_pipe_that_ends_does_not_end_the_conversation() -> None:
+    async def run() -> None:
+        controls = ScriptedControls(STATUS)
+        plain = TalkPlain(controls, clock=lambda: "", out=io.StringIO(), typed=io.StringIO("hi\n"))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.7):
+                await plain.run()
+        assert controls.done == [("type", "hi")]
+
+    asyncio.run(run())
+
+
+def test_lines_that_are_too_long_are_left_out_and_many_wait() -> None:
+    typed = "\n".join([*[f"line {at}" for at in range(100)], "x" * (3 * LINE_CHARS), "last"])
+
+    async def run() -> list[str]:
+        return [line async for line in lines_of(io.StringIO(typed))]
+
+    assert asyncio.run(run()) == [*[f"line {at}" for at in range(100)], "last"]
+
+
+def test_who_does_not_read_holds_nothing_up() -> None:
+    ours, theirs = os.pipe()
+
+    async def run() -> None:
+        with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
+            writer = LineWriter(pipe, lambda: None)
+            for _ in range(2 * MOST_LINES):
+                writer.write("x" * 1000)
+            assert writer.left_out > 0
+            os.close(ours)  # so that the thread can leave
+            await writer.aclose()
+
+    asyncio.run(run())
+
+
+def test_the_table_at_the_end_keeps_its_columns() -> None:
+    def converse(plain: TalkPlain) -> None:
+        plain.engines(ENGINES)
+
+    printed, _ = talked("", converse)
+    table = printed[-len(ENGINES) :]
+    heading = printed[-len(ENGINES) - 1]
+    for engine, line in zip(ENGINES, table, strict=True):
+        assert line.startswith(engine.stage)
+        assert line[heading.index("engine") :].startswith(engine.name)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        ([], "no turn was answered: nothing was heard that sounded like words"),
+        (["no words"], "no turn was answered: nothing was heard that sounded like words"),
+        (["answered"], "1 turn was answered, none with a response latency (requested)"),
+        (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
+    ],
+)
+def test_turns_that_were_answered_without_a_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
+    (timed,) = [fact for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+
+    def converse(plain: TalkPlain) -> None:
+        plain.engines(ENGINES)
+        for outcome in outcomes:
+            untimed = replace(
+                timed.record, outcome=outcome, response_latency_ms=None, no_latency_reason="requested", stages={}
+            )
+            plain.show(TurnFinished(untimed))
+
+    printed, _ = talked("", converse)
+    assert said in printed
+
+
+def test_who_went_away_ends_the_conversation() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+
+    async def run() -> list[tuple[object, ...]]:
+        controls = ScriptedControls(STATUS)
+        with os.fdopen(theirs, "w", encoding="utf-8") as pipe:
+            plain = TalkPlain(controls, clock=lambda: "", out=pipe, typed=io.StringIO(""), ends_with_input=False)
+            plain.show(Problem("anything"))
+            async with asyncio.timeout(5):
+                await plain.run()
+            await plain.aclose()
+        return controls.done
+
+    assert asyncio.run(run()) == [("quit",)]
+
+
+def test_a_terminal_that_lacks_a_character_shows_another() -> None:
+    raw = io.BytesIO()
+    out: TextIO = io.TextIOWrapper(raw, encoding="ascii")
+
+    async def run() -> None:
+        writer = LineWriter(out, lambda: None)
+        writer.write("200–500 ms")
+        await writer.aclose()
+
+    asyncio.run(run())
+    assert raw.getvalue() == b"200?500 ms" + os.linesep.encode()
+
+
+STARTING = replace(STATUS, floor="starting", input=NOT_YET, output=NOT_YET, echo=NOT_YET)
+
+
+def load(plain: TalkPlain) -> None:
+    plain.engines(ENGINES)
+    plain.show(Problem("the folder is full"))
+
+
+def loaded(plain: TalkPlain) -> None:
+    load(plain)
+    plain.ready()
+
+
+def started(
+    then: Callable[[TalkPlain], None] = load, *, typed: str = "", start_s: float = 5.0, status: Status = STARTING
+) -> list[str]:
+    """The lines of a conversation that is being started for a tenth of a second."""
+    out = io.StringIO()
+
+    async def run() -> None:
+        typing = io.StringIO(typed)
+        plain = TalkPlain(
+            ScriptedControls(status), clock=str, out=out, typed=typing, ends_with_input=False, note="N", start_s=start_s
+        )
+        then(plain)
+        asyncio.get_running_loop().call_later(0.1, plain.close)
+        await plain.run()
+        await plain.aclose()
+
+    asyncio.run(run())
+    return out.getvalue().splitlines()
+
+
+def test_a_start_that_fails_prints_no_line_before_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert started() == []
+    assert capsys.readouterr().err == ""
+
+
+def test_a_device_that_is_not_open_yet_is_no_line() -> None:
+    assert not [line for line in started(TalkPlain.ready) if NOT_YET in line]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({"then": loaded}, id="ready"),
+        pytest.param({"start_s": 0.0}, id="a slow start"),
+        pytest.param({"typed": "/help\n"}, id="somebody types"),
+        pytest.param({"status": STATUS}, id="the conversation has begun"),
+    ],
+)
+def test_what_was_held_back_is_printed_in_order(how: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    lines = started(**how)
+    assert lines[0].startswith("vad: ")
+    assert lines[len(ENGINES)].startswith("trouble ")
+    assert capsys.readouterr().err == "repartee: N\n"
+
+
+def test_a_resumed_conversation_is_printed_before_it_goes_on() -> None:
+    def go_on(plain: TalkPlain) -> None:
+        plain.resumed(Resumed("one, 1 turn:", (("you", "what time is it"), ("repartee", "Ten past two."))))
+        plain.ready()
+
+    assert started(go_on)[:4] == [
+        "resumed: one, 1 turn:",
+        "you (earlier): what time is it",
+        "repartee (earlier): Ten past two.",
+        "ready: speak, or type; /help names the commands",
+    ]
+
+
+@pytest.mark.slow
+def test_a_thread_that_waits_for_input_does_not_keep_the_program() -> None:
+    code = (
+        "import asyncio\n"
+        "from assistant.commands.talk.plain import TalkPlain\n"
+        "from bench.talk_picture import STATUS, ScriptedControls\n"
+        "async def run():\n"
+        "    plain = TalkPlain(ScriptedControls(STATUS), clock=lambda: '')\n"
+        "    try:\n"
+        "        async with asyncio.timeout(0.3):\n"
+        "            await plain.run()\n"
+        "    except TimeoutError:\n"
+        "        pass\n"
+        "    await plain.aclose()\n"
+        "asyncio.run(run())\n"
+    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        assert run.wait(60) == 0  # with its input still open
+        assert run.stderr.read() == ""
+        assert "microphone: Built-in" in run.stdout.read()
+
+
+@pytest.mark.parametrize(
+    ("environ", "changed", "said"),
+    [
+        ({"TERM": "xterm-256color"}, {}, ""),
+        ({}, {}, ""),  # as on Windows
+        ({"TERM": "dumb"}, {}, "TERM=dumb"),
+        ({}, {"terminal": False}, "the output, or standard error, is not a terminal"),
+        ({}, {"keys": False}, "the input is not a terminal"),
+        ({}, {"encoding": "latin-1"}, "encoding is latin-1"),
+    ],
+)
+def test_where_the_screen_cannot_be_drawn(environ: dict[str, str], changed: dict[str, object], said: str) -> None:
+    reason = unfit(environ, **{**FIT, **changed})  # type: ignore[arg-type]
+    assert reason.find(said) >= 0
+    assert bool(reason) == bool(said)

@@ -1,0 +1,357 @@
+"""The screen through Textual's pilot: what it shows at each size, and what its keys do."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from assistant.commands.talk.controls import Status
+from assistant.commands.talk.held_key import REPEATS_WITHIN_S
+from assistant.commands.talk.letters import big
+from assistant.commands.talk.screen import STAGE_COLOURS, TalkScreen
+from assistant.commands.talk.style import shade_of
+from assistant.commands.talk.transcript import TranscriptView
+from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStarted, SpeechStarted
+from assistant.history.items import ItemId
+from assistant.trace.latency import STAGES
+from assistant.turns.events import ReplyId
+from bench.talk_picture import CONVERSATION, ENGINES, STATUS, WORD_MS, ScriptedControls, picture, placed
+
+Use = Callable[[TalkScreen, Pilot[None], ScriptedControls], Coroutine[Any, Any, None]]
+
+TALKING = replace(STATUS, mode="push-to-talk")
+NASTY = "\x1b[2J\x1b[31mred [bold]not markup[/bold] \u202eשלום עולם 日本語 " + "漢字" * 40 + " e" + "\u0301" * 30
+
+
+def lines(screen: TalkScreen) -> list[str]:
+    """What is on the screen, line by line."""
+    width, height = screen.size
+    strips = screen.screen._compositor.render_strips()
+    assert len(strips) == height
+    assert all(strip.cell_length == width for strip in strips), "a line is as wide as the terminal"
+    return [strip.text for strip in strips]
+
+
+def with_screen(
+    use: Use, status: Status = STATUS, size: tuple[int, int] = (120, 40), environ: Mapping[str, str] | None = None
+) -> list[tuple[object, ...]]:
+    """Run it, ready and with its engines; what the controls were asked to do."""
+    controls = ScriptedControls(status)
+
+    async def run() -> None:
+        screen = TalkScreen(controls, clock=lambda: "14:10:07", environ=environ or {})
+        async with screen.run_test(size=size) as pilot:
+            screen.engines(ENGINES)
+            screen.ready()
+            await pilot.pause()
+            await use(screen, pilot, controls)
+
+    asyncio.run(run())
+    return controls.done
+
+
+def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[object, ...]]:
+    """What is done of it; `times`: so many things are waited for."""
+
+    async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        await pilot.press(*keys)
+        await pilot.pause(0.15)
+        async with asyncio.timeout(5):
+            while len(controls.done) < times:
+                await pilot.pause(0.02)
+
+    return with_screen(use, status)
+
+
+@pytest.mark.parametrize(
+    ("keys", "done"),
+    [
+        (["m"], [("mute", True)]),
+        (["escape"], [("interrupt",)]),
+        (["i"], [("interrupt",)]),
+        (["r"], [("repeat",)]),
+        (["q"], [("quit",)]),
+        (["ctrl+c"], [("quit",)]),
+        (["space"], []),  # the microphone is open
+        (["t", "space", "q", "enter"], [("type", "q")]),
+        (["slash", "h", "i", "enter", "r"], [("type", "hi"), ("repeat",)]),
+        (["t", "h", "escape", "escape"], [("interrupt",)]),
+        (["t", "enter", "m"], [("mute", True)]),
+        (["t", "ctrl+c"], [("quit",)]),
+        (["d", "down", "enter"], [("use", "input", "Built-in Audio Analog Stereo")]),
+        (["d", "end", "enter"], [("use", "output", "USB headset")]),
+        (["d", "enter"], [("use", "input", "")]),
+        (["d", "escape", "r"], [("repeat",)]),
+        (["question_mark", "escape", "r"], [("repeat",)]),
+    ],
+)
+def test_keys(keys: list[str], done: list[tuple[object, ...]]) -> None:
+    assert pressing(*keys) == done
+
+
+def test_space_begins_and_ends_what_is_said() -> None:
+    assert pressing("space", status=TALKING) == [("talk", True)]
+    assert pressing("space", "space", status=TALKING, times=2) == [("talk", True), ("talk", False)]
+
+
+def test_a_press_that_came_too_soon_takes_none_of_the_later_ones() -> None:
+    async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        controls.deaf = True
+        await pilot.press("space")
+        await pilot.pause(REPEATS_WITHIN_S + 0.05)
+        controls.deaf = False
+        controls.done.clear()
+        await pilot.press("space")
+        assert controls.done == [("talk", True)]
+
+    with_screen(use, TALKING)
+
+
+def test_m_opens_a_closed_microphone() -> None:
+    assert pressing("m", status=replace(STATUS, floor="muted", muted=True)) == [("mute", False)]
+
+
+@pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
+def test_everything_is_on_the_screen(size: tuple[int, int]) -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+        for fact in CONVERSATION:
+            screen.show(fact)
+        await pilot.pause(0.15)
+        shown = "\n".join(lines(screen))
+        for said in ("above you", "402 ms", "✓ within 200–500 ms", "p50 272 ms", "p95 587 ms", "wait 236", "model 62"):
+            assert said in shown
+        for said in ("espeak-ng fallback", "local, 38 ms", "q quit", "mic"):
+            assert said in shown
+        assert (big("listening")[0] in shown) == (size[1] >= 24)
+        assert "LISTENING" in shown or size[1] >= 24
+        if size[0] >= 120:
+            assert "Built-in Audio" in shown
+            assert "trouble  once, at 14:10:07" in shown
+
+    with_screen(use, size=size)
+
+
+@pytest.mark.parametrize("size", [(59, 16), (60, 15), (40, 10), (20, 5), (8, 2)])
+def test_a_small_terminal_says_so_and_works(size: tuple[int, int]) -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        for fact in CONVERSATION:
+            screen.show(fact)
+        await pilot.press("r")
+        await pilot.pause(0.15)
+        shown = "\n".join(lines(screen))
+        if size[0] >= 40:
+            assert f"{size[0]} × {size[1]}: make it 60 × 16" in shown
+            assert "LISTENING" in shown
+            assert "above you." in shown
+            assert "q quit" in shown
+        await pilot.resize_terminal(120, 40)
+        await pilot.pause(0.15)
+        assert "make it" not in "\n".join(lines(screen))
+        assert controls.done == [("repeat",)]
+
+    with_screen(use, size=size)
+
+
+@pytest.mark.parametrize(
+    ("size", "layout"),
+    [((120, 40), {"-wide", "-airy"}), ((80, 24), {"-normal", "-high"}), ((8, 2), {"-slim", "-flat"})],
+)
+def test_the_first_picture_is_laid_out_for_the_terminal(size: tuple[int, int], layout: set[str]) -> None:
+    first: list[set[str]] = []
+
+    class Watched(TalkScreen):
+        def on_mount(self) -> None:
+            super().on_mount()
+            first.append(set(self.screen.classes))
+
+    async def run() -> None:
+        screen = Watched(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
+        async with screen.run_test(size=size):
+            assert layout <= screen.screen.classes
+
+    asyncio.run(run())
+    assert layout <= first[0]
+
+
+def test_it_draws_while_the_engines_load() -> None:
+    async def run() -> None:
+        screen = TalkScreen(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
+        screen.show(Problem("before it is drawn"))
+        async with screen.run_test(size=(120, 40)) as pilot:
+            await pilot.pause()
+            shown = "\n".join(lines(screen))
+            assert big("starting")[0] in shown
+            assert "before it is drawn" in shown
+            screen.engines(ENGINES[:1])
+            await pilot.pause()
+            shown = "\n".join(lines(screen))
+            assert "silero" in shown
+            assert "piper" not in shown
+            screen.engines(ENGINES)
+            screen.ready()
+            await pilot.pause()
+            shown = "\n".join(lines(screen))
+            assert big("listening")[0] in shown
+            assert "piper" in shown
+
+    asyncio.run(run())
+
+
+def test_the_status_is_asked_for_and_shown() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        reply = ReplyId(1, 1)
+        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
+        screen.show(ChunkSpoken(reply, "one two three"))
+        screen.show(placed(reply, "one two three"))
+        controls.now = replace(
+            STATUS, floor="speaking", output_dbfs=-1.0, played_ms=1.5 * WORD_MS, troubles={"overflows": 3, "none": 0}
+        )
+        await pilot.pause(0.25)
+        shown = "\n".join(lines(screen))
+        assert big("speaking")[0] in shown
+        assert "loud" in shown
+        assert "counted  3 overflows" in shown
+        assert "none" not in shown
+        (row,) = [at for at, line in enumerate(lines(screen)) if "one two three" in line]
+        lit = [seg.text for seg in screen.screen._compositor.render_strips()[row] if seg.style and seg.style.reverse]
+        assert lit == ["two"]
+
+    with_screen(use)
+
+
+def test_what_to_do_is_said_in_words() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        said = {
+            "press space again": replace(TALKING, floor="hearing", talking=True),
+            "press space, then speak": TALKING,
+            'say "hey computer"': replace(STATUS, floor="asleep", mode="wake", wake_phrase="hey computer"),
+            "m opens it": replace(STATUS, floor="muted", muted=True),
+        }
+        for words, status in said.items():
+            controls.now = status
+            await pilot.pause(0.25)
+            assert words in "\n".join(lines(screen))
+
+    with_screen(use)
+
+
+@pytest.mark.parametrize("size", [(48, 12), (80, 24), (120, 40)])
+def test_no_words_break_the_screen(size: tuple[int, int]) -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        reply = ReplyId(1, 1)
+        controls.now = replace(STATUS, input=NASTY, output=NASTY, echo=NASTY, endpoint=NASTY, troubles={NASTY: 2})
+        screen.engines([replace(engine, name=NASTY, detail=NASTY, why=NASTY) for engine in ENGINES])
+        screen.show(SpeechStarted(1, 0.0, ItemId("user")))
+        screen.show(InterimWords(NASTY, low_confidence=False))
+        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
+        screen.show(ChunkSpoken(reply, NASTY))
+        screen.show(Problem(NASTY))
+        await pilot.press("t")
+        await pilot.press("escape", "d")
+        await pilot.pause(0.25)
+        shown = lines(screen)  # each is as wide as the terminal
+        assert not any(char in line for line in shown for char in "\x1b\x07\u202e")
+        await pilot.press("escape")
+        await pilot.pause(0.15)
+        assert any("[bold]not" in line for line in lines(screen))
+
+    with_screen(use, size=size)
+
+
+def test_a_long_reply_scrolls_and_one_can_look_back() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+        reply = ReplyId(1, 1)
+        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
+        for at in range(60):
+            screen.show(ChunkSpoken(reply, f"Sentence {at} of a reply that does not end."))
+        await pilot.pause(0.3)
+        transcript = screen.query_one(TranscriptView)
+        assert "Sentence 59" in "\n".join(lines(screen))
+        await pilot.press("home")
+        await pilot.pause(0.15)
+        screen.show(ChunkSpoken(reply, "Something more."))
+        await pilot.pause(0.15)
+        assert "Sentence 0" in "\n".join(lines(screen))
+        assert not transcript.following
+        await pilot.press("end")
+        await pilot.pause(0.15)
+        assert "Something more." in "\n".join(lines(screen))
+
+    with_screen(use, size=(80, 24))
+
+
+def test_of_a_long_reply_the_words_being_spoken_are_in_sight() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
+        reply = ReplyId(1, 1)
+        screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
+        for at in range(60):
+            screen.show(ChunkSpoken(reply, f"Sentence {at} of a reply."))
+            screen.show(placed(reply, f"Sentence {at} of a reply.", at * 5 * WORD_MS))
+        controls.now = replace(STATUS, floor="speaking", played_ms=(5 * 20 + 1.5) * WORD_MS)
+        await pilot.pause(0.4)
+        assert "Sentence 20 of" in "\n".join(lines(screen))
+
+    with_screen(use, size=(80, 24))
+
+
+def test_typed_words_are_shown_at_once() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+        await pilot.press("t", "h", "e", "y", "enter")
+        await pilot.pause(0.15)
+        assert any("hey  (typed)" in line for line in lines(screen))
+        assert screen.query_one(Input).value == ""
+
+    with_screen(use)
+
+
+def test_without_colour_nothing_is_coloured_and_stages_differ() -> None:
+    async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
+        for fact in CONVERSATION:
+            screen.show(fact)
+        await pilot.pause(0.15)
+        for strip in screen.screen._compositor.render_strips():
+            for segment in strip:
+                for colour in (segment.style.color, segment.style.bgcolor) if segment.style else ():
+                    assert colour is None or colour.is_default
+        shown = "\n".join(lines(screen))
+        assert "█ wait 236" in shown
+        assert "▓ stt 14" in shown
+        assert "✓ within" in shown
+        await pilot.press("l")  # there is nothing to choose
+
+    with_screen(use, environ={"NO_COLOR": "1"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "shade"),
+    [
+        ({}, "dark"),
+        ({"COLORFGBG": "0;15"}, "light"),
+        ({"COLORFGBG": "15;default;0"}, "dark"),
+        ({"NO_COLOR": "1"}, "none"),
+    ],
+)
+def test_the_shade(environ: dict[str, str], shade: str) -> None:
+    assert shade_of(environ) == shade
+
+
+def test_stages_have_colours_of_their_own() -> None:
+    assert set(STAGE_COLOURS) == set(STAGES)
+    assert len(set(STAGE_COLOURS.values())) == len(STAGES)
+
+
+def test_the_picture_in_the_docs_is_of_this_screen() -> None:
+    drawn = asyncio.run(picture("speaking", (120, 36), {}))
+    kept = Path("docs/talk.svg").read_text(encoding="utf-8")
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
+    assert texts(kept) == texts(drawn), "run: python -m bench.talk_picture docs/talk.svg"
+
+
+def texts(svg: str) -> list[str]:
+    """The words of an SVG."""
+    return [part.partition("</text>")[0].partition(">")[2] for part in svg.split("<text ")[1:]]

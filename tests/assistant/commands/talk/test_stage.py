@@ -1,0 +1,76 @@
+"""The screen in a terminal of its own, as a person runs it: nothing but the screen is drawn there."""
+
+import os
+import re
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from talk_app import SETTINGS
+from terminal import Terminal
+from virtual_card import VirtualCard, virtual_card
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.calm,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal"),
+]
+
+NOISY = """
+import os, threading, time
+
+def library():
+    while True:
+        os.write(2, b"ALSA lib pcm.c: underrun occurred")
+        time.sleep(0.01)
+
+threading.Thread(target=library, daemon=True).start()
+from assistant.commands.cli import main
+main()
+"""
+
+ENTERED, LEFT = b"\x1b[?1049h", b"\x1b[?1049l"
+
+
+@pytest.fixture
+def card() -> Generator[VirtualCard]:
+    with virtual_card() as one:
+        yield one
+
+
+@pytest.fixture
+def terminal(card: VirtualCard, tmp_path: Path) -> Generator[Terminal]:
+    flags = [word for setting in SETTINGS for word in ("--set", setting)]
+    # Readline sets them for a terminal that is not there; this one has its own.
+    environ = {name: value for name, value in card.environ.items() if name not in {"COLUMNS", "LINES"}}
+    environ |= {"TERM": "xterm-256color", "XDG_DATA_HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
+    one = Terminal([sys.executable, "-c", NOISY, "talk", *flags], environ, tmp_path)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def plain(drawn: bytes) -> str:
+    """Without the escape sequences."""
+    return re.sub(rb"\x1b(\[[0-9;?<>=]*[a-zA-Z]|[=>])", b"", drawn).decode(errors="replace")
+
+
+def test_what_libraries_print_is_not_on_the_screen_and_a_turn_is(terminal: Terminal) -> None:
+    terminal.until(b"LISTENING")
+    terminal.press(b"t")
+    terminal.until(b"escape leaves")
+    terminal.press(b"what is two plus three\r")
+    terminal.until(b"SPEAKING")
+    terminal.press(b"q")
+    assert terminal.end() == 0
+    before, entered, shown = terminal.wrote.partition(ENTERED)
+    screen, left, after = shown.partition(LEFT)
+    assert entered
+    assert left
+    assert b"underrun" in before, "the noise was made"
+    assert b"underrun" not in screen
+    assert "what is two plus three" in plain(screen)
+    assert re.search(r"trace +\S+\.jsonl", plain(after)), "what is printed comes after the screen"

@@ -1,0 +1,413 @@
+"""Whole conversations in which not everybody is listened to, or only while a key is held; and what else a person at
+the screen can do. In virtual time."""
+
+import asyncio
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rehearsal import Performance, Rehearsal, Says
+from virtual_time import run_virtual
+
+from assistant.events import InterimWords, ReplyStarted, ReplyStopped, SpeechDiscarded, SpeechStarted, UserTurnCommitted
+from assistant.history.items import AssistantMessage, UserMessage
+from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.settings import TurnSettings
+from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from audio.stt import Transcript
+from audio.units import Samples, samples_of_s
+
+EAGER = TurnSettings(speculate_after_ms=100.0)
+BY_NAME = TurnSettings(speculate_after_ms=100.0, interruptible=False, by_name=True)
+HELD = TurnSettings(speculate_after_ms=100.0, held=True)
+
+
+def listener(listen_s: float = 4.0) -> WakePhraseGate:
+    return WakePhraseGate(WakePhrase("hey computer"), samples_of_s(listen_s))
+
+
+def asked(rehearsal: Rehearsal) -> list[str]:
+    """The last message of every request to the model."""
+    return [messages[-1].content for messages in rehearsal.model.asked]
+
+
+def said(performance: Performance) -> list[str]:
+    return [item.text for item in performance.conversation.items if isinstance(item, UserMessage)]
+
+
+def partial(rehearsal: Rehearsal, text: str) -> None:
+    """The recognizer has these words so far."""
+    hearing = rehearsal.transcriber.hearings[-1]
+    hearing.on_partial(Transcript(hearing.segment, Samples(hearing.segment + hearing.until), text))
+
+
+# ---- the wake phrase ----
+
+
+def test_only_who_says_the_phrase_is_answered_and_of_others_nothing_remains_but_a_count() -> None:
+    secret = Says(500, 1500, "the doctor said it is serious")
+    rehearsal = Rehearsal([secret, Says(3000, 4000, "hey computer what time is it")], attention=listener(), turns=EAGER)
+    performance = rehearsal.perform()
+    assert asked(rehearsal) == ["what time is it"]
+    assert said(performance) == ["what time is it"]
+    (record,) = performance.records
+    assert (record.outcome, record.counters["overheard"]) == ("answered", 1)
+    assert record.words is not None
+    assert record.words.user == "what time is it"
+    assert len(record.hearings) == 1
+    voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
+    assert all(int(end) > 3000 * 16 for _, end, *_ in voiced), "the trace tells how somebody else spoke"
+    assert record.told_before > 0, "the gap is to be seen"
+    assert "doctor" not in json.dumps(record.to_json())
+    assert [fact.reason for fact in performance.told(SpeechDiscarded) if isinstance(fact, SpeechDiscarded)] == [
+        "overheard"
+    ]
+
+
+def test_the_window_after_a_reply_needs_no_phrase_and_closes() -> None:
+    rehearsal = Rehearsal(
+        [
+            Says(500, 1500, "hey computer what time is it"),
+            Says(5500, 6000, "and the date"),
+            Says(15000, 15500, "dinner is ready"),
+        ],
+        length_ms=17000,
+        attention=listener(),
+        turns=EAGER,
+    )
+    performance = rehearsal.perform()
+    assert asked(rehearsal) == ["what time is it", "and the date"]
+    assert [record.outcome for record in performance.records] == ["answered", "answered"]
+
+
+def test_the_phrase_alone_is_acknowledged_and_what_follows_is_the_request() -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1200, "hey computer"), Says(3000, 3800, "what time is it")], attention=listener(0), turns=EAGER
+    )
+    performance = rehearsal.perform()
+    assert asked(rehearsal) == ["what time is it"]
+    assert [fact.reason for fact in performance.told(SpeechDiscarded) if isinstance(fact, SpeechDiscarded)] == [
+        "called"
+    ]
+    assert [record.outcome for record in performance.records] == ["called", "answered"]
+
+
+def test_no_words_of_others_are_shown_and_a_recognizer_that_fails_on_them_is_not_apologized_for() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "the doctor said")], attention=listener(), turns=EAGER)
+    rehearsal.at(1000, lambda: partial(rehearsal, "the doctor"))
+    rehearsal.at(1400, lambda: setattr(rehearsal.transcriber, "breaks", True))
+    performance = rehearsal.perform()
+    assert performance.told(InterimWords) == []
+    assert (rehearsal.voice.spoken, performance.records) == ([], [])
+
+
+def test_of_a_turn_only_what_follows_the_phrase_is_shown() -> None:
+    heard = "the doctor said it is serious. hey computer what time is it"
+    rehearsal = Rehearsal([Says(500, 1500, heard)], attention=listener(), turns=EAGER)
+    rehearsal.at(1300, lambda: partial(rehearsal, "the doctor said it is serious. hey computer"))
+    rehearsal.at(1400, lambda: partial(rehearsal, heard))
+    performance = rehearsal.perform()
+    assert [fact.text for fact in performance.told(InterimWords) if isinstance(fact, InterimWords)] == [
+        "hey computer",
+        "what time is it",
+    ]
+    assert said(performance) == ["what time is it"]
+    assert [partial.words for partial in performance.records[0].hearings[0].partials] == [2, 4]
+
+
+@pytest.mark.parametrize("until_ms", [3500, 9000])
+def test_how_somebody_else_spoke_into_a_reply_is_in_no_record(until_ms: int) -> None:
+    """Whether they are done before it ends, or not."""
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "hey computer tell me a story"), Says(3000, until_ms, "the doctor said")],
+        length_ms=11000,
+        replies=["Once upon a time there was a king who had three sons and a castle."],
+        attention=listener(0),
+        turns=BY_NAME,
+    )
+    (record,) = rehearsal.perform().records
+    voiced = [entry.split() for entry in record.told if entry.startswith("hear") and entry.split()[3] == "1"]
+    assert [end for _, end, *_ in voiced if int(end) > 1600 * 16] == []
+    assert len(record.hearings) == 1
+
+
+@pytest.mark.parametrize("cut_by", ["typing", "length"])
+def test_how_somebody_else_goes_on_behind_a_cut_is_in_no_record(cut_by: str) -> None:
+    """Whether somebody types meanwhile, or it is longer than a turn may be."""
+    longest_s = 60.0 if cut_by == "typing" else 2.0
+    rehearsal = Rehearsal(
+        [Says(500, 4500, "the doctor said it is serious"), Says(6000, 7000, "hey computer what time is it")],
+        length_ms=11000,
+        replies=["One two three four."] * 2,
+        attention=listener(0),
+        turns=TurnSettings(speculate_after_ms=100.0, max_turn_s=longest_s),
+    )
+    if cut_by == "typing":
+        rehearsal.at(1500, lambda: rehearsal.session.type("what time is it"))
+    records = rehearsal.perform().records
+    assert [record.outcome for record in records] == ["answered"] * len(records)
+    told = [entry.split() for record in records for entry in record.told if entry.startswith("hear")]
+    voiced = [int(end) for _, end, _, speaking, *_ in told if speaking == "1"]
+    assert min(voiced) > 6000 * 16, "the trace tells how somebody else spoke"
+
+
+def test_a_conversation_that_breaks_off_leaves_nothing_of_others() -> None:
+    rehearsal = Rehearsal([Says(500, 5500, "the doctor said")], attention=listener(), turns=EAGER)
+
+    async def break_off() -> None:
+        async with asyncio.timeout(3):
+            await rehearsal._perform()
+
+    with pytest.raises(TimeoutError):
+        run_virtual(break_off())
+    facts = [fact for _, fact, _ in rehearsal.seen]
+    assert [type(fact) for fact in facts] == [SpeechStarted], "and no record"
+
+
+def test_a_voice_interrupts_within_the_window() -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "hey computer tell me a story"), Says(3500, 4500, "stop it")],
+        replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
+        attention=listener(),
+        turns=EAGER,
+    )
+    rehearsal.perform()
+    assert asked(rehearsal) == ["tell me a story", "stop it"]
+
+
+@pytest.mark.parametrize("partial_ms", [3700, None])
+@pytest.mark.parametrize(("heard", "outcome"), [("stop it please", "answered"), ("hey computer stop", "interrupted")])
+def test_without_a_window_only_the_phrase_interrupts(heard: str, outcome: str, partial_ms: int | None) -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "hey computer tell me a story"), Says(3000, 4000, heard)],
+        replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
+        attention=listener(0),
+        turns=BY_NAME,
+    )
+    if partial_ms is not None:
+        rehearsal.at(partial_ms, lambda: partial(rehearsal, heard))
+    performance = rehearsal.perform()
+    assert performance.records[0].outcome == outcome
+    assert asked(rehearsal)[1:] == (["stop"] if outcome == "interrupted" else [])
+    hearings = performance.records[0].hearings
+    assert len(hearings) == 1, "of a voice that was not meant for us nothing is kept"
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=5))
+def test_what_reaches_the_model_is_what_was_addressed(turns: list[tuple[bool, int]]) -> None:
+    """Each speaks for a second, the next after a pause of any length; the window is three seconds."""
+    says, at_ms = [], 500
+    for number, (named, pause_s) in enumerate(turns):
+        says.append(Says(at_ms, at_ms + 1000, f"{'hey computer ' if named else ''}number {number}"))
+        at_ms += 2600 + pause_s * 1000
+    rehearsal = Rehearsal(says, length_ms=at_ms + 2000, replies=["Yes."], attention=listener(3), turns=EAGER)
+    performance = rehearsal.perform()
+    expected, open_until_ms = [], 0.0
+    begun = [at_ms for at_ms, fact in performance.facts if isinstance(fact, ReplyStarted)]
+    for number, ((named, _), part) in enumerate(zip(turns, says, strict=True)):
+        if named or part.start_ms <= open_until_ms:
+            expected.append(f"number {number}")
+            over_ms = next(at_ms for at_ms in begun if at_ms > part.start_ms) + 500
+            open_until_ms = over_ms + 3000
+        elif part.start_ms <= open_until_ms + 300:
+            return  # on the edge: the reply's end is not known so exactly here
+    assert said(performance) == expected
+    assert {messages[-1].content for messages in rehearsal.model.asked} == set(expected)
+
+
+# ---- push to talk ----
+
+
+def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
+    for press_ms, release_ms in spans:
+        rehearsal.at(press_ms, lambda: rehearsal.session.talk(on=True))
+        rehearsal.at(release_ms, lambda: rehearsal.session.talk(on=False))
+
+
+def test_the_turn_is_what_was_said_while_the_key_was_held() -> None:
+    rehearsal = Rehearsal(
+        [
+            Says(200, 700, "not for you"),
+            Says(1500, 2500, "what time"),
+            Says(3500, 4000, "is it"),
+            Says(5000, 9000, "no"),
+        ],
+        length_ms=10000,
+        turns=HELD,
+        key=PushToTalk(),
+    )
+    held(rehearsal, (1400, 4300))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it"]
+    (record,) = performance.records
+    assert record.speech_end_ms == pytest.approx(4000, abs=40)
+    assert record.endpoint_ms == pytest.approx(4300, abs=21), "the pause of a second ended nothing, the release did"
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms < 360, "the reply was prepared before the release"
+
+
+@pytest.mark.parametrize("late_ms", [0, 60, 140])
+def test_what_was_said_up_to_the_release_is_in_the_turn_however_late_it_comes(late_ms: int) -> None:
+    """The key is let go when the last word is over; the last frames have not come by then."""
+    rehearsal = Rehearsal([Says(1000, 2000, "what time is it")], turns=HELD, key=PushToTalk())
+
+    def release() -> None:
+        session = rehearsal.session
+        session.microphone.clock.observe(Samples(session._at + late_ms * 16), session._now_s())
+        session.talk(on=False)
+
+    rehearsal.at(900, lambda: rehearsal.session.talk(on=True))
+    rehearsal.at(2000 - late_ms, release)
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it"]
+    (record,) = performance.records
+    speech_end = [float(entry.split()[1]) / 16 for entry in record.told if entry.startswith("submitted")]
+    assert speech_end == [pytest.approx(2000, abs=21)], "the end of what was said was cut off"
+
+
+@pytest.mark.parametrize("begins_ms", [1780, 1860, 1940])
+def test_a_word_that_begins_just_before_the_release_is_not_lost(begins_ms: int) -> None:
+    """One of 250 ms; the key is let go at 1960, the reply waits for no more than the end of the word."""
+    says = [Says(1000, 1500, "lights"), Says(begins_ms, begins_ms + 250, "on")]
+    rehearsal = Rehearsal(says, turns=HELD, key=PushToTalk())
+    rehearsal.transcriber.word_by_word = True
+    held(rehearsal, (900, 1960))
+    performance = rehearsal.perform()
+    assert said(performance) == ["lights on"]
+    assert performance.records[0].endpoint_ms == pytest.approx(begins_ms + 250, abs=41)
+
+
+def test_of_a_voice_that_goes_on_after_the_release_no_more_than_a_word_is_heard() -> None:
+    says = [Says(1000, 1900, "what time is it"), Says(1900, 4900, "none of this is meant for anybody here")]
+    rehearsal = Rehearsal(says, turns=HELD, key=PushToTalk())
+    rehearsal.transcriber.word_by_word = True
+    held(rehearsal, (900, 1900))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it none"]  # 375 ms each
+    assert performance.records[0].endpoint_ms == pytest.approx(2200, abs=41)
+
+
+def test_a_touch_is_no_turn_but_stops_a_reply() -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "tell me a story"), Says(4000, 4500, "not for you")],
+        replies=["Once upon a time there was a king who had three sons and a castle."],
+        turns=HELD,
+        key=PushToTalk(),
+    )
+    held(rehearsal, (400, 1600), (4100, 4160))
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["interrupted", "cleared"]
+    assert said(performance) == ["tell me a story"]
+
+
+def test_a_key_let_go_too_soon_and_pressed_again_goes_on() -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "what time"), Says(1700, 2500, "is it in paris")], turns=HELD, key=PushToTalk()
+    )
+    rehearsal.transcriber.delay_ms = 300
+    held(rehearsal, (400, 1500), (1600, 2600))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it in paris"]
+    assert rehearsal.model.asked[-1][-1].content == "what time is it in paris"
+
+
+def test_a_key_held_in_silence_is_nothing() -> None:
+    rehearsal = Rehearsal([Says(5000, 5500, "later")], turns=HELD, key=PushToTalk())
+    held(rehearsal, (500, 2000))
+    performance = rehearsal.perform()
+    assert performance.records == []
+    assert said(performance) == []
+    assert performance.told(SpeechStarted) == []
+
+
+def test_a_microphone_that_ends_while_the_key_is_held_ends_the_turn() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=2000, turns=HELD, key=PushToTalk())
+    rehearsal.at(400, lambda: rehearsal.session.talk(on=True))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it"]
+    assert [record.outcome for record in performance.records] == ["answered"]
+
+
+# ---- what else a person can do ----
+
+
+def test_the_last_reply_is_said_again_without_asking_anybody() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
+    again: list[bool] = []
+    rehearsal.at(100, lambda: again.append(rehearsal.session.repeat()))
+    rehearsal.at(5000, lambda: again.append(rehearsal.session.repeat()))
+    performance = rehearsal.perform()
+    assert again == [False, True]
+    assert len(rehearsal.model.asked) == 1
+    assert rehearsal.voice.spoken == ["It is ten o'clock.", "Anything else?"] * 2
+    last = performance.records[-1]
+    assert (last.outcome, last.response_latency_ms, last.no_latency_reason) == ("answered", None, "repeated")
+    texts = [item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)]
+    assert texts == ["It is ten o'clock. Anything else?"] * 2
+
+
+def test_a_reply_that_plays_begins_anew() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
+    rehearsal.at(2600, lambda: [rehearsal.session.repeat()])
+    performance = rehearsal.perform()
+    (cut,) = performance.told(ReplyStopped)
+    assert isinstance(cut, ReplyStopped)
+    assert cut.reason == "requested"
+    assert [record.outcome for record in performance.records] == ["interrupted", "answered"]
+    assert len(rehearsal.model.asked) == 1
+
+
+def test_typed_text_is_answered_and_is_no_latency() -> None:
+    rehearsal = Rehearsal([])
+    rehearsal.at(500, lambda: rehearsal.session.type("  what time is it "))
+    rehearsal.at(600, lambda: rehearsal.session.type("   "))
+    performance = rehearsal.perform()
+    assert performance.conversation.items[0] == UserMessage(
+        performance.conversation.items[0].id, "what time is it", False
+    )
+    (record,) = performance.records
+    assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
+
+
+@pytest.mark.parametrize("typed_ms", [700, 1100, 1900, 2500])
+def test_typed_in_the_midst_of_speech_is_answered_at_once_and_the_words_are_a_turn_behind_it(typed_ms: int) -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 2600, "what time is it in london now")], 12_000, replies=["Blue. As ever.", "It is ten."]
+    )
+    rehearsal.transcriber.word_by_word = True
+    rehearsal.at(typed_ms, lambda: rehearsal.session.type("and the sky"))
+    performance = rehearsal.perform()
+    assert said(performance) == ["and the sky", "what time is it in london now"]
+    assert asked(rehearsal) == ["and the sky", "what time is it in london now"]
+    assert performance.units == ["Blue.", "As ever.", "It is ten."]
+    sound_ms = performance.sound_from_ms()
+    assert sound_ms is not None
+    assert sound_ms == pytest.approx(typed_ms + 160, abs=40), "it waits for nobody"
+    outcomes = [record.outcome for record in performance.records]
+    assert outcomes == ["requested", "answered", "answered"]
+    assert performance.records[-1].speech_end_ms == pytest.approx(2600, abs=21)
+
+
+def test_what_is_said_to_somebody_else_while_one_types_is_not_kept() -> None:
+    """The window that the reply opens is not for what began before it."""
+    rehearsal = Rehearsal(
+        [Says(500, 2600, "did you see the match")],
+        attention=WakePhraseGate(WakePhrase("hey computer"), samples_of_s(8.0)),
+    )
+    rehearsal.at(1500, lambda: rehearsal.session.type("and the sky"))
+    performance = rehearsal.perform()
+    assert said(performance) == ["and the sky"]
+    assert len(rehearsal.model.asked) == 1
+
+
+def test_typed_behind_words_that_are_still_to_come_keeps_the_order() -> None:
+    rehearsal = Rehearsal([Says(500, 1500, "what time is it")], replies=["Ten.", "Blue."])
+    rehearsal.transcriber.delay_ms = 800
+    rehearsal.at(2100, lambda: rehearsal.session.type("and the sky"))
+    performance = rehearsal.perform()
+    assert said(performance) == ["what time is it", "and the sky"]
+    assert asked(rehearsal)[-1] == "and the sky"
+    taken = [fact.origin for fact in performance.told(UserTurnCommitted) if isinstance(fact, UserTurnCommitted)]
+    assert taken == ["spoken", "requested"]

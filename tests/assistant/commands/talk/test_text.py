@@ -1,0 +1,51 @@
+"""Whatever people and models say: one line, no control, and as wide as it is taken to be."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from assistant.commands.talk.text import CUT, MOST_MARKS, REPLACED, printable
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("what time is it", "what time is it"),
+        ("\x1b[2J\x1b]0;title\x07gone", "[2J]0;titlegone"),
+        ("a\r\nb\tc\u2028d\u00a0e  f", "a b c d e f"),
+        ("\u202eright to left\u202c", "right to left"),
+        ("\ud800", REPLACED),
+        ("\ue000 \U0010ffff", f"{REPLACED} {REPLACED}"),
+        ("👩\u200d👧", "👩👧"),
+        ("👍🏽 ❤\ufe0f", "👍 ❤"),
+        ("🇩🇪", "DE"),
+        ("\u0301e\u0301", "e\u0301"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("[bold red]not markup[/]", "[bold red]not markup[/]"),
+    ],
+)
+def test_what_is_shown(said: str, shown: str) -> None:
+    assert printable(said) == shown
+
+
+def test_marks_do_not_pile_up() -> None:
+    assert printable("e" + "\u0301" * 50) == "e" + "\u0301" * MOST_MARKS
+
+
+def test_too_long_is_cut_and_says_so() -> None:
+    assert printable("word " * 100, 20) == "word word word wor" + CUT
+    assert printable("x" * 20, 20) == "x" * 20
+
+
+@given(st.text(st.characters(), max_size=60), st.integers(4, 80))
+def test_nothing_moves_the_cursor(said: str, most: int) -> None:
+    shown = printable(said, most)
+    assert len(shown) <= most
+    assert all(unicodedata.category(char) not in {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"} for char in shown)
+    assert not any(char in shown for char in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068")
+    assert printable(shown, most) == shown
+    assert cell_len(shown) <= 2 * len(shown)
+    shown.encode()

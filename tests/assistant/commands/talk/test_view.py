@@ -1,0 +1,246 @@
+"""What the screen says, fact by fact."""
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.commands.talk.controls import Floor
+from assistant.commands.talk.letters import big
+from assistant.commands.talk.panels import headline
+from assistant.commands.talk.view import MOST_ENTRIES, Entry, View
+from assistant.events import (
+    ChunkSpoken,
+    InterimWords,
+    Problem,
+    ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SessionEvent,
+    SpeechDiscarded,
+    SpeechStarted,
+    TurnFinished,
+    UserTurnCommitted,
+)
+from assistant.history.items import ItemId
+from assistant.turns.events import Origin, ReplyId
+from bench.talk_picture import ENGINES, STATUS, WORD_MS, exchange, placed, record
+
+AT = "14:10:07"
+REPLY = ReplyId(1, 1)
+
+
+def told(*facts: SessionEvent) -> View:
+    view = View()
+    for fact in facts:
+        view.tell(fact, AT)
+    return view
+
+
+def taken(
+    text: str, turn: int = 1, origin: Origin = "spoken", *, rough: bool = False, answered: bool = True
+) -> SessionEvent:
+    return UserTurnCommitted(turn, text, rough, None, 1000.0, origin, answered)
+
+
+def started(turn: int = 1) -> SessionEvent:
+    return SpeechStarted(turn, 0.0, ItemId(f"user-{turn}"))
+
+
+def begun(spoken: bool = True) -> SessionEvent:
+    return ReplyStarted(REPLY, ItemId("reply"), spoken)
+
+
+def plain(view: View) -> list[tuple[str, str, str]]:
+    return [(entry.who, entry.text, entry.mark) for entry in view.entries]
+
+
+def test_words_are_heard_in_place_and_settle() -> None:
+    view = told(started(), InterimWords("what", low_confidence=False), InterimWords("what time", low_confidence=False))
+    (heard,) = view.entries
+    assert (heard.text, heard.settled) == ("what time", False)
+    view.tell(taken("what time is it", rough=True), AT)
+    assert list(view.entries) == [Entry(heard.key, "you", "what time is it", mark="roughly")]
+
+
+def test_words_may_come_before_the_speech_they_belong_to() -> None:
+    view = told(InterimWords("stop", low_confidence=False))
+    assert not view.entries
+    view.tell(started(), AT)
+    assert plain(view) == [("you", "stop", "")]
+
+
+def test_a_cough_leaves_nothing() -> None:
+    view = told(started(), InterimWords("the", low_confidence=True), SpeechDiscarded(1, 900.0, "no words"), started(2))
+    assert plain(view) == [("you", "", "")]
+
+
+def test_who_goes_on_has_said_one_thing() -> None:
+    view = told(started(), taken("set a timer"), begun(), ReplyStopped(REPLY, "", 0.0, "went on"))
+    view.tell(started(), AT)
+    view.tell(taken("set a timer for ten minutes"), AT)
+    assert plain(view) == [("you", "set a timer for ten minutes", "")]
+
+
+def test_a_reply_nobody_heard_of_is_gone() -> None:
+    view = told(begun(), ChunkSpoken(REPLY, "Your"), ReplyStopped(REPLY, "", 20.0, "went on"))
+    assert not view.entries
+
+
+def test_the_word_being_spoken_is_lit_and_what_follows_is_not_yet_heard() -> None:
+    view = told(begun(), ChunkSpoken(REPLY, "It's ten past."), placed(REPLY, "It's ten past."))
+    view.ask(replace(STATUS, floor="speaking", played_ms=1.5 * WORD_MS))
+    assert [(entry.lit, entry.unheard_from) for entry in view.entries] == [((5, 8), 8)]
+    view.ask(STATUS)
+    assert [(entry.lit, entry.unheard_from) for entry in view.entries] == [(None, None)]
+
+
+@pytest.mark.parametrize(("why", "mark"), [("voice", "interrupted"), ("unheard", "not heard")])
+def test_an_interruption_says_what_was_not_heard(why: Literal["voice", "unheard"], mark: str) -> None:
+    view = told(begun(), ChunkSpoken(REPLY, "one two three"), ReplyStopped(REPLY, "one two", 700.0, why))
+    assert [(entry.unheard_from, entry.mark) for entry in view.entries] == [(7, mark)]
+    view.ask(replace(STATUS, played_ms=100.0))
+    assert [entry.lit for entry in view.entries] == [None]
+
+
+def test_words_said_during_a_reply_stay_last() -> None:
+    view = told(begun(), ChunkSpoken(REPLY, "One."), started(), Problem("the network is slow"))
+    assert [entry.who for entry in view.entries] == ["repartee", "trouble", "you"]
+
+
+def test_typed_words_are_on_the_screen_at_once_and_only_once() -> None:
+    view = View()
+    view.typed("hello [red]there")
+    view.tell(taken("hello [red]there", origin="requested"), AT)
+    assert plain(view) == [("you", "hello [red]there", "typed")]
+
+
+def test_what_was_typed_while_the_server_was_away_is_shown_once_each() -> None:
+    view = View()
+    for text in ("one", "two"):
+        view.typed(text)
+    for text in ("one", "two", "from before"):
+        view.tell(taken(text, origin="requested"), AT)
+    assert plain(view) == [("you", "one", "typed"), ("you", "two", "typed"), ("you", "from before", "")]
+
+
+def test_words_that_were_typed_before_may_be_said_again() -> None:
+    view = View()
+    view.typed("yes")
+    seemed_to_go_on = (started(2), InterimWords("and", low_confidence=False), taken("yes", 2, "requested"))
+    for fact in (taken("", origin="requested"), started(2), taken("yes", 2), *seemed_to_go_on):
+        view.tell(fact, AT)
+    assert [(entry.text, entry.mark, entry.settled) for entry in view.entries] == [
+        ("yes", "typed", True),
+        ("yes", "", True),
+    ]
+
+
+def test_a_request_does_not_forget_who_is_speaking() -> None:
+    view = told(started(), InterimWords("what", low_confidence=False), taken("", turn=2, origin="requested"))
+    assert plain(view) == [("you", "what", "")]
+
+
+def test_a_turn_that_is_not_answered_says_so() -> None:
+    assert plain(told(started(), taken("to somebody else", answered=False))) == [
+        ("you", "to somebody else", "not answered")
+    ]
+
+
+def test_why_a_reply_stopped_early() -> None:
+    view = told(begun(), ChunkSpoken(REPLY, "One."), ReplySent(REPLY, "One.", None, "length", None, None))
+    assert plain(view) == [("repartee", "One.", "stopped early: length")]
+
+
+def test_a_reply_that_is_not_spoken_is_put_together_from_its_pieces() -> None:
+    view = told(begun(spoken=False), ChunkSpoken(REPLY, "Hel"), ChunkSpoken(REPLY, "lo you"))
+    assert plain(view) == [("repartee", "Hello you", "")]
+
+
+def test_the_running_latency() -> None:
+    view = told(*[TurnFinished(record(turn, {"endpoint_wait": ms})) for turn, ms in enumerate((250.0, 450.0, 700.0))])
+    assert view.latencies is not None
+    assert (view.latencies.turns, view.latencies.within) == (3, 2)
+    assert (view.latencies.p50_ms, view.latencies.p95_ms) == (450.0, 700.0)
+    assert view.last is not None
+    assert view.last.response_latency_ms == 700.0
+
+
+def test_failed_turn_is_not_in_the_running_latency() -> None:
+    failed = replace(record(2, {"endpoint_wait": 300.0}), error="the endpoint failed")
+    view = told(TurnFinished(record(1, {"endpoint_wait": 450.0})), TurnFinished(failed))
+    assert view.latencies is not None
+    assert (view.latencies.turns, view.latencies.within) == (1, 1)
+    assert view.last == failed
+    assert "failed, not counted" in headline(failed).plain
+    assert "✓" not in headline(failed).plain
+
+
+def test_a_turn_that_failed_is_told_and_one_without_words_is_not() -> None:
+    view = told(TurnFinished(record(3, {}, "failed")), TurnFinished(record(4, {}, "no words")))
+    assert plain(view) == [("trouble", "turn 3 failed: no reply was heard", "")]
+    assert (view.troubles, view.trouble_at, view.latencies) == (1, AT, None)
+
+
+def test_a_stand_in_is_told_once() -> None:
+    view = View()
+    for loaded in range(1, len(ENGINES) + 1):
+        view.engines(ENGINES[:loaded], AT)
+    assert [entry.who for entry in view.entries] == ["fallback"]
+    assert "repartee models pull" in view.entries[0].text
+
+
+def test_every_floor_has_letters_of_one_width() -> None:
+    for floor in get_args(Floor):
+        rows = big(floor)
+        assert len(rows) == 3
+        assert len({len(row) for row in rows}) == 1
+
+
+_TEXT = st.text(st.sampled_from("ab \n\x1b日"), max_size=6)
+_REPLIES = st.builds(ReplyId, st.integers(1, 2), st.integers(1, 2))
+_FACTS = st.lists(
+    st.one_of(
+        st.builds(started, st.integers(1, 2)),
+        st.builds(InterimWords, _TEXT, st.booleans()),
+        st.builds(SpeechDiscarded, st.just(1), st.just(0.0), st.just("no words")),
+        st.builds(taken, _TEXT, st.integers(1, 2), st.sampled_from(["spoken", "requested", "greeting"])),
+        st.builds(ReplyStarted, _REPLIES, st.just(ItemId("reply")), st.booleans()),
+        st.builds(ChunkSpoken, _REPLIES, _TEXT),
+        st.builds(placed, _REPLIES, _TEXT),
+        st.builds(ReplyStopped, _REPLIES, _TEXT, st.just(100.0), st.sampled_from(["voice", "went on"])),
+        st.builds(Problem, _TEXT),
+        st.floats(0.0, 3000.0),
+    ),
+    max_size=40,
+)
+
+
+@given(_FACTS)
+def test_whatever_happens_the_entries_hold_together(facts: list[SessionEvent | float]) -> None:
+    view = View()
+    for fact in facts:
+        if isinstance(fact, float):
+            view.ask(replace(STATUS, played_ms=fact))
+        else:
+            view.tell(fact, AT)
+        keys = [entry.key for entry in view.entries]
+        assert len(set(keys)) == len(keys)
+        assert sum(not entry.settled for entry in view.entries) <= 1
+        assert sum(entry.lit is not None for entry in view.entries) <= 1
+        for entry in view.entries:
+            assert "\n" not in entry.text
+            assert entry.unheard_from is None or 0 <= entry.unheard_from <= len(entry.text)
+            assert entry.lit is None or 0 <= entry.lit[0] < entry.lit[1] <= len(entry.text)
+            assert entry.settled or entry is view.entries[-1]
+
+
+def test_a_long_conversation_keeps_its_end() -> None:
+    view = View()
+    for turn in range(MOST_ENTRIES):
+        for fact in exchange(turn, f"question {turn}", ["An answer."], {}):
+            view.tell(fact, AT)
+    assert len(view.entries) == MOST_ENTRIES
+    assert view.entries[-2].text == f"question {MOST_ENTRIES - 1}"

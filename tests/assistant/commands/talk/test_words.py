@@ -1,0 +1,103 @@
+"""The word being spoken is found in the text, however the two come."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.commands.talk.words import MOST_WAITING, PASSAGE_CHARS, HighlightedWord, ReplyWords
+from assistant.history.spoken_transcript import TimedWord
+
+
+def words(text: str, start_ms: float = 0.0) -> list[TimedWord]:
+    """100 ms each."""
+    return [
+        TimedWord(word, start_ms + 100 * at, start_ms + 100 * at + 100, estimated=False)
+        for at, word in enumerate(text.split())
+    ]
+
+
+def lit(reply: ReplyWords, played_ms: float) -> str | None:
+    place = reply.at(played_ms)
+    return None if place is None else reply.passages[place.passage][place.start : place.end]
+
+
+def test_words_light_up_one_after_another() -> None:
+    reply = ReplyWords()
+    reply.add("It's ten past", spaced=True)
+    reply.place(words("It's ten past"))
+    assert reply.passages == ["It's ten past"]
+    assert [lit(reply, ms) for ms in (0, 150, 299)] == ["It's", "ten", "past"]
+    assert reply.at(300) == HighlightedWord(0, 13, 13)
+    assert reply.at(-1) == HighlightedWord(0, 0, 0)
+
+
+def test_before_any_is_placed_none_is_lit() -> None:
+    reply = ReplyWords()
+    reply.add("It's ten past", spaced=True)
+    assert reply.at(100) is None
+
+
+def test_words_may_come_before_their_text() -> None:
+    reply = ReplyWords()
+    reply.place(words("one two three"))
+    assert reply.at(0) is None
+    reply.add("one two", spaced=True)
+    assert lit(reply, 150) == "two"
+    reply.add("three", spaced=True)
+    assert lit(reply, 250) == "three"
+
+
+def test_a_word_is_found_as_a_whole_and_behind_the_last() -> None:
+    reply = ReplyWords()
+    reply.add("have a cat and a cap", spaced=True)
+    reply.place(words("have a cat and a cap"))
+    assert [reply.at(100 * at) for at in (1, 4)] == [HighlightedWord(0, 5, 6), HighlightedWord(0, 15, 16)]
+
+
+def test_a_word_that_is_spelled_otherwise_is_passed_over() -> None:
+    reply = ReplyWords()
+    reply.add("it is 12 km away", spaced=True)
+    reply.place(words("it is twelve away"))
+    assert [lit(reply, ms) for ms in (150, 250, 350)] == ["is", "is", "away"]
+
+
+def test_pieces_of_text_bring_their_own_blanks() -> None:
+    reply = ReplyWords()
+    for piece in ("Hel", "lo ", "", " ", "wor", "ld", "\n", "again"):
+        reply.add(piece, spaced=False)
+    assert reply.passages == ["Hello world again"]
+
+
+def test_a_long_reply_is_told_in_passages_and_a_word_lights_up_in_the_later_ones() -> None:
+    reply = ReplyWords()
+    for at in range(20):
+        text = f"Sentence {at} has some words in it."
+        reply.add(text, spaced=True)
+        reply.place(words(text, 1000.0 * at))
+    assert len(reply.passages) > 2
+    assert all(len(passage) < 2 * PASSAGE_CHARS for passage in reply.passages)
+    assert lit(reply, 19_150) == "19"
+
+
+def test_where_the_unheard_begins() -> None:
+    reply = ReplyWords()
+    reply.add("one two three", spaced=True)
+    assert reply.behind("") == (0, 0)
+    assert reply.behind("one two") == (0, 7)
+    assert reply.behind("one two three") == (0, 13)
+    assert reply.behind("more than there is on the screen")[0] == 1
+
+
+@given(st.lists(st.text(st.sampled_from("ab \x1b\u0301日"), max_size=8), max_size=12), st.data())
+def test_every_place_is_within_its_passage(units: list[str], data: st.DataObject) -> None:
+    reply = ReplyWords()
+    at_ms = 0.0
+    for unit in units:
+        if data.draw(st.booleans()):
+            reply.add(unit, spaced=data.draw(st.booleans()))
+        reply.place(words(unit, at_ms))
+        at_ms += 800
+    for ms in range(0, int(at_ms) + 100, 90):
+        place = reply.at(ms)
+        if place is not None:
+            assert 0 <= place.start <= place.end <= len(reply.passages[place.passage])
+    assert len(reply._waiting) <= MOST_WAITING

@@ -1,0 +1,189 @@
+"""The program's outside: help, configuration, and one line for a mistake."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from trace_samples import DEMO
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+def repartee(*arguments: str, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([REPARTEE, *arguments], capture_output=True, text=True, timeout=50, check=False, cwd=folder)
+
+
+def test_help_names_the_commands() -> None:
+    done = repartee("--help")
+    assert done.returncode == 0
+    for word in ("demo", "config", "Usage"):
+        assert word in done.stdout
+    help_of_demo = repartee("demo", "--help").stdout
+    for word in ("--wav", "--out", "--config", "--set"):
+        assert word in help_of_demo
+
+
+@pytest.mark.parametrize("command", ["", "serve", "talk", "trace show", "endpoints add", "bench engines"])
+def test_help_shows_no_type_of_the_language(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = repartee(*command.split(), "--help").stdout
+    assert "--help" in shown
+    assert "<" not in shown
+    assert "[[" not in shown
+
+
+def test_the_version_is_the_installed_ones() -> None:
+    done = repartee("--version")
+    assert (done.returncode, done.stdout) == (0, f"repartee {version('repartee')}\n")
+
+
+def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("[turn]\nprofile = 'patient'\n")
+    done = repartee("config", "--config", "mine.toml", "--set", "tts.speed=1.5", folder=tmp_path)
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
+    assert lines["turn.profile"] == ['"patient"', "mine.toml:2"]
+    assert lines["tts.speed"][0] == "1.5"
+    assert "--set" in lines["tts.speed"]
+    assert lines["trace.words"] == ["false", "default"]
+
+
+def test_a_value_is_no_markup(tmp_path: Path) -> None:
+    (tmp_path / "[x]").mkdir()
+    (tmp_path / "[x]" / "mine.toml").write_text("[assistant]\ngreeting = '[red]a[/b] :wave:'\n")
+    done = repartee("config", "--config", "[x]/mine.toml", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("assistant.greeting"))
+    assert line.split() == ["assistant.greeting", '"[red]a[/b]', ':wave:"', "[x]/mine.toml:2"]
+
+
+@pytest.mark.parametrize(("columns", "folder"), [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)])
+def test_config_shows_values_in_a_narrow_window_and_from_a_long_path(columns: int, folder: str, tmp_path: Path) -> None:
+    (tmp_path / folder).mkdir()
+    file = tmp_path / folder / "mine.toml"
+    file.write_text("[tts]\nvoice = 'de_DE-thorsten-medium'\n")
+    done = subprocess.run(
+        [REPARTEE, "config", "--config", file],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+        env={**os.environ, "COLUMNS": str(columns)},
+    )
+    assert max(map(len, done.stdout.splitlines())) <= columns
+    pieces = "".join(done.stdout.split())
+    assert '"auto"' in done.stdout
+    assert "de_DE" in pieces
+    assert "…" not in pieces
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("config", "--set", "turn.hangover=3"), "turn.hangover"),
+        (("config", "--set", "turn.hangover_ms=5"), "turn.hangover_ms"),
+        (("config", "--config", "missing.toml"), "missing.toml"),
+        (("demo", "--wav", "missing.wav"), "missing.wav does not exist"),
+        (("talk", "20260101"), "talk --resume 20260101"),
+        (("demo", "--stt", "nope"), '--stt "nope": must be "auto", "faster-whisper" or "pocketsphinx"'),
+        (("demo", "--tts", "nope"), '--tts "nope": must be "auto", "piper" or "espeak-ng"'),
+        (("serve", "--host", "a b"), '--host "a b": must be a host name'),
+        (("serve", "--port", "99999"), '--port "99999": must be 0 or a whole number from 1 to 65535'),
+        (("serve", "--port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
+        (("talk", "--mode", "nope"), '--mode "nope": must be "open", "push-to-talk" or "wake"'),
+        (("talk", "--echo", "nope"), '--echo "nope": must be "auto", "cancel", "headphones" or "half-duplex"'),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = repartee(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("repartee: ")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+@pytest.mark.parametrize("command", ["show", "report"])
+def test_an_output_that_knows_few_letters_ends_nothing(command: str, encoding: str) -> None:
+    done = subprocess.run(
+        [REPARTEE, "trace", command, DEMO],
+        capture_output=True,
+        timeout=50,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"?" in done.stdout
+    assert done.stdout.decode(encoding)
+
+
+def test_without_a_console_there_is_nothing_to_say_it_on() -> None:
+    none = "import sys; sys.stdout = sys.stderr = None; sys.argv = ['repartee', 'config']"
+    code = f"{none}\nfrom assistant.commands.cli import main\nmain()"
+    assert subprocess.run([sys.executable, "-c", code], timeout=50, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("config", "--config=~/missing.toml"), "{home}/missing.toml"),
+        (("demo", "--wav=~/missing.wav"), "{home}/missing.wav does not exist"),
+        (("demo", "--out=~/file/out"), "{home}/file/out cannot be made"),
+        (("bench", "engines", "--manifest=~/missing.jsonl"), "{home}/missing.jsonl"),
+        (("trace", "report", str(DEMO), "--html=~/a.jsonl"), "{home}/a.jsonl has the name of a trace"),
+        (("endpoints", "--svg=~/file", "--config=~/file"), "{home}/file holds the settings"),
+        (("config", "--config="), "a path is missing"),
+        (("demo", "--out", ""), "a path is missing"),
+        (("config", "--config=~nobody-of-this-name/a.toml"), "nobody's home folder is called that"),
+    ],
+)
+def test_home_is_put_in_where_the_shell_does_not(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    done = repartee(*arguments, folder=tmp_path)
+    assert done.returncode == 2
+    assert said.format(home=tmp_path) in done.stderr
+
+
+@pytest.mark.parametrize("module", ["typer", "assistant.commands.llm_endpoints.cli", "assistant.models.needs"])
+def test_ctrl_c_while_the_program_starts_is_no_traceback(module: str) -> None:
+    code = f"""
+import signal, sys
+
+class Pressed:
+    def find_spec(name, *_rest):
+        if name == "{module}":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Pressed)
+from assistant.program import main
+sys.argv = ["repartee", "config"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize(
+    "arguments", [("config",), ("--help",), ("trace", "report", DEMO, "--json"), ("trace", "show", DEMO)]
+)
+def test_a_full_disk_below_the_output_is_one_line(arguments: tuple[str | Path, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([REPARTEE, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=50, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"repartee: the output cannot be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("arguments", [("config",), ("trace", "report", DEMO, "--json")])
+def test_a_reader_that_has_left_is_told_nothing(arguments: tuple[str | Path, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([REPARTEE, *arguments], stdout=writing, stderr=subprocess.PIPE, timeout=50, check=False)
+    os.close(writing)
+    assert done.stderr == b""

@@ -1,0 +1,160 @@
+"""`repartee demo --llm`: who answers, what screen and trace say of it, and what a found server was asked by then.
+
+Each demo goes at the pace of real time; three are held at once, on one event loop."""
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from llm_server import Script, Seen, Wait, answer, serving, status
+from real_time import WHAT_TIME
+from rich.console import Console
+
+from assistant.commands.demo import demo
+from assistant.config.loading import ConfigError, load_settings
+
+pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
+
+LIST = status(200, {"object": "list", "data": [{"id": "m", "owned_by": "vllm"}]})
+CONFIGURED = '[{name="mine", url="http://127.0.0.1:9/v1", model="m"}]'
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A demo with one server on this machine, or none.
+
+    Attributes:
+        llm: As `--llm`.
+        models: What the server says of its models; None: there is none.
+        overrides: Settings.
+    """
+
+    llm: str | None
+    models: Script | None
+    overrides: tuple[str, ...] = ()
+
+
+CASES = {
+    "found": Case(None, LIST),
+    "auto": Case("auto", LIST),
+    "auto, and none there": Case("auto", None),
+    "skills": Case("skills", LIST, (f"llm.endpoints={CONFIGURED}",)),
+    "configured": Case(None, LIST, (f"llm.endpoints={CONFIGURED}",)),
+    "hangs": Case(None, (Wait(60),)),
+}
+AT_ONCE = 3
+"""Conversations beside each other: a core runs about ten, yet the engines of each are loaded at its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A demo that is over.
+
+    Attributes:
+        screen: On one line.
+        record: Its turn in the trace.
+        seen: What the server was asked.
+        url: The server's.
+    """
+
+    screen: str
+    record: dict[str, object]
+    seen: list[Seen]
+    url: str
+
+
+async def run(folder: Path, case: Case) -> Ran:
+    screen = StringIO()
+    given = ["skills.before_llm=false", "stt.engine=pocketsphinx", f"trace.dir={folder / 'traces'}", *case.overrides]
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(answer("It is noon.")))
+        ports = [int(server.url.removesuffix("/v1").rpartition(":")[2])] if case.models is not None else []
+        server.models = case.models or ()
+        loaded, console = load_settings(None, {}, given), Console(file=screen, width=250)
+        await demo(WHAT_TIME, folder / "out", loaded, {}, console, llm=case.llm, ports=ports)
+    (line,) = (folder / "out" / "trace.jsonl").read_text(encoding="utf-8").splitlines()
+    return Ran(" ".join(screen.getvalue().split()), json.loads(line), server.seen, server.url)
+
+
+async def all_run(folder: Path) -> dict[str, Ran]:
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def one(name: str, case: Case) -> Ran:
+        async with free:
+            return await run(folder / name, case)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = {name: tasks.create_task(one(name, case)) for name, case in CASES.items()}
+    return {name: task.result() for name, task in running.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    return asyncio.run(all_run(tmp_path_factory.mktemp("demo")))
+
+
+def posts(ran: Ran) -> int:
+    return sum(seen.method == "POST" for seen in ran.seen)
+
+
+def fallbacks(ran: Ran) -> list[str]:
+    found = ran.record["fallbacks"]
+    assert isinstance(found, list)
+    return [fallback for fallback in found if fallback.startswith("llm:")]
+
+
+def test_a_found_server_is_mentioned_and_not_used(runs: dict[str, Ran]) -> None:
+    ran = runs["found"]
+    assert f"found: vLLM at {ran.url} (m); use it with --llm auto or `repartee endpoints add`" in ran.screen
+    assert [(seen.method, seen.path) for seen in ran.seen] == [("GET", "/v1/models")]
+    assert "It is noon." not in ran.screen
+    assert len(fallbacks(ran)) == 1
+
+
+def test_auto_uses_it_and_says_so(runs: dict[str, Ran]) -> None:
+    ran = runs["auto"]
+    assert f"language model: vLLM at {ran.url}, m, for this run" in ran.screen
+    assert "It is noon." in ran.screen
+    assert posts(ran) >= 1
+    assert "--llm auto: found on localhost" in ran.screen
+    assert fallbacks(ran) == []
+
+
+def test_auto_without_a_server_says_so_and_goes_on(runs: dict[str, Ran]) -> None:
+    ran = runs["auto, and none there"]
+    assert "no language model found on localhost (ports ); skills answer" in ran.screen
+    assert "no language model found on localhost" in fallbacks(ran)[0]
+    assert ran.record["outcome"] == "answered"
+
+
+def test_skills_answer_where_they_are_asked_to(runs: dict[str, Ran]) -> None:
+    ran = runs["skills"]
+    assert "no language model, as asked: skills answer" in ran.screen
+    assert ran.seen == []
+    assert fallbacks(ran) == []
+    assert ran.record["outcome"] == "answered"
+
+
+def test_nothing_is_looked_for_where_an_endpoint_is_configured(runs: dict[str, Ran]) -> None:
+    ran = runs["configured"]
+    assert ran.seen == []
+    assert "found:" not in ran.screen
+
+
+def test_a_server_that_hangs_is_neither_waited_for_nor_mentioned(runs: dict[str, Ran]) -> None:
+    ran = runs["hangs"]
+    assert "found:" not in ran.screen
+    assert ran.record["outcome"] == "answered"
+
+
+def test_an_unknown_name_ends_it_before_anything_else(tmp_path: Path) -> None:
+    loaded = load_settings(None, {}, [])
+    screen = StringIO()
+    with pytest.raises(ConfigError, match='--llm "mine": no such endpoint'):
+        asyncio.run(demo(WHAT_TIME, tmp_path / "out", loaded, {}, Console(file=screen), llm="mine"))
+    assert screen.getvalue() == ""
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,60 @@
+"""The lines of `repartee demo`: what is being heard stands at their end, whatever else ends meanwhile."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from assistant.commands.demo_screen import Screen, summary, waterfall
+from assistant.events import InterimWords, ReplyStopped, SpeechStarted, TurnFinished
+from assistant.history.items import ItemId
+from assistant.trace.record import TurnRecord
+from assistant.turns.events import ReplyId
+from bench.talk_picture import CONVERSATION
+
+(TIMED,) = [fact.record for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
+
+
+def drawn(*facts: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) -> str:
+    """What the last fact has drawn on a terminal."""
+    out = io.StringIO()
+    screen = Screen(Console(file=out, force_terminal=True, width=100))
+    for fact in facts:
+        out.seek(0)
+        out.truncate()
+        screen.show(fact)
+    return out.getvalue()
+
+
+def test_who_interrupts_is_still_heard_when_the_reply_has_ended() -> None:
+    first, second = SpeechStarted(1, 0.0, ItemId("item_1")), SpeechStarted(2, 900.0, ItemId("item_3"))
+    cut = ReplyStopped(ReplyId(1, 1), "It is", 400.0, "voice")
+    interrupted = TurnFinished(replace(TIMED, turn=1, outcome="interrupted"))
+    goes_on, ended = drawn(first, second, cut, interrupted), drawn(first, cut, interrupted)
+    assert goes_on.rindex("hears") > goes_on.rindex(" ms ")
+    assert ended.rfind("hears") < ended.rindex(" ms ")
+
+
+APOLOGY = replace(TIMED, turn=2, response_latency_ms=235.0, error="llm endpoint 'x' failed (HTTP 500)")
+
+
+def summed_up(*records: TurnRecord) -> str:
+    """The line about latencies at the end."""
+    out = io.StringIO()
+    summary(Console(file=out, width=200), records, [])
+    return out.getvalue().splitlines()[0]
+
+
+def test_failed_turn_is_not_within_the_band() -> None:
+    line = waterfall(APOLOGY, 20).plain
+    assert "235 ms ✗ failed, not counted" in line
+    assert "✓" not in line
+    assert "✓" in waterfall(TIMED, 20).plain
+
+
+@pytest.mark.parametrize("failed", [APOLOGY, replace(TIMED, outcome="stuck"), replace(TIMED, outcome="failed")])
+def test_summary_does_not_count_failed_turns(failed: TurnRecord) -> None:
+    assert "over 1 turn, " in summed_up(TIMED)
+    assert summed_up(TIMED, failed).endswith("over 1 turn, 1 of them within 200–500 ms; 1 more failed")
+    assert summed_up(failed).startswith("no turn was answered: ")

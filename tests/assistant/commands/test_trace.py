@@ -1,0 +1,202 @@
+"""The commands from outside: what they print, and with which status they end."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from trace_samples import DEMO, RECORDINGS, TIME, demo_records, rehearsed, slower, written
+from typer.testing import CliRunner
+
+from assistant.commands.trace import trace
+
+REPARTEE = Path(sys.executable).with_name("repartee")
+
+
+def run(*arguments: str | Path) -> tuple[int, str, str]:
+    """In this process: exit status, what was printed, and what was complained about."""
+    done = CliRunner().invoke(trace, [str(argument) for argument in arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_without_a_file_the_traces_of_the_configuration_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    written(folder / "a.jsonl", demo_records())
+    command = [str(REPARTEE), "trace", "report"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    wanted = (RECORDINGS / "demo.report.txt").read_text(encoding="utf-8")
+    assert [line.rstrip() for line in done.stdout.splitlines()] == wanted.splitlines()
+
+
+def test_the_start_of_other_commands_does_not_wait_for_these() -> None:
+    modules = ("orjson", "numpy", "rich.table")
+    code = f"import sys, assistant.commands.cli; print([name for name in {modules} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_one_turn_of_several_files() -> None:
+    code, out, _ = run("show", DEMO, DEMO, "--turn", "4")
+    assert code == 0
+    assert out.count("turn 4 of") == 2
+    assert "turn 5 of" not in out
+
+
+@pytest.mark.parametrize("command", ["report", "replay", "advise"])
+def test_the_same_turns_are_counted_once(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(Path("a.jsonl"), rehearsed([TIME]))
+    written(Path("b.jsonl"), demo_records())
+    Path("copy.jsonl").write_bytes(Path("a.jsonl").read_bytes())
+    Path("link.jsonl").symlink_to("a.jsonl")
+    once = run(command, "a.jsonl", "b.jsonl", "--json")
+    code, out, err = run(command, "a.jsonl", "./a.jsonl", "copy.jsonl", "link.jsonl", tmp_path, "--json")
+    assert (code, out) == once[:2]
+    assert err.endswith(
+        "repartee: left out, as the same turns are in another file: a.jsonl (a.jsonl), copy.jsonl (a.jsonl), "
+        "link.jsonl (a.jsonl) and 3 more.\n"
+    )
+
+
+def test_a_turn_that_is_not_there_is_a_mistake() -> None:
+    code, _, err = run("show", DEMO, "--turn", "9")
+    assert code == 2
+    assert "no turn 9 in it; without --turn all are shown" in err
+
+
+@pytest.mark.slow  # it draws a page
+def test_forms_of_a_report(tmp_path: Path) -> None:
+    code, out, _ = run("report", DEMO, "--json", "--html", tmp_path / "page.html")
+    assert code == 0
+    assert json.loads(out)["turns"] == 5
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert run("report", DEMO, "--csv")[1].startswith("stage,turns,")
+    assert run("report", DEMO, "--csv", "--json")[0] == 2
+    assert "name another file with --html" in run("report", DEMO, "--html", tmp_path / "missing" / "page.html")[2]
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ("a.jsonl", "a.jsonl is one of the traces that are read"),
+        ("./link.html", "link.html is one of the traces that are read"),
+        ("b.JSONL", "b.JSONL has the name of a trace"),
+    ],
+)
+def test_a_page_takes_no_traces_place(out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = written(tmp_path / "a.jsonl", demo_records())
+    (tmp_path / "link.html").symlink_to(trace)
+    before = trace.read_bytes()
+    code, shown, err = run("report", tmp_path, "--html", out)
+    assert (code, shown) == (2, "")
+    assert said in err
+    assert err.endswith("; name another file with --html.\n")
+    assert trace.read_bytes() == before
+    assert not (tmp_path / "b.JSONL").exists()
+
+
+@pytest.mark.parametrize("command", ["report", "replay", "advise", "compare"])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_that_traces_are_being_read(
+    command: str, terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "a.jsonl", rehearsed([TIME]))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(Console, "is_terminal", property(lambda console: terminal and console.stderr))
+    code, out, err = run(command, path, *[path] * (command == "compare"))
+    assert code == 0
+    assert (("reading 2 traces" if command == "compare" else "reading 1 trace") in err) == terminal
+    assert terminal or not err
+    assert "reading" not in out
+
+
+def test_brackets_in_a_name_are_no_markup(tmp_path: Path) -> None:
+    records = demo_records()
+    for record in records:
+        record["engines"] |= {"answered_by": "box [red] [/b]"}
+    code, out, _ = run("report", written(tmp_path / "a.jsonl", records))
+    assert code == 0
+    assert "box [red] [/b]" in out
+
+
+def test_the_gate(tmp_path: Path) -> None:
+    before = written(tmp_path / "before.jsonl", demo_records() * 20)
+    after = written(tmp_path / "after.jsonl", slower(demo_records(), "tts", 80) * 20)
+    assert run("compare", before, after)[0] == 0
+    code, out, _ = run("compare", before, after, "--gate")
+    assert code == 1
+    assert "worse" in out
+    assert run("compare", after, before, "--gate")[0] == 0
+    assert run("compare", before, before, "--gate")[0] == 0
+
+
+def test_nothing_can_be_compared_with_nothing(tmp_path: Path) -> None:
+    silent = [record | {"response_latency_ms": None, "stages": {}} for record in demo_records()]
+    code, _, err = run("compare", DEMO, written(tmp_path / "silent.jsonl", silent), "--gate")
+    assert code == 2
+    assert "silent.jsonl has no turn with a response latency" in err
+
+
+def test_scrubbing_a_folder(tmp_path: Path) -> None:
+    said = [record | {"words": {"user": "hello", "assistant": ""}} for record in demo_records()]
+    path = written(tmp_path / "a.jsonl", said)
+    code, out, _ = run("scrub", tmp_path)
+    assert code == 0
+    assert out == f"{path}  5 turns, words of 5 removed\n"
+    assert "hello" not in path.read_text()
+    assert run("scrub", tmp_path)[1] == f"{path}  5 turns, no words in them\n"
+
+
+def test_a_torn_line_is_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "torn.jsonl"
+    path.write_bytes(DEMO.read_bytes()[:-100])
+    code, out, err = run("report", path)
+    assert code == 0
+    assert out.startswith("4 turns of 1 conversation")
+    assert err.startswith("repartee: ")
+    assert "line 5 is torn" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("report", "missing.jsonl"), "missing.jsonl does not exist"),
+        (("compare", DEMO, "missing.jsonl"), "missing.jsonl does not exist"),
+        (("follow", "missing.jsonl"), "missing.jsonl does not exist"),
+        (("follow", "ftp://127.0.0.1"), "ftp://127.0.0.1 is no server's address"),
+        (("follow", "http://127.0.0.1:1"), "http://127.0.0.1:1/traces cannot be reached"),
+        (("report", Path(__file__)), "line 1 is no JSON"),
+        (("report", os.devnull), f"{os.devnull}: no turn in it"),
+        (("show", os.devnull), f"{os.devnull}: no turn in it.\n"),
+        (("scrub", Path(__file__)), "line 1 is no JSON"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("repartee: ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", sorted(rehearsed([TIME])[0]))
+def test_a_field_of_another_kind_is_one_line_at_most(tmp_path: Path, field: str) -> None:
+    values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
+    commands = ("show", "report", "replay", "advise", "scrub")
+    turn = rehearsed([TIME])[0]
+    began = sorted(turn).index(field)
+    for number, value in enumerate(values):
+        record = turn | {field: value}
+        # Each field meets each command twice, each value over the fields all of them: all with all took five minutes.
+        code, _, err = run(commands[(began + number + number // 5) % 5], written(tmp_path / "a.jsonl", [record]))
+        assert code in {0, 2}
+        assert code == 0 or err.startswith("repartee: ")

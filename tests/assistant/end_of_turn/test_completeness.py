@@ -1,0 +1,135 @@
+"""How finished a partial transcript sounds."""
+
+import time
+import timeit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.end_of_turn.completeness import NO_EVIDENCE, completeness
+
+UNFINISHED = """
+i want to go to the
+tell me about the
+turn on the light and
+what is the
+could you
+can you
+could you please tell me
+set a timer for
+set a timer for twenty
+three point
+the answer is three point
+i was thinking um
+um
+so
+because
+it was good but
+i would like to order a pizza with
+my name is
+i want
+i need
+she said that
+it's
+what's
+the price of
+we went to paris and
+let me think...
+first of all,
+play something by
+i'm looking for
+remind me to
+does
+what is
+where can i
+what is five plus
+what's twenty minus
+7 plus
+how much is three times
+what is ten divided
+what is ten divided by
+by
+i would like more
+""".strip().splitlines()
+
+FINISHED = """
+what time is it
+turn on the kitchen light
+turn the lights off
+set a timer for five minutes
+how are you
+thank you
+yes
+stop
+no
+okay thanks
+what is the capital of france
+could you tell me a joke
+please play some music
+who was the first man on the moon
+what are you looking for
+is it going to rain tomorrow
+remind me to call my mother
+yes i do
+never mind
+What's the weather like today?
+Turn it up.
+tell me more
+could you tell me more
+give me two more
+tell me that three times
+how many times
+what is five plus seven
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", UNFINISHED)
+def test_a_dangling_end_sounds_unfinished(text: str) -> None:
+    assert completeness(text) < 0.4
+
+
+@pytest.mark.parametrize("text", FINISHED)
+def test_a_whole_question_command_or_answer_sounds_finished(text: str) -> None:
+    assert completeness(text) > 0.55
+
+
+@pytest.mark.parametrize("text", ["", " ", "...", "?!", "。"])
+def test_nothing_is_zero(text: str) -> None:
+    assert completeness(text) == 0.0
+
+
+def test_without_evidence_it_is_in_the_middle() -> None:
+    assert completeness("the weather today") == NO_EVIDENCE
+
+
+@pytest.mark.parametrize("text", ["what time is it", "turn on the light", "i went home early today"])
+@pytest.mark.parametrize("tail", ["and", "um", "the", "because", "with the", "of my"])
+def test_a_dangling_word_lowers_the_score(text: str, tail: str) -> None:
+    assert completeness(f"{text} {tail}") < completeness(text)
+
+
+@pytest.mark.parametrize("text", UNFINISHED + FINISHED)
+def test_a_full_stop_never_lowers_the_score(text: str) -> None:
+    bare = text.rstrip(".,?")
+    assert completeness(bare + ".") >= completeness(bare)
+
+
+@pytest.mark.parametrize("text", [t for t in UNFINISHED if not t.endswith((".", ","))])
+def test_a_recognizers_full_stop_does_not_outweigh_a_dangling_word(text: str) -> None:
+    assert completeness(text + ".") < NO_EVIDENCE
+
+
+def test_case_does_not_matter() -> None:
+    assert completeness("Turn On The LIGHT") == completeness("turn on the light")
+
+
+@given(st.text(max_size=200))
+def test_any_text_gets_a_score(text: str) -> None:
+    assert 0.0 <= completeness(text) <= 1.0
+
+
+def test_it_is_cheap() -> None:
+    text = "could you please tell me what the weather is going to be like in the north of france on sunday and"
+    best_s = min(timeit.repeat(lambda: completeness(text), timer=time.thread_time, number=200, repeat=5)) / 200
+    assert best_s < 100e-6

@@ -1,0 +1,206 @@
+"""The estimate of a turn's end and the wait that follows from it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.end_of_turn.estimator import (
+    BALANCED,
+    EAGER,
+    OFTEN,
+    PATIENT,
+    SELDOM,
+    EndOfTurnEstimate,
+    EndOfTurnEvidence,
+    EndOfTurnProfile,
+    FusedEstimator,
+    LinearModel,
+    fitted_turn_end,
+    hangover_ms,
+    turn_end_of,
+)
+from assistant.end_of_turn.priors import SpeakerPauseStats
+from audio.end_of_turn.prosody_features import Prosody
+from audio.stt import Punctuation
+
+FEATURES = list(Prosody.__dataclass_fields__)
+PROFILES = (EAGER, BALANCED, PATIENT)
+
+
+def prosody(**changed: float) -> Prosody:
+    return Prosody(**(dict.fromkeys(FEATURES, 0.0) | changed))
+
+
+@st.composite
+def evidences(draw: st.DrawFn) -> EndOfTurnEvidence:
+    number = st.floats(-1e6, 1e6) | st.just(math.nan)
+    habits = SpeakerPauseStats()
+    for pause_ms in draw(st.lists(st.floats(0, 5000), max_size=4)):
+        habits = habits.with_pause(pause_ms)
+    return EndOfTurnEvidence(
+        silence_ms=draw(st.floats(0, 5000)),
+        prosody=draw(st.none() | st.builds(Prosody, **dict.fromkeys(FEATURES, number))),
+        text=draw(st.none() | st.text(max_size=30) | st.sampled_from(["yes", "turn on the", "a small coffee"])),
+        closure=draw(st.none() | st.builds(Punctuation, st.floats(0, 1), st.floats(0, 1))),
+        known_sentence=draw(st.booleans()),
+        smart=draw(st.none() | st.floats(0, 1) | st.just(math.nan)),
+        habits=habits,
+        expected=draw(st.sampled_from(["anything", "yes or no", "a phrase"])),
+    )
+
+
+@given(evidences(), st.floats(0, 3000))
+def test_an_estimate_is_a_probability_that_grows_with_the_silence(evidence: EndOfTurnEvidence, more_ms: float) -> None:
+    estimator = fitted_turn_end()
+    now = estimator.estimate(evidence)
+    later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
+    assert 0 <= now.probability <= later.probability <= 1
+    for patience in PROFILES:
+        assert patience.floor_ms <= hangover_ms(now, patience) <= patience.unfinished_ms
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
+def test_the_wait_falls_with_the_probability(
+    one: float, other: float, silence_ms: float, excess_ms: float, patience: EndOfTurnProfile
+) -> None:
+    low, high = sorted((one, other))
+    waits = [hangover_ms(EndOfTurnEstimate(p, silence_ms, excess_ms, ""), patience) for p in (low, high)]
+    assert waits[0] >= waits[1]
+
+
+@given(evidences(), st.floats(0, 500))
+def test_an_estimate_without_news_does_not_move_the_end(evidence: EndOfTurnEvidence, more_ms: float) -> None:
+    """Judged again later in the same silence with the same evidence, the turn ends at the same sample."""
+    estimator = fitted_turn_end()
+    early = estimator.estimate(evidence)
+    later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
+    if abs(early.logit) < 7.9 and abs(later.logit) < 7.9:
+        assert hangover_ms(early, BALANCED) == pytest.approx(hangover_ms(later, BALANCED), abs=0.1)
+
+
+@given(st.floats(0, 1), st.floats(0, 2000))
+def test_patience_waits_longer(probability: float, silence_ms: float) -> None:
+    waits = [hangover_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
+    assert waits == sorted(waits)
+
+
+def test_what_is_known_decides_the_model() -> None:
+    estimator = fitted_turn_end()
+    assert estimator.estimate(EndOfTurnEvidence(200)).sources == ""
+    assert estimator.estimate(EndOfTurnEvidence(200)).probability == pytest.approx(0.5)
+    assert estimator.estimate(EndOfTurnEvidence(200, text="yes")).sources == "text"
+    assert estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", smart=0.5)).sources == "sound+text+smart"
+    told = Punctuation(sentence_end=0.9, continuation=0.05)
+    assert (
+        estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", told, smart=0.5)).sources
+        == "sound+text+closure+smart"
+    )
+    assert estimator.estimate(EndOfTurnEvidence(200, text="", closure=told)).sources == "text", (
+        "there is nothing to be behind"
+    )
+    assert estimator.estimate(EndOfTurnEvidence(200, closure=told, smart=0.5)).sources == "smart", (
+        "of a language it cannot read"
+    )
+
+
+def test_every_source_moves_the_estimate_its_way() -> None:
+    estimator = fitted_turn_end()
+
+    def chance(evidence: EndOfTurnEvidence) -> float:
+        return estimator.estimate(evidence).probability
+
+    low, high = prosody(pitch_end_st=-3, level_end_db=-20), prosody(pitch_end_st=2, level_end_db=-5)
+    assert chance(EndOfTurnEvidence(200, low)) > chance(EndOfTurnEvidence(200, high)) + 0.1
+    whole, open_ended = "what is the weather today", "what is the weather in"
+    assert chance(EndOfTurnEvidence(200, text=whole)) > chance(EndOfTurnEvidence(200, text=open_ended)) + 0.1
+    assert chance(EndOfTurnEvidence(200, smart=0.98)) > chance(EndOfTurnEvidence(200, smart=0.1)) + 0.3
+    over, more = Punctuation(sentence_end=0.97, continuation=0.01), Punctuation(sentence_end=0.4, continuation=0.4)
+    assert (
+        chance(EndOfTurnEvidence(200, text=whole, closure=over))
+        > chance(EndOfTurnEvidence(200, text=whole, closure=more)) + 0.2
+    )
+    assert chance(EndOfTurnEvidence(200, text=whole, known_sentence=True)) > chance(EndOfTurnEvidence(200, text=whole))
+    assert chance(EndOfTurnEvidence(200, text="yes", expected="yes or no")) > chance(EndOfTurnEvidence(200, text="yes"))
+    slow = SpeakerPauseStats(pauses_ms=(1500.0,) * 6, pauses=6, turns=1)
+    assert chance(EndOfTurnEvidence(200, text=whole, habits=slow)) < chance(EndOfTurnEvidence(200, text=whole))
+
+
+def test_a_feature_that_is_no_number_counts_as_its_mean() -> None:
+    model = LinearModel(("pitch", "level"), (3.0, -20.0), (2.0, 5.0), (1.5, -0.5), 0.25)
+    assert model.logit({"pitch": math.nan, "level": -10.0}) == model.logit({"pitch": 3.0, "level": -10.0})
+
+
+def test_a_finished_question_is_answered_at_once_and_an_um_is_waited_for() -> None:
+    estimator = fitted_turn_end()
+    over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart=0.99))
+    hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart=0.05))
+    assert hangover_ms(over, BALANCED) == BALANCED.floor_ms
+    assert hangover_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
+
+
+def test_weights_are_counted_as_they_stand() -> None:
+    model = LinearModel(("words",), (1.0,), (2.0,), (3.0,), 0.5)
+    assert model.logit({"words": 2.0}) == pytest.approx(0.5 + 3 * 0.5)
+    assert model.logit({"words": 1000.0}) == pytest.approx(0.5 + 3 * 3)
+    estimate = FusedEstimator({"text": model}, 200).estimate(EndOfTurnEvidence(200, text=""))
+    assert estimate.probability == pytest.approx(1 / (1 + math.exp(-(0.5 - 1.5))))
+
+
+def test_weights_without_models_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
+        turn_end_of({"models": None, "reference_ms": 200})
+    with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
+        turn_end_of(
+            {
+                "models": {"text": {"names": None, "mean": [], "deviation": [], "weights": [], "bias": 0}},
+                "reference_ms": 1,
+            }
+        )
+
+
+def test_a_floor_above_the_ceiling_is_refused() -> None:
+    with pytest.raises(ValueError, match="floor is 500 ms"):
+        EndOfTurnProfile(500, 400, 400, 0)
+    with pytest.raises(ValueError, match="ceiling 400, that of an unfinished turn 300"):
+        EndOfTurnProfile(200, 400, 300, 0)
+
+    with pytest.raises(ValueError, match="who pauses often is 900 ms, that of an unfinished turn 800"):
+        EndOfTurnProfile(200, 400, 800, 0, 900)
+
+
+def test_who_pauses_often_is_waited_for_longer_where_the_profile_says_so() -> None:
+    def waits(pausing: float, patience: EndOfTurnProfile, probability: float = 0.3) -> float:
+        return hangover_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
+
+    stranger, often = SpeakerPauseStats().pausing, OFTEN
+    assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820]
+    assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600]
+    assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
+    assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, "a turn that is surely over ends as soon as ever"
+    assert waits(often, BALANCED, 0.05) == BALANCED.unfinished_ms
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.sampled_from(PROFILES))
+def test_the_wait_grows_with_the_share_of_turns_that_have_a_pause(
+    one: float, other: float, probability: float, silence_ms: float, patience: EndOfTurnProfile
+) -> None:
+    seldom, often = sorted((one, other))
+    waits = [
+        hangover_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience) for share in (seldom, often)
+    ]
+    assert patience.floor_ms <= waits[0] <= waits[1] <= patience.unfinished_ms
+
+
+def test_who_paused_in_a_turn_is_waited_for_in_the_same_turn() -> None:
+    estimator = fitted_turn_end()
+    once = SpeakerPauseStats().with_pause(450)
+    chances = [
+        estimator.estimate(EndOfTurnEvidence(200, text="a small coffee", habits=habits)).probability
+        for habits in (SpeakerPauseStats(), once, once.with_turn(), SpeakerPauseStats().with_turn().with_return(450))
+    ]
+    assert chances[1] < chances[0] - 0.15
+    assert chances[1] < chances[2] <= chances[0]
+    assert chances[3] == pytest.approx(chances[1], abs=0.02)

@@ -1,0 +1,116 @@
+"""What the recognizer is told beside the sound."""
+
+from pathlib import Path
+
+import pytest
+from real_time import Hold
+from rehearsal import (
+    NOON,
+    LoudnessVad,
+    Rehearsal,
+    Says,
+    ScriptedMicrophone,
+    ScriptedModel,
+    ScriptedTranscriber,
+    ScriptedVoice,
+)
+from virtual_time import run_virtual
+
+from assistant.config.loading import load_settings
+from assistant.events import Problem
+from assistant.models.language_hint import language_hint
+from assistant.pipeline.engines import Engines, SessionSettings
+from assistant.skills.effects import SkillEffects
+from assistant.turns.settings import TurnSettings
+from audio.frame import Frame
+from audio.units import ms_of_samples
+from audio.vad import VadResult
+
+
+class Unsure(LoudnessVad):
+    """Becomes less sure of speech bit by bit where it ends."""
+
+    def __init__(self, course: tuple[float, ...]) -> None:
+        super().__init__()
+        self._course = course
+        self._silent_frames = 0
+
+    def process(self, frame: Frame) -> VadResult:
+        voicing = super().process(frame)
+        self._silent_frames = 0 if voicing.probability else self._silent_frames + 1
+        shown = (1.0, *self._course)[min(self._silent_frames, len(self._course))]
+        return VadResult(voicing.speaking, voicing.boundary, shown if voicing.speaking else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("course", "dips_ms"),
+    [((), [860]), ((0.9, 0.85), [860]), ((0.7,), [820, 860]), ((0.9, 0.4), [840]), ((0.75, 0.45), [820, 840])],
+)
+def test_a_recognizer_is_told_where_speech_may_be_over(course: tuple[float, ...], dips_ms: list[float]) -> None:
+    says = [Says(1000, 1800, "a small coffee")]
+    hears = ScriptedTranscriber(says)
+    engines = Engines(
+        Unsure(course),
+        LoudnessVad("spare"),
+        hears,
+        ScriptedModel(("It is ten o'clock and all is well.",)),
+        ScriptedVoice(),
+        SkillEffects(lambda _messages: None, lambda: NOON),
+    )
+    run_virtual(Hold(ScriptedMicrophone(says, 5000), engines, TurnSettings(pre_roll_ms=0), keep_words=False).perform())
+    [hearing] = hears.hearings
+    assert [ms_of_samples(at) for at in hearing.dips] == pytest.approx(dips_ms, abs=1)
+
+
+def test_a_recognizer_that_fails_there_is_loaded_again() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(6000, 6800, "with milk")]
+    hears = ScriptedTranscriber(says, dips_badly=True)
+    engines = Engines(
+        LoudnessVad(),
+        LoudnessVad("spare"),
+        hears,
+        ScriptedModel(("It is ten o'clock and all is well.",) * 2),
+        ScriptedVoice(),
+        SkillEffects(lambda _messages: None, lambda: NOON),
+    )
+    run_virtual(Hold(ScriptedMicrophone(says, 10000), engines, TurnSettings(), keep_words=False).perform())
+    assert hears.loads >= 1, "the conversation goes on with a recognizer that was loaded again"
+
+
+@pytest.mark.parametrize("words", ["share this test of order", ""], ids=["improbable words", "no words"])
+def test_speech_in_another_language_is_hinted_at_once(words: str) -> None:
+    says = [Says(1000, 3200, words), Says(8000, 10200, words)]
+    settings = SessionSettings(language_hint=lambda code: f"is {code}?")
+    rehearsal = Rehearsal(says, length_ms=14000, replies=("Yes.", "Yes."), settings=settings)
+    rehearsal.transcriber.other_language = "de"
+    performance = rehearsal.perform()
+    hints = [(at_ms, fact.text) for at_ms, fact in performance.facts if isinstance(fact, Problem)]
+    assert [what for _, what in hints] == ["is de?"]
+    assert 3200 < hints[0][0] < 8000
+    (told,) = [event for record in performance.records for event in record.events if event.name == "language"]
+    assert told.detail == "de"
+
+
+def test_speech_that_is_understood_is_no_other_language() -> None:
+    rehearsal = Rehearsal([Says(1000, 3200, "a small coffee")], settings=SessionSettings(language_hint=str))
+    assert not any(isinstance(fact, Problem) for _, fact in rehearsal.perform().facts)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "language", "says"),
+    [
+        ((), "de", 'this sounded like German, and assistant.language is "en": to speak German, start with --set'),
+        ((), "?", "if this was not English, start with --set assistant.language=de --set stt.model=tiny"),
+        (
+            ("stt.model=base.en",),
+            "?",
+            "stt.model=base (de is German); fetch the model first: repartee models pull",
+        ),
+        (("assistant.language=fr", "stt.model=small"), "pt", "--set assistant.language=pt"),
+    ],
+)
+def test_language_hint_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: tuple[str, ...], language: str, says: str
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert says in language_hint(load_settings(None, {}, overrides).settings, language)

@@ -1,0 +1,299 @@
+"""Whole conversations over real sockets with an endpoint that misbehaves: what the person hears, what the trace says,
+and that the next turn is answered. All conversations of a test are held at once, on one event loop."""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import pytest
+import rehearsal
+from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait, answer, chunk, event, serving, status
+from real_time import scripted
+from rehearsal import Performance, Says, adds_up
+
+from assistant.pipeline.reply import BROKE_OFF, NOTHING_CAME
+from assistant.turns.settings import TurnSettings
+from llm.openai import OpenAIChat
+
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(200)]
+
+SECRET = "zanzibar"
+ECHO = {"error": {"message": f"cannot answer: is {SECRET} an island", "type": "server_error"}}
+"""Many services repeat in their errors what they were asked."""
+
+ASKS = Says(200, 600, f"is {SECRET} an island")
+ASKS_AGAIN = Says(3400, 3800, "what time is it")
+LENGTH_MS = 4500
+TURNS = TurnSettings(hangover_ms=200)
+NORMAL_MS = 700.0
+"""More than a turn takes without fault (about 260 ms), less than any wait for a faulty endpoint added to that."""
+
+WORD_MS = 60
+"""A hurried voice keeps the tests short."""
+
+BEGUN = (HEAD, chunk(event("It is. And then the")))
+HEARD_BEGUN = "It is."
+TORN = f"{BROKE_OFF} My language model broke off in the middle of its answer."
+TOO_SLOW = "My language model did not answer in time."
+NO_ANSWER = "My language model gave no answer."
+STOPPED = event(finish="stop") + DONE
+PAGE = b"<!doctype html><title>Sign in</title>\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A fault, and what is heard of it.
+
+    Attributes:
+        script: What the endpoint does at the first turn; it answers the second one well. None: it is down until then.
+        units: What the person hears, unit by unit.
+        error: A part of the error in the trace.
+    """
+
+    name: str
+    script: Script | None
+    units: tuple[str, ...]
+    error: str
+
+
+CASES = (
+    Case("down", None, ("I can't reach my language model right now.",), "refuses connections"),
+    Case("slow", (HEAD, Drip(chunk(b": keep-alive\n\n"), 0.1)), (TOO_SLOW,), "first_token_timeout_s"),
+    Case("silent", (Wait(5),), (TOO_SLOW,), "first_token_timeout_s"),
+    Case("401", status(401, ECHO), ("My language model refused the request: the key is not accepted.",), "api_key_env"),
+    Case("404", status(404, ECHO), ("My language model was not found at its address.",), "HTTP 404"),
+    Case("429", status(429, ECHO), ("My language model is too busy right now.",), "HTTP 429"),
+    Case("500", status(500, ECHO), ("My language model has a problem right now.",), "HTTP 500"),
+    Case(
+        "error under 200",
+        (HEAD, chunk(b"data: " + json.dumps(ECHO).encode() + b"\n\n"), LAST_CHUNK),
+        ("My language model has a problem right now.",),
+        "inside its answer",
+    ),
+    Case(
+        "error mid-stream",
+        (*BEGUN, chunk(b"data: " + json.dumps(ECHO).encode() + b"\n\n"), LAST_CHUNK),
+        (HEARD_BEGUN, f"{BROKE_OFF} My language model has a problem right now."),
+        "inside its answer",
+    ),
+    Case("no end mark", (*BEGUN, LAST_CHUNK), (HEARD_BEGUN, TORN), "without an end mark"),
+    Case("empty", (HEAD, chunk(event(finish="stop") + DONE), LAST_CHUNK), (NO_ANSWER,), "stopped at once"),
+    Case("only done", (HEAD, chunk(DONE), LAST_CHUNK), (NO_ANSWER,), "it sent no choice"),
+    Case("only reasoning", (HEAD, chunk(event(reasoning="Hmm") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "reasoning only"),
+    Case("only blanks", (HEAD, chunk(event(" \u200b\n") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "only blanks"),
+    Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (NOTHING_CAME,), "emoji"),
+    Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "broke the connection"),
+    Case(
+        "stall mid-stream",
+        (*BEGUN, Wait(5)),
+        (HEARD_BEGUN, f"{BROKE_OFF} My language model stopped in the middle of its answer."),
+        "token_gap_timeout_s",
+    ),
+    Case(
+        "html",
+        (b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: %d\r\n\r\n" % len(PAGE) + PAGE,),
+        ("Something other than my language model answered.",),
+        "proxy",
+    ),
+    Case(
+        "half a character",
+        (*BEGUN, chunk(event(" caf@").partition(b"@")[0] + "é".encode()[:1]), LAST_CHUNK),
+        (HEARD_BEGUN, TORN),
+        "",
+    ),
+)
+
+
+@asynccontextmanager
+async def endpoint(script: Script | None) -> AsyncGenerator[Server]:
+    """A server with a fault and a good answer; one that is down comes up between the turns."""
+    good = answer("It is ten ", "o'clock.")
+    if script is not None:
+        async with serving(script, good) as server:
+            yield server
+        return
+    server = Server([good])
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))  # bound and not listening: the port is ours and refuses connections
+        server.url = f"http://127.0.0.1:{reserved.getsockname()[1]}/v1"
+        async with asyncio.TaskGroup() as tasks:
+            rising = tasks.create_task(_rise(server, reserved))
+            yield server
+            rising.cancel()
+
+
+async def _rise(server: Server, reserved: socket.socket) -> None:
+    await asyncio.sleep((ASKS.end_ms + ASKS_AGAIN.start_ms) / 2000)
+    async with await asyncio.start_server(server.handle, sock=reserved):
+        await asyncio.Event().wait()
+
+
+def chat(name: str, url: str, *, first_token_timeout_s: float = 0.5) -> OpenAIChat:
+    return OpenAIChat(name, url, "some-model", first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=0.5)
+
+
+async def held(case: Case) -> Performance:
+    """One conversation: a turn that meets the fault, and one that does not."""
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(endpoint(case.script))
+        model = chat(case.name, server.url)
+        stack.push_async_callback(model.aclose)
+        await model.load()
+        return await scripted([ASKS, ASKS_AGAIN], LENGTH_MS, model, TURNS).perform()
+
+
+async def all_held() -> dict[str, Performance]:
+    async with asyncio.TaskGroup() as tasks:
+        holding = {case.name: tasks.create_task(held(case)) for case in CASES}
+    return {name: task.result() for name, task in holding.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _hurried_voice() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rehearsal, "WORD_MS", WORD_MS)
+        yield
+
+
+class Log(logging.Handler):
+    """Keeps what is logged, by whomever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@dataclass(frozen=True, slots=True)
+class Evening:
+    """What came of all conversations, and what was logged meanwhile."""
+
+    performances: dict[str, Performance]
+    logged: list[str]
+
+
+@pytest.fixture(scope="module")
+def evening(_hurried_voice: None) -> Evening:
+    log, root = Log(), logging.getLogger()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(root, "level", logging.INFO)
+        root.addHandler(log)
+        try:
+            return Evening(asyncio.run(all_held()), log.lines)
+        finally:
+            root.removeHandler(log)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+class TestFault:
+    def test_is_told_in_one_clear_sentence(self, evening: Evening, case: Case) -> None:
+        performance = evening.performances[case.name]
+        assert tuple(performance.units[: len(case.units)]) == case.units
+
+    def test_is_in_the_trace_once_and_names_the_endpoint(self, evening: Evening, case: Case) -> None:
+        performance = evening.performances[case.name]
+        assert [record.turn for record in performance.records] == [1, 2]
+        record = performance.records[0]
+        assert record.outcome == "answered"
+        assert record.error is not None
+        assert repr(case.name) in record.error
+        assert case.error in record.error
+        assert record.engines["answered_by"] == case.name
+        assert performance.troubles == [record.error]
+
+    def test_is_accounted_for(self, evening: Evening, case: Case) -> None:
+        for record in evening.performances[case.name].records:
+            assert record.response_latency_ms is not None
+            adds_up(record)
+
+    def test_does_not_end_the_conversation(self, evening: Evening, case: Case) -> None:
+        performance = evening.performances[case.name]
+        assert performance.units[len(case.units) :] == ["It is ten o'clock."]
+        record = performance.records[1]
+        assert (record.outcome, record.error) == ("answered", None)
+        assert record.response_latency_ms is not None
+        assert record.response_latency_ms < NORMAL_MS
+
+    def test_repeats_no_word_of_the_person(self, evening: Evening, case: Case) -> None:
+        performance = evening.performances[case.name]
+        told = [*performance.troubles, *performance.units, *(record.to_json() for record in performance.records)]
+        assert not [text for text in told if SECRET in text.casefold()]
+
+
+def test_no_error_points_to_the_log_that_it_stands_in(evening: Evening) -> None:
+    told = [record.error or "" for each in evening.performances.values() for record in each.records]
+    assert not [text for text in [*told, *evening.logged] if "the server's log" in text]
+
+
+def test_no_word_of_the_person_is_logged(evening: Evening) -> None:
+    assert not [line for line in evening.logged if SECRET in line.casefold()]
+
+
+WHOLE = event(finish="stop") + DONE
+HALVES = {
+    "of an escape": event("It is fine \ud83d") + WHOLE,
+    "of bytes": event("It is fine @").replace(b"@", "é".encode()[:1]) + WHOLE,
+    "of bytes, then the other": event("It is fine @").replace(b"@", "é".encode()[:1])
+    + event("@").replace(b"@", "é".encode()[1:])
+    + WHOLE,
+}
+
+
+async def answered(body: bytes) -> Performance:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving((HEAD, chunk(body), LAST_CHUNK)))
+        model = chat("home", server.url)
+        stack.push_async_callback(model.aclose)
+        return await scripted([ASKS], 1000, model, TURNS).perform()
+
+
+async def halves_answered() -> dict[str, Performance]:
+    async with asyncio.TaskGroup() as tasks:
+        holding = {name: tasks.create_task(answered(body)) for name, body in HALVES.items()}
+    return {name: task.result() for name, task in holding.items()}
+
+
+def test_half_a_character_in_a_whole_answer_spoils_nothing() -> None:
+    for name, performance in asyncio.run(halves_answered()).items():
+        assert " ".join(performance.units).replace("\ufffd", "").strip() == "It is fine", name
+        (record,) = performance.records
+        assert record.error is None, name
+        adds_up(record)
+
+
+async def beside_a_stall(stalled: int) -> tuple[list[Performance], list[Performance]]:
+    """Conversations whose endpoint stalls at the first turn, and as many whose does not, on one client for all."""
+    good = answer("It is ten ", "o'clock.")
+    asks_first, asks = Says(200, 600, "hello"), Says(1000, 1400, "what time is it")
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(*[(HEAD, Wait(5))] * stalled, good))
+        model = chat("shared", server.url, first_token_timeout_s=1.5)
+        stack.push_async_callback(model.aclose)
+        async with asyncio.TaskGroup() as tasks:
+            waiting, normal = (
+                [tasks.create_task(scripted([says], 2500, model, TURNS).perform()) for _ in range(stalled)]
+                for says in (asks_first, asks)
+            )
+    return [task.result() for task in waiting], [task.result() for task in normal]
+
+
+def test_a_stalling_endpoint_delays_no_other_conversation() -> None:
+    waiting, normal = asyncio.run(beside_a_stall(3))
+    for performance in waiting:
+        (record,) = performance.records
+        assert record.error is not None
+        assert "first_token_timeout_s" in record.error
+        assert record.response_latency_ms is not None
+        assert record.response_latency_ms > 1500
+    for performance in normal:
+        (record,) = performance.records
+        assert performance.units == ["It is ten o'clock."]
+        assert record.error is None
+        assert record.response_latency_ms is not None
+        assert record.response_latency_ms < NORMAL_MS

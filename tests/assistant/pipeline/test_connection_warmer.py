@@ -1,0 +1,99 @@
+"""The model's connections while somebody speaks. On virtual time."""
+
+import asyncio
+
+from rehearsal import Rehearsal, Says
+from virtual_time import run_virtual
+
+from assistant.pipeline.connection_warmer import MOST_AGAIN, ConnectionWarmer
+
+
+def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> list[float]:
+    """When connections were seen to, for one utterance."""
+
+    async def play() -> list[float]:
+        loop = asyncio.get_running_loop()
+        began_s, seen = loop.time(), list[float]()
+
+        async def warm() -> None:
+            seen.append(round(loop.time() - began_s, 2))
+            await asyncio.sleep(takes_s)
+
+        async with asyncio.TaskGroup() as tasks:
+            warmth = ConnectionWarmer(warm)
+            warmth.tasks = tasks
+            warmth.began()
+            await asyncio.sleep(spoken_s)
+            warmth.ended()
+            await asyncio.sleep(then_s)
+        return seen
+
+    return run_virtual(play())
+
+
+def test_they_are_seen_to_at_once_and_while_it_lasts() -> None:
+    assert scene(0.5) == [0.0]
+    assert scene(7.0) == [0.0, 3.1, 6.2]
+
+
+def test_a_sound_that_never_ends_does_not_go_on_for_ever() -> None:
+    assert len(scene(10_000.0)) == MOST_AGAIN
+
+
+def test_what_is_under_way_when_the_speech_ends_is_not_cut_off() -> None:
+    assert scene(0.05, takes_s=1.0, then_s=2.0) == [0.0]
+
+
+def test_who_goes_on_at_once_finds_them_seen_to() -> None:
+    async def play() -> list[float]:
+        loop = asyncio.get_running_loop()
+        began_s, seen = loop.time(), list[float]()
+
+        async def warm() -> None:
+            seen.append(round(loop.time() - began_s, 2))
+
+        async with asyncio.TaskGroup() as tasks:
+            warmth = ConnectionWarmer(warm)
+            warmth.tasks = tasks
+            warmth.began()
+            await asyncio.sleep(0.5)
+            warmth.ended()
+            warmth.began()
+            await asyncio.sleep(7)
+            warmth.ended()
+        return seen
+
+    assert run_virtual(play()) == [0.0, 0.5, 3.5, 6.5]
+
+
+def test_the_end_of_the_conversation_is() -> None:
+    async def play() -> float:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        async with asyncio.TaskGroup() as tasks:
+            warmth = ConnectionWarmer(lambda: asyncio.sleep(3600))
+            warmth.tasks = tasks
+            warmth.began()
+            warmth.began()
+            await asyncio.sleep(1)
+            warmth.close()
+        return loop.time() - began_s
+
+    assert run_virtual(play()) == 1.0
+
+
+def test_a_session_sees_to_them_when_speech_begins() -> None:
+    rehearsal = Rehearsal([Says(1000, 2000, "what time is it")])
+    seen: list[float] = []
+
+    def listen() -> None:
+        async def warm() -> None:
+            seen.append(asyncio.get_running_loop().time() - 1000.0)
+
+        rehearsal.session._listening._warmth = ConnectionWarmer(warm)
+        rehearsal.session._listening._warmth.tasks = rehearsal.session._tasks
+
+    rehearsal.at(500, listen)
+    rehearsal.perform()
+    assert len(seen) == 1
+    assert 1.0 <= seen[0] < 1.3

@@ -1,0 +1,54 @@
+"""Ten turns with three endpoints, of which the nearest dies in the middle: what the person hears of it."""
+
+import random
+from statistics import median
+
+import pytest
+from rehearsal import Performance, Rehearsal, Says, ScriptedModel
+
+from assistant.turns.settings import TurnSettings
+from llm.errors import LlmUnreachable
+from llm.routing.endpoint_selection import Endpoint, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
+
+pytestmark = pytest.mark.slow
+
+TURNS = 10
+EVERY_MS = 3500
+ANSWER = "Mount Everest is the tallest. It stands in Asia."
+FIRST_TOKENS_MS = (100.0, 150.0, 200.0)
+REFUSED = LlmUnreachable("near", "refuses connections", spoken="", retryable=True)
+
+
+def held(gone: LlmUnreachable | None, *, dies_in_turn: int = 5) -> tuple[Performance, list[ScriptedModel]]:
+    """`gone`: what comes of asking the nearest then; None: nothing at all."""
+    says = [Says(number * EVERY_MS + 200, number * EVERY_MS + 900, "how tall is it") for number in range(TURNS)]
+    rehearsal = Rehearsal(says, length_ms=TURNS * EVERY_MS, turns=TurnSettings(hangover_ms=240))
+    models = [
+        ScriptedModel([ANSWER], first_token_ms=ms, name=f"e{number}") for number, ms in enumerate(FIRST_TOKENS_MS)
+    ]
+    endpoints = [Endpoint(model.name) for model in models]
+    routing = Routing(endpoints, "latency", HedgeBudget(0.1), random.Random(1).random)
+    rehearsal.model = Router(models, routing, first_token_timeout_s=8.0)  # type: ignore[assignment]
+
+    def die() -> None:
+        models[0].replies = [gone]
+
+    rehearsal.at((dies_in_turn - 1) * EVERY_MS, die)
+    return rehearsal.perform(), models
+
+
+@pytest.mark.parametrize("gone", [REFUSED, None], ids=["refuses", "silent"])
+def test_no_turn_is_lost_and_none_takes_twice_as_long(gone: LlmUnreachable | None) -> None:
+    performance, models = held(gone)
+    assert [record.outcome for record in performance.records] == ["answered"] * TURNS
+    assert performance.troubles == []
+    latencies_ms = [record.response_latency_ms for record in performance.records]
+    known_ms = [ms for ms in latencies_ms if ms is not None]
+    assert len(known_ms) == TURNS
+    assert max(known_ms) <= 2 * median(known_ms)
+    by = [record.engines["answered_by"] for record in performance.records]
+    assert by[:4] == ["e0"] * 4
+    assert by[4:] == ["e1"] * 6
+    assert len(models[0].asked) >= 5  # it was tried in the turn in which it died

@@ -1,0 +1,133 @@
+"""Whole conversations with every kind of service, from the text of a configuration to the words that are heard."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import grpc
+import grpc_server
+import llm_server
+import pytest
+import rehearsal
+from aws_server import own_environment, refusal, serving_aws
+from endpoint_services import ALL_KINDS, script_of, serving_kind, table_of
+from llm_server import Abort, status
+from real_time import scripted
+from rehearsal import Performance, Says, adds_up
+
+from assistant.config.endpoint_settings import EndpointKind
+from assistant.config.loading import load_settings
+from assistant.setup import build
+from assistant.setup.engine_loader import EngineLoader
+from assistant.turns.settings import TurnSettings
+
+pytestmark = pytest.mark.slow
+
+ASKS = Says(200, 600, "what is the tallest mountain")
+TURNS = TurnSettings(hangover_ms=200)
+ANSWER = ("Mount", " Everest.")
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_environment(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rehearsal, "WORD_MS", 60)
+
+
+def workshop(tables: str) -> EngineLoader:
+    file = Path("given.toml")
+    file.write_text(tables, encoding="utf-8")
+    return EngineLoader(load_settings(file, {}, ()).settings, {})
+
+
+async def held(tables: str) -> Performance:
+    """One turn, its model built as a conversation's is."""
+    async with AsyncExitStack() as stack:
+        model = build.routed(workshop(tables).settings, {})
+        stack.push_async_callback(model.aclose)
+        await model.load()
+        return await scripted([ASKS], 1600, model, TURNS).perform()
+
+
+def heard(performance: Performance, by: str) -> None:
+    """The answer was heard, nothing went wrong, and every millisecond is accounted for."""
+    assert performance.units == ["Mount Everest."]
+    assert performance.troubles == []
+    (record,) = performance.records
+    assert (record.outcome, record.error) == ("answered", None)
+    assert record.engines["answered_by"] == by
+    assert record.response_latency_ms is not None
+    adds_up(record)
+
+
+def test_every_kind_is_heard() -> None:
+    async def one(kind: EndpointKind) -> Performance:
+        async with serving_kind(kind, *ANSWER) as service:
+            return await held(service.table)
+
+    async def all_of_them() -> dict[EndpointKind, Performance]:
+        async with asyncio.TaskGroup() as tasks:
+            holding = {kind: tasks.create_task(one(kind)) for kind in ALL_KINDS}
+        return {kind: task.result() for kind, task in holding.items()}
+
+    for kind, performance in asyncio.run(all_of_them()).items():
+        heard(performance, kind)
+
+
+def tried(performance: Performance) -> list[str]:
+    """Whom it asked and what came of it, as the trace words it."""
+    (record,) = performance.records
+    return [event.detail for event in record.events if event.name == "tried"]
+
+
+async def failed_over(first: EndpointKind, second: EndpointKind) -> Performance:
+    """The first is at its limit, in its own service's words; the second answers."""
+    async with AsyncExitStack() as stack:
+        if first == "grpc":
+            grpc_fault = grpc_server.Fail(grpc.StatusCode.UNAVAILABLE, "busy")
+            url = (await stack.enter_async_context(grpc_server.serving((grpc_fault,)))).url
+        elif first in {"sagemaker", "bedrock"}:
+            limit = refusal(429, "ThrottlingException", message="Too many requests")
+            url = (await stack.enter_async_context(serving_aws(limit))).url
+        else:
+            busy = status(503, {"error": "overloaded"})
+            url = (await stack.enter_async_context(llm_server.serving(busy))).url
+        service = await stack.enter_async_context(serving_kind(second, *ANSWER))
+        url = url if first == "openai" else url.removesuffix("/v1")
+        return await held('[llm]\npolicy = "ordered"\n' + table_of(first, url, name="first") + service.table)
+
+
+PAIRS: tuple[tuple[EndpointKind, EndpointKind], ...] = (
+    ("openai", "bedrock"),
+    ("bedrock", "tgi"),
+    ("tgi", "grpc"),
+    ("grpc", "sagemaker"),
+    ("sagemaker", "triton"),
+    ("triton", "openai"),
+)
+
+
+def test_any_kind_takes_over_from_any_other() -> None:
+    async def all_of_them() -> list[Performance]:
+        async with asyncio.TaskGroup() as tasks:
+            holding = [tasks.create_task(failed_over(*pair)) for pair in PAIRS]
+        return [task.result() for task in holding]
+
+    for (first, second), performance in zip(PAIRS, asyncio.run(all_of_them()), strict=True):
+        heard(performance, second)
+        asked = tried(performance)
+        assert ": first: " in asked[0], first
+        assert "failed" in asked[0]
+        assert f": {second}: " in asked[-1]
+        assert "answered" in asked[-1]
+
+
+def test_one_that_tears_its_answer_before_the_first_word_is_replaced() -> None:
+    async def scene() -> Performance:
+        head = script_of("tgi", "x")[:1]
+        async with llm_server.serving((*head, Abort())) as torn, serving_kind("grpc", *ANSWER) as service:
+            first = table_of("tgi", torn.url.removesuffix("/v1"), name="first")
+            return await held('[llm]\npolicy = "ordered"\n' + first + service.table)
+
+    heard(asyncio.run(scene()), "grpc")

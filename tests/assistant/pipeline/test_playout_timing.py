@@ -1,0 +1,87 @@
+"""When a reply was first heard."""
+
+import asyncio
+import math
+
+import numpy as np
+import pytest
+
+from assistant.pipeline.playout_timing import PlayoutTiming
+from assistant.pipeline.turn_trace import TurnTrace
+from assistant.trace.latency import Span
+from audio.units import REPLY_RATE_HZ, ReplySamples
+
+BLOCK = REPLY_RATE_HZ // 100
+"""10 ms."""
+
+SOUND = np.full(40 * BLOCK, 10_000, np.int16)
+
+
+def begun(*, filled_blocks: int = 0, silent_blocks: int = 0) -> PlayoutTiming:
+    """One whose sound was made: what fills a wait, then the reply, silent at first."""
+    start = PlayoutTiming(TurnTrace(1), 1)
+    start.filled(filled_blocks * BLOCK)
+    start.made(np.zeros(silent_blocks * BLOCK, np.int16))
+    start.made(SOUND)
+    return start
+
+
+def played(start: PlayoutTiming, blocks: int, first_block: int = 0, *, gone: bool = False, last: bool = False) -> None:
+    """So many blocks leave, the one with sample 0 at 1 s; `gone`: there is no loudspeaker."""
+    for number in range(first_block, first_block + blocks):
+        leaves_at_s = math.inf if gone else 1 + number / 100
+        end, finished = (number + 1) * BLOCK, last and number == first_block + blocks - 1
+        start.was_played(number * BLOCK, ReplySamples(end), leaves_at_s, finished=finished)
+
+
+@pytest.mark.parametrize(("filled_blocks", "silent_blocks"), [(0, 0), (0, 7), (7, 0), (3, 4)])
+def test_it_is_the_first_sustained_sound_of_the_reply(filled_blocks: int, silent_blocks: int) -> None:
+    start = begun(filled_blocks=filled_blocks, silent_blocks=silent_blocks)
+    played(start, filled_blocks + silent_blocks)
+    assert start.at_s is None
+    played(start, 1, filled_blocks + silent_blocks)
+    assert start.at_s == start.trace.playout_start_s == pytest.approx(1 + (filled_blocks + silent_blocks) / 100)
+
+
+def test_the_way_from_the_first_sound_or_the_commit_is_playout() -> None:
+    start = begun()
+    start.trace.span(1, Span("tts", "tts", 0.2, 0.7))
+    start.trace.span(1, Span("commit", "endpoint_wait", 0.2, 0.9))
+    played(start, 2)
+    assert start.trace.end_of(1, "playout") == 1.0
+    start.trace.committed_attempt, start.trace.speech_end_s = 1, 0.2
+    assert start.trace.stages()["playout"].ms == pytest.approx(100)
+
+
+def test_what_a_client_measured_is_cut_into_the_way_and_its_device() -> None:
+    start = begun()
+    start.trace.span(1, Span("tts", "tts", 0.2, 0.7))
+    start.was_measured(1.5, 0.3)
+    assert start.at_s == 1.5
+    assert start.trace.end_of(1, "transport") == pytest.approx(1.2)
+    played(start, 20)
+    start.was_measured(9.0, 0.3)
+    assert start.at_s == start.trace.playout_start_s == 1.5  # the first word on it counts
+
+
+def test_without_a_loudspeaker_there_is_none() -> None:
+    async def play() -> PlayoutTiming:
+        start = begun()
+        played(start, 40, gone=True, last=True)
+        return start
+
+    start = asyncio.run(play())
+    assert (start.at_s, start.trace.no_latency_reason) == (None, "no loudspeaker")
+    assert start.unheard == [(0, 40 * BLOCK)]
+
+
+def test_where_the_loudspeaker_is_back_it_is_heard_from_there() -> None:
+    async def play() -> PlayoutTiming:
+        start = begun()
+        played(start, 5, gone=True)
+        played(start, 5, first_block=5)
+        return start
+
+    start = asyncio.run(play())
+    assert start.at_s == pytest.approx(1.05)
+    assert start.unheard == [(0, 5 * BLOCK)]

@@ -1,0 +1,71 @@
+"""Which turn a fact belongs to, and what one waited for between its endpoint and its commit."""
+
+import pytest
+from rehearsal import Rehearsal, Says
+
+from assistant.pipeline.recorder import Recorder
+from assistant.trace.latency import Span
+from assistant.turns.events import CommitTurn, ReplyId, Transcribe
+from audio.stt import SegmentId
+from audio.units import Samples
+from llm.errors import LlmBroken
+
+SPEECH_END_S = 10.0
+HEARD_S = 10.6
+
+
+def recorder() -> Recorder:
+    return Recorder("c", "2026-01-01T00:00:00+00:00", b"", {}, [], False, 0.0, dict, lambda _: None, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "again_ms", "endpoint_ms", "commit_ms", "wait_ms", "stt_ms"),
+    [
+        pytest.param((50, 60), (100, 110), 200, 200.1, 200.1, 0, id="words long before the endpoint"),
+        pytest.param((50, 260), None, 200, 261, 50, 211, id="the first words after it"),
+        pytest.param((50, 60), (190, 250), 200, 251, 190, 61, id="words again, asked for before it"),
+        pytest.param((50, 60), (203, 250), 200, 251, 200, 51, id="words again, asked for because of it"),
+    ],
+)
+def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
+    first_ms: tuple[float, float],
+    again_ms: tuple[float, float] | None,
+    endpoint_ms: float,
+    commit_ms: float,
+    wait_ms: float,
+    stt_ms: float,
+) -> None:
+    """Between the words and the gate a busy loop takes its time; that is not the decision that the turn is over."""
+    books = recorder()
+    for attempt, asked_ms in enumerate([first_ms, again_ms], start=1):
+        if asked_ms is not None:
+            reply = ReplyId(1, attempt)
+            began_s, ended_s = (SPEECH_END_S + ms / 1000 for ms in asked_ms)
+            books.attempt(Transcribe(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
+            books.transcribed(reply, began_s, ended_s)
+            if attempt == 2:
+                books.drop(reply, ended_s, "same words")
+    books.endpoint(1, SPEECH_END_S + endpoint_ms / 1000)
+    books.commit(CommitTurn(ReplyId(1, 1), "", "", Samples(0)), SPEECH_END_S + commit_ms / 1000, SPEECH_END_S)
+    trace = books.trace_of(ReplyId(1, 1))
+    trace.span(1, Span("playout", "playout", SPEECH_END_S + commit_ms / 1000, HEARD_S, ("tts", "commit")))
+    trace.playout_start_s = HEARD_S
+    stages = trace.stages()
+    assert stages["endpoint_wait"].ms == pytest.approx(wait_ms)
+    assert stages["stt"].ms == pytest.approx(stt_ms)
+    assert sum(share.ms for share in stages.values()) == pytest.approx(600)
+
+
+def test_what_fails_of_a_reply_is_no_error_of_the_turn_that_is_spoken_into_it() -> None:
+    says = [Says(1000, 1800, "what time is it"), Says(5900, 6900, "what is the date")]
+    torn = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
+    reply = "It is ten o'clock. All is well in town, and in the country, and everywhere else."
+    rehearsal = Rehearsal(says, length_ms=12000, replies=((reply, torn), "It is Monday."))
+    rehearsal.model.token_ms = 100.0
+    first, second = rehearsal.perform().records
+    (error_ms,) = [event.at_ms for event in first.events if event.name == "error"]
+    assert first.error == "home: torn"
+    assert second.speech_start_ms is not None
+    assert error_ms > second.speech_start_ms, "it is told while the next turn is being spoken"
+    assert [event.detail for event in second.events if event.name == "error"] == []
+    assert second.error is None

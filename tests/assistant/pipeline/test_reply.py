@@ -1,0 +1,215 @@
+"""A reply whose endpoint fails: what is heard, and what the trace says of the endpoints. On virtual time."""
+
+import math
+
+import pytest
+import rehearsal
+from rehearsal import NOON, Performance, Rehearsal, Says, ScriptedModel
+
+from assistant.events import ChunkSpoken, ReplyStopped
+from assistant.history.items import AssistantMessage, UserMessage
+from assistant.pipeline.reply import BROKE_OFF, NOBODY_HEARD
+from assistant.pipeline.reply_manager import PARTLY_HEARD
+from assistant.skills import ChangeVolume
+from assistant.skills.effects import SkillEffects
+from assistant.trace.record import TurnRecord
+from assistant.turns.events import ReplyId
+from audio.speaker import OnPlayed, WavSpeaker
+from llm.errors import LlmBroken, LlmUnreachable
+from llm.routing.endpoint_selection import Endpoint, Routing
+from llm.routing.hedging import HedgeBudget
+from llm.routing.router import Router
+
+TIME = Says(1000, 1600, "what time is it")
+BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
+APOLOGY = f"{BROKE_OFF} The connection broke."
+
+
+def units(text: str) -> list[str]:
+    """What is heard of a text that is torn, and again where the person asks for the last reply once more."""
+    rehearsal = Rehearsal([TIME], length_ms=30_000, replies=((text, BROKEN),))
+    rehearsal.at(20_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    performance = rehearsal.perform()
+    assert performance.records[0].error == "home: torn"
+    first, again = (item.text for item in performance.conversation.items if isinstance(item, AssistantMessage))
+    assert again == first
+    return [fact.text for _, fact in performance.facts if isinstance(fact, ChunkSpoken) and fact.reply.turn == 1]
+
+
+def test_the_last_sentence_is_heard_though_nothing_follows_it() -> None:
+    assert units("It is ten o'clock.") == ["It is ten o'clock.", APOLOGY]
+
+
+@pytest.mark.parametrize("torn", ["And then the", "It costs 3.", "We"])
+def test_half_a_sentence_is_not(torn: str) -> None:
+    assert units(f"It is ten o'clock. {torn}") == ["It is ten o'clock.", APOLOGY]
+
+
+def test_whole_sentences_that_were_waiting_are_heard() -> None:
+    assert units('It is ten. She said: "Never mind! I know."') == [
+        "It is ten.",
+        'She said: "Never mind! I know."',
+        APOLOGY,
+    ]
+
+
+def test_of_a_long_sentence_that_is_torn_nothing_more_is_begun() -> None:
+    first, begun, apology = units("It is ten o'clock. " + "and then the bell rings and " * 40)
+    assert (first, begun[-4:], apology) == ("It is ten o'clock.", "bell", APOLOGY)
+
+
+def test_what_the_voice_has_begun_with_stays() -> None:
+    said = units("The museum in the old town opens at nine in the morning, and then the")
+    assert said == ["The museum in the old town opens at nine in the morning,", APOLOGY]
+
+
+def routed(*models: ScriptedModel, share: float = 1.0) -> Router:
+    budget = HedgeBudget(share)
+    budget.ask(10_000)
+    routing = Routing([Endpoint(model.name) for model in models], "ordered", budget, lambda: 0.5)
+    return Router(models, routing, first_token_timeout_s=8.0)
+
+
+def answered_by(router: Router) -> Rehearsal:
+    rehearsal = Rehearsal([TIME])
+    rehearsal.model = router  # type: ignore[assignment]
+    return rehearsal
+
+
+def test_a_hedge_is_in_the_trace_and_the_stages_add_up() -> None:
+    router = routed(ScriptedModel((None,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+    (record,) = answered_by(router).perform().records
+    assert record.engines["answered_by"] == "far"
+    tried = [event.detail for event in record.events if event.name == "tried"]
+    assert any("near: first, overtaken after 500 ms" in detail and "tokens in vain" in detail for detail in tried)
+    assert any("far: hedge, answered after 100 ms" in detail for detail in tried)
+    (lost,) = [span for span in record.spans if span.name.startswith("asked near") and not span.dropped]
+    assert lost.end_ms - lost.start_ms == pytest.approx(500, abs=1)
+    # The wait for the loser is no time of the model that answered.
+    assert record.stages["queue"].ms + record.stages["endpoint_wait"].ms > 300
+    assert record.stages["llm_network"].ms == pytest.approx(10, abs=1)
+    assert record.stages["llm_first_token"].ms == pytest.approx(90, abs=1)
+
+
+def test_a_failover_is_in_the_trace_and_costs_no_turn() -> None:
+    down = LlmUnreachable("near", "near: refused", spoken="No.", retryable=True)
+    router = routed(ScriptedModel((down,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+    performance = answered_by(router).perform()
+    (record,) = performance.records
+    assert performance.units == ["It is ten."]
+    assert record.error is None
+    assert [event.detail.split(": ", 1)[1][:12] for event in record.events if event.name == "tried"]
+
+
+def test_an_error_after_the_first_words_is_not_asked_elsewhere() -> None:
+    far = ScriptedModel(("It is eleven.",), name="far")
+    router = routed(ScriptedModel((("It is ten o'clock. And then the", BROKEN),), name="near"), far)
+    performance = answered_by(router).perform()
+    assert performance.units == ["It is ten o'clock.", APOLOGY]
+    assert far.asked == []
+
+
+def test_a_model_alone_is_accounted_as_before() -> None:
+    rehearsal = Rehearsal([TIME])
+    (record,) = rehearsal.perform().records
+    assert record.stages["llm_first_token"].ms + record.stages["llm_network"].ms <= 100.1
+    assert not [event for event in record.events if event.name == "tried"]
+
+
+# ---- the loudspeaker is gone ----
+
+
+class GoneSpeaker(WavSpeaker):
+    """There is no device for some samples of every reply."""
+
+    gone: tuple[int, int] = (0, 0)
+
+    @property
+    def on_played(self) -> OnPlayed:
+        return self._told
+
+    @on_played.setter
+    def on_played(self, told: OnPlayed) -> None:
+        since, until = self.gone
+        self._told: OnPlayed = lambda key, total, leaves_at_s, finished: told(
+            key, total, math.inf if since < total <= until else leaves_at_s, finished
+        )
+
+
+def without_loudspeaker(since: int, until: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Performance, Rehearsal]:
+    monkeypatch.setattr(GoneSpeaker, "gone", (since, until))
+    monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
+    scene = Rehearsal([TIME])
+    return scene.perform(), scene
+
+
+def heard_after(gone_samples: int, monkeypatch: pytest.MonkeyPatch) -> TurnRecord:
+    (record,) = without_loudspeaker(0, gone_samples, monkeypatch)[0].records
+    return record
+
+
+def answered(performance: Performance) -> AssistantMessage:
+    (item,) = [item for item in performance.conversation.items if isinstance(item, AssistantMessage)]
+    return item
+
+
+@pytest.mark.parametrize(
+    ("since", "heard", "cut_ms"),
+    [(0, "", 0.0), (9_600, "It is", 400.0), (12_000, "It is", 500.0)],
+)
+def test_what_nobody_heard_is_not_remembered(
+    since: int, heard: str, cut_ms: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    performance, _ = without_loudspeaker(since, 1_000_000, monkeypatch)
+    (record,) = performance.records
+    item = answered(performance)
+    assert (item.text, item.complete) == (heard, False)
+    assert performance.told(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), heard, cut_ms, "unheard")]
+    assert record.words is not None
+    assert record.words.assistant == heard
+    assert record.outcome == ("answered" if heard else "failed")
+    assert [event.name for event in record.events].count("unheard") == 1
+    assert (PARTLY_HEARD.format(s=1.2 - since / 24_000) in performance.troubles) == bool(heard)
+    assert (record.response_latency_ms is None) == (not heard)
+
+
+def test_a_hole_in_the_midst_is_a_hole_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    performance, _ = without_loudspeaker(4_800, 9_600, monkeypatch)
+    assert (answered(performance).text, answered(performance).complete) == ("It … ten o'clock. Anything else?", False)
+    assert performance.told(ReplyStopped) == []
+    assert performance.troubles == [PARTLY_HEARD.format(s=0.2)]
+
+
+def test_who_speaks_while_nothing_can_be_heard_interrupts_and_the_deed_stays_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer was not heard, and is not remembered; what it has done is not undone by the next words."""
+    monkeypatch.setattr(GoneSpeaker, "gone", (0, 1_000_000))
+    monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
+    scene = Rehearsal([TIME, Says(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes."))
+    scene.deeds = SkillEffects(lambda messages: ChangeVolume(6.0) if len(messages) == 2 else None, lambda: NOON)
+    performance = scene.perform()
+    said = [item.text for item in performance.conversation.items if isinstance(item, UserMessage | AssistantMessage)]
+    assert said == ["what time is it", "", "hello", ""]
+    assert performance.records[0].outcome == "interrupted"
+    assert scene.deeds.gain_db == 6.0
+
+
+def test_what_no_loudspeaker_plays_is_no_audible_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = heard_after(1_000_000, monkeypatch)
+    assert (record.outcome, record.error) == ("failed", NOBODY_HEARD)
+    assert (record.playout_start_ms, record.response_latency_ms) == (None, None)
+    assert record.no_latency_reason == "no loudspeaker"
+    assert [event.name for event in record.events].count("unheard") == 1
+
+
+def test_a_loudspeaker_that_is_back_in_the_midst_is_heard_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once, later = heard_after(0, monkeypatch), heard_after(4800, monkeypatch)
+    assert later.outcome == "answered"
+    assert at_once.response_latency_ms is not None
+    assert later.response_latency_ms is not None
+    onset_ms = at_once.response_latency_ms
+    assert later.response_latency_ms == pytest.approx(onset_ms + 200, abs=15)
+    assert sum(share.ms for share in later.stages.values()) == pytest.approx(later.response_latency_ms, abs=0.01)
+    assert "unheard" in {event.name for event in later.events}
+    assert "unheard" not in {event.name for event in at_once.events}

@@ -1,0 +1,945 @@
+"""Whole conversations in virtual time; scripted are only the people and the engines."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from itertools import pairwise
+
+import pytest
+from rehearsal import LoudnessVad, Performance, Rehearsal, Says, ScriptedMicrophone
+from virtual_time import run_virtual
+
+from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
+from assistant.history.items import AssistantMessage, ItemId, UserMessage
+from assistant.pipeline.engines import SessionSettings
+from assistant.pipeline.reply import LOOKED_S
+from assistant.pipeline.reply_manager import NOT_HEARD
+from assistant.pipeline.session import Session
+from assistant.skills import ChangeVolume, SetTimer, SkillEffect
+from assistant.trace.record import TurnRecord
+from assistant.turns.events import ReplyId
+from assistant.turns.settings import TurnSettings
+from audio.errors import AudioError
+from audio.frame import Frame
+from audio.frame_batching import Batching
+from audio.units import Samples, samples_of_ms
+from llm.chat import Message
+from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmUnreachable
+
+TIME = Says(1000, 1800, "what time is it")
+UNREACHABLE = LlmUnreachable("home", "home: refused", spoken="I can't reach my language model.", retryable=True)
+FILTERED = LlmFiltered("home", "home: filtered", spoken="My language model declined to answer that.", retryable=False)
+BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
+
+
+def stages_ms(performance: Performance, turn: int = 0) -> dict[str, float]:
+    return {stage: round(share.ms, 3) for stage, share in performance.records[turn].stages.items() if share.ms > 0.001}
+
+
+def test_a_plain_turn_is_answered_and_every_millisecond_accounted_for() -> None:
+    performance = Rehearsal([TIME]).perform()
+    (record,) = performance.records
+    assert record.outcome == "answered"
+    assert (record.speech_start_ms, record.speech_end_ms, record.endpoint_ms) == pytest.approx((1000, 1800, 2200))
+    stages = stages_ms(performance)
+    playout_ms = stages.pop("playout")
+    # "It is ten o'clock." is known to be a sentence when " Anything" comes: 4 tokens of 20 ms after the first.
+    assert stages == {
+        "endpoint_wait": 400.0,
+        "stt": 20.0,
+        "llm_network": 10.0,
+        "llm_first_token": 90.0,
+        "first_sentence": 80.0,
+        "tts": 10.0,
+    }
+    assert 10.0 <= playout_ms <= 20.0, "one block being played, and the rest of another"
+    assert record.words is not None
+    assert record.words.user == "what time is it"
+    assert record.words.assistant == "It is ten o'clock. Anything else?"
+
+
+def test_an_answer_that_is_ready_waits_while_somebody_may_be_going_on() -> None:
+    """The answer of the turn above is ready at 2410 ms."""
+    plain = Rehearsal([TIME]).perform()
+    performance = Rehearsal([TIME], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
+    (record,) = performance.records
+    assert record.outcome == "answered"
+    waited_ms = 2480 - 2410  # the next frame without is told of at 2480
+    assert stages_ms(performance)["endpoint_wait"] == 400.0 + waited_ms
+    begins_ms, began_ms = performance.sound_from_ms(), plain.sound_from_ms()
+    assert began_ms is not None
+    assert begins_ms == pytest.approx(began_ms + waited_ms, abs=10)
+    assert [span.name for span in record.spans if round(span.end_ms) == 2480] == ["look"]
+
+
+def test_a_microphone_that_falls_silent_in_that_moment_takes_no_answer_with_it() -> None:
+    rehearsal = Rehearsal([TIME])
+    rehearsal.at(2405, lambda: rehearsal.session._attempts.hold(ReplyId(1, 1)))  # and nothing releases it
+    performance = rehearsal.perform()
+    assert performance.records[0].outcome == "answered"
+    assert performance.sound_from_ms() == pytest.approx(2410 + LOOKED_S * 1000, abs=25)
+
+
+@pytest.mark.parametrize("slower_ms", range(0, 161, 20))
+def test_a_frame_that_may_be_them_going_on_does_not_come_late(slower_ms: int) -> None:
+    """Whenever the answer is ready, behind a commit at 2220 ms: what stirs 30 ms before holds it."""
+    ready_ms = 2410 + slower_ms
+    stirs = [(ready_ms - 30, ready_ms + 50)]
+    rehearsal = Rehearsal([TIME], vad=LoudnessVad(stirs=stirs))
+    rehearsal.model.first_token_ms += slower_ms
+    (record,) = rehearsal.perform().records
+    assert [span.start_ms for span in record.spans if span.name == "look"] == [pytest.approx(ready_ms, abs=1)]
+
+
+def test_who_goes_on_in_that_moment_has_heard_nothing() -> None:
+    more = Says(2460, 3200, "and the date")
+    heard = Rehearsal([TIME, more]).perform()
+    assert heard.sound_from_ms(2400.0) == pytest.approx(2420, abs=15)
+    performance = Rehearsal([TIME, more], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
+    assert performance.sound_from_ms() == performance.sound_from_ms(3600.0)
+    (record,) = performance.records
+    assert record.words is not None
+    assert record.words.user == "what time is it and the date"
+
+
+class NotedMicrophone(ScriptedMicrophone):
+    """Notes at which ms of loop time the conversation said what is to be heeded."""
+
+    def __init__(self, says: Sequence[Says], length_ms: int) -> None:
+        self.notes: list[tuple[float, Batching]] = []
+        self._heed = Batching.OFF
+        super().__init__(says, length_ms)
+
+    @property
+    def heed(self) -> Batching:
+        return self._heed
+
+    @heed.setter
+    def heed(self, heed: Batching) -> None:
+        self._heed = heed
+        self.notes.append((asyncio.get_running_loop().time() * 1000 if self.clock.running else 0.0, heed))
+
+
+def test_frames_come_late_only_where_nothing_is_waited_for() -> None:
+    says = [TIME, Says(3500, 3560, "mhm")]  # the second one into the reply
+    rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock. " * 6,))
+    rehearsal.microphone = microphone = NotedMicrophone(says, 9000)
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert record.outcome == "answered"
+    zero_ms = microphone.clock.to_loop_s(Samples(0)) * 1000
+    notes = [(round(at_ms - zero_ms), heed) for at_ms, heed in microphone.notes]
+    changes = [after for before, after in pairwise(notes) if before[1] is not after[1]]
+    assert [heed for _, heed in changes] == [
+        Batching.SILENCE, Batching.SPEECH, Batching.OFF, Batching.SILENCE, Batching.OFF, Batching.SILENCE
+    ]  # fmt: skip
+    came, paused, went, again, over = (at_ms for at_ms, _ in changes[1:])
+    assert came == 1020  # the first frame in which somebody speaks
+    assert paused == 1820
+    assert record.playout_start_ms is not None
+    assert record.playout_start_ms <= went <= record.playout_start_ms + 40  # until then it might have to wait
+    assert again == 3520
+    assert over >= 3620
+
+
+def test_what_is_shown_comes_in_order() -> None:
+    performance = Rehearsal([TIME]).perform()
+    shown = [(type(fact).__name__, at_ms) for at_ms, fact in performance.facts]
+    names = [name for name, _ in shown]
+    assert [name for name in names if name != "WordsPlaced"] == [
+        "SpeechStarted",
+        "TurnTaken",
+        "ReplyBegun",
+        "UnitSpoken",
+        "UnitSpoken",
+        "ReplySent",
+        "TurnFinished",
+    ]
+    item = ItemId("item_1")
+    said = UserMessage(item, "what time is it", spoken=True)
+    assert performance.told(SpeechStarted) == [SpeechStarted(1, 1000.0, item)]
+    (taken,) = performance.told(UserTurnCommitted)
+    assert taken == UserTurnCommitted(1, "what time is it", False, said, 1800.0, "spoken")
+    assert performance.units == ["It is ten o'clock.", "Anything else?"]
+    assert performance.told(ReplySent) == [
+        ReplySent(ReplyId(1, 1), "It is ten o'clock. Anything else?", None, None, None, None)
+    ]
+
+
+def test_the_sound_leaves_when_the_trace_says() -> None:
+    performance = Rehearsal([TIME]).perform()
+    heard_ms = performance.sound_from_ms()
+    assert heard_ms == pytest.approx(performance.records[0].playout_start_ms, abs=2.0)
+
+
+def test_speculation_hides_the_work_behind_the_endpoint() -> None:
+    rehearsal = Rehearsal([TIME], turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    performance = rehearsal.perform()
+    stages = stages_ms(performance)
+    playout_ms = stages.pop("playout")
+    assert stages == {"endpoint_wait": 400.0}
+    assert playout_ms <= 20.0
+    assert performance.records[0].stages["endpoint_wait"].slack_ms == pytest.approx(400 - 210, abs=1)
+    assert rehearsal.model.asked == [(Message("system", "Be brief."), Message("user", "what time is it"))]
+
+
+@pytest.mark.parametrize(("lacks", "asked"), [(0, ["what time is it"]), (1, ["what time is", "what time is it"])])
+def test_a_request_is_begun_with_a_draft(lacks: int, asked: list[str]) -> None:
+    """While the words take 100 ms: the right draft hides them, and behind a wrong one it is as late as without."""
+    latencies = list[float]()
+    for draft_lacks in (None, lacks):
+        turns = TurnSettings(hangover_ms=250, speculate_after_ms=40, settle_ms=160)
+        rehearsal = Rehearsal([TIME], turns=turns)
+        rehearsal.transcriber.delay_ms, rehearsal.transcriber.draft_lacks = 100, draft_lacks
+        performance = rehearsal.perform()
+        (record,) = performance.records
+        assert record.response_latency_ms is not None
+        latencies.append(record.response_latency_ms)
+    assert [messages[-1].content for messages in rehearsal.model.asked] == asked
+    assert [item.text for item in performance.conversation.items if isinstance(item, UserMessage)] == [
+        "what time is it"
+    ]
+    without, with_draft = latencies
+    assert with_draft == pytest.approx(without if lacks else without - 80, abs=25)
+
+
+def test_nothing_speculative_is_heard_or_remembered_when_the_person_goes_on() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
+    rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert record.attempts == 2
+    assert [message.content for message in rehearsal.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
+    assert rehearsal.model.cancelled == 1
+    assert performance.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
+    assert {span.attempt for span in record.spans if span.dropped} == {1}
+    assert record.response_latency_ms == pytest.approx(400, abs=25)
+
+
+def test_going_on_before_the_reply_is_audible_joins_the_words() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")]
+    rehearsal = Rehearsal(says, length_ms=9000)
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert [event.name for event in record.events].count("retracted") == 1
+    assert [message.content for message in rehearsal.model.asked[-1]] == ["Be brief.", "a small coffee with milk"]
+    assert performance.sound_from_ms() == pytest.approx(record.playout_start_ms, abs=2.0)
+    assert len(record.hearings) == 2
+
+
+def test_an_interruption_cuts_the_history_at_the_last_whole_word() -> None:
+    says = [TIME, Says(3200, 4000, "what is the date")]
+    rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday."))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert (first.outcome, second.outcome) == ("interrupted", "answered")
+    # Sound began at about 2.6 s, five words a second; the floor was taken at 3.5 s.
+    assert first.words is not None
+    assert first.words.assistant == "It is ten o'clock"
+    assert performance.told(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), "It is ten o'clock", 990.0, "voice")]
+    assert rehearsal.model.asked[1] == (
+        Message("system", "Be brief."),
+        Message("user", "what time is it"),
+        Message("assistant", "It is ten o'clock"),
+        Message("user", "what is the date"),
+    )
+    silent_from = second.speech_start_ms
+    assert silent_from is not None
+    after_cut = performance.sound_from_ms(silent_from + 320)
+    assert after_cut == pytest.approx(second.playout_start_ms, abs=2.0), "the old reply was silent after the cut"
+
+
+def test_a_cough_lowers_the_reply_and_lets_it_go_on() -> None:
+    says = [TIME, Says(3000, 3160, "")]
+    performance = Rehearsal(says).perform()
+    (record,) = performance.records
+    assert record.outcome == "answered"
+    assert [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}] == [
+        "duck",
+        "unduck",
+    ]
+    assert record.words is not None
+    assert record.words.assistant == "It is ten o'clock. Anything else?"
+
+
+STORY = "It is ten o'clock and all is well in town. And there is a long story behind that. Anything else?"
+
+
+def interrupted_by(says: Says, trouble: Callable[[Rehearsal], None] = lambda _: None) -> tuple[Rehearsal, Performance]:
+    """Said into a long reply, which begins to sound at about 2.6 s, five words a second."""
+    rehearsal = Rehearsal([TIME, says], length_ms=12_000, replies=(STORY, "Bye."))
+    rehearsal.at(2900, lambda: trouble(rehearsal))
+    return rehearsal, rehearsal.perform()
+
+
+def ducking(record: TurnRecord) -> list[str]:
+    return [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}]
+
+
+def test_a_word_too_short_to_be_sure_of_interrupts_when_it_is_understood() -> None:
+    rehearsal, performance = interrupted_by(Says(3000, 3160, "quit"))
+    first, second = performance.records
+    assert (first.outcome, second.outcome) == ("interrupted", "answered")
+    assert ducking(first) == ["duck", "interrupt"]
+    _, started = [ms for ms, fact in performance.facts if isinstance(fact, SpeechStarted)]
+    assert started == pytest.approx(3350, abs=21), "160 ms of silence, and the words take 20"
+    assert rehearsal.model.asked[-1][-1] == Message("user", "quit")
+    assert second.response_latency_ms == pytest.approx(540, abs=25), "400 of silence, 20 for words, 120 for an answer"
+
+
+def test_words_of_the_reply_that_come_back_through_the_loudspeaker_do_not_interrupt_it() -> None:
+    _, performance = interrupted_by(Says(3000, 3160, "Is ten"))
+    (record,) = performance.records
+    assert ducking(record) == ["duck", "unduck"]
+
+
+def test_words_that_are_a_guess_at_first_are_asked_for_once_more() -> None:
+    _, performance = interrupted_by(
+        Says(3000, 3160, "quit"), lambda rehearsal: setattr(rehearsal.transcriber, "early_rough", True)
+    )
+    first, _ = performance.records
+    assert ducking(first) == ["duck", "interrupt"]
+    _, started = [ms for ms, fact in performance.facts if isinstance(fact, SpeechStarted)]
+    assert started == pytest.approx(3370, abs=21)
+
+
+def test_a_word_that_the_reply_has_not_come_to_is_no_echo() -> None:
+    _, performance = interrupted_by(Says(3000, 3160, "story"))
+    first, _ = performance.records
+    assert ducking(first) == ["duck", "interrupt"]
+
+
+@pytest.mark.parametrize(("said", "answers"), [("quit", 1), ("", 0)])
+def test_a_short_voice_of_which_nobody_was_sure_is_answered_if_it_was_a_word(said: str, answers: int) -> None:
+    rehearsal = Rehearsal([Says(1000, 1200, said)], replies=("Bye.",), vad=LoudnessVad(sure=0.6))
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["answered"] * answers
+    assert len(performance.told(SpeechStarted)) == answers
+    assert [messages[-1].content for messages in rehearsal.model.asked] == ["quit"] * answers
+    assert all(record.response_latency_ms == pytest.approx(540, abs=25) for record in performance.records)
+
+
+@pytest.mark.parametrize(("trouble", "swells_up_ms"), [("hangs", 4120), ("breaks", 3330)])
+def test_a_voice_whose_words_are_lost_lets_the_reply_go_on(trouble: str, swells_up_ms: float) -> None:
+    _, performance = interrupted_by(
+        Says(3000, 3160, "quit"), lambda rehearsal: setattr(rehearsal.transcriber, trouble, True)
+    )
+    (record,) = performance.records
+    assert ducking(record) == ["duck", "unduck"]
+    [unducked] = [event.at_ms for event in record.events if event.name == "unduck"]
+    assert unducked == pytest.approx(swells_up_ms, abs=21)
+    assert bool(performance.troubles) == (trouble == "breaks"), "nobody waits for words that are not wanted any more"
+
+
+def test_who_leaves_while_a_voice_is_asked_for_its_words_is_not_kept() -> None:
+    rehearsal = Rehearsal([TIME, Says(3000, 3160, "quit")], length_ms=3600, replies=(STORY,))
+    rehearsal.at(2900, lambda: setattr(rehearsal.transcriber, "delay_ms", 700.0))
+    rehearsal.at(3500, lambda: rehearsal.session.leave())  # noqa: PLW0108 - there is no session yet
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["interrupted"]
+    assert not performance.troubles
+
+
+def test_the_last_words_of_a_reply_that_come_back_are_not_answered() -> None:
+    rehearsal = Rehearsal([TIME, Says(3420, 3580, "Thursday")], replies=("It is Monday. Until Thursday.", "Bye."))
+    rehearsal.vad = LoudnessVad(sure=0.74)
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["answered"]
+
+
+def spoken_text(performance: Performance) -> list[str]:
+    return [item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)]
+
+
+def test_a_reply_that_a_cough_cut_goes_on_with_the_sentence_that_was_cut() -> None:
+    text = "It is ten o'clock. And this goes on for quite a while longer."
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=12_000, replies=(text,))
+    rehearsal.at(9000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    performance = rehearsal.perform()
+    first, cough, rest, _ = performance.records
+    assert (first.outcome, cough.outcome, rest.outcome) == ("interrupted", "no words", "answered")
+    assert rest.no_latency_reason == "resumed"
+    assert spoken_text(performance) == [
+        "It is ten o'clock. And this",
+        "And this goes on for quite a while longer.",
+        text,
+    ]
+
+
+SHORT_STORY = "It is ten o'clock. And this goes on for quite a while longer."
+
+
+@pytest.mark.parametrize("said", ["Yeah.", "Right.", "Mm hmm.", "Uh-huh.", "Okay.", "Genau.", "D'accord.", "Vale."])
+def test_reply_goes_on_after_a_backchannel(said: str) -> None:
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "No."))
+    performance = rehearsal.perform()
+    first, aside, rest = performance.records
+    assert (first.outcome, aside.outcome, rest.outcome) == ("interrupted", "backchannel", "answered")
+    assert rest.no_latency_reason == "resumed"
+    assert spoken_text(performance) == ["It is ten o'clock. And this", "And this goes on for quite a while longer."]
+    assert len(rehearsal.model.asked) == 1
+    assert all(said not in getattr(item, "text", "") for item in performance.conversation.items)
+
+
+@pytest.mark.parametrize("said", ["Stop.", "No.", "Wait.", "Yeah but why?", "Okay stop."])
+def test_words_that_are_more_than_a_backchannel_are_answered(said: str) -> None:
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "Fine."))
+    performance = rehearsal.perform()
+    assert spoken_text(performance)[-1] == "Fine."
+    assert len(rehearsal.model.asked) == 2
+
+
+@pytest.mark.parametrize("begins", [3400, 8000])
+def test_backchannel_that_answers_a_question_is_a_turn(begins: int) -> None:
+    text = "Shall I go on? And this goes on for quite a while longer." if begins < 4000 else "Ten. Shall I go on?"
+    says = [TIME, Says(begins, begins + 500, "Yeah.")]
+    rehearsal = Rehearsal(says, length_ms=14_000, replies=(text, "Fine."))
+    performance = rehearsal.perform()
+    assert spoken_text(performance)[-1] == "Fine."
+    assert len(rehearsal.model.asked) == 2
+
+
+def test_the_last_reply_is_said_again_though_the_one_before_ended_alike() -> None:
+    says = [TIME, Says(6000, 6600, "is it late")]
+    rehearsal = Rehearsal(says, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))
+    rehearsal.at(10_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    assert spoken_text(rehearsal.perform()) == ["It is ten o'clock. Yes.", "Yes.", "Yes."]
+
+
+def test_the_rest_of_a_reply_is_said_again_with_its_beginning() -> None:
+    text = "It is ten o'clock. And this goes on for quite a while longer."
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=14_000, replies=(text,))
+    rehearsal.at(5600, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
+    assert spoken_text(rehearsal.perform())[-1] == text
+
+
+def test_of_a_long_answer_that_a_cough_cut_nothing_is_lost() -> None:
+    text = " ".join(f"This is sentence number {number}." for number in range(40))
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=90_000, replies=(text,))
+    rehearsal.model.token_ms = 5
+    performance = rehearsal.perform()
+    assert [record.no_latency_reason for record in performance.records][-1] == "resumed"
+    cut, rest = spoken_text(performance)
+    assert rest.endswith("This is sentence number 39.")
+    assert text.startswith(cut)
+    assert text.endswith(rest)
+    assert len(cut) + len(rest) >= len(text)
+
+
+def test_a_reply_that_a_cough_cut_before_it_was_written_is_asked_for_again() -> None:
+    rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], replies=("It is ten o'clock. " * 20, "Yes, ten."))
+    rehearsal.model.token_ms = 100
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["interrupted", "no words", "answered"]
+    (_, again) = rehearsal.model.asked
+    assert [message.role for message in again] == ["system", "user", "assistant"]
+    assert spoken_text(performance)[-1] == "Yes, ten."
+
+
+LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
+
+
+@pytest.mark.parametrize("token_ms", [20.0, 60.0])
+def test_a_reply_that_was_stopped_does_not_go_on_because_one_before_it_was_to(token_ms: float) -> None:
+    """A cough cut the first; a timer rang before it went on, and that was spoken into."""
+    says = [TIME, Says(3400, 3900, ""), Says(5600, 6400, "tell me a story"), Says(9200, 9800, "no stop that")]
+    text = "It is ten o'clock. And this goes on for quite a while longer."
+    rehearsal = Rehearsal(says, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
+    rehearsal.model.token_ms = token_ms
+    ringing = SetTimer(4.6, None, "Your pasta timer is done. Please look after it soon.")
+    rehearsal.at(0, lambda: rehearsal.deeds.timers.apply(ringing, 1000.0))
+    performance = rehearsal.perform()
+    assert [record.no_latency_reason for record in performance.records[2:]] == ["announcement", None, None]
+    assert spoken_text(performance)[-1] == "Fine."
+    assert len(rehearsal.model.asked) == 3
+
+
+def test_not_a_word_is_lost_where_somebody_speaks_for_longer_than_a_turn_may_be() -> None:
+    told = [f"word{number}" for number in range(60)]
+    rehearsal = Rehearsal([Says(1000, 13_000, " ".join(told))], 18_000, turns=TurnSettings(max_turn_s=5))
+    rehearsal.transcriber.word_by_word = True
+    rehearsal.transcriber.delay_ms = 200
+    (record,) = rehearsal.perform().records
+    assert record.words is not None
+    assert record.words.user.split() == told
+
+
+def test_a_reply_that_was_heard_to_its_last_word_does_not_go_on() -> None:
+    performance = Rehearsal([TIME, Says(2950, 3450, "")], replies=("It is ten.",)).perform()
+    assert "resumed" not in [record.no_latency_reason for record in performance.records]
+    assert spoken_text(performance) == ["It is ten."]
+
+
+def loudness(performance: Performance, from_ms: float, to_ms: float) -> float:
+    blocks = [float(abs(pcm.astype(float)).mean()) for at_ms, pcm in performance.sound if from_ms <= at_ms < to_ms]
+    return sum(blocks) / len(blocks)
+
+
+def test_ducking_is_heard() -> None:
+    performance = Rehearsal([TIME, Says(3000, 3160, "")]).perform()
+    assert loudness(performance, 3060, 3160) < 0.3 * loudness(performance, 2800, 2980)
+    assert loudness(performance, 3400, 3500) == pytest.approx(loudness(performance, 2800, 2980), rel=0.1)
+
+
+def test_a_voice_without_words_is_not_answered() -> None:
+    rehearsal = Rehearsal([Says(1000, 1500, "")])
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("no words", None, "no words")
+    assert rehearsal.model.asked == []
+    assert performance.sound_from_ms() is None
+
+
+def test_a_recognizer_that_dies_while_somebody_speaks_is_restarted_and_loses_nothing() -> None:
+    rehearsal = Rehearsal([TIME])
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert record.words is not None
+    assert record.words.user == "what time is it"
+    assert rehearsal.transcriber.loads == 1
+    assert [event.name for event in record.events].count("error") == 1
+    assert "the recognizer has died" in performance.troubles[0]
+    assert "the recognizer has died" in next(event.detail for event in record.events if event.name == "error")
+
+
+def test_a_recognizer_that_died_in_a_long_turn_is_restarted_once() -> None:
+    story = [Says(1000, 8000, "once upon a time"), Says(8160, 8600, "there was"), Says(8760, 9200, "a king")]
+    rehearsal = Rehearsal([*story, Says(14_000, 14_800, "what is the date")], length_ms=20_000)
+    rehearsal.turns = TurnSettings(speculate_after_ms=60.0)  # words are asked for in every pause
+    rehearsal.at(7500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert rehearsal.transcriber.loads == 1
+    assert [what.partition(":")[0] for what in performance.troubles] == [
+        "speech recognition failed",
+        "scripted ears came back too late for what is being said",
+        "speech recognition failed",  # the reply's own word of it
+    ]
+    assert (first.error, second.error) == ("speech recognition failed", None)
+
+
+def test_a_recognizer_that_is_slow_to_restart_is_apologized_for_and_the_next_turn_is_fine() -> None:
+    rehearsal = Rehearsal([TIME, Says(12_000, 12_800, "what is the date")], length_ms=18_000)
+    rehearsal.transcriber.load_s = 6.0
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert performance.units[:2] == NOT_HEARD.replace(". ", ".|").split("|")
+    assert first.error == "speech recognition failed"
+    assert second.error is None
+    assert second.words is not None
+    assert second.words.user == "what is the date"
+    assert rehearsal.transcriber.loads == 1
+
+
+def test_a_recognizer_that_cannot_be_restarted_is_tried_again_at_the_next_turn() -> None:
+    rehearsal = Rehearsal([TIME, Says(9000, 9800, "what is the date")], length_ms=15_000)
+    rehearsal.transcriber.failing_loads = 2
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert first.error == "speech recognition failed"
+    assert second.words is not None
+    assert second.words.user == "what is the date"
+    assert any("could not be restarted: its model has gone" in trouble for trouble in performance.troubles)
+
+
+def test_a_recognizer_that_hangs_is_given_up_after_its_deadline() -> None:
+    rehearsal = Rehearsal(
+        [TIME, Says(9000, 9800, "what is the date")], length_ms=15_000, settings=SessionSettings(stt_timeout_s=1.0)
+    )
+    rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "hangs", True))
+    first, second = rehearsal.perform().records
+    assert first.error == "speech recognition failed"
+    assert first.stages["stt"].ms == pytest.approx(1000, abs=1)
+    assert second.outcome == "answered"
+    assert second.error is None
+
+
+def test_a_model_that_cannot_be_reached_is_said() -> None:
+    performance = Rehearsal([TIME], replies=(UNREACHABLE,)).perform()
+    (record,) = performance.records
+    assert performance.units == ["I can't reach my language model."]
+    assert record.error == "home: refused"
+    assert record.outcome == "answered"
+    assert record.response_latency_ms is not None
+
+
+def test_a_model_that_breaks_off_ends_the_reply_at_a_sentence() -> None:
+    performance = Rehearsal([TIME], replies=(("It is ten o'clock. And then the", BROKEN),)).perform()
+    assert performance.units == ["It is ten o'clock.", "Sorry, my answer breaks off there. The connection broke."]
+    assert performance.records[0].error == "home: torn"
+
+
+@pytest.mark.parametrize(
+    ("reply", "units", "error"),
+    [
+        (
+            ("It is ten o'clock. And then the", FILTERED),
+            ["It is ten o'clock.", "Sorry, my answer breaks off there. My language model declined to answer that."],
+            None,
+        ),
+        (("And then", FILTERED), ["My language model declined to answer that."], None),
+        (FILTERED, ["My language model declined to answer that."], "home: filtered"),
+    ],
+)
+def test_an_answer_that_a_filter_stopped_is_incomplete(
+    reply: LlmError | tuple[str, LlmError], units: list[str], error: str | None
+) -> None:
+    performance = Rehearsal([TIME], replies=(reply,)).perform()
+    (sent,) = performance.told(ReplySent)
+    assert isinstance(sent, ReplySent)
+    assert (sent.error, sent.incomplete) == (error, None if error else "content_filter")
+    assert performance.units == units
+    assert performance.records[0].error == "home: filtered"
+
+
+def test_an_empty_answer_is_said() -> None:
+    performance = Rehearsal([TIME], replies=("",)).perform()
+    assert performance.units == ["My language model gave an empty answer."]
+    assert performance.records[0].error is not None
+    assert "'scripted model' ended its answer without any text" in performance.records[0].error
+
+
+def test_a_model_that_never_answers_gives_the_floor_back() -> None:
+    rehearsal = Rehearsal([TIME, Says(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there."))
+    first, second = rehearsal.perform().records
+    assert (first.outcome, first.response_latency_ms) == ("stuck", None)
+    assert second.outcome == "answered"
+    assert rehearsal.model.cancelled == 1
+
+
+def test_a_voice_that_dies_leaves_the_reply_to_be_read_and_is_restarted() -> None:
+    rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
+    rehearsal.voice.fails = True
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert first.outcome == "failed"
+    assert first.error == "the voice has died"
+    assert "not spoken: It is ten o'clock." in performance.troubles[1]
+    assert second.outcome == "answered"
+    assert rehearsal.voice.loads == 1
+
+
+def test_a_detector_that_dies_is_replaced_and_said() -> None:
+    rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
+    rehearsal.vad = LoudnessVad("fragile", fails_at_ms=4500)
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["answered", "answered"]
+    assert performance.troubles == ["vad: spare, in place of a detector that failed: the detector's model is broken"]
+    assert performance.records[1].fallbacks == tuple(performance.troubles)
+    assert performance.records[1].engines["vad"] == "spare"
+
+
+def test_a_greeting_is_spoken_and_has_no_latency() -> None:
+    rehearsal = Rehearsal([Says(3000, 3800, "what time is it")], settings=SessionSettings(greeting="Hello, I am here."))
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert (first.outcome, first.response_latency_ms, first.no_latency_reason) == ("answered", None, "greeting")
+    assert second.outcome == "answered"
+    assert (first.attempts, second.attempts) == (1, 1), "an answer was begun"
+    assert rehearsal.model.asked[0][1] == Message("assistant", "Hello, I am here.")
+
+
+def test_words_stay_out_of_the_trace_unless_asked_for() -> None:
+    rehearsal = Rehearsal([TIME], keep_words=False)
+    line = rehearsal.perform().records[0].to_json()
+    assert "time" not in line.replace('"no_latency_reason"', "")
+    assert "clock." not in line
+
+
+def test_many_turns_one_after_the_other() -> None:
+    says = [Says(1000 + 4000 * turn, 1600 + 4000 * turn, f"question number {turn}") for turn in range(20)]
+    rehearsal = Rehearsal(says, length_ms=84_000, replies=("Yes.",))
+    performance = rehearsal.perform()
+    assert [record.turn for record in performance.records] == list(range(1, 21))
+    assert {record.outcome for record in performance.records} == {"answered"}
+    latencies = [record.response_latency_ms for record in performance.records]
+    assert max(filter(None, latencies)) - min(filter(None, latencies)) <= 20, "one playout block, no drift"
+
+
+# ---- what a second look found ----
+
+
+def test_a_voice_that_fails_as_the_person_goes_on_leaves_nothing_behind() -> None:
+    for resumes_ms in range(2000, 2260, 20):
+        says = [Says(1000, 1800, "a small coffee"), Says(resumes_ms, 2700, "with milk")]
+        rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=500, speculate_after_ms=100))
+        rehearsal.voice.fails = True
+        (record,) = rehearsal.perform().records
+        assert record.outcome in {"answered", "failed"}, "as the failing attempt was dropped or committed"
+
+
+class DyingMicrophone(ScriptedMicrophone):
+    """Is unplugged after four seconds."""
+
+    async def frames(self) -> AsyncGenerator[Frame]:
+        async with aclosing(super().frames()) as frames:
+            async for frame in frames:
+                if frame.end > samples_of_ms(4000):
+                    raise AudioError("unplugged")
+                yield frame
+
+
+def test_what_was_heard_of_a_reply_is_remembered_where_the_conversation_breaks_off_in_it() -> None:
+    rehearsal = Rehearsal([TIME], replies=("It is ten o'clock. " + "And this goes on for quite a while longer. " * 4,))
+    rehearsal.microphone = DyingMicrophone(rehearsal.says, rehearsal.length_ms)
+    with pytest.raises(ExceptionGroup):
+        rehearsal.perform()
+    heard = rehearsal.session.conversation.items[-1]
+    assert isinstance(heard, AssistantMessage)
+    assert heard.text == "It is ten o'clock. And this goes on"
+    (finished,) = (fact for _, fact, _ in rehearsal.seen if isinstance(fact, TurnFinished))
+    assert finished.record.outcome == "failed"
+    assert finished.record.error == "the conversation broke off (ExceptionGroup)"
+    assert finished.record.words is not None
+    assert finished.record.words.assistant == heard.text
+
+
+def test_who_leaves_while_somebody_speaks_leaves_a_record_of_that() -> None:
+    rehearsal = Rehearsal([TIME, Says(5000, 7000, "this is what I say")], length_ms=6000)
+    rehearsal.at(5500, lambda: rehearsal.session.leave())  # noqa: PLW0108 - there is no session yet
+    assert [record.outcome for record in rehearsal.perform().records] == ["answered", "cleared"]
+
+
+def test_a_client_that_heard_the_answer_before_the_question_was_over_has_measured_nothing() -> None:
+    rehearsal = Rehearsal([TIME])
+
+    def measured() -> None:
+        assert rehearsal.session.turns.replying is not None
+        rehearsal.session.measured(rehearsal.session.turns.replying, -0.5, 0.0)
+
+    rehearsal.at(2350, measured)
+    (record,) = rehearsal.perform().records
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms > 0
+
+
+def test_a_clean_up_that_hangs_is_interrupted() -> None:
+    rehearsal = Rehearsal([TIME, Says(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello."))
+    rehearsal.model.clean_up_s = 7200.0
+    first, second = rehearsal.perform().records
+    assert (first.outcome, second.outcome) == ("stuck", "answered")
+
+
+def test_a_stuck_reply_is_said_and_nobody_is_told_that_somebody_spoke() -> None:
+    performance = Rehearsal([TIME], length_ms=14_000, replies=(None,)).perform()
+    (record,) = performance.records
+    assert performance.troubles == ["the reply by scripted model got stuck and was given up"]
+    assert record.error == performance.troubles[0]
+    assert performance.told(SpeechStarted) == [SpeechStarted(1, 1000.0, ItemId("item_1"))]
+    assert "llm_first_token" in [span.name for span in record.spans], "what was waited for is in the trace"
+
+
+def test_a_microphone_that_ends_in_a_word_loses_no_turn() -> None:
+    performance = Rehearsal([Says(1000, 3000, "what time is it")], length_ms=2500).perform()
+    assert [record.outcome for record in performance.records] == ["answered"]
+
+
+def test_a_last_reply_that_never_ends_is_cut_and_recorded() -> None:
+    performance = Rehearsal([TIME], length_ms=3000, replies=("well " * 500 + "done.",)).perform()
+    (record,) = performance.records
+    assert record.outcome == "interrupted"
+    assert record.words is not None
+    assert record.words.assistant.startswith("well well")
+    assert "cut off" in performance.troubles[-1]
+
+
+def test_a_microphone_without_a_frame_ends_at_once() -> None:
+    performance = Rehearsal([], length_ms=0).perform()
+    assert performance.records == []
+
+
+def test_a_recognizers_defect_costs_no_conversation_and_tells_no_words() -> None:
+    rehearsal = Rehearsal([TIME, Says(8000, 8800, "what is the date")], length_ms=14_000)
+    rehearsal.transcriber.breaks = True
+    performance = rehearsal.perform()
+    first, second = performance.records
+    assert first.error == "speech recognition failed"
+    assert second.outcome == "answered"
+    assert "internal error (RuntimeError)" in performance.troubles[0]
+    assert not any("time is it" in trouble for trouble in performance.troubles)
+
+
+def test_an_empty_answer_is_billed_to_the_model() -> None:
+    performance = Rehearsal([TIME], replies=("",)).perform()
+    assert stages_ms(performance)["llm_first_token"] == pytest.approx(90, abs=1)
+
+
+def test_text_without_sound_is_shown_and_not_remembered() -> None:
+    rehearsal = Rehearsal([TIME, Says(8000, 8800, "hello")], length_ms=14_000, replies=("It is ten o'clock. Yes.",))
+    rehearsal.voice.silent = {"Yes."}
+    performance = rehearsal.perform()
+    first, _ = performance.records
+    assert first.outcome == "answered"
+    assert first.words is not None
+    assert first.words.assistant == "It is ten o'clock."
+    assert "not spoken: Yes." in performance.troubles
+    assert rehearsal.model.asked[1][2] == Message("assistant", "It is ten o'clock.")
+
+
+def test_an_answer_without_any_sound_is_a_failure_that_is_said() -> None:
+    rehearsal = Rehearsal([TIME], replies=("Yes.",))
+    rehearsal.voice.silent = {"Yes."}
+    performance = rehearsal.perform()
+    (record,) = performance.records
+    assert record.outcome == "failed"
+    assert record.error is not None
+    assert "not spoken: Yes." in performance.troubles
+
+
+def test_the_failure_of_a_dropped_attempt_does_not_stick_to_its_turn() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")]
+    rehearsal = Rehearsal(says, length_ms=9000, turns=TurnSettings(hangover_ms=700, speculate_after_ms=100))
+    rehearsal.transcriber.breaks = True
+    (record,) = rehearsal.perform().records
+    assert record.attempts == 2
+    assert record.error is None
+
+
+def test_who_speaks_as_a_reply_ends_is_told_of() -> None:
+    performance = Rehearsal([TIME, Says(3460, 4200, "hello")], replies=("It is ten o'clock.",)).perform()
+    assert [record.outcome for record in performance.records] == ["answered", "answered"]
+    assert len(performance.told(SpeechStarted)) == 2
+
+
+def test_a_coughs_facts_belong_to_the_turn_it_interrupted() -> None:
+    performance = Rehearsal([TIME, Says(3000, 3160, ""), Says(6000, 6800, "hello")], length_ms=12_000).perform()
+    first, second = performance.records
+    assert [round(hearing.onset_ms) for hearing in first.hearings] == [1000, 3000]
+    assert [round(hearing.onset_ms) for hearing in second.hearings] == [6000]
+
+
+def test_an_attempt_that_is_dropped_shows_what_it_waited_for() -> None:
+    says = [Says(1000, 1800, "a small coffee"), Says(1960, 2600, "with milk")]
+    rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    (record,) = rehearsal.perform().records
+    (wasted,) = [span for span in record.spans if span.dropped and span.name == "llm_first_token"]
+    assert wasted.end_ms == pytest.approx(1980, abs=25)
+
+
+def test_a_voice_is_restarted_once_and_waited_for() -> None:
+    rehearsal = Rehearsal([TIME, Says(4000, 4600, "hello")], length_ms=12_000)
+    rehearsal.voice.fails, rehearsal.voice.load_s = True, 2.5
+    first, second = rehearsal.perform().records
+    assert (first.outcome, second.outcome) == ("failed", "answered")
+    assert rehearsal.voice.loads == 1
+
+
+@pytest.mark.parametrize("fails", ["recognizer", "voice"])
+def test_the_end_does_not_wait_for_an_engine_that_is_being_restarted(fails: str) -> None:
+    rehearsal = Rehearsal([TIME], length_ms=3000)
+    rehearsal.transcriber.load_s = rehearsal.voice.load_s = 25.0
+    rehearsal.transcriber.dead, rehearsal.voice.fails = fails == "recognizer", fails == "voice"
+
+    async def lasts_s() -> float:
+        began_s = asyncio.get_running_loop().time()
+        await rehearsal._perform()
+        return asyncio.get_running_loop().time() - began_s
+
+    assert run_virtual(lasts_s()) < 12, "the apology is heard out, and nothing else"
+
+
+def test_what_was_spoken_is_not_listed_as_unspoken() -> None:
+    rehearsal = Rehearsal([TIME], replies=("It is ten o'clock. And all is well. Good night to you.",))
+    rehearsal.at(2450, lambda: setattr(rehearsal.voice, "fails", True))
+    performance = rehearsal.perform()
+    told = next(trouble for trouble in performance.troubles if trouble.startswith("not spoken"))
+    assert told == "not spoken: And all is well."
+    assert performance.records[0].outcome == "answered"
+
+
+# ---- what answers do besides being spoken ----
+
+
+def timer_rehearsal(says: list[Says], **more: object) -> Rehearsal:
+    """The second attempt at an answer sets a longer timer than the first."""
+    rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
+
+    def effect_of(messages: Sequence[Message]) -> SkillEffect | None:
+        words = messages[-1].content
+        if words == "louder":
+            return ChangeVolume(6.0)
+        if not words.startswith("set a timer"):
+            return None
+        return SetTimer(8 if "eight" in words else 3, None, f"Ring: {words}.")
+
+    rehearsal.deeds.effect_of = effect_of
+    return rehearsal
+
+
+def test_a_timer_rings_in_the_conversation() -> None:
+    says = [Says(1000, 1800, "set a timer for three seconds")]
+    performance = timer_rehearsal(says, length_ms=9000, replies=("It is set.",)).perform()
+    first, second = performance.records
+    assert performance.units == ["It is set.", "Ring: set a timer for three seconds."]
+    assert (second.response_latency_ms, second.no_latency_reason) == (None, "announcement")
+    commit_ms = next(event.at_ms for event in first.events if event.name == "commit")
+    assert second.playout_start_ms == pytest.approx(commit_ms + 3000, abs=60)
+
+
+def test_a_timer_rings_though_the_voice_had_to_be_restarted_for_it() -> None:
+    rehearsal = timer_rehearsal([], length_ms=9000)
+    rehearsal.at(100, lambda: rehearsal.deeds.timers.apply(SetTimer(3, None, "Ring."), 1000.1))
+    rehearsal.at(2900, lambda: setattr(rehearsal.voice, "fails", True))
+    performance = rehearsal.perform()
+    assert [record.outcome for record in performance.records] == ["failed", "answered"]
+    assert performance.units == ["Ring."]
+
+
+def test_a_timer_that_is_due_while_somebody_speaks_waits_for_the_answer() -> None:
+    says = [Says(1000, 1800, "set a timer for three seconds"), Says(4800, 6000, "what time is it")]
+    performance = timer_rehearsal(says, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).perform()
+    assert performance.units == ["It is set.", "It is ten o'clock.", "Ring: set a timer for three seconds."]
+
+
+def test_a_retracted_turn_takes_its_timer_back() -> None:
+    says = [Says(1000, 1800, "set a timer for"), Says(2300, 2900, "eight seconds")]
+    rehearsal = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",))
+    performance = rehearsal.perform()
+    assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
+
+
+def test_nothing_speculative_sets_a_timer() -> None:
+    says = [Says(1000, 1800, "set a timer for"), Says(2040, 2600, "eight seconds")]
+    settings = TurnSettings(hangover_ms=400, speculate_after_ms=100)
+    performance = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",), turns=settings).perform()
+    assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
+
+
+def test_louder_is_louder_from_the_answer_on() -> None:
+    says = [TIME, Says(5000, 5800, "louder")]
+    performance = timer_rehearsal(says, length_ms=11_000, replies=("It is ten o'clock.", "Louder.")).perform()
+    first, second = (record.playout_start_ms for record in performance.records)
+    assert first is not None
+    assert second is not None
+    before, after = loudness(performance, first + 50, first + 150), loudness(performance, second + 20, second + 120)
+    assert after == pytest.approx(2 * before, rel=0.1)
+
+
+LONG_REPLY = "one two three four five six seven eight nine ten eleven twelve"
+
+
+def requested_into_a_reply(*says: Says, cancelled: Callable[[Session], None] | None = None) -> Rehearsal:
+    """A reply from 2.2 s on, into which another is asked for; perhaps it is cancelled 200 ms later."""
+    rehearsal = Rehearsal([TIME, *says], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
+    rehearsal.at(2600, lambda: rehearsal.session.request(after_reply=True))
+    if cancelled is not None:
+        rehearsal.at(2800, lambda: cancelled(rehearsal.session))
+    rehearsal.perform()
+    return rehearsal
+
+
+def test_a_request_waits_for_the_end_of_the_reply() -> None:
+    assert len(requested_into_a_reply().model.asked) == 2
+
+
+def test_a_request_that_waits_is_answered_with_what_is_said_meanwhile() -> None:
+    """Else it was answered once more after that."""
+    assert len(requested_into_a_reply(Says(3200, 4000, "no wait")).model.asked) == 2
+
+
+def test_a_request_that_waits_is_made_when_the_reply_is_dropped_unless_it_is_too() -> None:
+    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
+    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel(request_too=True)).model.asked) == 1

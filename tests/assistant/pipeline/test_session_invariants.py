@@ -1,0 +1,421 @@
+"""What always holds of a whole conversation, whoever speaks, types, presses keys or changes their mind, and whenever.
+
+In virtual time. Every word of a scenario is its own, so that wherever it turns up it can be told whose it is.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rehearsal import WORD_MS, LoudnessVad, Performance, Rehearsal, Says
+
+from assistant.events import (
+    ChunkSpoken,
+    ReplyStarted,
+    ReplyStopped,
+    SpeechDiscarded,
+    SpeechStarted,
+    TurnFinished,
+    UserTurnCommitted,
+)
+from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
+from assistant.storage.conversation_store import ConversationStore
+from assistant.storage.store_format import item_lines, remembered
+from assistant.turns.events import ReplyId
+from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.settings import TurnSettings
+from assistant.turns.states import Phase
+from assistant.turns.wake_phrase import WakePhrase, WakePhraseGate
+from audio.units import samples_of_s
+
+pytestmark = pytest.mark.slow
+
+BLOCK_MS = 25.0
+"""What a loudspeaker has taken when the door closes still leaves it."""
+
+GRID_MS = 200
+LATE_MS = (0, 60, 140)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What somebody does at a moment."""
+
+    at_ms: int
+    what: str  # type, repeat, cancel, mute, unmute, press, release, clear
+
+
+def people(says: Sequence[tuple[int, int]], longer: int = 0) -> list[Says]:
+    """One after another: so many words of 200 ms each, so long after the one before, on the grid.
+
+    `longer`: for so many more words there is room behind each.
+    """
+    spoken, at_ms = list[Says](), 400
+    for number, (words, pause) in enumerate(says):
+        at_ms += pause * GRID_MS
+        text = " ".join(f"said{number}x{word}" for word in range(words))
+        spoken.append(Says(at_ms, at_ms + words * GRID_MS, text))
+        at_ms = spoken[-1].end_ms + longer * GRID_MS
+    return spoken
+
+
+class Watched:
+    """A rehearsal, with what was remembered at each moment of it."""
+
+    def __init__(self, rehearsal: Rehearsal, done: Sequence[Done]) -> None:
+        self.rehearsal = rehearsal
+        self.kept: list[Item] = []
+        self.typed: list[tuple[int, str]] = []
+        rehearsal.transcriber.word_by_word = True
+        for number, one in enumerate(done):
+            rehearsal.at(one.at_ms, lambda one=one, number=number: self._do(one, number))  # type: ignore[misc]
+        self.performance = rehearsal.perform()
+        self.floor = rehearsal.session.turns.phase
+        self._keep()
+
+    def _do(self, done: Done, number: int) -> None:
+        session = self.rehearsal.session
+        match done.what:
+            case "type":
+                self.typed.append((done.at_ms, f"typed{number}"))
+                session.type(f"typed{number}")
+            case "repeat":
+                session.repeat()
+            case "cancel":
+                session.cancel(request_too=True)
+            case "mute" | "unmute":
+                self.rehearsal.microphone.muted = done.what == "mute"
+            case "press" | "release":
+                session.talk(on=done.what == "press")
+            case "clear":
+                session.clear()
+
+    def _keep(self) -> None:
+        """What a memory would have been told."""
+        memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
+        for _, fact, items in self.rehearsal.seen:
+            memory.tell(fact, items)
+        self.kept = list(memory._lines._waiting)
+
+
+@dataclass(slots=True)
+class Course:
+    """One reply, from its facts."""
+
+    reply: ReplyId
+    item: ItemId
+    begun_ms: int
+    origin: str
+    ended_ms: float = float("inf")
+    retracted: bool = False
+    text: str = ""
+
+
+def courses(performance: Performance) -> list[Course]:
+    found: dict[ReplyId, Course] = {}
+    origin = ""
+    for at_ms, fact in performance.facts:
+        match fact:
+            case UserTurnCommitted():
+                origin = fact.origin
+            case ReplyStarted():
+                assert fact.reply not in found, "begun twice"
+                found[fact.reply] = Course(fact.reply, fact.item, at_ms, origin)
+            case ChunkSpoken():
+                found[fact.reply].text += (" " if found[fact.reply].text else "") + fact.text
+            case ReplyStopped():
+                found[fact.reply].ended_ms = at_ms
+                found[fact.reply].retracted = fact.reason == "went on"
+            case TurnFinished():
+                for course in found.values():
+                    if course.reply.turn == fact.record.turn:
+                        course.ended_ms = min(course.ended_ms, at_ms)
+    return list(found.values())
+
+
+def check(watched: Watched) -> None:
+    performance = watched.performance
+    replies = courses(performance)
+    nothing_unconfirmed_is_heard(performance, replies)
+    nothing_unheard_is_remembered(performance, replies)
+    every_turn_ends_once(performance, replies)
+    every_word_is_answered(watched, replies)
+    memory_keeps_what_is_final(watched)
+    assert watched.floor is Phase.IDLE, "stuck"
+
+
+def nothing_unconfirmed_is_heard(performance: Performance, replies: list[Course]) -> None:
+    for at_ms, pcm in performance.sound:
+        if np.abs(pcm).max() > 300:
+            assert any(one.begun_ms - 1 <= at_ms + BLOCK_MS and at_ms <= one.ended_ms + BLOCK_MS for one in replies), (
+                f"sound at {at_ms:.0f} ms that belongs to no reply"
+            )
+    for one, after in pairwise(replies):
+        assert one.ended_ms <= after.begun_ms, "two replies at once"
+
+
+def nothing_unheard_is_remembered(performance: Performance, replies: list[Course]) -> None:
+    texts = {item.id: item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)}
+    assert set(texts) == {one.item for one in replies if not one.retracted}, "what nobody heard is in the history"
+    for one in replies:
+        heard = texts.get(one.item, "")
+        assert one.text.startswith(heard), "the history holds other words than the reply"
+        assert len(heard.split()) * WORD_MS <= one.ended_ms - one.begun_ms + BLOCK_MS, "remembered before it was heard"
+
+
+def every_turn_ends_once(performance: Performance, replies: list[Course]) -> None:
+    finished = [record.turn for record in performance.records]
+    assert len(finished) == len(set(finished)), "a turn was finished twice"
+    overheard = {
+        fact.turn for _, fact in performance.facts if isinstance(fact, SpeechDiscarded) and fact.reason == "overheard"
+    }
+    begun = {fact.turn for _, fact in performance.facts if isinstance(fact, SpeechStarted | UserTurnCommitted)}
+    assert begun == set(finished) | overheard, "a turn was lost"
+    for record in performance.records:
+        answers = [one for one in replies if one.reply.turn == record.turn and not one.retracted]
+        wanted = record.outcome in {"answered", "interrupted", "failed", "stuck"}
+        assert len(answers) == wanted, f"{record.outcome}, with {len(answers)} answers"
+
+
+def every_word_is_answered(watched: Watched, replies: list[Course]) -> None:
+    """By the reply to its own turn, or by that to a later one that took the floor."""
+    items = [item.text for item in watched.performance.conversation.items if isinstance(item, UserMessage)]
+    spoken = [
+        (at_ms, fact.item.text)
+        for at_ms, fact in watched.performance.facts
+        if isinstance(fact, UserTurnCommitted) and isinstance(fact.item, UserMessage)
+    ]
+    assert sorted(items) == sorted(text for _, text in [*spoken, *watched.typed]), "words came in twice, or were lost"
+    for at_ms, text in [*spoken, *watched.typed]:
+        answered = [
+            one
+            for one in replies
+            if one.begun_ms >= at_ms and not one.retracted and one.origin in {"spoken", "requested"}
+        ]
+        assert answered, f"{text} was never answered"
+
+
+def memory_keeps_what_is_final(watched: Watched) -> None:
+    history = list(watched.performance.conversation.items)
+    assert watched.kept == history, "what is in the file is not what was said and heard"
+    assert list(remembered(b"\n" + item_lines(watched.kept)).items) == history
+
+
+says = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 8)), min_size=1, max_size=4)
+delays_ms = st.sampled_from([0.0, 20.0, 300.0, 1200.0])
+REPLIES = ("one two three four five six seven eight. nine ten eleven twelve.", "thirteen.", "fourteen fifteen sixteen.")
+
+
+def done(*what: str) -> st.SearchStrategy[list[Done]]:
+    """On no frame's border, in order."""
+    one = st.builds(Done, st.integers(1, 150).map(lambda number: number * 40 + 7), st.sampled_from(what))
+    return st.lists(one, max_size=5).map(lambda found: sorted(found, key=lambda one: one.at_ms))
+
+
+def end_ms(spoken: Sequence[Says], acts: Sequence[Done]) -> int:
+    return max([part.end_ms for part in spoken] + [act.at_ms for act in acts]) + 600
+
+
+def rehearsed(
+    spoken: Sequence[Says], acts: Sequence[Done], turns: TurnSettings, delay_ms: float, **more: object
+) -> Rehearsal:
+    rehearsal = Rehearsal(spoken, end_ms(spoken, acts), REPLIES, turns, **more)  # type: ignore[arg-type]
+    rehearsal.transcriber.delay_ms = delay_ms
+    return rehearsal
+
+
+@settings(max_examples=40)
+@given(
+    says,
+    st.lists(st.booleans(), min_size=4, max_size=4),
+    done("type", "repeat", "cancel", "mute", "unmute", "clear"),
+    delays_ms,
+    st.sampled_from([None, 60.0]),
+    st.lists(st.tuples(st.integers(10, 300), st.integers(1, 8)), max_size=8),
+)
+@example([(3, 1), (1, 3)], [False, True], [], 0.0, None, [])
+def test_open(
+    parts: list[tuple[int, int]],
+    coughs: list[bool],
+    acts: list[Done],
+    delay_ms: float,
+    speculate_ms: float | None,
+    stirs: list[tuple[int, int]],
+) -> None:
+    acts = [*acts, Done(6_100, "unmute")]
+    spoken = [
+        replace(part, words="" if cough else part.words) for part, cough in zip(people(parts), coughs, strict=False)
+    ]
+    vad = LoudnessVad(stirs=[(20 * since, 20 * (since + frames)) for since, frames in stirs])
+    check(Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms, vad=vad), acts))
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(2, 12),
+    st.lists(st.integers(0, 11), max_size=4),
+    delays_ms,
+    st.sampled_from([None, 60.0]),
+    st.integers(0, 1),
+    st.sampled_from([None, 0, 1, 3]),
+)
+@example(3, [], 900.0, 60.0, 1, None)
+def test_no_spoken_word_is_lost(
+    words: int,
+    typed_at: list[int],
+    delay_ms: float,
+    speculate_ms: float | None,
+    early_lack: int,
+    draft_lacks: int | None,
+) -> None:
+    """Typed at any moment of one utterance, also more than once, or asked for early, before the last one was known,
+    or answered with a draft: every word is there once, and answered."""
+    spoken = people([(words, 1)])
+    moments = sorted({spoken[0].start_ms + 120 + number % words * GRID_MS for number in typed_at})
+    acts = [Done(at_ms, "type") for at_ms in moments]
+    turns = TurnSettings(speculate_after_ms=speculate_ms, settle_ms=160.0)
+    rehearsal = rehearsed(spoken, acts, turns, delay_ms)
+    rehearsal.transcriber.early_lack, rehearsal.transcriber.draft_lacks = early_lack, draft_lacks
+    watched = Watched(rehearsal, acts)
+    check(watched)
+    said = [
+        item.text for item in watched.performance.conversation.items if isinstance(item, UserMessage) and item.spoken
+    ]
+    assert " ".join(said) == spoken[0].words
+
+
+@settings(max_examples=30)
+@given(
+    says,
+    st.lists(st.sampled_from(["named", "not", "within"]), min_size=4, max_size=4),
+    done("type", "repeat", "cancel", "mute", "unmute"),
+    delays_ms,
+    st.sampled_from([0.0, 3.0]),
+    st.booleans(),
+    st.sampled_from([None, 0, 1, 3]),
+)
+def test_wake(
+    parts: list[tuple[int, int]],
+    named: list[str],
+    acts: list[Done],
+    delay_ms: float,
+    listen_s: float,
+    partials: bool,
+    draft_lacks: int | None,
+) -> None:
+    """What was not addressed reaches no model, history, screen or trace: not a word, nor how it was spoken."""
+    spoken, secret = list[Says](), set[str]()
+    for part, how in zip(people(parts, longer=4), named, strict=False):
+        words = part.words.split()
+        if how == "named":
+            said = ["hey", "computer", *(word.replace("said", "asked") for word in words)]
+        else:  # "within": it goes on, behind a sentence that was for somebody else
+            said = [*words[:-1], f"{words[-1]}.", "hey", "computer", "what"] if how == "within" else words
+            secret |= set(words)
+        spoken.append(Says(part.start_ms, part.start_ms + len(said) * GRID_MS, " ".join(said)))
+    attention = WakePhraseGate(WakePhrase("hey computer"), samples_of_s(listen_s))
+    turns = TurnSettings(speculate_after_ms=60.0, interruptible=attention.interruptible, by_name=not listen_s)
+    rehearsal = rehearsed(spoken, acts, turns, delay_ms, attention=attention)
+    rehearsal.transcriber.partials, rehearsal.transcriber.draft_lacks = partials, draft_lacks
+    watched = Watched(rehearsal, acts)
+    check(watched)
+    if not listen_s and not any(act.what == "mute" for act in acts):  # which may leave the phrase alone
+        nowhere(watched, secret - said_on(spoken))
+
+
+def said_on(spoken: Sequence[Says]) -> set[str]:
+    """Whoever goes on behind the phrase, without a pause that ends the turn, speaks to the assistant, too."""
+    found, addressed = set[str](), False
+    for before, part in pairwise([Says(-9000, -9000, ""), *spoken]):
+        addressed = ("hey" in before.words or addressed) and part.start_ms - before.end_ms < 700
+        found |= {word.strip(".") for word in part.words.split()} if addressed else set()
+    return found
+
+
+def nowhere(watched: Watched, words: set[str]) -> None:
+    performance = watched.performance
+    everything = (
+        repr([fact for _, fact in performance.facts if not isinstance(fact, TurnFinished)]),
+        repr(watched.rehearsal.model.asked),
+        repr(performance.conversation.items),
+        json.dumps([record.to_json() for record in performance.records]),
+    )
+    for word in words:
+        assert not any(word in one for one in everything), f"{word} was for somebody else"
+
+
+@settings(max_examples=40)
+@given(
+    says,
+    st.lists(st.tuples(st.integers(1, 15), st.integers(1, 15)), max_size=4),
+    st.lists(st.sampled_from(LATE_MS), max_size=6),
+    delays_ms,
+)
+@example([(1, 1)], [(1, 1), (1, 1)], [140], 0.0)
+def test_held(parts: list[tuple[int, int]], spans: list[tuple[int, int]], late_ms: list[int], delay_ms: float) -> None:
+    """What was said between press and release is in a turn, whenever its frames come, and nothing else is.
+
+    But for the word behind a release in the midst of speech: its 200 ms lie within the 300 that are heard out.
+    """
+    spoken, acts, at = people(parts), list[Done](), 1
+    for apart, length in spans:
+        acts += [Done((at + apart) * GRID_MS, "press"), Done((at + apart + length) * GRID_MS, "release")]
+        at += apart + length
+    turns = TurnSettings(speculate_after_ms=60.0, held=True)
+    watched = Watched(rehearsed(spoken, acts, turns, delay_ms, key=PushToTalk(), late_ms=[0, *late_ms]), acts)
+    check(watched)
+    inside = []
+    for part in spoken:
+        for number, word in enumerate(part.words.split()):
+            start_ms = part.start_ms + number * GRID_MS
+            for press, release in zip(acts[::2], acts[1::2], strict=True):
+                spoken_into = number > 0 and start_ms == release.at_ms
+                if press.at_ms <= start_ms < release.at_ms or spoken_into:
+                    inside.append(word)
+                    break
+    said = [
+        word
+        for item in watched.performance.conversation.items
+        if isinstance(item, UserMessage)
+        for word in item.text.split()
+    ]
+    assert said == inside
+
+
+@settings(max_examples=30)
+@given(says, done("press", "release", "type", "repeat", "cancel", "mute", "unmute"), delays_ms)
+def test_held_and_all_else(parts: list[tuple[int, int]], acts: list[Done], delay_ms: float) -> None:
+    acts = [*acts, Done(6_100, "release"), Done(6_100, "unmute")]
+    turns = TurnSettings(speculate_after_ms=60.0, held=True)
+    check(Watched(rehearsed(people(parts), acts, turns, delay_ms, key=PushToTalk()), acts))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(1, 25), st.integers(1, 6)), min_size=1, max_size=4), delays_ms)
+@example([(4, 3), (2, 3)], 0.0)
+def test_whoever_coughs_hears_the_whole_answer(coughs: list[tuple[int, int]], delay_ms: float) -> None:
+    """Wherever it is cut, and however often."""
+    says, at_ms = [Says(400, 1000, "what time is it")], 1000
+    for apart, length in coughs:
+        at_ms += apart * GRID_MS
+        says.append(Says(at_ms, at_ms + length * 100, ""))
+        at_ms += length * 100
+    sentences = ["It is ten.", "And one, two, three, four, five, six.", "Seven, eight, nine, or ten.", "That is all."]
+    text = " ".join(sentences)
+    rehearsal = rehearsed(says, [], TurnSettings(speculate_after_ms=60.0), delay_ms)
+    rehearsal.model.replies, rehearsal.model.token_ms = (text,), 0.1
+    watched = Watched(rehearsal, [])
+    check(watched)
+    answers = [item for item in watched.performance.conversation.items if isinstance(item, AssistantMessage)]
+    said, begins = 0, [text.index(sentence) for sentence in sentences]
+    for answer in answers:  # each from the beginning of the sentence in which the one before was cut
+        since = max(begin for begin in begins if begin <= said)
+        assert text[since:].startswith(answer.text)
+        said = since + len(answer.text) + 1
+    assert said == len(text) + 1

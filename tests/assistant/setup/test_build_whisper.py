@@ -1,0 +1,146 @@
+"""The model of faster-whisper is loaded once, for all conversations."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from ctranslate2.models import Whisper
+from synthetic_whisper import loud, scripted_whisper, seconds_of
+
+from assistant.config.loading import load_settings
+from assistant.config.settings import ComputeType
+from assistant.pipeline.engines import Engines
+from assistant.setup.engine_catalog import transcriber
+from assistant.setup.engine_loader import EngineLoader, close_engine
+from audio.errors import EngineLoadError
+from audio.stt import SegmentId
+from audio.stt.whisper.model import LoadedWhisper, WhisperSettings
+
+WORDS = "what time is it".split()
+
+
+async def heard(engines: Engines, words: int) -> str:
+    hearing = engines.recognizer.open(SegmentId(0), lambda _words: None)
+    hearing.feed(loud(seconds_of(words)))
+    text = (await hearing.transcript()).text
+    hearing.close()
+    return text
+
+
+@pytest.mark.parametrize("name", [*get_args(ComputeType)[1:], "float3"])
+def test_the_compute_types_are_those_of_ctranslate2(name: str, tmp_path: Path) -> None:
+    with pytest.raises((RuntimeError, ValueError)) as refused:
+        Whisper(str(tmp_path), compute_type=name)
+    assert ("Invalid compute type" in str(refused.value)) == (name == "float3")
+
+
+@pytest.mark.slow
+def test_conversations_share_the_model_and_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = scripted_whisper(tmp_path / "whisper", WORDS)
+    overrides = ["stt.engine=faster-whisper", f"stt.model={model}", "stt.device=cpu", "tts.engine=espeak-ng"]
+    loadings: list[int] = []
+    load = LoadedWhisper.__init__
+
+    def loading(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
+        loadings.append(settings.workers)
+        load(loaded, settings)
+
+    monkeypatch.setattr(LoadedWhisper, "__init__", loading)
+
+    async def scene() -> None:
+        workshop = EngineLoader(load_settings(None, {}, overrides).settings, {})
+        await workshop.open()
+        assert len(loadings) == 1, "before the first conversation"
+        many = await asyncio.gather(*(workshop.engines() for _ in range(8)))
+        texts = await asyncio.gather(*(heard(engines, number % 4 + 1) for number, engines in enumerate(many)))
+        assert texts == [" ".join(WORDS[: number % 4 + 1]) for number in range(8)]
+        await close_engine(many[0].recognizer, pytest.fail)
+        assert await heard(many[1], 2) == "what time"
+        assert [chosen.name for chosen in workshop.chosen if chosen.stage == "stt"] == ["faster-whisper"]
+        await workshop.aclose(pytest.fail)
+        with pytest.raises(EngineLoadError, match="stopped by its owner"):
+            await many[1].recognizer.load()
+        assert len(loadings) == 1
+
+    asyncio.run(scene())
+
+
+@pytest.mark.slow
+def test_the_model_that_is_at_hand_is_the_one_that_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetched by commit, as other programs do; beside a folder that is called like it."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.chdir(tmp_path)
+    write_nothing(tmp_path / "base.en")
+    scripted_whisper(tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c", WORDS)
+    # As the hub has it, where CTranslate2 converts it to a .json.
+    vocabulary = tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "vocabulary.json"
+    vocabulary.with_suffix(".txt").write_text("\n".join(json.loads(vocabulary.read_text(encoding="utf-8"))))
+    vocabulary.unlink()
+
+    async def scene() -> None:
+        overrides = ["stt.model=base.en", "stt.device=cpu", "tts.engine=espeak-ng"]
+        workshop = EngineLoader(load_settings(None, {}, overrides).settings, {})
+        engines = await workshop.engines()
+        assert await heard(engines, 2) == "what time"
+        (chosen,) = (chosen for chosen in workshop.chosen if chosen.stage == "stt")
+        assert (chosen.why, chosen.fallback) == ("auto: its model is at hand", False)
+        assert chosen.detail.startswith("faster-whisper base.en, ")
+        await workshop.aclose(pytest.fail)
+
+    asyncio.run(scene())
+
+
+def test_a_model_that_is_not_at_hand_is_refused_as_repartee_models_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    write_nothing(tmp_path / "base.en")
+
+    def refused(model: str) -> str:
+        settings = load_settings(None, {}, ["stt.engine=faster-whisper", f"stt.model={model}"]).settings
+        with pytest.raises(EngineLoadError) as why:
+            asyncio.run(EngineLoader(settings, {})._transcriber())
+        with pytest.raises(EngineLoadError, match=re.escape(str(why.value))):
+            transcriber(settings, "faster-whisper")
+        return str(why.value)
+
+    assert refused("base.en") == "the Whisper model base.en is not at hand; fetch it: repartee models pull base.en."
+    assert refused("./base.en").endswith("(missing: base.en lacks model.bin; correct stt.model).")
+    assert "stt.model = 'bose' is not known; known are tiny.en, " in refused("bose")
+
+
+def write_nothing(folder: Path) -> None:
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "vocabulary.txt", "model.bin"):
+        (folder / name).write_text("" if name == "model.bin" else "{}")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        (["stt.model=base"], "and the Whisper model base is not at hand; fetch it: repartee models pull base;"),
+        (["stt.model=base.en"], 'base.en knows English only: set stt.model = "base", then repartee models pull base;'),
+        (["stt.model=/no/such"], "(missing: there is no /no/such; correct stt.model);"),
+        (
+            ["stt.engine=pocketsphinx", "stt.model=base"],
+            'set stt.engine = "auto" (the Whisper model base is not at hand;',
+        ),
+    ],
+)
+def test_missing_recognizer_names_no_setting_that_is_so_already(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], says: str
+) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings(None, {}, ["assistant.language=de", *overrides]).settings
+    with pytest.raises(EngineLoadError) as why:
+        asyncio.run(EngineLoader(settings, {})._transcriber())
+    assert str(why.value).startswith("pocketsphinx understands English only, not 'de'")
+    assert says in str(why.value)
+    assert str(why.value).endswith('or set assistant.language = "en".')
+    assert f'set stt.model = "{settings.stt.model}"' not in str(why.value)
+    assert f'set stt.engine = "{settings.stt.engine}"' not in str(why.value)

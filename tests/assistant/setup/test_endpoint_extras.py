@@ -1,0 +1,277 @@
+"""Parameters and headers of an endpoint, from the text of a configuration to the wire of every kind of service."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from aws_server import own_environment
+from endpoint_services import ALL_KINDS, Service, serving_kind, table_of
+from llm_server import HELLO, answer, ask, serving, status
+
+from assistant.commands.llm_endpoints.probe import measured
+from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.endpoint_tables import table_of as toml_of
+from assistant.config.endpoint_tables import with_table, without_table
+from assistant.config.loading import ConfigError, load_settings, render_effective
+from assistant.config.settings import Settings
+from assistant.config.toml_table import Headers, Parameters
+from assistant.setup.llm_clients import model_of
+from llm.chat import ChatOptions
+from llm.errors import LlmError
+
+SECRET = "s3cret-of-nobody"
+HEADERS = 'headers = { "x-api-key" = "${MY_KEY}", "X-Team" = "voice" }'
+ENVIRON = {"MY_KEY": f"{SECRET}\n"}
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_environment(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+def configured(text: str) -> Settings:
+    Path("given.toml").write_text(text, encoding="utf-8")
+    return load_settings(Path("given.toml"), {}, ()).settings
+
+
+async def asked(service: Service, options: ChatOptions | None = None) -> tuple[str, Mapping[str, str]]:
+    """The body and the headers of a request, as the service saw them."""
+    settings = configured("[llm]\nmax_tokens = 77\ntemperature = 0.25\n" + service.table).llm
+    model = model_of(settings.endpoints[0], settings, ENVIRON)
+    try:
+        await ask(model) if options is None else [event async for event in model.stream(HELLO, options)]
+    finally:
+        await model.aclose()
+    return service.asked()[0], service.headers()
+
+
+def wire(kind: EndpointKind, *more: str) -> tuple[str, Mapping[str, str]]:
+    async def scene() -> tuple[str, Mapping[str, str]]:
+        async with serving_kind(kind, "Everest.", more=more) as service:
+            return await asked(service)
+
+    return asyncio.run(scene())
+
+
+def body(kind: EndpointKind, *more: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(wire(kind, *more)[0])
+    return found
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_headers_reach_every_kind_of_service(kind: EndpointKind) -> None:
+    _, headers = wire(kind, HEADERS)
+    assert headers["x-api-key"] == SECRET
+    assert headers["x-team"] == "voice"
+
+
+def test_headers_of_aws_are_signed() -> None:
+    for kind in ("sagemaker", "bedrock"):
+        _, headers = wire(kind, 'headers = { "X-Amzn-Custom" = "a" }')
+        assert "x-amzn-custom" in headers["authorization"]
+
+
+def test_parameters_of_openai_are_fields_of_the_request() -> None:
+    found = body(
+        "openai",
+        'parameters = { top_p = 0.9, stop = ["x"], reasoning_effort = "low", '
+        "chat_template_kwargs = { enable_thinking = false }, temperature = 1.0, stream_options = { extra = true } }",
+    )
+    assert found["top_p"] == 0.9
+    assert found["stop"] == ["x"]
+    assert found["reasoning_effort"] == "low"
+    assert found["chat_template_kwargs"] == {"enable_thinking": False}
+    assert (found["temperature"], found["max_tokens"]) == (1.0, 77)
+    assert found["stream_options"] == {"include_usage": True, "extra": True}
+
+
+def test_models_that_know_only_max_completion_tokens_get_that_alone() -> None:
+    async def scene() -> tuple[str, Mapping[str, str]]:
+        more = "parameters = { max_completion_tokens = 50 }"
+        async with serving_kind("openai", "Everest.", more=(more,)) as service:
+            return await asked(service, ChatOptions(max_tokens=9))
+
+    found = json.loads(asyncio.run(scene())[0])
+    assert found["max_completion_tokens"] == 9  # a request's own limit
+    assert "max_tokens" not in found
+
+
+def test_parameters_of_the_other_kinds_are_where_their_services_look() -> None:
+    top_p = "parameters = { top_p = 0.9 }"
+    assert body("tgi", "parameters = { top_p = 0.9, typical_p = 0.5 }")["parameters"]["typical_p"] == 0.5  # type: ignore[index]
+    assert body("triton", top_p)["parameters"]["top_p"] == 0.9  # type: ignore[index]
+    stop_words = 'backend = "tensorrt_llm"\nparameters = { bad_words = ["x"], top_k = 4 }'
+    assert body("triton", stop_words)["bad_words"] == ["x"]
+    assert '\\"top_p\\": 0.9' in wire("grpc", top_p)[0]
+    assert body("sagemaker", top_p)["top_p"] == 0.9
+    by_prompt = body("sagemaker", 'template = "chatml"', top_p)["parameters"]
+    assert by_prompt == {
+        "details": True,
+        "return_full_text": False,
+        "temperature": 0.25,
+        "max_new_tokens": 77,
+        "top_p": 0.9,
+    }
+    found = body(
+        "bedrock",
+        "parameters = { inferenceConfig = { topP = 0.9 }, additionalModelRequestFields = { top_k = 50 } }",
+    )
+    assert found["inferenceConfig"] == {"maxTokens": 77, "temperature": 0.25, "topP": 0.9}
+    assert found["additionalModelRequestFields"] == {"top_k": 50}
+
+
+def refusal(kind: EndpointKind, *more: str) -> str:
+    url = "grpc://127.0.0.1:9" if kind == "grpc" else "http://127.0.0.1:9"
+    settings = configured(table_of(kind, url, *more)).llm
+    with pytest.raises(ValueError, match="endpoint") as refused:
+        model_of(settings.endpoints[0], settings, ENVIRON)
+    told = str(refused.value)
+    assert "\n" not in told
+    assert SECRET not in told
+    return told
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "told"),
+    [
+        ("openai", "parameters = { messages = [] }", "parameters: messages is filled in by the program: leave it out"),
+        ("openai", "parameters = { n = 2 }", "parameters: n is filled in"),
+        ("tgi", 'parameters = { stop = ["x"] }', "parameters: stop is filled in"),
+        ("triton", "parameters = { stream = false }", "parameters: stream is filled in"),
+        ("triton", 'parameters = { stop = ["x"] }', "parameters: stop: this service takes single texts, numbers"),
+        ("triton", 'backend = "tensorrt_llm"\nparameters = { stop_words = [] }', "stop_words is filled in"),
+        ("grpc", "parameters = { text_input = 'a' }", "parameters: text_input is filled in"),
+        ("grpc", 'backend = "tensorrt_llm"\nparameters = { a = [1] }', "parameters: a: this service takes single"),
+        ("grpc", 'backend = "tensorrt_llm"\nparameters = { seed = -1 }', "parameters: "),
+        ("sagemaker", "parameters = { tools = [] }", "parameters: tools is filled in"),
+        ("sagemaker", 'template = "chatml"\nparameters = { details = false }', "parameters: details is filled in"),
+        ("bedrock", "parameters = { system = [] }", "parameters: system is filled in"),
+        ("openai", 'headers = { "Content-Type" = "a" }', "headers: Content-Type is filled in"),
+        ("openai", 'headers = { Authorization = "a" }\napi_key_env = "MY_KEY"', "headers: Authorization is filled in"),
+        ("bedrock", 'headers = { Authorization = "a" }', "headers: Authorization is filled in"),
+        ("sagemaker", 'headers = { "X-Amz-Date" = "a" }', "headers: X-Amz-Date is filled in"),
+        ("grpc", 'headers = { "grpc-timeout" = "1S" }', "headers: grpc-timeout has a meaning of gRPC's own"),
+        ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; put its value there"),
+    ],
+)
+def test_what_cannot_be_sent_is_one_line(kind: EndpointKind, keys: str, told: str) -> None:
+    assert told in refusal(kind, keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("parameters = 3", "llm.endpoints[0].parameters = 3: must be a table of texts, numbers"),
+        ("parameters = { a = inf }", "llm.endpoints[0].parameters = a table: must be a table of texts, numbers"),
+        (f'headers = "{SECRET}"', "llm.endpoints[0].headers: must be a table of texts, as in"),
+        (f'headers = {{ "a b" = "{SECRET}" }}', "llm.endpoints[0].headers: must be a table of texts, as in"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_one_line_without_values(keys: str, told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        configured(table_of("openai", "http://h/v1", keys))
+    (line,) = refused.value.problems
+    assert told in line
+    assert SECRET not in line
+
+
+def test_a_key_may_be_in_a_header_alone() -> None:
+    settings = configured(table_of("openai", "http://127.0.0.1:9", 'headers = { Authorization = "Token ${MY_KEY}" }'))
+    model_of(settings.llm.endpoints[0], settings.llm, ENVIRON)
+
+
+def test_the_version_of_an_api_may_be_in_the_address() -> None:
+    async def scene() -> str:
+        async with serving(answer("Everest.")) as server:
+            url = f"{server.url}/deployments/d/chat/completions?api-version=2024-10-21"
+            settings = configured(table_of("openai", url, 'headers = { api-key = "${MY_KEY}" }')).llm
+            model = model_of(settings.endpoints[0], settings, ENVIRON)
+            try:
+                await ask(model)
+            finally:
+                await model.aclose()
+            (post,) = server.posts
+            assert post.headers["api-key"] == SECRET
+            assert "authorization" not in post.headers
+            return post.path
+
+    assert asyncio.run(scene()).endswith("/deployments/d/chat/completions?api-version=2024-10-21")
+
+
+def test_the_list_of_models_is_asked_for_with_them() -> None:
+    async def scene() -> str:
+        async with serving_kind("openai", "Everest.", more=(HEADERS,)) as service:
+            settings = configured(service.table)
+            found = await measured(settings.llm.endpoints[0], settings, ENVIRON, requests=1)
+            assert found.problem == ""
+            found = await measured(settings.llm.endpoints[0], settings, {}, requests=1)
+            return found.problem
+
+    assert "the environment variable MY_KEY is not set" in asyncio.run(scene())
+
+
+def test_no_error_quotes_them() -> None:
+    async def scene() -> str:
+        async with serving(status(400, {"error": {"message": f"who is {SECRET}?"}})) as server:
+            settings = configured(table_of("openai", server.url, HEADERS)).llm
+            model = model_of(settings.endpoints[0], settings, ENVIRON)
+            try:
+                with pytest.raises(LlmError) as refused:
+                    await ask(model)
+            finally:
+                await model.aclose()
+            return str(refused.value)
+
+    told = asyncio.run(scene())
+    assert "HTTP 400" in told
+    assert SECRET not in told
+
+
+def test_the_screen_shows_names_and_variables_alone() -> None:
+    Path("given.toml").write_text(
+        table_of("openai", "http://h/v1", HEADERS, "parameters = { top_p = 0.9, stop = ['x'] }"), encoding="utf-8"
+    )
+    shown = {row.key: row.value for row in render_effective(load_settings(Path("given.toml"), ENVIRON, ()))}
+    assert shown["llm.endpoints[0].headers"] == '"x-api-key (MY_KEY), X-Team"'
+    assert shown["llm.endpoints[0].parameters"] == '{ top_p = 0.9, stop = ["x"] }'
+    shown = {row.key: row.value for row in render_effective(load_settings(Path("given.toml"), {}, ()))}
+    assert shown["llm.endpoints[0].headers"].endswith("(not set: MY_KEY)")
+    assert not any(SECRET in value for value in shown.values())
+    assert "voice" not in shown["llm.endpoints[0].headers"]
+
+
+def test_a_variable_of_ours_may_be_named_by_a_header() -> None:
+    text = table_of("openai", "http://h/v1", 'headers = { a = "${REPARTEE_SECRET_OF_MINE}" }')
+    Path("given.toml").write_text(text, encoding="utf-8")
+    load_settings(Path("given.toml"), {"REPARTEE_SECRET_OF_MINE": "x"}, ())
+
+
+def test_they_are_written_and_taken_out_with_their_endpoint() -> None:
+    endpoint = EndpointSection(
+        name="near",
+        url="http://h/v1",
+        model="m",
+        parameters=Parameters.of({"top_p": 0.9, "a": {"b": ["c"]}}),
+        headers=Headers.of({"x-key": "${K}"}),
+    )
+    assert configured(toml_of(endpoint)).llm.endpoints == (endpoint,)
+    inside = (
+        '[[llm.endpoints]]\nname = "far"\nurl = "http://h/v1"\nmodel = "m"\n\n[llm.endpoints.parameters]\ntop_p = 1\n'
+    )
+    both = with_table(inside, endpoint)
+    far, near = configured(both).llm.endpoints
+    assert far.parameters.values == {"top_p": 1}
+    assert configured(without_table(both, 0)).llm.endpoints == (near,)
+    assert configured(without_table(both, 1)).llm.endpoints == (far,)
+
+
+def test_the_example_in_the_documentation_can_be_sent() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
+    example = page.partition("### Further parameters and headers")[2].partition("```toml\n")[2].partition("```")[0]
+    settings = configured(example).llm
+    assert len(settings.endpoints) == 2
+    for endpoint in settings.endpoints:
+        model_of(endpoint, settings, {"AZURE_OPENAI_API_KEY": SECRET})

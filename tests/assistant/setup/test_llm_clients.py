@@ -1,0 +1,156 @@
+"""Each kind of service built from the text of a configuration: it answers, and what cannot work is one line."""
+
+import asyncio
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from aws_server import own_environment
+from endpoint_services import ALL_KINDS, serving_kind, table_of
+from llm_server import ask
+
+from assistant.config.endpoint_settings import EndpointKind, EndpointSection
+from assistant.config.loading import load_settings
+from assistant.config.settings import LlmSection
+from assistant.setup import build
+from assistant.setup.llm_clients import address_of, model_of
+from audio.errors import EngineLoadError
+from llm.chat import Token
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own_environment(monkeypatch, tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+def configured(text: str) -> LlmSection:
+    Path("given.toml").write_text(text, encoding="utf-8")
+    return load_settings(Path("given.toml"), {}, ()).settings.llm
+
+
+def refusal(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """Of building it, as a conversation would be told."""
+    (endpoint,) = configured(text).endpoints
+    settings = load_settings(Path("given.toml"), {}, ()).settings
+    with pytest.raises(EngineLoadError) as refused:
+        build.routed(settings, environ or {})
+    told = str(refused.value)
+    assert "\n" not in told
+    assert endpoint.name in told
+    return told
+
+
+@pytest.mark.parametrize("kind", ALL_KINDS)
+def test_each_kind_answers(kind: EndpointKind) -> None:
+    async def scene() -> tuple[str, list[str], str]:
+        async with serving_kind(kind, "Mount", " Everest.") as service:
+            settings = configured("[llm]\nmax_tokens = 77\n" + service.table)
+            (endpoint,) = settings.endpoints
+            model = model_of(endpoint, settings, {})
+            try:
+                await model.load()
+                said = await ask(model)
+            finally:
+                await model.aclose()
+            return "".join(e.text for e in said if isinstance(e, Token)), list(service.asked()), model.detail
+
+    text, asked, detail = asyncio.run(scene())
+    assert text == "Mount Everest."
+    assert len(asked) == 1
+    assert "what is the tallest mountain" in asked[0]
+    assert "77" in asked[0]
+    assert detail.startswith(f"{kind} m7")
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"), [("grpc", ()), ("sagemaker", ('template = "chatml"',)), ("tgi", ()), ("triton", ())]
+)
+def test_a_template_makes_the_prompt_and_ends_the_answer(kind: EndpointKind, more: tuple[str, ...]) -> None:
+    async def scene() -> tuple[str, str]:
+        async with serving_kind(kind, "Everest.", "<|im_", "end|>\n<|im_start|>user\nAnd then?", more=more) as service:
+            settings = configured(service.table)
+            model = model_of(settings.endpoints[0], settings, {})
+            try:
+                said = await ask(model)
+            finally:
+                await model.aclose()
+            return "".join(e.text for e in said if isinstance(e, Token)), service.asked()[0]
+
+    text, asked = asyncio.run(scene())
+    assert text == "Everest."
+    assert "<|im_start|>user\\nwhat is the tallest mountain<|im_end|>" in asked.replace("\\\\n", "\\n")
+
+
+def test_a_file_may_be_the_template_and_may_say_the_date(tmp_path: Path) -> None:
+    (tmp_path / "own.jinja").write_text(
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+        "{{ strftime_now('%Y') }}<|assistant|>",
+        encoding="utf-8",
+    )
+
+    async def scene() -> str:
+        async with serving_kind("tgi", "Everest.") as service:
+            settings = configured(service.table.replace('"chatml"', '"own.jinja"'))
+            model = model_of(settings.endpoints[0], settings, {})
+            try:
+                await ask(model)
+            finally:
+                await model.aclose()
+            return service.asked()[0]
+
+    assert "<|user|>what is the tallest mountain<|end|>20" in asyncio.run(scene())
+
+
+def test_a_missing_key_is_named() -> None:
+    told = refusal(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "MY_KEY"'), {"OTHER": "k"})
+    assert "the environment variable MY_KEY is not set; put the key there" in told
+
+
+def test_a_missing_template_is_named() -> None:
+    told = refusal(table_of("triton", "http://127.0.0.1:9").replace("chatml", "gone.jinja"))
+    assert "template 'gone.jinja': there is no such file: check the path" in told
+
+
+def test_a_region_that_nobody_says_is_asked_for() -> None:
+    text = '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nmodel = "eu.amazon.nova-lite-v1:0"\n'
+    assert "no AWS region: set region, AWS_REGION" in refusal(text)
+
+
+def test_a_model_that_needs_a_template_asks_for_it() -> None:
+    text = (
+        '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nregion = "us-east-1"\napi = "invoke"\n'
+        'model = "meta.llama3-1-8b-instruct-v1:0"\n'
+    )
+    assert "needs a chat template, or api 'converse'" in refusal(text)
+
+
+def test_a_missing_botocore_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "botocore" else find(name))
+    assert ".venv/bin/pip install -e '.[aws]'" in refusal(table_of("sagemaker", "http://127.0.0.1:9"))
+
+
+def test_a_missing_grpcio_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    for name in ("llm.triton.grpc", "llm.triton.grpc_channel"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert ".venv/bin/pip install -e '.[grpc]'" in refusal(table_of("grpc", "grpc://127.0.0.1:9"))
+
+
+def test_a_missing_certificate_file_is_named() -> None:
+    told = refusal(table_of("grpc", "grpcs://127.0.0.1:9", 'ca_file = "gone.pem"'))
+    assert "ca_file gone.pem cannot be read" in told
+
+
+def test_an_address_without_a_url_is_the_regions() -> None:
+    bedrock = EndpointSection(name="c", kind="bedrock", model="m", region="eu-central-1")
+    assert address_of(bedrock) == "https://bedrock-runtime.eu-central-1.amazonaws.com"
+    sagemaker = EndpointSection(name="c", kind="sagemaker", model="m", region="us-west-2")
+    assert address_of(sagemaker) == "https://runtime.sagemaker.us-west-2.amazonaws.com"
+    own = EndpointSection(name="c", kind="bedrock", model="m", region="us-west-2", url="http://127.0.0.1:9")
+    assert address_of(own) == "http://127.0.0.1:9"
+    with pytest.raises(ValueError, match="no AWS region"):
+        address_of(EndpointSection(name="c", kind="bedrock", model="m"))

@@ -1,0 +1,325 @@
+"""Conversations that are kept: on disk, after a crash, with a full disk, and gone on with."""
+
+import asyncio
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rehearsal import Rehearsal, Says
+
+from assistant.events import ReplyStarted, TurnFinished
+from assistant.history.history import History
+from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
+from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_folder, unwritable
+from assistant.storage.store_format import remembered
+from assistant.support import background_writer
+from assistant.turns.events import ReplyId
+
+BEGAN = "2026-01-31T09:30:00+00:00"
+
+
+def history(turns: int, since: int = 0) -> tuple[Item, ...]:
+    items: list[Item] = []
+    for number in range(since, since + turns):
+        items.append(UserMessage(ItemId(f"item_{2 * number + 1}"), f"question {number}", spoken=True))
+        items.append(AssistantMessage(ItemId(f"item_{2 * number + 2}"), f"Answer {number}."))
+    return tuple(items)
+
+
+async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
+    """Each part is a moment of its own."""
+    async with asyncio.TaskGroup() as group:
+        writer = group.create_task(memory.run(), name="memory")
+        for part in parts:
+            memory.remember(part)
+            async with asyncio.timeout(10):
+                await memory.settle()
+        writer.cancel()
+
+
+def test_what_is_remembered_is_there_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+    folder = tmp_path / "repartee" / "conversations"
+    memory = ConversationStore.create(folder, "one", BEGAN, pytest.fail)
+    assert not folder.exists(), "a conversation in which nothing was said leaves nothing"
+    asyncio.run(write(memory, history(1), history(3)))
+    assert ConversationStore.names(folder)[0] == "one"
+    again = ConversationStore.open(folder, "", "two", BEGAN, pytest.fail)
+    assert again.items == history(3)
+    assert (again.continues, again.continued_at) == ("one", BEGAN)
+    if sys.platform != "win32":
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE(memory.path.stat().st_mode) == 0o600
+
+
+def test_what_is_gone_on_with_gets_a_file_of_its_own(tmp_path: Path) -> None:
+    asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(1)))
+    old = (tmp_path / "one.jsonl").read_bytes()
+    first, second = (ConversationStore.open(tmp_path, "one", name, BEGAN, pytest.fail) for name in ("two", "three"))
+    assert not first.path.exists()
+    asyncio.run(write(first, history(1, since=1)))
+    asyncio.run(write(second, history(2, since=5)))
+    assert (tmp_path / "one.jsonl").read_bytes() == old
+    assert ConversationStore.open(tmp_path, "two", "x", BEGAN, pytest.fail).items == history(2)
+    found = remembered(second.path.read_bytes())
+    assert found.items == history(1) + history(2, since=5)
+    assert found.heading is not None
+    assert found.heading.continues == "one"
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_a_torn_line_is_left_out_and_said(tmp_path: Path) -> None:
+    asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(2)))
+    path = tmp_path / "one.jsonl"
+    path.write_bytes(path.read_bytes()[:-10])
+    complaints: list[str] = []
+    again = ConversationStore.open(tmp_path, "one", "two", BEGAN, complaints.append)
+    assert again.items == history(2)[:-1]
+    assert complaints == ["one: a line of the conversation could not be read, and what it said is left out"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error"),
+    [("x", 'no conversation begins with "x"'), ("on", "2 conversations begin with")],
+)
+def test_which_one_is_meant_has_to_be_clear(tmp_path: Path, wanted: str, error: str) -> None:
+    with pytest.raises(ResumeError, match=r"talk\.remember"):
+        ConversationStore.open(tmp_path / "none", wanted, "x", BEGAN, pytest.fail)
+    for name in ("one", "once", "two"):
+        asyncio.run(write(ConversationStore.create(tmp_path, name, BEGAN, pytest.fail), history(1)))
+    with pytest.raises(ResumeError, match=error):
+        ConversationStore.open(tmp_path, wanted, "x", BEGAN, pytest.fail)
+    with pytest.raises(ResumeError):
+        ConversationStore.open(tmp_path, "../" + tmp_path.name + "/one", "x", BEGAN, pytest.fail)
+    assert ConversationStore.open(tmp_path, "tw", "x", BEGAN, pytest.fail).items == history(1)
+    os.utime(tmp_path / "one.jsonl", (2e9, 2e9))
+    assert ConversationStore.names(tmp_path)[0] == "one"
+
+
+def test_a_newer_file_is_not_guessed_at(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
+    with pytest.raises(ResumeError, match="newer repartee"):
+        ConversationStore.open(tmp_path, "one", "two", BEGAN, pytest.fail)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=4))
+def test_a_full_disk_is_said_once_and_takes_no_half_line(fails: list[bool]) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        complaints: list[str] = []
+        memory = ConversationStore.create(Path(folder), "one", BEGAN, complaints.append)
+        patch.setattr(background_writer, "RETRY_S", 0.001)
+        left = list(fails)
+        patch.setattr(os, "write", _failing(left))
+        asyncio.run(write(memory, history(1), history(2)))
+        assert remembered(memory.path.read_bytes()).items == history(2)
+        tried = fails[: len(fails) - len(left)]
+        outages = sum(failed and not before for before, failed in zip([False, *tried], tried, strict=False))
+        assert len(complaints) == outages
+        assert all("No space left on device" in complaint for complaint in complaints)
+
+
+def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
+    """A disk that takes half of what it is given and then is full."""
+    real, torn = os.write, [False]
+
+    def failing(file: int, content: bytes) -> int:
+        if torn[0]:
+            torn[0] = False
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if left and left.pop(0):
+            torn[0] = True
+            return real(file, bytes(content)[: len(content) // 2])
+        return real(file, content)
+
+    return failing
+
+
+def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:
+
+    async def converse() -> None:
+        said: asyncio.Queue[str] = asyncio.Queue(2)
+        memory = ConversationStore.create(tmp_path, "one", BEGAN, said.put_nowait)
+        await write(memory, history(1))
+        memory.path.unlink()
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run(), name="memory")
+            memory.remember(history(2))
+            async with asyncio.timeout(5):
+                assert "talk.remember = false" in await said.get()
+            writer.cancel()
+        assert not memory.path.exists()
+        assert said.get_nowait().endswith("the end of the conversation is not kept.")
+
+    asyncio.run(converse())
+
+
+def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[str] = []
+    memory = ConversationStore.create(tmp_path, "one", BEGAN, complaints.append)
+    monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
+    monkeypatch.setattr(background_writer, "MOST_WAITING", 2)
+    monkeypatch.setattr(os, "write", _failing([True]))
+    asyncio.run(write(memory, history(3)))
+    assert complaints[0].endswith("set talk.remember = false.")
+    assert complaints[1:] == [f"{memory.path}: the disk was full or too slow; 4 lines are lost."]
+    assert remembered(memory.path.read_bytes()).items == history(3)[-2:]
+
+
+def test_where_nothing_can_be_kept_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unwritable(tmp_path / "not" / "yet") == ""
+    assert list(tmp_path.iterdir()) == []
+    file = tmp_path / "conversations"
+    file.touch()
+    remedy = "nothing of the conversation is kept."
+    assert unwritable(file) == f"{file} is a file: {remedy} Remove it, or set talk.remember = false."
+    with pytest.raises(ResumeError, match=rf"^{file} is a file, and no folder of conversations: remove it\.$"):
+        ConversationStore.open(file, "", "two", BEGAN, pytest.fail)
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    assert unwritable(tmp_path).startswith(f"{tmp_path} cannot be written (No space left on device): {remedy} Make")
+
+
+def test_what_was_never_begun_is_lost_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[str] = []
+    monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
+    (tmp_path / "file").touch()
+
+    async def main() -> None:
+        complained = asyncio.Event()
+
+        def complain(what: str) -> None:
+            complaints.append(what)
+            complained.set()
+
+        memory = ConversationStore.create(tmp_path / "file", "one", BEGAN, complain)
+        async with asyncio.TaskGroup() as group:
+            writer = group.create_task(memory.run(), name="memory")
+            memory.remember(history(1))
+            async with asyncio.timeout(10):
+                await complained.wait()
+            writer.cancel()
+
+    asyncio.run(main())
+    assert complaints[-1].endswith("; nothing of the conversation is kept.")
+
+
+CONVERSATION = textwrap.dedent("""
+    import asyncio, os, sys
+    from pathlib import Path
+    from assistant.history.items import Answered, ItemId, Said
+    from assistant.storage.conversation_store import Memory
+
+    async def main():
+        memory = Memory.create(Path(sys.argv[1]), "one", "2026-01-31T09:30:00+00:00", print)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(memory.run())
+            for number in range(1_000_000):
+                memory.remember([Said(ItemId(f"item_{number}"), "a question " * 50, spoken=True)])
+                await memory.settle()
+                print(number + 1, flush=True)
+
+    asyncio.run(main())
+""")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_after_kill_9_every_finished_turn_is_there(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", CONVERSATION, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
+    ) as process:
+        assert process.stdout is not None
+        finished = 0
+        while finished < 30:
+            finished = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+        finished = max([finished, *(int(line) for line in process.stdout.read().split())])
+    complaints: list[str] = []
+    again = ConversationStore.open(tmp_path, "", "two", BEGAN, complaints.append)
+    assert finished <= len(again.items) <= finished + 1
+    assert [item.id for item in again.items] == [f"item_{number}" for number in range(len(again.items))]
+    assert len(complaints) <= 1
+
+
+def test_a_turn_is_kept_when_it_is_finished_and_not_before(tmp_path: Path) -> None:
+    rehearsal = Rehearsal(
+        [Says(500, 1500, "what time is it"), Says(5500, 6500, "and the date")], replies=["Ten.", "The first of May."]
+    )
+    performance = rehearsal.perform()
+
+    async def told() -> list[int]:
+        memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
+        items = performance.conversation.items
+        waiting: list[int] = []
+        for _, fact in performance.facts:
+            # The history as it is in the end holds the second turn from the beginning on: `tell` is not to take it.
+            if isinstance(fact, ReplyStarted | TurnFinished):
+                seen = items[:2] if not waiting or waiting[-1] < 2 else items
+                memory.tell(fact, seen)
+                waiting.append(len(memory._lines._waiting))
+        return waiting
+
+    assert asyncio.run(told()) == [0, 2, 2, 4]
+
+
+def test_what_belongs_to_a_reply_under_way_waits(tmp_path: Path) -> None:
+    record = Rehearsal([Says(500, 1500, "what time is it")]).perform().records[0]
+
+    async def told() -> list[Item]:
+        memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
+        items = history(2)
+        memory.tell(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
+        memory.tell(TurnFinished(replace(record, turn=6)), items)
+        return list(memory._lines._waiting)
+
+    assert asyncio.run(told()) == list(history(2)[:3])
+
+
+def test_the_history_goes_on_where_it_was() -> None:
+    conversation = History("Be brief.", 20)
+    conversation.restore(history(2))
+    assert [message.content for message in conversation.messages()][1:] == [
+        "question 0", "Answer 0.", "question 1", "Answer 1.",
+    ]  # fmt: skip
+    assert conversation.reserve() == "item_5"
+    long = History("", 2)
+    long.restore(history(9))
+    assert [message.content for message in long.messages()] == ["question 8", "Answer 8."]
+    assert long.reserve() == "item_19", "an id that was forgotten is not given to anything else"
+
+
+def test_what_is_said_in_a_long_conversation_that_is_gone_on_with_is_kept(tmp_path: Path) -> None:
+    """What the model does not see any more has ids, too."""
+    asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(9)))
+
+    async def go_on() -> list[Item]:
+        memory = ConversationStore.open(tmp_path, "", "two", BEGAN, pytest.fail)
+        conversation = History("", 2)
+        conversation.restore(memory.items)
+        conversation.add_user_text(conversation.reserve(), "and now")
+        memory.remember(conversation.items)
+        return list(memory._lines._waiting)
+
+    assert asyncio.run(go_on()) == [UserMessage(ItemId("item_19"), "and now", spoken=True)]
+
+
+def test_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert conversations_folder({"XDG_DATA_HOME": "/data"}) == Path("/data/repartee/conversations")
+    assert conversations_folder({}) == Path("~/.local/share/repartee/conversations").expanduser()
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert conversations_folder({"LOCALAPPDATA": "/local"}) == Path("/local/repartee/conversations")

@@ -1,0 +1,273 @@
+"""Whatever a disk does, nobody waits for it, and what is lost is counted and said."""
+
+import asyncio
+import errno
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.support import background_writer
+from assistant.support.background_writer import MOST_WAITING, BackgroundWriter
+
+FILE = Path("notes.txt")
+
+
+def full() -> OSError:
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+class Disk:
+    """Takes what it is given, unless told otherwise.
+
+    Attributes:
+        written: What it has taken, call by call.
+        free: While it is not set, it hangs.
+    """
+
+    def __init__(self, refuses: Sequence[bool] = ()) -> None:
+        self.written: list[tuple[int, ...]] = []
+        self.free = threading.Event()
+        self.free.set()
+        self._refuses = list(refuses)
+
+    def write(self, entries: Sequence[int]) -> None:
+        assert self.free.wait(10)
+        if self._refuses and self._refuses.pop(0):
+            raise full()
+        self.written.append(tuple(entries))
+
+    @property
+    def all(self) -> list[int]:
+        return [entry for entries in self.written for entry in entries]
+
+
+def behind(disk: Disk, complain: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
+    return BackgroundWriter(
+        FILE, disk.write, complain, waits="numbers wait.", lost=lambda count: f"{count} of the numbers are lost."
+    )
+
+
+@asynccontextmanager
+async def running(lines: BackgroundWriter[int]) -> AsyncIterator[None]:
+    """While its writer runs; afterwards it has been stopped."""
+    async with asyncio.TaskGroup() as tasks:
+        writer = tasks.create_task(lines.run(), name="writer")
+        yield
+        writer.cancel()
+
+
+async def settled(lines: BackgroundWriter[int]) -> None:
+    async with asyncio.timeout(10):
+        await lines.settle()
+
+
+def test_entries_are_written_in_their_order_and_what_is_left_at_the_end() -> None:
+    disk = Disk()
+
+    async def scene() -> None:
+        lines = behind(disk)
+        await settled(lines)  # nothing is to be written yet
+        async with running(lines):
+            lines.put([1, 2])
+            await settled(lines)
+            assert disk.written == [(1, 2)]
+            lines.put([])
+            lines.put([3])
+            lines.put([4])
+
+    asyncio.run(scene())
+    assert disk.all == [1, 2, 3, 4]
+
+
+def test_a_slow_disk_delays_nobody_and_loses_nothing() -> None:
+    disk = Disk()
+    disk.free.clear()
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        lines = behind(disk)
+        async with running(lines):
+            lines.put([0])
+            await asyncio.sleep(0.05)
+            began_s = loop.time()
+            for number in range(1, 50):
+                lines.put([number])
+            assert loop.time() - began_s < 0.05
+            disk.free.set()
+            await settled(lines)
+
+    asyncio.run(scene())
+    assert disk.all == list(range(50))
+
+
+@given(st.lists(st.booleans(), max_size=5), st.lists(st.integers(0, 3), min_size=1, max_size=4))
+def test_every_outage_is_said_once_and_nothing_is_lost_by_it(refuses: list[bool], parts: list[int]) -> None:
+    disk, complaints = Disk(refuses), list[str]()
+
+    async def scene() -> None:
+        lines = behind(disk, complaints.append)
+        async with running(lines):
+            for part in parts:
+                lines.put(range(part))
+                await settled(lines)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(background_writer, "RETRY_S", 0.001)
+        asyncio.run(scene())
+    assert disk.all == [number for part in parts for number in range(part)]
+    tried = refuses[: len(refuses) - len(disk._refuses)]
+    outages = sum(refused and not before for before, refused in zip([False, *tried], tried, strict=False))
+    assert complaints == [f"{FILE} cannot be written ({os.strerror(errno.ENOSPC)}); numbers wait."] * outages
+
+
+def test_what_does_not_fit_is_dropped_oldest_first_counted_and_said() -> None:
+    disk, complaints = Disk(), list[str]()
+
+    async def scene() -> None:
+        lines = behind(disk, complaints.append)
+        lines.put(range(MOST_WAITING))
+        lines.put([MOST_WAITING])
+        assert lines.dropped == 1
+        async with running(lines):
+            await settled(lines)
+            lines.put([7])
+            await settled(lines)
+
+    asyncio.run(scene())
+    assert disk.all == [*range(1, MOST_WAITING + 1), 7]
+    assert complaints == [f"{FILE}: the disk was full or too slow; a line is lost."]
+
+
+@pytest.mark.real_time
+@pytest.mark.parametrize("under_way", [0, 2])
+def test_what_a_disk_that_hangs_has_not_taken_at_the_end_is_said(
+    monkeypatch: pytest.MonkeyPatch, under_way: int
+) -> None:
+    disk, complaints = Disk(), list[str]()
+    disk.free.clear()
+    monkeypatch.setattr(background_writer, "LAST_WRITE_TIMEOUT_S", 0.5)
+
+    async def scene() -> float:
+        loop = asyncio.get_running_loop()
+        lines = behind(disk, complaints.append)
+        try:
+            async with running(lines):
+                lines.put(range(under_way))
+                await asyncio.sleep(0.05)
+                lines.put([7])
+                began_s = loop.time()
+            return loop.time() - began_s
+        finally:
+            disk.free.set()
+
+    took_s = asyncio.run(scene())
+    assert complaints == [f"{FILE}: the disk did not answer; {under_way + 1} of the numbers are lost."]
+    assert took_s < 0.9, "one deadline for what is under way and what waits"
+
+
+def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said() -> None:
+    disk, complaints = Disk([True, True]), list[str]()
+
+    async def scene() -> None:
+        lines = behind(disk, complaints.append)
+        async with running(lines):
+            lines.put([1])
+            async with asyncio.timeout(5):
+                while not complaints:  # noqa: ASYNC110 - a list tells nobody
+                    await asyncio.sleep(0.01)
+            lines.put([2])
+
+    asyncio.run(scene())
+    assert complaints[1:] == [f"{FILE}: {os.strerror(errno.ENOSPC)}; 2 of the numbers are lost."]
+
+
+def test_a_write_that_fails_while_the_writer_is_stopped_is_tried_again() -> None:
+    disk = Disk([True])
+    disk.free.clear()
+
+    async def scene() -> None:
+        lines = behind(disk)
+        async with running(lines):
+            lines.put([1])
+            await asyncio.sleep(0.05)
+            lines.put([2])
+            asyncio.get_running_loop().call_later(0.05, disk.free.set)
+
+    asyncio.run(scene())
+    assert disk.written == [(1, 2)]
+
+
+class Losses:
+    """What was said and counted of entries that were given up."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.why: list[str] = []
+        self.said: list[str] = []
+
+    def lost(self, count: int, why: str) -> None:
+        self.count += count
+        self.why.append(why)
+
+
+def counted(disk: Disk, losses: Losses) -> BackgroundWriter[int]:
+    return BackgroundWriter(
+        FILE,
+        disk.write,
+        lambda _: None,
+        waits="",
+        lost=lambda count: f"{count} lost",
+        count_lost=losses.lost,
+        complain_lost=losses.said.append,
+    )
+
+
+@pytest.mark.parametrize("entries", [1, 12, MOST_WAITING, MOST_WAITING + 5])
+def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
+    disk, losses = Disk([False, *[True] * 10_000]), Losses()
+
+    async def scene() -> BackgroundWriter[int]:
+        lines = counted(disk, losses)
+        async with running(lines):
+            lines.put([0])
+            await settled(lines)
+            for entry in range(1, entries):
+                lines.put([entry])
+            await asyncio.sleep(0.02)
+        return lines
+
+    dropped = asyncio.run(scene()).dropped
+    assert losses.count == dropped == entries - len(disk.all) == entries - 1
+    assert losses.said == ([f"{FILE}: {full().strerror}; {losses.count} lost"] if losses.count else [])
+    assert set(losses.why) <= {full().strerror, "the disk is too slow"}
+
+
+def test_entries_are_counted_as_lost_where_there_is_no_time_left() -> None:
+    disk, losses = Disk(), Losses()
+    disk.free.clear()
+
+    async def scene() -> None:
+        lines = counted(disk, losses)
+        writing = asyncio.ensure_future(lines.run())
+        lines.put([1, 2])
+        await asyncio.sleep(0.05)
+        lines.put([3])
+        try:
+            for _ in range(2):  # the second time while it waits for the disk
+                writing.cancel()
+                await asyncio.sleep(0.05)
+            with pytest.raises(asyncio.CancelledError):
+                await writing
+            assert losses.count == 3
+        finally:
+            disk.free.set()
+
+    asyncio.run(scene())
+    assert losses.said == [f"{FILE}: the disk did not answer; 3 lost"]

@@ -1,0 +1,31 @@
+"""numpy's threads: none beside our own, unless somebody asks for them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+COUNTED = """
+import assistant.commands.cli
+import audio.end_of_turn.smart_turn, numpy, os
+audio.end_of_turn.smart_turn.log_mel(numpy.zeros(16_000, numpy.int16))
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+@pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2)])
+def test_the_program_computes_without_threads_of_blas_unless_asked_for_them(wanted: str | None, threads: int) -> None:
+    """They spin after each product, on cores that the engines need."""
+    if (os.cpu_count() or 1) < threads:
+        pytest.skip("OpenBLAS takes no more threads than there are cores")
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment = {**kept, **({} if wanted is None else {"OPENBLAS_NUM_THREADS": wanted})}
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) == threads

@@ -1,0 +1,43 @@
+"""The zone of this machine, where the clocks change."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from assistant.setup.build import local_now
+from assistant.support.local_timezone import LOCAL
+
+
+@pytest.fixture(autouse=True)
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("moment", "local"),
+    [
+        ("2026-10-25T00:10:00", "2026-10-25T02:10:00+02:00"),
+        ("2026-10-25T01:10:00.123456", "2026-10-25T02:10:00.123456+01:00"),
+        ("2027-03-28T00:59:59", "2027-03-28T01:59:59+01:00"),
+        ("2027-03-28T01:00:00", "2027-03-28T03:00:00+02:00"),
+    ],
+)
+def test_there_and_back(moment: str, local: str) -> None:
+    utc = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    there = utc.astimezone(LOCAL)
+    assert there.isoformat() == local
+    assert there.astimezone(UTC) == utc
+    assert there.tzname() == ("CEST" if local.endswith("+02:00") else "CET")
+
+
+def test_now_is_now_in_a_zone_whose_clocks_change() -> None:
+    now = local_now()
+    assert abs(now - datetime.now(UTC)) < timedelta(minutes=1)
+    assert now.replace(month=1, day=1).utcoffset() == timedelta(hours=1)
+    assert now.replace(month=7, day=1).utcoffset() == timedelta(hours=2)

@@ -1,0 +1,83 @@
+"""Where the home folder is, and where there is none."""
+
+import os
+import pwd
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from assistant.models.needs import folder_of
+from assistant.storage.conversation_store import conversations_folder
+from assistant.support.paths import HomeError, at_home
+
+
+def test_the_home_folder_is_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert at_home("~/models") == tmp_path / "models"
+    assert at_home("models") == Path("models")
+
+
+def test_that_of_nobody_is_said() -> None:
+    with pytest.raises(HomeError, match=r"^~nobody-of-this-name/m: nobody's home folder is called that; correct"):
+        at_home("~nobody-of-this-name/m")
+
+
+@pytest.fixture
+def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a container runs a program under a number that /etc/passwd does not have."""
+
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("homeless")
+@pytest.mark.parametrize(
+    "ask", [lambda: folder_of("whisper"), lambda: folder_of("piper"), lambda: conversations_folder({})]
+)
+def test_without_one_the_variables_are_named(ask: Callable[[], Path]) -> None:
+    with pytest.raises(HomeError, match=r"^~/\..*: no home folder is known\. Set HOME; or XDG_DATA_HOME.*HF_HOME"):
+        ask()
+
+
+def test_an_empty_one_is_none_and_not_the_root_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "")
+    with pytest.raises(HomeError, match=r"^~/m: no home folder is known\. Set HOME"):
+        at_home("~/m")
+    assert at_home("/m") == Path("/m")
+
+
+@pytest.mark.usefixtures("homeless")
+def test_the_variables_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    variables: Mapping[str, str] = {"XDG_DATA_HOME": "/data", "HF_HOME": "/hub"}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert folder_of("whisper") == Path("/hub/hub")
+    assert folder_of("piper") == Path("/data/repartee/voices")
+    assert conversations_folder(variables) == Path("/data/repartee/conversations")
+
+
+def test_the_program_says_so_in_one_line() -> None:
+    code = textwrap.dedent(
+        """
+        import pwd, sys
+        pwd.getpwuid = {}.__getitem__
+        sys.argv = ["repartee", "models"]
+        from assistant.commands.cli import main
+        main()
+        """
+    )
+    bare = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False, env=bare
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("repartee: ~/")
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,90 @@
+"""A program that is ended from outside leaves its terminal in order, and says by its status what ended it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="a pseudo-terminal")
+
+HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
+
+LOADING = """
+import asyncio, signal
+from rich.console import Console
+from assistant.support.signals import as_ctrl_c
+
+async def load():
+    console = Console()
+    with console.status("loading"):
+        console.print("inside")
+        await asyncio.sleep(60)
+
+%s
+with as_ctrl_c():
+    asyncio.run(load())
+"""
+
+ENVIRON = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+
+
+def ended_by(number: int, once: bytes, command: Sequence[str | Path], folder: Path) -> tuple[int, bytes]:
+    """The exit status of a program that gets the signal once it has written something, and all that it wrote."""
+    terminal = Terminal(command, ENVIRON, folder)
+    try:
+        terminal.until(once)
+        terminal.process.send_signal(number)
+        return terminal.end(), terminal.wrote
+    finally:
+        terminal.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_cursor_is_back_when_a_demo_that_loads_is_ended(number: int, tmp_path: Path) -> None:
+    command: list[str | Path] = [Path(sys.executable).with_name("repartee"), "demo", "--set", f"trace.dir={tmp_path}"]
+    code, wrote = ended_by(number, HIDDEN, command, tmp_path)
+    assert code == -number
+    assert wrote.rindex(SHOWN) > wrote.rindex(HIDDEN)
+    assert b"Traceback" not in wrote
+
+
+def test_where_the_shell_ignores_ctrl_c_other_signals_end_it_all_the_same(tmp_path: Path) -> None:
+    background = LOADING % "signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    code, wrote = ended_by(signal.SIGTERM, b"inside", [sys.executable, "-c", background], tmp_path)
+    assert code == -signal.SIGTERM
+    assert wrote.rindex(SHOWN) > wrote.rindex(HIDDEN)
+
+
+def test_what_the_program_was_started_to_ignore_is_ignored() -> None:
+    code = """
+import signal
+from assistant.support.signals import as_ctrl_c
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with as_ctrl_c():
+    signal.raise_signal(signal.SIGHUP)
+print("still here")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout) == (0, "still here\n")
+
+
+def test_the_second_signal_ends_what_does_not_listen() -> None:
+    code = """
+import signal
+from assistant.support.signals import as_ctrl_c
+with as_ctrl_c():
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except KeyboardInterrupt:
+        print("asked", flush=True)
+        signal.raise_signal(signal.SIGTERM)
+        print("not reached", flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, "asked\n")

@@ -1,0 +1,168 @@
+"""Words for the ear: the cases, what always holds, what docs/speech.md says, and how a synthesizer says it."""
+
+import ctypes
+import importlib
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spoken_form_cases import ENGLISH, FRENCH, GERMAN, SPANISH
+
+from assistant.text.normalization.reading import spoken
+
+CASES = [
+    (language, written, heard)
+    for language, cases in (("en", ENGLISH), ("de", GERMAN), ("fr", FRENCH), ("es", SPANISH))
+    for written, heard in cases
+]
+LANGUAGES = st.sampled_from(("en", "en-GB", "de", "fr", "es"))
+PIECES = st.sampled_from(
+    [
+        *re.findall(r"\S+", " ".join(written for _language, written, _heard in CASES)),
+        *"- – / : . , ' \" % ° $ € + = # @ & x ( ) ½ ² ~ ± 0 1 2 12 100 1984 007".split(),
+        *"− ≈ 1.5 -1.5 km kg °C call number appelez Nummer Rs. R$ C$20 5°-10° 5,00,000 000 1300 555 0199 DE89".split(),
+        *"4111 m2 is at ca. $20 $5 = - x₁ 1. FC 21 dálmatas IBAN".split(),
+    ]
+)
+ROWS = [
+    tuple(cell.strip().strip("`") for cell in line.strip("|").split(" | "))
+    for line in (Path(__file__).parents[3] / "docs" / "speech.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and not line.startswith("| language ")
+]
+
+
+@pytest.mark.parametrize(("language", "written", "heard"), CASES)
+def test_is_said_as_people_say_it(language: str, written: str, heard: str) -> None:
+    assert spoken(written, language) == heard
+    assert spoken(heard, language) == heard
+
+
+def test_enough_is_asked() -> None:
+    assert len({written for written, _heard in ENGLISH}) >= 150
+    for cases in (GERMAN, FRENCH, SPANISH):
+        assert len({written for written, _heard in cases}) >= 25
+
+
+@pytest.mark.parametrize(("language", "written", "heard"), ROWS)
+def test_the_page_is_true(language: str, written: str, heard: str) -> None:
+    assert spoken(written, language) == heard
+
+
+def test_the_day_comes_first_outside_america() -> None:
+    assert spoken("on 11/12/2026", "en") == "on November twelfth, twenty twenty-six"
+    assert spoken("on 11/12/2026", "en-US") == spoken("on 11/12/2026", "en")
+    assert spoken("on 11/12/2026", "en_GB") == "on the eleventh of December, twenty twenty-six"
+    assert spoken("am 11.12.2026", "de-AT") == "am elften Dezember zweitausendsechsundzwanzig"
+
+
+@pytest.mark.parametrize("language", ["", "ja", "pl-PL", "x", "../en"])
+def test_an_unknown_language_is_left_alone(language: str) -> None:
+    assert spoken("It is 5 km, Dr. Gray & AWS.", language) == "It is 5 km, Dr. Gray & AWS."
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=80), LANGUAGES)
+def test_anything_is_taken(text: str, language: str) -> None:
+    heard = spoken(text, language)
+    assert bool(heard.strip()) == bool(text.strip())
+
+
+@settings(max_examples=800)
+@given(st.lists(st.tuples(PIECES, st.sampled_from((" ", " ", " ", ""))), max_size=12), LANGUAGES)
+def test_twice_is_once(pieces: list[tuple[str, str]], language: str) -> None:
+    text = "".join(piece + space for piece, space in pieces)
+    heard = spoken(text, language)
+    assert spoken(heard, language) == heard
+    assert any(map(str.isalnum, heard)) >= any(map(str.isalnum, text))
+
+
+@settings(max_examples=300)
+@given(st.lists(st.from_regex(r"[a-zäöüßéñ]{1,12}[,!?]?", fullmatch=True), max_size=12), LANGUAGES)
+def test_words_stay_as_they_are(words: list[str], language: str) -> None:
+    assert spoken(" ".join(words), language) == " ".join(words)
+
+
+HOSTILE = [
+    "1" * 10_000,
+    "1," * 5_000,
+    "1.2" * 3_300,
+    "1-" * 5_000,
+    "a." * 5_000,
+    "a@a." * 2_500,
+    "/a" * 5_000,
+    "12:3" * 2_500,
+    '1" ' * 3_300,
+    "$" * 10_000,
+    " " * 10_000,
+    "1 " * 5_000,
+    "Nov. 2 " * 1_400,
+    "$1 - " * 2_000,
+    "x = 2-" * 1_600,
+    "(1 kg + 2 kg) - " * 600,
+    "call 1 " * 1_400,
+    "000 " * 2_500,
+    "1,00," * 2_000,
+    "is - 5 °C " * 1_000,
+    "AB12 CD34 " * 1_000,
+    "1.5 - 2.5 " * 1_000,
+    "order number 1-2 " * 600,
+    "It is 5 km to St. Louis by 10:30, $12.50 each on Nov. 20. " * 170,
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:8])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_cost_grows_with_the_length_alone(text: str, language: str) -> None:
+    spoken("1", language)
+
+    def cost_s() -> float:
+        started = time.process_time()
+        spoken(text, language)
+        return time.process_time() - started
+
+    # Measured 0.1 to 55 ms. What grows with the square takes seconds.
+    assert min(cost_s() for _ in range(5)) < 0.4
+
+
+PHONEMES = [
+    (spoken("It is 10 AM"), "eɪˈɛm"),
+    (spoken("AWS is down"), "ˌeɪdˌʌbəljˌuːˈɛs"),
+    (spoken("the LEDs are"), "ˌɛlˈiː dˈiːz"),
+    (spoken("Henry VIII"), "ðɪ ˈeɪtθ"),
+    (spoken("config.toml"), "kənfˈɪɡ dˈɑːt tˈɑːməl"),
+    (spoken("$12.50"), "twˈɛlv dˈɑːlɚz ænd fˈɪfti sˈɛnts"),
+    (spoken("-5"), "mˈaɪnəs fˈaɪv"),
+    (spoken("Python 3.11"), "θɹˈiː pˈɔɪnt ᵻlˈɛvən"),
+    (spoken("the 21st"), "twˈɛntifˈɜːst"),
+    (spoken("20°C"), "dᵻɡɹˈiːz sˈɛlsɪəs"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("heard", "phonemes"), PHONEMES)
+def test_a_synthesizer_says_it_right(espeak: ctypes.CDLL, heard: str, phonemes: str) -> None:
+    assert re.sub(r"[ˈˌ ]", "", phonemes) in re.sub(r"[ˈˌ ]", "", phonemes_of(espeak, heard))
+
+
+@pytest.fixture(scope="module")
+def espeak(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """A copy of the library: with the file itself the voices of this process would share its settings."""
+    loader = importlib.import_module("espeakng_loader")
+    library = ctypes.CDLL(str(shutil.copy(loader.get_library_path(), tmp_path_factory.mktemp("espeak"))))
+    library.espeak_Initialize(2, 60, str(loader.get_data_path()).encode(), 0)
+    library.espeak_SetVoiceByName(b"en-us")
+    return library
+
+
+def phonemes_of(library: ctypes.CDLL, text: str) -> str:
+    translate = library.espeak_TextToPhonemes
+    translate.restype = ctypes.c_char_p
+    translate.argtypes = [ctypes.POINTER(ctypes.c_char_p), ctypes.c_int, ctypes.c_int]
+    rest, clauses = ctypes.c_char_p(text.encode()), []
+    while rest.value is not None:
+        clauses.append(translate(ctypes.byref(rest), 1, 2).decode())
+    return " ".join(clauses)

@@ -1,0 +1,44 @@
+import pytest
+
+from assistant.turns.backchannel import asks, is_backchannel, is_echo
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "echo"),
+    [
+        ("Fossil fuels", "The fossil fuels include coal.", True),
+        ("include coal", "The fossil fuels include - coal.", True),
+        ("fuels coal", "The fossil fuels include coal.", False),
+        ("fuel", "The fossil fuels include coal.", False),
+        ("", "The fossil fuels include - coal.", False),
+        ("...", "", False),
+    ],
+)
+def test_an_echo_is_words_that_were_said_in_a_row(text: str, said: str, *, echo: bool) -> None:
+    assert is_echo(text, said) is echo
+
+
+@pytest.mark.parametrize(
+    ("text", "listens"),
+    [
+        *[(text, True) for text in ("Uh-huh, right.", "Mhm", "Yeah.", "mm hmm", "Genau!", "D’accord.", "¡Vale!", "OK")],
+        *[(text, False) for text in ("Right, stop", "Stop.", "No.", "Wait", "Yeah but why", "Nein", "Non", "Espera")],
+    ],
+)
+def test_a_backchannel_is_nothing_but_what_listeners_say(text: str, *, listens: bool) -> None:
+    assert is_backchannel(text) is listens
+
+
+@pytest.mark.parametrize(
+    ("heard", "expected"),
+    [
+        ("Shall I go on?", True),
+        ("Ten. Shall I go on?", True),
+        ("Shall I go on? I could", True),
+        ("Shall I? I will.", False),
+        ("It is ten.", False),
+        ("", False),
+    ],
+)
+def test_reply_asks_if_its_last_whole_sentence_is_a_question(heard: str, *, expected: bool) -> None:
+    assert asks(heard) is expected

@@ -1,0 +1,332 @@
+"""What turn taking is told, to text and back: nothing that a decision hangs on is lost, and no words are kept."""
+
+import tracemalloc
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
+from assistant.turns.backchannel import plain_words
+from assistant.turns.event_log import MOST_ENTRIES, EventLog, settings_of, told_of
+from assistant.turns.events import (
+    CommitTurn,
+    Effect,
+    EndOfTurnScored,
+    Event,
+    FinalTranscript,
+    FrameProcessed,
+    InputCleared,
+    InputCommitted,
+    InterimTranscript,
+    KeyPressed,
+    PlaybackProgress,
+    PrepareReply,
+    RecordTurn,
+    ReplyCancelled,
+    ReplyEnded,
+    ReplyId,
+    ReplyRequested,
+    TranscriptFailed,
+)
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
+from audio.stt import SegmentId, Transcript
+from audio.units import FRAME_SAMPLES, Samples
+from audio.vad import VadResult
+
+REPLY = ReplyId(3, 2)
+SEGMENT = SegmentId(16000)
+SETTINGS = TurnSettings(patience=BALANCED, speculate_after_ms=40)
+AT = Samples(32000)
+
+
+def words(text: str, *, rough: bool = False) -> Transcript:
+    return Transcript(SEGMENT, AT, text, rough)
+
+
+def log(*events: Event) -> EventLog:
+    made = EventLog(b"salt")
+    for event in events:
+        made.tell(event, SETTINGS)
+    return made
+
+
+def frame(number: int, voicing: VadResult) -> FrameProcessed:
+    return FrameProcessed(Samples(number * FRAME_SAMPLES), voicing)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        EndOfTurnScored(AT, SEGMENT, EndOfTurnEstimate(0.1 + 0.2, 160.0, 648.123456789, "sound+text")),
+        EndOfTurnScored(AT, SEGMENT, EndOfTurnEstimate(0.5, 160.0, 650.0, "", 0.4666666666666667)),
+        TranscriptFailed(AT, REPLY, SEGMENT),
+        PlaybackProgress(AT, REPLY, 3, audible=True),
+        ReplyEnded(AT, REPLY),
+        ReplyRequested(AT, "greeting", "words"),
+        ReplyRequested(AT, "requested"),
+        ReplyRequested(AT, "repeated", "words"),
+        ReplyRequested(AT, "resumed", "words"),
+        InputCommitted(AT),
+        KeyPressed(AT),
+        InputCleared(AT),
+        ReplyCancelled(AT),
+        ReplyCancelled(AT, including_request=True),
+        FinalTranscript(AT, REPLY, words("")),
+        FinalTranscript(AT, REPLY, replace(words(""), is_draft=True)),
+        FinalTranscript(AT, REPLY, replace(words(""), is_draft=True), "overheard"),
+        FinalTranscript(AT, REPLY, words(""), "overheard"),
+        FinalTranscript(AT, REPLY, words("", rough=True), "called"),
+        InterimTranscript(AT, words("mhm", rough=True)),
+        InterimTranscript(AT, words("words")),
+        InterimTranscript(AT, words("words"), has_wake_phrase=True),
+        InterimTranscript(AT, words("words", rough=True), was_requested=True),
+        InterimTranscript(AT, words(""), was_requested=True),
+        InterimTranscript(AT, words(""), was_requested=True, is_echo=True),
+    ],
+)
+def test_there_and_back(event: Event) -> None:
+    assert list(told_of(log(event).drain().entries)) == [SETTINGS, event]
+
+
+def test_estimates_of_older_traces_know_no_share_of_turns_with_a_pause() -> None:
+    assert list(told_of(["judged 320 7 0.5 160.0 650.0 sound"])) == [
+        EndOfTurnScored(Samples(320), SegmentId(7), EndOfTurnEstimate(0.5, 160.0, 650.0, "sound"))
+    ]
+
+
+def test_frames_share_an_entry_while_nothing_changes() -> None:
+    speaking = [frame(number, VadResult(True, Samples(320), number * 17 / 255, None)) for number in range(2, 12)]
+    silent = [frame(number, VadResult(False, Samples(3200), 0.0)) for number in range(12, 5000)]
+    drained = log(*speaking, *silent).drain()
+    assert [entry.split()[0] for entry in drained.entries] == ["set", "hear", "hear"]
+    assert list(told_of(drained.entries))[1:] == [*speaking, *silent]
+
+
+def test_how_sure_the_detector_is_is_kept_in_8_bits() -> None:
+    ((_, found),) = [list(told_of(log(frame(1, VadResult(True, Samples(0), 0.7301, Samples(100)))).drain().entries))]
+    assert isinstance(found, FrameProcessed)
+    assert found.vad.probability == round(0.7301 * 255) / 255
+    assert found.vad.possible_end == 100
+
+
+def test_reports_that_tell_nothing_new_are_thinned_but_not_the_last() -> None:
+    reports = [PlaybackProgress(Samples(number * 320), REPLY, 1, audible=True) for number in range(100)]
+    later = frame(200, VadResult(False, Samples(0), 0.0))
+    found = [told for told in told_of(log(*reports, later).drain().entries) if isinstance(told, PlaybackProgress)]
+    assert len(found) == 5
+    assert found[0] == reports[0]
+    assert found[-1] == reports[-1]
+
+
+def test_a_partial_counts_once() -> None:
+    found = log(
+        InterimTranscript(AT, words("what")),
+        InterimTranscript(AT, words("what time")),
+        InterimTranscript(AT, words("mhm")),
+    ).drain()
+    assert [entry.rpartition(" ")[2] for entry in found.entries[1:]] == ["words", "mhm"]
+
+
+def test_words_that_were_asked_for_count_each_time() -> None:
+    found = log(*(InterimTranscript(AT, words(""), was_requested=True) for _ in range(2)))
+    assert len(found.drain().entries) == 3
+
+
+def test_words_agree_or_do_not_and_are_not_kept() -> None:
+    said = ["What time is it?", "what time is it", "what time was it", "...", "!"]
+    entries = log(*(FinalTranscript(AT, REPLY, words(text)) for text in said)).drain().entries[1:]
+    texts = [told.transcript.text for told in told_of(entries) if isinstance(told, FinalTranscript)]
+    assert texts[0] == texts[1] != texts[2]
+    assert all(texts), "what is not empty stays so"
+    assert plain_words(texts[3]) == plain_words(texts[4]) == ""
+    assert not any("time" in entry for entry in entries)
+
+
+def test_what_is_drained_is_not_kept_and_a_gap_is_told() -> None:
+    made = log(InputCommitted(AT))
+    assert made.drain().before == 0
+    assert made.drain() == type(made.drain())(2, ())
+    for _ in range(MOST_ENTRIES + 5):
+        made.tell(InputCommitted(AT), SETTINGS)
+    drained = made.drain()
+    assert (drained.before, len(drained.entries)) == (7, MOST_ENTRIES)
+
+
+def test_settings_are_told_when_they_change() -> None:
+    made = log(InputCommitted(AT), InputCommitted(AT))
+    other = TurnSettings(manual=True)
+    made.tell(InputCommitted(AT), other)
+    kinds = [told if isinstance(told, TurnSettings) else None for told in told_of(made.drain().entries)]
+    assert kinds == [SETTINGS, None, None, other, None]
+
+
+def test_settings_of_older_and_newer_versions_are_read() -> None:
+    older = {"floor_ms": 220, "ceiling_ms": 440, "unfinished_ms": 840, "threshold": 1.0}
+    newer = {"patience": {**older, "pausing_ms": 760, "not_yet_ms": 1}, "not_yet": 2}
+    assert settings_of({"patience": older}).patience == EndOfTurnProfile(220, 440, 840, 1.0)
+    assert settings_of(dict(newer)).patience == EndOfTurnProfile(220, 440, 840, 1.0, 760)
+
+
+@pytest.mark.parametrize(
+    "entry", ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"]
+)
+def test_an_entry_of_another_form_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"frames|told|unpack"):
+        list(told_of([entry]))
+
+
+def test_what_is_kept_of_an_idle_conversation_does_not_grow() -> None:
+    """Nobody speaks for a quarter of an hour, or a radio does: frames of one entry are not kept one by one."""
+    for speaking in (False, True):
+        made = EventLog(b"salt")
+        tracemalloc.start()
+        for number in range(45_000):
+            made.tell(FrameProcessed(Samples(number * FRAME_SAMPLES), VadResult(speaking, Samples(0), 0.9)), SETTINGS)
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert kept_bytes < 500_000
+        told = list(told_of(made.drain().entries))[1:]
+        assert len(told) == 45_000
+        assert [one.at for one in told if isinstance(one, FrameProcessed)][-1] == 44_999 * FRAME_SAMPLES
+
+
+REPLIES = st.builds(ReplyId, st.integers(1, 5), st.integers(1, 4))
+TEXTS = st.sampled_from(["", "...", "mhm", "Mhm!", "what time", "What time?", "and the date"])
+LOUD = "clear", "murmur"
+FRAMES = st.builds(
+    lambda speaking, back, sure, fades, marks: (
+        (speaking, back, sure, fades, marks == "stirs" and not speaking, *(speaking and marks == one for one in LOUD))
+    ),
+    st.booleans(),
+    st.integers(0, 40),
+    st.floats(0, 1),
+    st.none() | st.integers(0, 3),
+    st.sampled_from(["", "stirs", "clear", "murmur"]),
+)
+
+
+@st.composite
+def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
+    """Whatever turn taking may be told, in any order, about replies and segments that are there or not."""
+    at, found, chosen = 0, [], draw(RANDOM_SETTINGS)
+    turns = TurnTaking(chosen)
+    for _ in range(draw(st.integers(1, 60))):
+        kind = draw(
+            st.sampled_from(
+                ["frames"] * 6 + ["words", "words", "partial", "judged", "playing", "ended", "other", "set"]
+            )
+        )
+        reply = draw(st.sampled_from([*_known(turns)])) if draw(st.booleans()) else draw(REPLIES)
+        segment = (
+            turns._state.turn.segment if turns._state.turn is not None else SegmentId(draw(st.integers(0, 3)) * 320)
+        )
+        if turns._state.reply is not None and turns._state.reply.overlap is not None:
+            segment = turns._state.reply.overlap.segment
+        words = Transcript(segment, Samples(at), draw(TEXTS), draw(st.booleans()))
+        events: list[Event] = []
+        match kind:
+            case "frames":
+                speaking, back, sure, fades, *marks = draw(FRAMES)
+                for _ in range(draw(st.sampled_from([1, 3, 12, 40]))):
+                    at += FRAME_SAMPLES
+                    fading = None if fades is None else Samples(max(0, at - fades * 320))
+                    edge = Samples(max(0, at - back * FRAME_SAMPLES))
+                    events.append(FrameProcessed(Samples(at), VadResult(speaking, edge, sure, fading, *marks)))
+            case "words":
+                heard = FinalTranscript(Samples(at), reply, replace(words, is_draft=draw(st.booleans())))
+                events = [heard, TranscriptFailed(Samples(at), reply, segment)]
+                events = [draw(st.sampled_from(events))]
+            case "partial":
+                events = [InterimTranscript(Samples(at), words, bool(words.text.strip()) and draw(st.booleans()))]
+            case "judged":
+                chance, share = st.floats(0, 1), st.floats(0, 1)
+                silence_ms, excess_ms = draw(st.floats(0, 900)), draw(st.floats(1, 900))
+                estimate = EndOfTurnEstimate(draw(chance), silence_ms, excess_ms, "a+b", draw(share))
+                events = [EndOfTurnScored(Samples(at), segment, estimate)]
+            case "playing":
+                events = [PlaybackProgress(Samples(at), reply, draw(st.integers(0, 2)), draw(st.booleans()))]
+            case "ended":
+                events = [ReplyEnded(Samples(at), reply)]
+            case "set":
+                chosen = draw(RANDOM_SETTINGS)
+            case _:
+                origin = draw(st.sampled_from(["greeting", "announcement", "requested", "repeated", "resumed"]))
+                events = [
+                    ReplyRequested(Samples(at), origin, "Hello."),  # type: ignore[arg-type]  # one of them it is
+                    InputCommitted(Samples(at)),
+                    KeyPressed(Samples(at)),
+                    InputCleared(Samples(at)),
+                    ReplyCancelled(Samples(at)),
+                    ReplyCancelled(Samples(at), including_request=True),
+                ]
+                events = [events[draw(st.integers(0, 4))]]
+        for event in events:
+            turns.settings = chosen
+            turns.tell(event)
+            found.append((event, chosen))
+    return found
+
+
+def _known(turns: TurnTaking) -> list[ReplyId]:
+    known = [REPLY]
+    if turns.replying is not None:
+        known = [turns.replying]
+    elif turns._state.turn is not None:
+        known = [
+            one.reply for one in (turns._state.turn.attempt, turns._state.turn.recheck) if one is not None
+        ] or known
+    return known
+
+
+RANDOM_SETTINGS = st.builds(
+    TurnSettings,
+    hangover_ms=st.sampled_from([60.0, 200.0]),
+    speculate_after_ms=st.sampled_from([None, 40.0]),
+    interrupt_after_ms=st.sampled_from([40.0, 200.0]),
+    max_turn_s=st.sampled_from([1.0, 60.0]),
+    stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the least that can be set
+    patience=st.sampled_from([None, BALANCED]),
+    manual=st.booleans(),
+    held=st.booleans(),
+    answers=st.booleans(),
+    interruptible=st.booleans(),
+    by_client=st.booleans(),
+    by_name=st.booleans(),
+)
+
+
+@given(anything())
+def test_whatever_is_told_is_decided_alike_when_told_again(told: list[tuple[Event, TurnSettings]]) -> None:
+    live, made, then = TurnTaking(TurnSettings()), EventLog(b"salt"), []
+    for event, chosen in told:
+        live.settings = chosen
+        made.tell(event, chosen)
+        then += [(event.at, _worded(effect)) for effect in live.tell(event)]
+    again, now = TurnTaking(TurnSettings()), []
+    for item in told_of(made.drain().entries):
+        if isinstance(item, TurnSettings):
+            again.settings = item
+        else:
+            now += [(item.at, _worded(effect)) for effect in again.tell(item)]
+    assert now == then
+
+
+def _worded(effect: Effect) -> Effect:
+    """Without the words: only whether there were any."""
+    if isinstance(effect, PrepareReply | CommitTurn | RecordTurn):
+        return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
+    return effect
+
+
+def test_what_is_forgotten_leaves_a_gap_that_shows() -> None:
+    made = log(InputCommitted(AT))
+    first = made.drain()
+    made.tell(InputCommitted(AT), SETTINGS)
+    made.forget()
+    made.tell(InputCleared(AT), SETTINGS)
+    after = made.drain()
+    assert after.before > first.before + len(first.entries)
+    assert [type(told) for told in told_of(after.entries)] == [TurnSettings, InputCleared]

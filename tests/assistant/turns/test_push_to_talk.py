@@ -1,0 +1,159 @@
+"""The key that is held while one speaks."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.turns.push_to_talk import LATE, SHORTEST, PushToTalk
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Samples
+from audio.vad import VadResult
+
+LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
+
+
+def frame(number: int) -> Frame:
+    return Frame(Samples(number * FRAME_SAMPLES), LOUD)
+
+
+def at(number: int) -> Samples:
+    return Samples(number * FRAME_SAMPLES)
+
+
+def test_nothing_is_heard_but_while_it_is_held() -> None:
+    key = PushToTalk()
+    assert not key.heard(frame(0)).pcm.any()
+    assert key.press(at(10))
+    assert not key.heard(frame(9)).pcm.any(), "what was said before the press is nobody's business"
+    assert key.heard(frame(10)).pcm is LOUD
+    key.release(at(50))
+    assert key.waits
+    assert key.heard(frame(49)).pcm is LOUD
+    silent = key.heard(frame(50))
+    assert (silent.is_inserted, silent.start) == (True, at(50))
+    assert not silent.pcm.any()
+
+
+def test_the_turn_ends_when_the_release_has_come() -> None:
+    key = PushToTalk()
+    key.press(at(10))
+    assert key.due(at(40), at(12)) is None
+    key.release(at(50))
+    assert key.due(at(49), at(12)) is None
+    assert key.due(at(50), at(12)) == "submit"
+    assert not key.waits
+    assert key.due(at(51), at(12)) is None
+
+
+def test_a_detector_that_has_heard_nobody_yet_is_waited_for() -> None:
+    key = PushToTalk()
+    key.press(at(0))
+    key.release(at(50))
+    assert key.due(at(50), None) is None
+    assert key.due(at(55), at(48)) == "submit"
+    key.press(at(100))
+    key.release(at(150))
+    assert key.due(Samples(at(150) + LATE), None) == "submit"
+
+
+def test_a_touch_is_no_turn() -> None:
+    key = PushToTalk()
+    key.press(at(0))
+    key.release(Samples(SHORTEST - 1))
+    assert key.due(at(10), at(1)) == "clear"
+
+
+def test_a_touch_in_the_midst_of_a_turn_that_was_let_go_ends_it_again() -> None:
+    key = PushToTalk()
+    key.press(at(100))
+    key.release(at(102))
+    assert key.due(at(102), at(10)) == "submit"
+
+
+def test_a_key_that_bounces_was_held_all_the_time() -> None:
+    key = PushToTalk()
+    key.press(at(0))
+    assert not key.press(at(5))
+    key.release(at(50))
+    assert key.press(at(51))
+    assert key.held
+    assert key.heard(frame(52)).pcm is LOUD
+    key.release(at(90))
+    key.release(at(95))
+    assert key.due(at(90), at(2)) == "submit"
+
+
+def test_a_release_without_a_press_is_nothing() -> None:
+    key = PushToTalk()
+    key.release(at(3))
+    assert key.due(at(30), at(2)) is None
+
+
+def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
+    """Which of the frames behind a release at frame 50 are heard; the first probability is of the frame before it."""
+    key, passed = PushToTalk(), []
+    key.press(at(pressed))
+    key.release(at(50))
+    for number, probability in enumerate(probabilities, start=49):
+        passed.append(bool(key.heard(frame(number)).pcm.any()))
+        key.judged(at(number + 1), VadResult(speaking=False, boundary=Samples(0), probability=probability))
+        if key.due(at(number + 1), at(48)) is not None:
+            break
+    return passed[1:]
+
+
+def test_a_word_that_is_cut_off_by_the_release_is_heard_to_its_end() -> None:
+    assert tail(0.9, 0.9, 0.9, 0.1, 0.9) == [True, True, True]
+    assert tail(*[0.9] * 40) == [True] * 15, "300 ms at most"
+
+
+def test_a_word_that_is_cut_off_is_heard_out_also_where_the_key_is_pressed_again_meanwhile() -> None:
+    key, passed = PushToTalk(), []
+    key.press(at(0))
+    key.release(at(50))
+    key.press(at(60))
+    for number, probability in enumerate([0.9] * 5 + [0.1] * 4 + [0.9] * 4, start=49):
+        passed.append(bool(key.heard(frame(number)).pcm.any()))
+        key.judged(at(number + 1), VadResult(speaking=True, boundary=Samples(0), probability=probability))
+    assert passed == [True] * 6 + [False] * 5 + [True] * 2
+
+
+def test_who_is_silent_at_the_release_is_not_listened_to_any_more() -> None:
+    assert tail(0.1, 0.9, 0.9) == []
+    assert tail(*[0.9] * 40, pressed=47) == [], "a touch is no turn"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["press", "release", "frame"]), st.integers(0, 3)), max_size=60))
+def test_what_is_heard_lies_within_a_press_and_every_release_ends_something(steps: list[tuple[str, int]]) -> None:
+    key, now, held = PushToTalk(), 0, False
+    for what, ahead in steps:
+        if what == "press":
+            assert key.press(at(now + ahead)) == (not held)
+            held = True
+        elif what == "release":
+            key.release(at(now + ahead))
+            held = False
+        else:
+            heard = key.heard(frame(now))
+            now += 1
+            due = key.due(at(now), None)
+            if not held and not key.waits and due is None:
+                assert not heard.pcm.any()
+    if not held:
+        for more in range(now, now + 20):
+            if not key.waits:
+                break
+            key.due(at(more), None)
+        assert not key.waits
+
+
+def test_a_turn_that_goes_on_has_a_gap_where_the_key_was_up_however_late_that_comes() -> None:
+    key = PushToTalk()
+    key.press(at(0))
+    key.release(at(50))
+    assert key.press(at(58)), "what was let go has not come yet: the turn goes on"
+    assert [key.heard(frame(number)).pcm.any() for number in (49, 50, 57, 58)] == [True, False, False, True]
+    key.release(at(90))
+    assert key.due(at(90), at(2)) == "submit"
+    key.press(at(100))
+    assert key.heard(frame(100)).pcm is LOUD

@@ -1,0 +1,131 @@
+"""Who is meant: the wake phrase in a recognizer's words, and the window after a reply."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assistant.turns.wake_phrase import CALLED_S, FILLERS, AddressedSpeech, WakePhrase, WakePhraseGate
+from audio.units import Samples, samples_of_s
+
+HEY = WakePhrase("hey computer")
+NOON = Samples(1_000_000)
+
+
+def woken(listen_s: float = 8.0) -> WakePhraseGate:
+    return WakePhraseGate(HEY, samples_of_s(listen_s))
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("hey computer what time is it", "what time is it"),
+        ("Hey, computer! What's the time?", "What's the time?"),
+        ("Hey Computer: 12 km in miles", "12 km in miles"),
+        ("um so hey computer, stop", "stop"),
+        ("hey commuter what time is it", "what time is it"),
+        ("he computer, what time is it", "what time is it"),
+        ("heycomputer stop", "stop"),
+        ("hey com puter stop", "stop"),
+        ("I think so. Hey computer, what time is it?", "what time is it?"),
+        ("hey computer hey computer stop", "stop"),
+        ("hey computer", ""),
+        ("Hey computer… um, so", ""),
+        ("HEY CÓMPUTER stop", "stop"),
+        ("Äh, hey computer, stop", "stop"),
+    ],
+)
+def test_the_phrase_is_found_and_what_follows_it(text: str, asked: str) -> None:
+    assert HEY.after(text) == asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hey",
+        "the computer is broken",
+        "my computer is slow",
+        "a computer is a machine",
+        "computer, stop",
+        "hi computers",
+        "say hey computer to it",
+        "i told him hey computer what time is it",
+        "what time is it hey computer",
+        "version 1.5 hey computer",
+        "hey come here",
+    ],
+)
+def test_elsewhere_or_otherwise_it_is_not(text: str) -> None:
+    assert HEY.after(text) is None
+
+
+def test_a_short_phrase_is_to_be_heard_exactly() -> None:
+    short = WakePhrase("Jarvis")
+    assert short.after("jarvis stop") == "stop"
+    assert short.after("jervis stop") is None
+
+
+def test_a_phrase_has_letters() -> None:
+    with pytest.raises(ValueError, match="no letters"):
+        WakePhrase("--")
+
+
+@pytest.mark.parametrize("phrase", ["ok haus", "hé l'ordi", "компьютер", "你好电脑"])
+def test_phrases_of_other_languages_are_found(phrase: str) -> None:
+    assert WakePhrase(phrase).after(f"{phrase.upper()}, stop") == "stop"
+
+
+def test_everybody_is_listened_to_without_a_phrase() -> None:
+    attention = WakePhraseGate()
+    assert attention.address("hey computer stop", NOON) == AddressedSpeech("meant", "hey computer stop")
+    assert attention.awake(NOON)
+    assert attention.interruptible
+
+
+def test_the_phrase_alone_opens_the_window() -> None:
+    attention = woken(listen_s=0)
+    assert attention.address("hey computer", NOON) == AddressedSpeech("called", named=True)
+    attention.called(NOON)
+    last = Samples(NOON + samples_of_s(CALLED_S))
+    assert attention.address("what time is it", last) == AddressedSpeech("meant", "what time is it")
+    assert attention.address("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
+
+
+def test_with_no_window_a_reply_closes_what_a_call_has_opened() -> None:
+    attention = woken(listen_s=0)
+    attention.called(NOON)
+    attention.replying(NOON)
+    assert not attention.awake(NOON)
+    assert not attention.interruptible
+
+
+WORDS = st.lists(st.sampled_from(["what", "time", "hey", "the", "come", "put", "um", "stop.", "computer"]), max_size=8)
+
+
+@given(WORDS.map(" ".join), st.integers(0, 10**7), st.integers(0, 10**7), st.floats(0, 60))
+def test_nothing_unaddressed_is_ever_answered_and_the_window_always_is(
+    text: str, replied: int, onset: int, listen_s: float
+) -> None:
+    attention = woken(listen_s)
+    attention.replying(Samples(replied))
+    within = attention.listen > 0 and onset <= replied + attention.listen
+    address = attention.address(text, Samples(onset))
+    named = HEY.after(text) is not None
+    assert (address.kind == "overheard") == (not named and not within)
+    assert address.kind != "overheard" or address.text == ""
+    if within and not named:
+        assert address == AddressedSpeech("meant", text)
+
+
+@given(st.lists(st.sampled_from(sorted(FILLERS)), max_size=3), st.sampled_from([" ", ", ", "! "]), WORDS)
+def test_the_request_is_what_follows_whatever_came_before(fillers: list[str], joint: str, words: list[str]) -> None:
+    request = " ".join(words)
+    found = HEY.after(" ".join([*fillers, f"hey computer{joint}{request}"]))
+    assert found is not None
+    assert request.endswith(found)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_taken(text: str) -> None:
+    found = HEY.after(text)
+    assert found is None or text.endswith(found) or found == ""

@@ -1,0 +1,75 @@
+"""The wake phrase in real speech, as pocketsphinx hears it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from assistant.setup.derived_settings import with_phrase
+from assistant.skills.skills import understood_sentences
+from assistant.turns.wake_phrase import WakePhrase
+from audio.stt.sphinx_pair import SphinxPair
+from audio.units import MIC_RATE_HZ, Pcm
+
+ROOT = Path(__file__).parents[2]
+CALL = ROOT / "bench" / "clips" / "cognitive-services_kws-whatstheweatherlike.wav"
+CALL_ENDS_S = 0.89
+COMMANDS = {
+    "what-time-is-it": (0.645, 1.73, "what time is it"),
+    "whats-the-date-today": (0.58, 1.815, "what's the date today"),
+    "set-timer": (0.34, 2.115, "set timer for ten minutes"),
+    "turn-on-the-lamp": (0.89, 2.07, "turn on the lamp"),
+}
+"""File, the part that is said, in seconds, and its words."""
+
+
+@pytest.fixture(scope="module")
+def hears() -> "Hears":
+    return Hears("computer")
+
+
+class Hears:
+    """Both decoders, as `talk` loads them for this phrase."""
+
+    def __init__(self, phrase: str) -> None:
+        self._pair = SphinxPair(with_phrase(understood_sentences(), phrase))
+
+    def text(self, pcm: Pcm) -> str:
+        self._pair.start()
+        self._pair.feed(pcm.tobytes())
+        text = self._pair.verdict().text
+        self._pair.drop()
+        return text
+
+
+def sound(path: Path) -> Pcm:
+    """These are mono, at 16 kHz."""
+    pcm, rate_hz = soundfile.read(path, dtype="int16")
+    assert (rate_hz, pcm.ndim) == (MIC_RATE_HZ, 1)
+    return np.asarray(pcm, np.int16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_call_and_a_command_are_heard_as_one(hears: Hears, command: str) -> None:
+    begin_s, end_s, wanted = COMMANDS[command]
+    spoken = sound(ROOT / "tests" / "recordings" / f"rhasspy3_{command}.wav")
+    spoken = spoken[round(begin_s * MIC_RATE_HZ) : round(end_s * MIC_RATE_HZ)]
+    call = sound(CALL)[: round(CALL_ENDS_S * MIC_RATE_HZ)]
+    pause = np.zeros(MIC_RATE_HZ // 5, np.int16)
+    assert WakePhrase("computer").after(hears.text(np.concatenate([call, pause, spoken]))) == wanted
+
+
+@pytest.mark.slow
+def test_a_question_with_the_phrase_is_heard_whole(hears: Hears) -> None:
+    assert WakePhrase("computer").after(hears.text(sound(CALL))) == "what's the weather like"
+
+
+@pytest.mark.slow
+def test_nobody_else_calls(hears: Hears) -> None:
+    others = [*(ROOT / "tests" / "recordings").glob("*.wav"), *(ROOT / "bench" / "clips").glob("*.wav")]
+    others.remove(CALL)
+    called = [path.name for path in others if WakePhrase("computer").after(hears.text(sound(path)[: 6 * MIC_RATE_HZ]))]
+    assert len(others) > 20
+    assert called == []

@@ -1,0 +1,47 @@
+"""When a stream is lost, and when to try again."""
+
+from audio.card.stream_watchdog import FIRST_S, PAUSES_S, SILENT_S, STEADY_S, StreamWatchdog
+
+
+def test_a_stream_is_given_up_after_a_second_of_silence() -> None:
+    watch = StreamWatchdog()
+    watch.opened(100.0)
+    assert not watch.silent(100 + FIRST_S, 0.0)
+    assert watch.silent(100 + FIRST_S + 0.1, 0.0)
+    assert not watch.silent(200.0, 200 - SILENT_S)
+    assert watch.silent(200.0, 200 - SILENT_S - 0.1)
+    assert not watch.silent(102.0, 100.1)  # it stumbles at its start
+
+
+def test_the_pauses_grow_and_end_when_it_is_steady() -> None:
+    watch = StreamWatchdog()
+    watch.opened(0.0)
+    now_s = 100.0
+    watch.lost(now_s)
+    assert watch.due(now_s)
+    assert not watch.again
+    for pause_s in (*PAUSES_S[1:], PAUSES_S[-1]):
+        watch.failed(now_s)
+        assert watch.again
+        assert not watch.due(now_s + pause_s - 0.01)
+        assert watch.due(now_s + pause_s)
+    watch.opened(now_s)
+    watch.lost(now_s + STEADY_S - 1)  # not steady
+    assert not watch.due(now_s + STEADY_S - 1)
+    watch.opened(now_s)
+    watch.lost(now_s + STEADY_S)
+    assert watch.due(now_s + STEADY_S)
+    assert not watch.again
+
+
+def test_the_first_failures_are_not_told() -> None:
+    watch = StreamWatchdog()
+    watch.lost(10.0)
+    assert not watch.worth_saying(11.0)
+    assert watch.worth_saying(12.0)
+
+
+def test_a_look_is_due_now_and_then() -> None:
+    watch = StreamWatchdog()
+    watch.opened(0.0)
+    assert [watch.look_due(at_s) for at_s in (1.0, 3.0, 3.1, 5.9, 6.0)] == [False, True, False, False, True]

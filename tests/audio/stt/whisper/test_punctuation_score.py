@@ -1,0 +1,91 @@
+"""What is expected behind the last word: of which tokens, and at which step."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.stt.whisper.hallucination_filter import said_twice
+from audio.stt.whisper.punctuation_score import ClosingMarks
+
+WORDS = [
+    "what",
+    "\u0120time",
+    "\u0120is",
+    "\u0120it",
+    ".",
+    "?",
+    "?!",
+    '."',
+    "\u0120.",
+    ",",
+    "...",
+    "\u0120-",
+    "'s",
+    "3",
+    "%",
+]
+VOCABULARY = {token: number for number, token in enumerate(WORDS)} | {
+    "<|endoftext|>": len(WORDS),
+    "<|0.00|>": len(WORDS) + 1,
+}
+EOT = len(WORDS)
+MARKS = ClosingMarks(VOCABULARY, EOT)
+ENDS = {".", "?", "?!", '."', "\u0120.", "<|endoftext|>"}
+GOES_ON = {",", "...", "\u0120-"}
+
+
+def ids(*tokens: str) -> list[int]:
+    return [VOCABULARY[token] for token in tokens]
+
+
+@pytest.mark.parametrize("token", VOCABULARY)
+def test_every_token_counts_for_what_it_is(token: str) -> None:
+    logits = np.full(len(VOCABULARY), -100, np.float32)
+    logits[VOCABULARY[token]] = 0
+    found = MARKS.closure(logits)
+    assert (found.sentence_end, found.continuation) == pytest.approx((float(token in ENDS), float(token in GOES_ON)))
+
+
+@given(st.lists(st.floats(-50, 50, width=32), min_size=len(VOCABULARY), max_size=len(VOCABULARY)))
+def test_they_are_probabilities(values: list[float]) -> None:
+    logits = np.array(values, np.float32)
+    found, shifted = MARKS.closure(logits), MARKS.closure(logits + np.float32(8))
+    assert 0 <= found.sentence_end <= 1
+    assert 0 <= found.continuation <= 1
+    assert found.sentence_end + found.continuation <= 1 + 1e-9
+    assert (shifted.sentence_end, shifted.continuation) == pytest.approx(
+        (found.sentence_end, found.continuation), abs=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "step"),
+    [
+        (["what", "\u0120time"], 2),
+        (["what", "\u0120time", "?"], 2),
+        (["what", "...", "\u0120time", ".", '."'], 3),
+        (["what", "'s"], 2),
+        (["."], 0),
+        ([], 0),
+    ],
+)
+def test_the_step_is_that_behind_the_last_word(said: list[str], step: int) -> None:
+    assert MARKS.step_after_words(ids(*said)) == step
+
+
+@pytest.mark.parametrize(
+    ("text", "twice"),
+    [
+        ("Turn on the lamp. Turn on the lamp.", True),
+        ("Turn on the living room lamp. Turn on the living", True),
+        ("turn on the lamp turn on the lamp turn on the", True),
+        ("Turn on the lamp. Turn off the lamp.", False),
+        ("no no no", False),
+        ("the sooner the better", False),
+        ("It is what it is.", False),
+        ("", False),
+    ],
+)
+def test_what_a_short_window_says_twice(text: str, twice: bool) -> None:
+    assert said_twice(text) == twice

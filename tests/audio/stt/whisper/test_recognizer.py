@@ -1,0 +1,517 @@
+"""The recognizer around a real CTranslate2 model, whose weights say a script (see synthetic_whisper.py)."""
+
+import asyncio
+import os
+import shutil
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from forbidden_folder import forbid
+from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
+
+from audio.errors import EngineLoadError, SttError
+from audio.stt import SegmentId, Transcript
+from audio.stt.whisper import shared_model
+from audio.stt.whisper.hallucination_filter import DecodeResult
+from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
+from audio.stt.whisper.recognizer import WhisperRecognizer
+from audio.stt.whisper.stream import WhisperStream
+from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_s
+
+SCRIPT = "what time is it in the town".split()
+SEGMENT = SegmentId(5000)
+
+Decode = Callable[..., Decoded]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return scripted_whisper(tmp_path_factory.mktemp("whisper"), SCRIPT)
+
+
+class Listener:
+    """Opens a segment, feeds it, and keeps its partials."""
+
+    def __init__(self, transcriber: WhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
+        self.partials: list[Transcript] = []
+        self.hearing: WhisperStream = transcriber.open(segment, self.partials.append)
+        self._transcriber = transcriber
+
+    async def hear(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
+        """`keeping_up`: what is decoded after a frame is done before the next one."""
+        for at in range(0, len(pcm), FRAME_SAMPLES):
+            self.hearing.feed(pcm[at : at + FRAME_SAMPLES])
+            await asyncio.sleep(0)
+            if keeping_up:
+                await self.decoded()
+
+    async def decoded(self) -> None:
+        """Wait until nothing is being decoded."""
+        async with asyncio.timeout(30):
+            while self._transcriber._model._desk._running:  # noqa: ASYNC110 - it tells only those who asked
+                await asyncio.sleep(0.002)
+
+
+class Decodes:
+    """What the model was asked to decode: (samples, language, retry); and a brake."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[tuple[int, str | None, bool]] = []
+        self.frames: list[int] = []
+        self.go = threading.Event()
+        self.go.set()
+        decode, encode = LoadedWhisper.decode, LoadedWhisper.encode
+
+        def decoding(
+            model: LoadedWhisper,
+            pcm: Pcm,
+            language: str | None,
+            *,
+            retry: bool,
+            wanted: Callable[[], bool] = lambda: True,
+        ) -> Decoded | None:
+            self.asked.append((len(pcm), language, retry))
+            assert self.go.wait(60)
+            return decode(model, pcm, language, retry=retry, wanted=wanted)
+
+        def encoding(model: LoadedWhisper, features: np.ndarray, frames: int) -> object:
+            self.frames.append(frames)
+            return encode(model, features, frames)
+
+        monkeypatch.setattr(LoadedWhisper, "decode", decoding)
+        monkeypatch.setattr(LoadedWhisper, "encode", encoding)
+
+
+@pytest.fixture
+def decodes(monkeypatch: pytest.MonkeyPatch) -> Decodes:
+    return Decodes(monkeypatch)
+
+
+def run(transcriber: WhisperRecognizer, scene: Callable[[WhisperRecognizer], object]) -> None:
+    async def whole() -> None:
+        await transcriber.load()
+        try:
+            await scene(transcriber)  # type: ignore[misc]  # an async function; spelling its type helps nobody
+        finally:
+            await transcriber.aclose()
+
+    asyncio.run(whole())
+
+
+def engine(path: Path, **settings: object) -> WhisperRecognizer:
+    whole = WhisperSettings(path, device="cpu", **settings)  # type: ignore[arg-type]  # any of its fields
+    return WhisperRecognizer(whole)
+
+
+@pytest.mark.parametrize("words", [1, 4, 7])
+@pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"])
+def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        sound = loud(seconds_of(words))
+        await listener.hear(sound)
+        heard = await listener.hearing.transcript()
+        said = Transcript(SEGMENT, Samples(SEGMENT + len(sound)), " ".join(SCRIPT[:words]))
+        assert replace(heard, punctuation=None) == said
+        assert heard.punctuation is not None
+        assert heard.punctuation.sentence_end > 0.9, "the script is over where the sound is"
+        assert all(partial.punctuation is None for partial in listener.partials)
+
+    run(engine(model, encoder_window=encoder_window), scene)
+
+
+def test_more_words_after_more_sound(model: Path) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        sound = loud(seconds_of(7))
+        half = samples_of_s(seconds_of(3))
+        await listener.hear(sound[:half])
+        assert (await listener.hearing.transcript()).text == "what time is"
+        await listener.hear(sound[half:])
+        assert (await listener.hearing.transcript()).text == "what time is it in the town"
+
+    run(engine(model), scene)
+
+
+def test_partials_are_agreed_prefixes(model: Path) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(7)), keeping_up=True)
+        texts = [words.text.split() for words in listener.partials]
+        assert len(texts) >= 2
+        assert all(text == SCRIPT[: len(text)] for text in texts)
+        assert [len(text) for text in texts] == sorted({len(text) for text in texts})
+        assert all(words.until < SEGMENT + samples_of_s(seconds_of(7)) for words in listener.partials)
+
+    run(engine(model), scene)
+
+
+def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_model, "PARTIAL_INTERVAL_SAMPLES", samples_of_s(0.6))
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        decodes.asked.clear()
+        await Listener(transcriber).hear(loud(3), keeping_up=True)
+        fed = [samples for samples, _, _ in decodes.asked]
+        assert len(fed) >= 2
+        assert min(np.diff(fed)) >= samples_of_s(0.6)
+
+    run(engine(model), scene)
+
+
+def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        decodes.asked.clear()
+        decodes.go.clear()
+        listener = Listener(transcriber)
+        sound = loud(seconds_of(5))
+        await listener.hear(sound)  # its first partial is held up
+        async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+            asking = [tasks.create_task(listener.hearing.transcript()) for _ in range(3)]
+            await asyncio.sleep(0)
+            decodes.go.set()
+        assert {task.result().text for task in asking} == {" ".join(SCRIPT[:5])}
+        assert [retry for _, _, retry in decodes.asked] == [False, True]  # one partial; one final for all three
+        assert decodes.asked[1][0] == len(sound)
+
+    run(engine(model), scene)
+
+
+def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
+        before = len(decodes.asked)
+        heard = await listener.hearing.transcript()
+        assert heard.text == "what time is it"
+        assert heard.until == SEGMENT + samples_of_s(0.1 + seconds_of(4) + 0.2)
+        assert len(decodes.asked) == before
+        assert decodes.asked[-1][2], "what serves as final may use the full window"
+        await listener.hear(quiet(0.2))  # as after the hangover
+        assert (await listener.hearing.transcript()).text == "what time is it"
+        assert len(decodes.asked) == before
+        await listener.hear(quiet(0.5))  # now more than 700 ms of it were not decoded
+        await listener.hearing.transcript()
+        assert len(decodes.asked) == before + 1
+
+    run(engine(model), scene)
+
+
+def test_silence_says_nothing(model: Path) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(quiet(1.5))
+        assert (await listener.hearing.transcript()).text == ""
+        assert listener.partials == []
+
+    run(engine(model), scene)
+
+
+def test_no_sound_at_all_has_no_words(model: Path) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        async with asyncio.timeout(10):
+            assert await Listener(transcriber).hearing.transcript() == Transcript(SEGMENT, Samples(SEGMENT), "")
+
+    run(engine(model), scene)
+
+
+@pytest.mark.parametrize(
+    ("script", "probability", "no_speech", "text", "rough"),
+    [
+        ("thank you for watching", 0.99, False, "thank you for watching", False),
+        ("thank you for watching", 0.45, False, "", False),
+        ("turn off every lamp", 0.45, False, "turn off every lamp", False),
+        ("turn off every lamp", 0.2, False, "turn off every lamp", True),
+        ("turn off every lamp", 0.2, True, "", False),
+        ("turn off every lamp", 0.99, True, "turn off every lamp", True),  # somebody who goes on
+        ("every lamp", 0.35, True, "", False),
+        ("la " * 12, 0.99, False, "la", True),
+    ],
+)
+def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool) -> None:
+    words = script.split()
+    path = scripted_whisper(tmp_path / "model", words, probability=probability, no_speech=no_speech)
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(len(words))))
+        heard = await listener.hearing.transcript()
+        assert (heard.text, heard.low_confidence) == (text, rough)
+
+    # The script's weights are few and large: on processors without VNNI their products overflow in eight bits.
+    run(engine(path, compute_type="float32"), scene)
+
+
+@pytest.mark.parametrize(
+    ("script", "probability", "no_speech", "again"),
+    [
+        (SCRIPT, 0.99, False, False),
+        (["la"] * 8, 0.99, False, True),
+        (SCRIPT, 0.99, True, False),
+        (SCRIPT, 0.05, False, False),
+    ],
+)
+def test_full_window_again_where_the_short_one_may_be_why(
+    tmp_path: Path, decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
+) -> None:
+    path = scripted_whisper(tmp_path / "model", script, probability=probability, no_speech=no_speech)
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        decodes.frames.clear()
+        await listener.hear(loud(seconds_of(len(script))))
+        await listener.hearing.transcript()
+        assert (decodes.frames[-1] == 3000) is again
+
+    run(engine(path), scene)
+
+
+@pytest.mark.parametrize(("full", "text"), [("commuter", ""), ("computer", "computer")])
+def test_a_loop_has_the_words_that_the_full_window_confirms(
+    model: Path, monkeypatch: pytest.MonkeyPatch, full: str, text: str
+) -> None:
+    said = [DecodeResult("computer " * 8, -0.2, 0.5), DecodeResult(full, -1.8, 0.4)]
+    loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
+    monkeypatch.setattr(LoadedWhisper, "_once", lambda *_given: (said.pop(0), "en", 1.0))
+    decoded = loaded.decode(loud(1), "en", retry=True)
+    assert decoded is not None
+    assert decoded.text == text
+    assert decoded.doubt
+    assert not said
+
+
+def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:
+    path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        short = Listener(transcriber)
+        await short.hear(loud(1))
+        assert (await short.hearing.transcript()).text == "wie spät ist"
+        short.hearing.close()
+        assert "not yet detected" in transcriber.detail
+        long = Listener(transcriber)
+        await long.hear(loud(2))
+        await long.hearing.transcript()
+        long.hearing.close()
+        assert transcriber.detail.endswith(", de")
+        await transcriber.load()
+        again = Listener(transcriber)
+        await again.hear(loud(1))
+        await again.hearing.transcript()
+        assert decodes.asked[-1][1] == "de"
+
+    run(engine(path, language=None), scene)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "probability", "detects", "other"),
+    [(2.5, 0.3, "de", "de"), (2.5, 0.3, "en", ""), (1.5, 0.3, "de", ""), (2.5, 0.99, "de", "")],
+    ids=["improbable", "of the same language", "too short", "probable"],
+)
+def test_improbable_words_tell_another_language_they_may_be_in(
+    tmp_path: Path, seconds: float, probability: float, detects: str, other: str
+) -> None:
+    words = "wie spät ist es jetzt gerade hier".split()
+    path = scripted_whisper(tmp_path / "model", words, probability=probability, language=detects)
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds))
+        assert (await listener.hearing.transcript()).other_language == other
+        listener.hearing.close()
+
+    run(engine(path, language="en"), scene)
+
+
+def test_prompt_and_hot_words_are_given(tmp_path: Path) -> None:
+    hot_words, initial_prompt = "Ada", "Hi."  # letters are tokens here: <prev>, 4, 4, then the usual 4
+    path = scripted_whisper(tmp_path / "model", SCRIPT, prompt_tokens=13)
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(3)))
+        assert (await listener.hearing.transcript()).text == "what time is"
+
+    run(engine(path, hot_words=hot_words, initial_prompt=initial_prompt), scene)
+
+
+def test_longer_than_the_window(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        listener = Listener(transcriber)
+        first = np.concatenate([loud(seconds_of(3)), quiet(18 - seconds_of(3))])
+        second = np.concatenate([loud(0.5), quiet(14)])
+        await listener.hear(np.concatenate([first, quiet(2), second]))
+        heard = await listener.hearing.transcript()
+        assert heard.text.startswith("what time is")
+        assert heard.until == SEGMENT + samples_of_s(34.5)
+        assert max(samples for samples, _, _ in decodes.asked) <= samples_of_s(30)
+
+    run(engine(model), scene)
+
+
+def test_a_full_lane_is_said(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        decodes.go.clear()
+        hearing = Listener(transcriber).hearing
+        for _ in range(120):
+            hearing.feed(quiet(1))
+        with pytest.raises(SttError, match="120 s behind"):
+            hearing.feed(quiet(0.1))
+        decodes.go.set()
+
+    run(engine(model), scene)
+
+
+def test_a_decode_of_a_cancelled_segment_is_nobodys(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        decodes.go.clear()
+        stale = Listener(transcriber)
+        await stale.hear(loud(seconds_of(7)))
+        stale.hearing.cancel()
+        fresh = Listener(transcriber, SegmentId(90_000))
+        await fresh.hear(loud(seconds_of(2)))
+        decodes.go.set()
+        async with asyncio.timeout(30):
+            heard = await fresh.hearing.transcript()
+        assert (heard.segment, heard.text) == (90_000, "what time")
+        assert stale.partials == []
+        with pytest.raises(SttError, match="has ended"):
+            stale.hearing.feed(quiet(0.1))
+
+    run(engine(model), scene)
+
+
+def test_words_can_be_given_up_and_asked_for_again(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        decodes.go.clear()
+        listener = Listener(transcriber)
+        await listener.hear(loud(seconds_of(2)))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await listener.hearing.transcript()
+        decodes.go.set()
+        assert (await listener.hearing.transcript()).text == "what time"
+
+    run(engine(model), scene)
+
+
+def test_a_model_that_raises(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        def broken(*_: object, **__: object) -> Decoded:
+            raise RuntimeError("CUDA out of memory")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(LoadedWhisper, "decode", broken)
+            hearing = Listener(transcriber).hearing
+            hearing.feed(loud(0.2))
+            with pytest.raises(SttError, match="CUDA out of memory"):
+                await hearing.transcript()
+            with pytest.raises(SttError, match="CUDA out of memory"):
+                hearing.feed(loud(0.1))
+        await transcriber.load()
+        again = Listener(transcriber)
+        await again.hear(loud(seconds_of(2)))
+        assert (await again.hearing.transcript()).text == "what time"
+
+    run(engine(model), scene)
+
+
+async def error_of(words: Coroutine[None, None, Transcript]) -> str:
+    with pytest.raises(SttError) as error:
+        await words
+    return str(error.value)
+
+
+@pytest.mark.slow  # it waits for the second
+def test_stopping_tells_those_who_wait(model: Path, decodes: Decodes) -> None:
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        decodes.go.clear()
+        listener = Listener(transcriber)
+        await listener.hear(loud(0.5))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(error_of(listener.hearing.transcript()))
+            await asyncio.sleep(0.01)
+            await transcriber.aclose()  # the model hangs: it is waited for a second, not for ever
+        assert "stopped" in asking.result()
+        decodes.go.set()
+
+    run(engine(model), scene)
+
+
+def test_not_loaded(model: Path) -> None:
+    with pytest.raises(SttError, match="not loaded"):
+        engine(model).open(SEGMENT, lambda _: None)
+
+
+def load_error(transcriber: WhisperRecognizer) -> str:
+    with pytest.raises(EngineLoadError) as error:
+        asyncio.run(transcriber.load())
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [("", "convert or copy it again, or correct stt.model"), ("tiny", "remove it and pull it again")],
+)
+def test_what_a_model_lacks_is_named_with_the_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
+    """Without tokenizer.json faster-whisper would fetch one."""
+    lacking = tmp_path / "lacking"
+    shutil.copytree(model, lacking, copy_function=os.link)
+    for file in ("tokenizer.json", "vocabulary.json"):
+        (lacking / file).unlink()
+    (lacking / "vocabulary.txt").touch()
+    text = f"The Whisper model in {lacking} lacks tokenizer.json, vocabulary.json: {remedy}."
+    assert load_error(engine(lacking, name=name)) == text
+
+
+def test_a_model_that_may_not_be_looked_at_lacks_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbid(tmp_path, monkeypatch)
+    assert "lacks model.bin, config.json" in load_error(engine(tmp_path / "model"))
+
+
+def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
+    assert "'xx'" in load_error(engine(model, language="xx"))
+    assert "int3" in load_error(engine(model, compute_type="int3"))
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    (broken / "tokenizer.json").write_text('{"model": ')
+    assert "convert or copy it again, or correct stt.model, or set another device" in load_error(engine(broken))
+    assert "remove it and pull it again, or set another device" in load_error(engine(broken, name="tiny"))
+    shutil.copy(model / "tokenizer.json", broken)
+    (broken / "model.bin").write_bytes(b"nothing")
+    assert "could not be loaded on cpu" in load_error(engine(broken))
+    (broken / "model.bin").unlink()
+    (broken / "model.bin").hardlink_to(model / "model.bin")
+    (broken / "preprocessor_config.json").write_text('{"feature_size": 128}')
+    assert "80 mel bands" in load_error(engine(broken))
+
+
+def test_detail(model: Path) -> None:
+    transcriber = engine(model, language="en-US", cpu_threads=1)
+    assert transcriber.detail.endswith("not loaded")
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        assert transcriber.detail.endswith("int8_float32 on CPU, 1 threads, adaptive window, en")
+
+    run(transcriber, scene)
+
+
+def test_a_loop_ends_early(tmp_path: Path) -> None:
+    """The tokens of a decode are bounded by the length of the sound: 24 + 10 a second."""
+    path = scripted_whisper(tmp_path / "model", [f"w{index}" for index in range(50)])
+
+    async def scene(transcriber: WhisperRecognizer) -> None:
+        model = transcriber._model._desk.model  # the model itself is asked
+        assert model is not None
+        features = model.features(loud(20))
+        encoded = model.encode(features, 3000)
+        assert len(model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
+        cut = model.generate(encoded, "en", samples_of_s(2))
+        assert len(cut.text.split()) == 44
+        assert cut.closure is None, "it was stopped in its midst"
+
+    run(engine(path), scene)

@@ -1,0 +1,1112 @@
+"""One model for several conversations: a real CTranslate2 model whose weights say a script, decode by decode."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_whisper import loud, quiet, scripted_whisper, seconds_of
+
+from audio.errors import EngineLoadError, SttError
+from audio.stt import SegmentId, Transcript
+from audio.stt.whisper import decode_scheduler, shared_model
+from audio.stt.whisper.decode_scheduler import ConversationShare, Decode, DecodeScheduler
+from audio.stt.whisper.hallucination_filter import DecodeResult
+from audio.stt.whisper.model import Decoded, LoadedWhisper, WhisperSettings
+from audio.stt.whisper.shared_model import SharedWhisper, SharedWhisperRecognizer
+from audio.stt.whisper.stream import WhisperStream
+from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, samples_of_s
+
+SCRIPT = "what time is it in the town".split()
+ENOUGH_S = seconds_of(3)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return scripted_whisper(tmp_path_factory.mktemp("whisper"), SCRIPT)
+
+
+class Watched:
+    """How often a model was loaded and what was decoded, each decode held until it is let go (`go`).
+
+    Whose a decode is stands in its sound: a conversation's segments begin with a sample of its number.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.loadings = 0
+        self.begun: list[tuple[int, str, int]] = []  # conversation, "final" or "partial", samples
+        self.broken = False
+        self.holding = False
+        self._permits = threading.Semaphore(0)
+        load, decode = LoadedWhisper.__init__, LoadedWhisper.decode
+
+        def loading(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
+            self.loadings += 1
+            holding, self.holding = self.holding, False  # the model is warmed by a decode
+            load(loaded, settings)
+            self.holding = holding
+            self.begun.clear()
+
+        def decoding(
+            loaded: LoadedWhisper,
+            pcm: Pcm,
+            language: str | None,
+            *,
+            retry: bool,
+            wanted: Callable[[], bool] = lambda: True,
+        ) -> Decoded | None:
+            self.begun.append((int(pcm[0]), "final" if retry else "partial", len(pcm)))
+            if self.holding:
+                assert self._permits.acquire(timeout=60)
+            if self.broken:
+                raise RuntimeError("CUDA out of memory")
+            return decode(loaded, pcm, language, retry=retry, wanted=wanted)
+
+        monkeypatch.setattr(LoadedWhisper, "__init__", loading)
+        monkeypatch.setattr(LoadedWhisper, "decode", decoding)
+
+    def go(self, decodes: int = 1) -> None:
+        """So many decodes may end."""
+        self._permits.release(decodes)
+
+    def go_on(self) -> None:
+        """All decodes may end."""
+        self.holding = False
+        self.go(50)
+
+    async def until(self, begun: int) -> None:
+        """Wait until so many decodes have begun."""
+        async with asyncio.timeout(30):
+            while len(self.begun) < begun:  # noqa: ASYNC110 - it is a thread that adds to it
+                await asyncio.sleep(0.001)
+
+    @property
+    def order(self) -> list[tuple[int, str]]:
+        return [(number, kind) for number, kind, _ in self.begun]
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(monkeypatch)
+
+
+class Person:
+    """A conversation with a segment open."""
+
+    def __init__(self, shared: SharedWhisper, number: int) -> None:
+        self.number = number
+        self.seat: SharedWhisperRecognizer = shared.transcriber()
+        self.partials: list[Transcript] = []
+        self.listen()
+
+    def listen(self) -> None:
+        self.hearing: WhisperStream = self.seat.open(SegmentId(self.number), self.partials.append)
+        self._fed = 0
+
+    def say(self, seconds: float) -> None:
+        sound = loud(seconds)
+        if self._fed == 0:
+            sound[0] = self.number
+        self._fed += len(sound)
+        self.hearing.feed(sound)
+
+    async def words(self) -> str:
+        return (await self.hearing.transcript()).text
+
+    async def error(self) -> str:
+        with pytest.raises(SttError) as error:
+            await self.words()
+        return str(error.value)
+
+
+def play(shared: SharedWhisper, scene: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await shared.load()
+        try:
+            async with asyncio.timeout(15):
+                await scene()
+        finally:
+            await shared.aclose()
+
+    asyncio.run(whole())
+
+
+def sharing(model: Path, *, language: str | None = "en", workers: int = 1, hang_s: float = 10.0) -> SharedWhisper:
+    return SharedWhisper(WhisperSettings(model, language, "cpu", workers=workers), hang_s=hang_s)
+
+
+@pytest.mark.parametrize("people", [2, 8])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_each_conversation_hears_its_own_words(model: Path, watched: Watched, people: int, workers: int) -> None:
+    shared = sharing(model, workers=workers)
+
+    async def turn(number: int) -> str:
+        person = Person(shared, number)
+        for _ in range(2):  # a second turn, in the same seat
+            person.listen()
+            for at in range(0, len(sound := loud(seconds_of(number % 7 + 1))), FRAME_SAMPLES):
+                person.hearing.feed(sound[at : at + FRAME_SAMPLES])
+                await asyncio.sleep(0)
+            text = await person.words()
+            person.hearing.close()
+        assert {words.segment for words in person.partials} <= {number}
+        return text
+
+    async def scene() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            turns = [tasks.create_task(turn(number)) for number in range(people)]
+        assert [task.result() for task in turns] == [" ".join(SCRIPT[: number % 7 + 1]) for number in range(people)]
+        assert watched.loadings == 1
+
+    play(shared, scene)
+
+
+def test_a_seat_costs_nothing(model: Path, watched: Watched) -> None:
+    async def scene() -> None:
+        before = threading.active_count()
+        seats = [shared.transcriber() for _ in range(100)]
+        for seat in seats:
+            await seat.load()
+        assert (threading.active_count(), watched.loadings, watched.begun) == (before, 1, [])
+
+    shared = sharing(model)
+    play(shared, scene)
+
+
+def test_finals_go_first_in_the_order_they_were_asked_for(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        people = [Person(shared, number) for number in range(8)]
+        for person in people:
+            person.say(ENOUGH_S)  # the first one's partial begins, and everybody wants one
+        await watched.until(1)
+        async with asyncio.TaskGroup() as tasks:
+            for number in (5, 3, 6):
+                tasks.create_task(people[number].words())
+                await asyncio.sleep(0)
+            watched.go()
+            await watched.until(2)
+            tasks.create_task(people[1].words())
+            await asyncio.sleep(0)
+            watched.go_on()
+        await watched.until(8)
+        finals = [(number, "final") for number in (5, 3, 6, 1)]
+        partials = [(number, "partial") for number in (2, 4, 7)]
+        assert watched.order == [(0, "partial"), *finals, *partials]
+
+    play(shared, scene)
+
+
+def test_a_final_waits_for_one_running_decode_at_most(model: Path, watched: Watched) -> None:
+    """However many conversations want partials and pauses, what runs when it is asked for is all it waits for."""
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        people = [Person(shared, number) for number in range(8)]
+        for round_ in range(6):
+            for person in people:
+                person.say(ENOUGH_S)
+            people[6].hearing.feed(quiet(0.1))  # a pause, which is decoded before partials
+            await watched.until(2 * round_ + 1)
+            async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+                asking = tasks.create_task(people[7].words())
+                await asyncio.sleep(0)
+                watched.go(2)
+            assert asking.done()
+            assert watched.order[2 * round_ + 1] == (7, "final")
+        watched.go_on()
+
+    play(shared, scene)
+
+
+def test_partials_take_turns(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        people = [Person(shared, number) for number in range(4)]
+        for begun in range(1, 17):
+            for person in people:
+                person.say(1.0)
+            await watched.until(begun)
+            watched.go()
+        order = [number for number, _ in watched.order]
+        assert all(sorted(order[at : at + 4]) == [0, 1, 2, 3] for at in range(len(order) - 3))
+        watched.go_on()
+
+    play(shared, scene)
+
+
+def test_a_new_conversation_does_not_overtake_by_many_short_segments(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        steady, restless = Person(shared, 1), Person(shared, 2)
+        for begun in range(1, 9):
+            steady.say(1.0)
+            restless.listen()
+            restless.say(1.0)
+            await watched.until(begun)
+            watched.go()
+        assert Counter(number for number, _ in watched.order) == {1: 4, 2: 4}
+        watched.go_on()
+
+    play(shared, scene)
+
+
+def test_a_partial_that_gave_way_is_of_the_newest_sound_and_comes_once(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        asker, speaker = Person(shared, 1), Person(shared, 2)
+        asker.say(0.25)  # too short for a partial
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asker.words())
+            await watched.until(1)
+            for _ in range(10):
+                speaker.say(0.2)
+            watched.go_on()
+        await watched.until(2)
+        assert watched.begun[1:] == [(2, "partial", samples_of_s(2))]
+
+    play(shared, scene)
+
+
+def test_partials_become_rarer_with_the_conversations() -> None:
+    desk = DecodeScheduler(10)
+    desk.expect()
+    account = ConversationShare("en")
+    hearing = WhisperStream(desk, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
+    hearing.feed(loud(0.5))
+    decode = hearing.take("partial")
+    hearing.done(decode, Decoded("what", "", "en", language_sure=False), 0.125)
+
+    def wanted(crowd: float) -> bool:
+        return hearing.wants(crowd) == "partial"
+
+    hearing.feed(loud(0.48))
+    assert not wanted(1)
+    hearing.feed(loud(0.02))
+    assert (wanted(1), wanted(2)) == (True, False)
+    hearing.feed(loud(0.5))
+    assert (wanted(2), wanted(8)) == (True, False)
+    hearing.feed(loud(3.0))
+    assert wanted(8)
+    after = WhisperStream(desk, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
+    after.feed(loud(0.48))
+    assert after.wants(1) is None, "the next segment knows how long the conversation's decodes take"
+
+
+def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
+    model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, generated = sharing(model), []
+    generate = LoadedWhisper.generate
+
+    def generating(loaded: LoadedWhisper, *arguments: Any) -> DecodeResult:
+        generated.append(len(watched.begun))
+        return generate(loaded, *arguments)
+
+    async def scene() -> None:
+        monkeypatch.setattr(LoadedWhisper, "generate", generating)
+        watched.holding = True
+        first, second = Person(shared, 1), Person(shared, 2)
+        first.say(0.5)
+        await watched.until(1)
+        second.say(0.5)
+        async with asyncio.TaskGroup() as tasks:
+            words = tasks.create_task(second.words())
+            await asyncio.sleep(0)
+            watched.go_on()
+        assert words.result()
+        assert watched.order[:2] == [(1, "partial"), (2, "final")]
+        assert generated[0] == 2, "the partial's decoder was never begun"
+        assert not first.partials
+        assert await first.words(), "its sound is not lost"
+
+    play(shared, scene)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_the_decode_of_a_pause_that_was_none_is_broken_off(
+    model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, *, loops: bool
+) -> None:
+    """Before its decoder, or before the full window that a loop in its words calls for."""
+    shared, generated, asked = sharing(model), list[int](), threading.Event()
+    generate = LoadedWhisper.generate
+
+    def generating(loaded: LoadedWhisper, encoded: Any, language: str, samples: int) -> DecodeResult:
+        generated.append(samples)
+        evidence = generate(loaded, encoded, language, samples)
+        if len(generated) > 1 or not loops:
+            return evidence
+        assert asked.wait(timeout=60)
+        return replace(evidence, text="turn it on turn it on")
+
+    async def scene() -> None:
+        monkeypatch.setattr(LoadedWhisper, "generate", generating)
+        watched.holding = not loops
+        person = Person(shared, 1)
+        person.say(0.25)
+        person.hearing.feed(quiet(0.1))
+        await watched.until(1)
+        async with asyncio.timeout(30):
+            while loops and not generated:  # noqa: ASYNC110 - it is a thread that adds to it
+                await asyncio.sleep(0.001)
+        person.say(0.1)
+        async with asyncio.TaskGroup() as tasks:
+            words = tasks.create_task(person.words())
+            await asyncio.sleep(0)
+            asked.set()
+            watched.go_on()
+        assert words.result()
+        assert watched.begun == [(1, "final", samples_of_s(0.35)), (1, "final", samples_of_s(0.45))]
+        assert generated == [samples_of_s(0.35)] * loops + [samples_of_s(0.45)]
+
+    play(shared, scene)
+
+
+def test_pauses_one_after_the_other_break_no_decode_off(model: Path, watched: Watched) -> None:
+    """Or a slow model would say nothing before the end of who speaks in short phrases."""
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        person = Person(shared, 1)
+        person.say(0.25)
+        person.hearing.feed(quiet(0.1))
+        await watched.until(1)
+        person.say(0.4)
+        person.hearing.feed(quiet(0.1))
+        watched.go_on()
+        await watched.until(2)
+        async with asyncio.timeout(30):
+            while person.hearing._latest is None:  # noqa: ASYNC110 - it has no event to wait for
+                await asyncio.sleep(0.001)
+        assert person.hearing._latest[0] == samples_of_s(0.35)
+
+    play(shared, scene)
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_what_a_cancelled_segment_wanted_is_never_begun(model: Path, watched: Watched, given_up: bool) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        first, second, third = (Person(shared, number) for number in range(3))
+        for person in (first, second, third):
+            person.say(ENOUGH_S)
+        await watched.until(1)
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(second.words())
+            waiting = tasks.create_task(third.words())
+            await asyncio.sleep(0)
+            asking.cancel()
+            if given_up:
+                second.hearing.cancel()
+            else:
+                await second.seat.aclose()
+            await asyncio.sleep(0)
+            watched.go_on()
+        assert waiting.result() == "what time is"
+        assert watched.order == [(0, "partial"), (2, "final")]
+
+    play(shared, scene)
+
+
+def test_closing_one_seat_leaves_the_others_alone(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        leaving, staying = Person(shared, 1), Person(shared, 2)
+        leaving.say(ENOUGH_S)
+        staying.say(ENOUGH_S)
+        await watched.until(1)  # of the one who leaves
+        async with asyncio.TaskGroup() as tasks:
+            lost = tasks.create_task(leaving.error())
+            waiting = tasks.create_task(staying.words())
+            await asyncio.sleep(0)
+            await leaving.seat.aclose()
+            await leaving.seat.aclose()
+            watched.go_on()
+        assert "stopped" in lost.result()
+        assert waiting.result() == "what time is"
+        assert leaving.partials == []
+        leaving.listen()  # nothing but the conversation's own sound was dropped
+        leaving.say(ENOUGH_S)
+        assert await leaving.words() == "what time is"
+        assert watched.loadings == 1
+
+    play(shared, scene)
+
+
+def test_a_failure_is_told_to_those_who_wait_and_mended_once_for_all(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = watched.broken = True
+        culprit, waiting, speaking = (Person(shared, number) for number in range(3))
+        for person in (culprit, waiting, speaking):
+            person.say(ENOUGH_S)
+        await watched.until(1)
+        async with asyncio.TaskGroup() as tasks:
+            told = tasks.create_task(waiting.error())
+            await asyncio.sleep(0)
+            watched.go_on()
+        assert "failed while decoding (CUDA out of memory)" in told.result()
+        with pytest.raises(SttError, match="out of memory"):
+            culprit.say(0.1)
+        with pytest.raises(SttError, match="out of memory"):
+            culprit.listen()
+        assert shared.detail.endswith("not loaded")
+        watched.broken = False
+        async with asyncio.TaskGroup() as tasks:
+            for person in (culprit, waiting, speaking):
+                tasks.create_task(person.seat.load())
+            await asyncio.sleep(0)
+            speaking.say(0.01)  # it goes on, and nothing of it is lost
+            for person in (culprit, waiting):
+                person.listen()  # a segment may begin while the model is being loaded
+                person.say(seconds_of(2))
+        assert watched.loadings == 2
+        assert [await person.words() for person in (culprit, waiting, speaking)] == [
+            "what time",
+            "what time",
+            "what time is",
+        ]
+
+    play(shared, scene)
+
+
+def test_a_failure_that_nobody_waited_for_is_told_to_somebody(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = watched.broken = True
+        gone, there = Person(shared, 1), Person(shared, 2)
+        gone.say(ENOUGH_S)
+        there.say(0.1)
+        await watched.until(1)
+        gone.hearing.cancel()
+        watched.go_on()
+        async with asyncio.timeout(30):
+            while shared.works:  # noqa: ASYNC110 - it has no event to wait for
+                await asyncio.sleep(0.001)
+        with pytest.raises(SttError, match="out of memory"):
+            there.say(0.1)
+
+    play(shared, scene)
+
+
+def test_words_of_a_model_that_nobody_loads_again_are_refused(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.broken = True
+        culprit, other = Person(shared, 1), Person(shared, 2)
+        other.say(0.25)
+        culprit.say(ENOUGH_S)
+        assert "out of memory" in await culprit.error()
+        other.say(0.01)  # it heard of nothing, for it waited for nothing
+        assert "out of memory" in await other.error()
+
+    play(shared, scene)
+
+
+def test_each_refusal_is_an_error_of_its_own(model: Path) -> None:
+    """An error that is raised again keeps the calls it went through before: and all that they held."""
+    seat = sharing(model).transcriber()
+    refusals = []
+    for _ in range(2):
+        with pytest.raises(SttError, match="not loaded") as refused:
+            seat.open(SegmentId(0), lambda _: None)
+        refusals.append(refused.value)
+    assert refusals[0] is not refusals[1]
+
+
+def test_a_hang_is_found_by_the_limit_and_mended_once(model: Path, watched: Watched) -> None:
+    shared = sharing(model, hang_s=0.2)
+
+    async def scene() -> None:
+        watched.holding = True
+        people = [Person(shared, number) for number in range(3)]
+        for person in people:
+            person.say(ENOUGH_S)
+        await watched.until(1)
+        async with asyncio.TaskGroup() as tasks:
+            told = tasks.create_task(people[1].error())
+            mending = [tasks.create_task(person.seat.load()) for person in people]  # before anybody knows
+            await asyncio.sleep(0)
+            assert watched.loadings == 1
+        assert "0.2 s and counts as hanging" in told.result()
+        assert all(task.done() for task in mending)
+        assert watched.loadings == 2
+        watched.go_on()  # the lost thread comes back with words that nobody wants
+        people[1].listen()
+        people[1].say(seconds_of(2))
+        assert await people[1].words() == "what time"
+        assert await people[2].words() == "what time is"
+        assert people[0].partials == []
+
+    play(shared, scene)
+
+
+def test_whoever_complains_of_a_model_that_works_changes_nothing(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        busy, impatient = Person(shared, 1), Person(shared, 2)
+        busy.say(ENOUGH_S)
+        await watched.until(1)
+        async with asyncio.TaskGroup() as tasks:
+            loading = tasks.create_task(impatient.seat.load())
+            await asyncio.sleep(0.01)
+            assert not loading.done(), "whether it hangs is not known yet"
+            watched.go_on()
+        assert await busy.words() == "what time is"
+        assert watched.loadings == 1
+
+    play(shared, scene)
+
+
+def test_the_language_is_detected_for_each_conversation(tmp_path: Path) -> None:
+    path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
+    shared = sharing(path, language=None)
+
+    async def scene() -> None:
+        long, short = Person(shared, 1), Person(shared, 2)
+        long.say(2)
+        short.say(1)
+        assert (await long.words(), await short.words()) == ("wie spät ist es jetzt gerade hier", "wie spät ist")
+        assert long.seat.detail.endswith("adaptive window, de")
+        assert short.seat.detail.endswith("language not yet detected")
+        assert long.seat.reset(), "for the next conversation"
+        assert long.seat.detail.endswith("language not yet detected")
+        with pytest.raises(SttError, match="has ended"):
+            long.say(1)
+        await shared.aclose()
+        assert not long.seat.reset()
+
+    play(shared, scene)
+
+
+def test_the_owner_closes_for_all(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        people = [Person(shared, number) for number in range(2)]
+        for person in people:
+            person.say(0.25)
+        watched.holding = True
+        async with asyncio.TaskGroup() as tasks:
+            told = [tasks.create_task(person.error()) for person in people]
+            await watched.until(1)
+            watched.go_on()
+            await shared.aclose()
+            await shared.aclose()
+        assert all("stopped" in task.result() for task in told)
+        with pytest.raises(SttError, match="stopped"):
+            people[0].listen()
+        with pytest.raises(EngineLoadError, match="stopped by its owner"):
+            await people[0].seat.load()
+        assert watched.loadings == 1
+        await shared.load()
+        people[0].listen()
+
+    play(shared, scene)
+
+
+def test_those_who_load_together_fail_together(tmp_path: Path) -> None:
+    shared = sharing(tmp_path / "nothing")
+
+    async def scene() -> None:
+        seats = [shared.transcriber() for _ in range(3)]
+        errors = await asyncio.gather(*(seat.load() for seat in seats), return_exceptions=True)
+        assert [type(error) for error in errors] == [EngineLoadError] * 3
+        with pytest.raises(SttError, match="could not be loaded"):
+            seats[0].open(SegmentId(1), lambda _: None)
+
+    asyncio.run(scene())
+
+
+def test_a_loading_survives_whoever_gave_it_up(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            hasty, patient = (tasks.create_task(shared.load()) for _ in range(2))
+            await asyncio.sleep(0)
+            hasty.cancel()
+        assert patient.done()
+        assert watched.loadings == 1
+        await shared.aclose()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("by", ["limit", "owner"])
+def test_a_loading_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    go = threading.Event()
+    load = LoadedWhisper.__init__
+
+    def hanging(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
+        assert go.wait(60)
+        load(loaded, settings)
+
+    async def scene() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(LoadedWhisper, "__init__", hanging)
+            patch.setattr(shared_model, "LOAD_LIMIT_S", 0.05 if by == "limit" else 60)
+            shared = sharing(model)
+            async with asyncio.TaskGroup() as tasks:
+                loading = tasks.create_task(error_of(shared.load()))
+                await asyncio.sleep(0.01)
+                if by == "owner":
+                    await shared.aclose()
+        assert ("within 0.05 s" if by == "limit" else "stopped while") in loading.result()
+        go.set()
+        await shared.load()  # a new one: what comes late of the other is let go
+        person = Person(shared, 1)
+        person.say(ENOUGH_S)
+        assert await person.words() == "what time is"
+        await shared.aclose()
+
+    asyncio.run(scene())
+
+
+async def error_of(loading: Awaitable[None]) -> str:
+    with pytest.raises(EngineLoadError) as error:
+        await loading
+    return str(error.value)
+
+
+def test_a_listener_that_raises_stops_nobody_else(model: Path, watched: Watched) -> None:
+    shared = sharing(model)
+
+    def raising(_words: Transcript) -> None:
+        raise ZeroDivisionError
+
+    async def scene() -> None:
+        raised: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: raised.append(context["exception"]))
+        watched.holding = True
+        broken = shared.transcriber().open(SegmentId(1), raising)
+        broken.feed(loud(ENOUGH_S))
+        await watched.until(1)
+        broken.feed(loud(1))
+        other = Person(shared, 2)
+        other.say(0.25)
+        watched.go_on()
+        await watched.until(2)  # the second of the first: now two agree
+        assert await other.words() == "what"
+        assert (await broken.transcript()).text.startswith("what time is")
+        assert [type(error) for error in raised] == [ZeroDivisionError]
+
+    play(shared, scene)
+
+
+def test_two_workers_keep_one_for_those_who_wait(model: Path, watched: Watched) -> None:
+    shared = sharing(model, workers=2)
+
+    async def scene() -> None:
+        watched.holding = True
+        people = [Person(shared, number) for number in range(3)]
+        for person in people:
+            person.say(ENOUGH_S)
+        await watched.until(1)
+        await asyncio.sleep(0.02)
+        assert watched.order == [(0, "partial")]
+        people[0].say(0.1)
+        async with asyncio.TaskGroup() as tasks:
+            own = tasks.create_task(people[0].words())  # beside the partial of its own segment, which is of less sound
+            await watched.until(2)
+            assert watched.order[1] == (0, "final")
+            tasks.create_task(people[1].words())
+            await asyncio.sleep(0)
+            watched.go_on()
+        assert own.result() == "what time is"
+        assert people[0].partials == [] or people[0].partials[-1].text == "what time is"
+
+    play(shared, scene)
+
+
+def dipping(seat: SharedWhisperRecognizer, number: int) -> WhisperStream:
+    """A segment of 250 ms that may end here, with a decode of it under way."""
+    hearing = seat.open(SegmentId(number), lambda _words: None)
+    sound = loud(0.25)
+    sound[0] = number
+    hearing.feed(sound)
+    hearing.probability_dip()
+    return hearing
+
+
+def test_the_decode_of_a_dip_will_do_for_early_words_and_the_final_ones_are_decoded_meanwhile(
+    model: Path, watched: Watched
+) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        watched.holding = True
+        hearing = dipping(shared.transcriber(), 1)
+        await watched.until(1)
+        assert watched.begun == [(1, "partial", samples_of_s(0.25))]  # "partial": not done again in the full window
+        hearing.feed(loud(0.1, seed=4))
+        end = Samples(1 + samples_of_s(0.28))
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(hearing.transcript(end, early=True))
+            await asyncio.sleep(0.02)
+            watched.go(1)
+            await early
+            await watched.until(2)
+            assert watched.begun[1] == (1, "final", samples_of_s(0.35)), "nobody asked for it yet"
+            hearing.feed(loud(0.1, seed=5))
+            settled = tasks.create_task(hearing.transcript(end))
+            await asyncio.sleep(0.02)
+            assert not settled.done()
+            watched.go_on()
+            await settled
+        assert len(watched.begun) == 2
+
+    play(shared, scene)
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *, early: bool) -> None:
+    shared = sharing(model)
+
+    async def scene() -> None:
+        hearing = dipping(shared.transcriber(), 1)
+        await watched.until(1)
+        hearing.feed(loud(0.1, seed=4))
+        await hearing.transcript(Samples(1 + samples_of_s(0.30)), early=early)  # 50 ms of it are lacking
+        # "partial": not done again in the full window, for they are asked for again.
+        assert watched.begun[1:] == [(1, "partial" if early else "final", samples_of_s(0.35))]
+
+    play(shared, scene)
+
+
+THREE = Decoded("turn it on", "", "en", language_sure=False)
+
+
+@pytest.mark.parametrize(
+    ("until_s", "decoded", "draft"),
+    [
+        (0.81, THREE, True),
+        (0.95, THREE, True),
+        (0.79, THREE, None),  # too little
+        (0.97, THREE, False),  # enough: these are the words
+        (0.9, replace(THREE, text=""), None),
+        (0.9, replace(THREE, doubt="log-probability"), None),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_draft_lacks_a_little_of_the_speech(
+    until_s: float, decoded: Decoded, draft: bool | None, *, late: bool
+) -> None:
+    """Whether it was decoded before the words are asked for, or while they are waited for."""
+
+    async def scene() -> None:
+        hearing = at_an_end()
+        async with asyncio.TaskGroup() as tasks:
+            if not late:
+                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+            asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True, draft=True))
+            await asyncio.sleep(0)
+            if late:
+                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+            await asyncio.sleep(0)
+            assert asking.done() == (draft is not None)
+            if draft is None:
+                hearing.done(hearing.take("soon"), THREE, 0.1)
+            words = await asking
+        assert (words.text, words.is_draft) == ("turn it on", bool(draft))
+        if draft:
+            assert words.until == samples_of_s(until_s)
+
+    asyncio.run(scene())
+
+
+def test_who_does_not_ask_for_a_draft_gets_none() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
+            await asyncio.sleep(0.01)
+            assert not asking.done()
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+
+    asyncio.run(scene())
+
+
+def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
+    """Before whoever got it has asked again: meanwhile the model would do something else."""
+
+    async def scene() -> None:
+        hearing = at_an_end()
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
+            await asyncio.sleep(0)
+            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert hearing.asked is not None
+            assert hearing.wants(1) == "soon"
+            wanted = hearing.take("soon")
+            assert hearing.served_by(wanted)
+            assert (await asking).is_draft
+            assert hearing.asked is None
+            again = tasks.create_task(hearing.transcript(end, early=True))
+            await asyncio.sleep(0)
+            hearing.done(wanted, THREE, 0.1)
+            assert not (await again).is_draft
+
+    asyncio.run(scene())
+
+
+def test_in_a_crowd_there_are_no_drafts() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        other = WhisperStream(hearing._desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+        other.feed(loud(1))
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
+            await asyncio.sleep(0.01)
+            assert not asking.done()
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+            assert not (await asking).is_draft
+        other.cancel()
+        hearing.feed(loud(0.1))
+        assert (await hearing.transcript(Samples(samples_of_s(1.2)), early=True, draft=True)).is_draft
+
+    asyncio.run(scene())
+
+
+def test_who_got_a_draft_keeps_their_place_among_those_who_wait() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        desk, end = hearing._desk, Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
+            await asyncio.sleep(0)
+            place = hearing.asked
+            behind = desk.ticket()
+            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert (await asking).is_draft
+            again = tasks.create_task(hearing.transcript(end, early=True))
+            await asyncio.sleep(0)
+            assert hearing.asked == place
+            assert place is not None
+            assert place < behind
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+            await again
+            hearing.feed(loud(0.3))
+            later = tasks.create_task(hearing.transcript(early=True))
+            await asyncio.sleep(0)
+            assert hearing.asked is not None
+            assert hearing.asked > behind
+            hearing.done(hearing.take("soon"), THREE, 0.1)
+            await later
+
+    asyncio.run(scene())
+
+
+SPOILT = Decoded("word word", "repetition", "en", language_sure=False, was_aborted=True)
+
+
+def at_an_end() -> WhisperStream:
+    """A second of speech and the beginning of a silence, at a desk without a model."""
+    desk = DecodeScheduler(10)
+    desk.expect()
+    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    hearing.feed(loud(1))
+    hearing.feed(quiet(0.1))
+    return hearing
+
+
+def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(hearing.transcript(end, early=True))
+            await asyncio.sleep(0)
+            assert hearing.wants(1) == "soon"
+            doubted = hearing.take("soon")
+            settled = tasks.create_task(hearing.transcript(end))
+            await asyncio.sleep(0)
+            hearing.done(doubted, SPOILT, 0.1)
+            assert (await early).text == "word word"
+            assert hearing.wants(1) == "final", "they are not good enough for who asked second"
+            hearing.done(hearing.take("final"), Decoded("word", "", "en", language_sure=False), 0.1)
+            assert (await settled).text == "word"
+
+    asyncio.run(scene())
+
+
+def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        end = Samples(samples_of_s(1))
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(hearing.transcript(end, early=True))
+            await asyncio.sleep(0)
+            improbable = Decoded("wreck a nice beach", "log-probability", "en", language_sure=False)
+            hearing.done(hearing.take("soon"), improbable, 0.1)
+            assert (await early).low_confidence
+        assert hearing.wants(1) is None
+        assert (await hearing.transcript(end)).text == "wreck a nice beach"
+
+    asyncio.run(scene())
+
+
+def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_for_again() -> None:
+    async def scene() -> None:
+        hearing = at_an_end()
+        async with asyncio.TaskGroup() as tasks:
+            early = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
+            await asyncio.sleep(0)
+            hearing.done(hearing.take("soon"), SPOILT, 0.1)
+            await early
+        assert hearing.wants(1) == "pause"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("draft", [False, True])
+def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun(*, draft: bool) -> None:
+    """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
+
+    async def scene() -> None:
+        hearing = at_an_end()
+        end = Samples(samples_of_s(1))
+        if draft:
+            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert (await hearing.transcript(end, early=True, draft=True)).is_draft
+        early = asyncio.create_task(hearing.transcript(end, early=True))
+        await asyncio.sleep(0)
+        decode = hearing.take("soon")
+        early.cancel()
+        await asyncio.sleep(0)
+        hearing.feed(loud(0.02))
+        hearing.done(decode, SPOILT, 0.01)
+        assert hearing.wants(1) is None
+
+    asyncio.run(scene())
+
+
+def test_words_that_were_asked_for_early_are_confirmed_soon_or_not_at_all() -> None:
+    """They had come before the voice went on."""
+
+    async def scene() -> None:
+        hearing = at_an_end()
+        early = asyncio.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
+        await asyncio.sleep(0)
+        hearing.done(hearing.take("soon"), SPOILT, 0.01)
+        await early
+        assert hearing.wants(1) == "pause"
+        hearing.feed(loud(0.12))
+        assert hearing.wants(1) is None
+
+    asyncio.run(scene())
+
+
+def test_a_segment_that_is_over_is_served_by_nothing() -> None:
+    desk = DecodeScheduler(10)
+    desk.expect()
+    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
+    hearing.feed(loud(1))
+    hearing.feed(quiet(0.1))
+    running = decode_scheduler._Running(hearing, hearing.take("pause"))
+    assert decode_scheduler._serves(running)
+    hearing.cancel()
+    assert not decode_scheduler._serves(running)
+
+
+def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
+    desk = DecodeScheduler(10)
+    desk.expect()
+    hearing = WhisperStream(
+        desk, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
+    )
+    hearing.feed(loud(0.25))
+    assert hearing.wants(1.0) is None
+    hearing.probability_dip()
+    assert hearing.wants(1.0) == "dip"
+    early = hearing.take("dip")
+    assert hearing.wants(1.0) is None
+    hearing.feed(loud(0.2))
+    hearing.probability_dip()
+    assert hearing.wants(1.0) == "dip"
+    assert hearing.wants(2.0) is None, "in a crowd there is less time for them"
+    hearing.account.took_s = 0.26
+    assert hearing.wants(1.0) is None, "two such decodes in a row take longer than one that is begun when asked for"
+    assert not hearing.served_by(early)
+    hearing.feed(loud(0.12))
+    assert hearing.wants(1.0) is None, "that was long ago"
+
+
+@pytest.mark.parametrize(
+    ("threads", "shown"), [(1, "CPU, 1 threads, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")]
+)
+def test_workers_share_the_threads(model: Path, threads: int, shown: str) -> None:
+    shared = SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=threads, workers=2))
+
+    async def scene() -> None:
+        assert shown in shared.detail
+
+    play(shared, scene)
+
+
+def test_a_partial_beside_which_its_sound_was_settled_has_no_effect() -> None:
+    desk = DecodeScheduler(10)
+    desk.expect()
+    told: list[Transcript] = []
+    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
+    hearing.feed(loud(31))
+    partial, settle = hearing.take("partial"), hearing.take("settle")
+    said = Decoded("one", "", "en", language_sure=False)
+    hearing.done(settle, said, 0.1)
+    hearing.done(partial, said, 0.1)
+    rest = hearing.take("pause")
+    assert rest == Decode(settle.until, 31 * MIC_RATE_HZ, "pause", rest.pcm)
+    hearing.done(rest, Decoded("two", "", "en", language_sure=False), 0.1)
+    hearing.done(hearing.take("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
+    assert [words.text for words in told] == ["one", "one two"]
+    assert told[-1].until == Samples(31 * MIC_RATE_HZ)
+
+
+def test_words_do_not_vanish_for_a_decode_when_their_sound_is_settled() -> None:
+    desk = DecodeScheduler(10)
+    desk.expect()
+    told: list[str] = []
+    hearing = WhisperStream(
+        desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda words: told.append(words.text)
+    )
+    numbers = [f"{number:02}" for number in range(40)]  # one a second
+
+    def done(decode: Decode) -> None:
+        said = numbers[decode.start // MIC_RATE_HZ : decode.until // MIC_RATE_HZ]
+        hearing.done(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
+
+    for _ in range(40):
+        hearing.feed(loud(1))
+        if hearing.wants(1.0) == "settle":
+            done(hearing.take("settle"))
+        done(hearing.take("partial"))
+    assert len(told) == 39
+    assert all(later.startswith(earlier) for earlier, later in pairwise(told))

@@ -1,0 +1,36 @@
+"""Silence that was put in, and how much of it lies before a position."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.inserted_silence import MOST_RUNS, InsertedSilence
+from audio.units import Samples
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), max_size=30))
+def test_before_every_position_as_much_as_was_put_in(runs: list[tuple[int, int]]) -> None:
+    """`runs`: of sound, then of silence."""
+    filled, line = InsertedSilence(), [False]
+    for sound, silence in runs:
+        line += [False] * sound
+        filled.add(Samples(len(line)), silence)
+        line += [True] * silence
+    assert [filled.before(Samples(at)) for at in range(len(line) + 1)] == [
+        sum(line[:at]) for at in range(len(line) + 1)
+    ]
+
+
+def test_silence_that_goes_on_is_one_run() -> None:
+    filled = InsertedSilence()
+    for frame in range(2 * MOST_RUNS):
+        filled.add(Samples(100 + frame * 320), 320)
+    assert filled.before(Samples(100)) == 0
+    assert filled.before(Samples(740)) == 640
+
+
+def test_old_runs_are_forgotten_but_not_that_they_were() -> None:
+    filled = InsertedSilence()
+    for run in range(3 * MOST_RUNS):
+        filled.add(Samples(run * 1000), 10)
+    assert filled.before(Samples(3 * MOST_RUNS * 1000)) == 3 * MOST_RUNS * 10
+    assert filled.before(Samples(0)) == 2 * MOST_RUNS * 10

@@ -1,0 +1,249 @@
+"""From scores to edges, with scripted scores over known sound."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from audio.frame import Frame
+from audio.units import FRAME_SAMPLES, Pcm, Samples
+from audio.vad import VadResult
+from audio.vad.hysteresis import HysteresisSettings
+from audio.vad.speech_tracker import SpeechTracker, TrackSettings
+
+SETTINGS = TrackSettings(
+    hysteresis=HysteresisSettings(
+        open_score=0.5, close_score=0.5, open_samples=Samples(640), hold_samples=Samples(1_280)
+    ),
+    margin_db=6.0,
+    end_bias_ms=0.0,
+)
+
+
+def sound(frames: int, *bursts: tuple[int, int, float]) -> Pcm:
+    """A quiet room with 1 kHz between pairs of samples at an amplitude."""
+    wave = np.random.default_rng(2).normal(0, 8, frames * FRAME_SAMPLES)
+    for begin, end, amplitude in bursts:
+        wave[begin:end] += amplitude * np.sin(2 * np.pi * np.arange(begin, end) / 16)
+    return wave.round().astype(np.int16)
+
+
+def tell(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
+    """Score 1 in the frames of `voiced`, else 0."""
+    voicings = []
+    for i in range(len(pcm) // FRAME_SAMPLES):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
+        track.push(frame)
+        track.step(float(i in voiced), frame.start, frame.end)
+        voicings.append(track.voicing(float(i in voiced)))
+    return voicings
+
+
+def test_the_onset_is_dated_by_the_sound_and_so_is_an_end_in_the_echo() -> None:
+    """Sound from 8 000 to 16 000; the detector fires 80 ms late and goes on for 40 ms after the sound."""
+    voicings = tell(SpeechTracker(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
+    assert not voicings[29].speaking
+    assert voicings[30].speaking
+    assert abs(voicings[30].boundary - 8_000) <= 80
+    assert [voicing.speaking for voicing in voicings[54:57]] == [True, False, False]
+    assert abs(voicings[-1].boundary - 16_000) <= 320
+
+
+def test_the_end_is_dated_by_the_scores_where_the_sound_goes_on() -> None:
+    voicings = tell(SpeechTracker(SETTINGS), sound(80, (8_000, 20_000, 4_000)), set(range(26, 52)))
+    assert voicings[-1].boundary == 52 * FRAME_SAMPLES
+
+
+@pytest.mark.parametrize("bias_ms", [-10.0, 30.0])
+def test_the_bias_is_taken_off_the_end_only(bias_ms: float) -> None:
+    pcm, voiced = sound(80, (8_000, 20_000, 4_000)), set(range(26, 52))
+    plain = tell(SpeechTracker(SETTINGS), pcm, voiced)
+    shifted = tell(SpeechTracker(replace(SETTINGS, end_bias_ms=bias_ms)), pcm, voiced)
+    assert shifted[30] == plain[30]
+    assert plain[-1].boundary - shifted[-1].boundary == bias_ms * 16
+
+
+def test_a_second_onset_is_not_dated_into_the_first_stretch() -> None:
+    """The sound never stops, the scores do: the second stretch begins where the first ended."""
+    pcm = sound(80, (8_000, 11_000, 4_000), (11_000, 15_000, 1_500), (15_000, 20_000, 4_000))
+    voicings = tell(SpeechTracker(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
+    closed = next(voicing for voicing in voicings[30:] if not voicing.speaking)
+    reopened = next(voicing for voicing in voicings[45:] if voicing.speaking)
+    assert reopened.boundary == closed.boundary
+
+
+def test_a_bias_longer_than_the_speech_ends_at_its_onset() -> None:
+    track = SpeechTracker(replace(SETTINGS, end_bias_ms=500.0))
+    voicings = tell(track, sound(60, (8_000, 9_600, 4_000)), set(range(25, 30)))
+    assert voicings[-1].boundary == voicings[27].boundary
+    assert voicings[27].speaking
+
+
+def test_edges_are_the_same_whether_levels_are_asked_for_at_every_frame_or_never() -> None:
+    pcm = sound(600, (8_000, 20_000, 4_000), (60_000, 64_000, 900), (90_000, 150_000, 6_000))
+    rng = np.random.default_rng(5)
+    voiced = {
+        i for i in range(600) if rng.random() < (0.9 if np.abs(pcm[i * 320 : i * 320 + 320]).max() > 400 else 0.1)
+    }
+    seldom, always = SpeechTracker(SETTINGS), SpeechTracker(SETTINGS)
+    loud = 0
+    for i in range(600):
+        frame = Frame(
+            Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], is_inserted=i % 70 == 9
+        )
+        for track in (seldom, always):
+            track.push(frame)
+            loud += track is always and track.loud
+            if i % 3:  # as windows that are longer than frames
+                track.step(float(i in voiced), frame.start, frame.end)
+        assert seldom.voicing(0.0) == always.voicing(0.0)
+    assert seldom.loud == always.loud
+    assert loud > 20
+
+
+def test_a_reset_forgets_frames_whose_levels_were_not_asked_for() -> None:
+    used = SpeechTracker(SETTINGS)
+    tell(used, sound(25, (0, 8_000, 9_000)), set())
+    used.reset()
+    pcm = sound(80, (8_000, 16_000, 4_000))
+    assert tell(used, pcm, set(range(29, 52))) == tell(SpeechTracker(SETTINGS), pcm, set(range(29, 52)))
+
+
+def stirring(pcm: Pcm, scores: dict[int, float]) -> list[int]:
+    """The frames that may be the beginning of a voice, by the detector's scores; 0 where there is none."""
+    track, found = SpeechTracker(SETTINGS), []
+    for i in range(len(pcm) // FRAME_SAMPLES):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
+        track.push(frame)
+        score = scores.get(i, 0.0)
+        track.step(score, frame.start, frame.end)
+        if track.voicing(score).possible_onset:
+            assert not track.speaking
+            found.append(i)
+    return found
+
+
+SPOKEN = dict.fromkeys(range(26, 50), 1.0)
+"""Scores of a second's half, of sound from 8 000 to 16 000: from frame 54 on it is known to be over."""
+
+
+@pytest.mark.parametrize(("score", "stirs"), [(0.24, []), (0.25, [60]), (0.49, [60])])
+def test_sound_that_is_half_as_likely_as_a_voice_stirs(score: float, stirs: list[int]) -> None:
+    assert stirring(sound(80, (8_000, 16_000, 4_000)), SPOKEN | {60: score}) == stirs
+
+
+@pytest.mark.parametrize(("amplitude", "stirs"), [(10.0, []), (60.0, [60])])
+def test_so_does_what_is_louder_than_the_silence_so_far(amplitude: float, stirs: list[int]) -> None:
+    burst = (60 * FRAME_SAMPLES, 61 * FRAME_SAMPLES, amplitude)
+    assert stirring(sound(80, (8_000, 16_000, 4_000), burst), SPOKEN) == stirs
+
+
+def test_a_room_that_comes_back_behind_digital_silence_does_not() -> None:
+    pcm = sound(80, (8_000, 16_000, 4_000))
+    pcm[16_000 : 60 * FRAME_SAMPLES] = 0
+    assert stirring(pcm, SPOKEN) == []
+
+
+def test_nothing_stirs_before_anybody_spoke_or_long_after() -> None:
+    long_after = 60 + 250
+    before = (5 * FRAME_SAMPLES, 6 * FRAME_SAMPLES, 900.0)
+    after = (long_after * FRAME_SAMPLES, (long_after + 1) * FRAME_SAMPLES, 900.0)
+    pcm = sound(320, before, (8_000, 16_000, 4_000), after)
+    assert stirring(pcm, SPOKEN | {10: 0.4, long_after + 3: 0.4}) == []
+
+
+def test_silence_that_the_border_put_in_says_nothing_about_the_room() -> None:
+    track = SpeechTracker(SETTINGS)
+    pcm = sound(80, (8_000, 16_000, 4_000))
+    for i in range(80):
+        invented = i in range(56, 70)
+        frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES] * (not invented)
+        track.push(Frame(Samples(i * FRAME_SAMPLES), frame, is_inserted=invented))
+        track.step(SPOKEN.get(i, 0.0), Samples(i * FRAME_SAMPLES), Samples((i + 1) * FRAME_SAMPLES))
+        assert not track.voicing(0.0).possible_onset, f"frame {i}"
+
+
+def clear_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
+    """The frames that are clear of the silence before them; those in which the detector is sure score 1."""
+    track, found = SpeechTracker(SETTINGS), []
+    for i in range(len(pcm) // FRAME_SAMPLES):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
+        track.push(frame)
+        track.step(float(i in voiced), frame.start, frame.end)
+        assert track.voicing(float(i in voiced)).above_noise == (track.speaking and track.clear)
+        found += [i] * track.clear
+    return found
+
+
+def frames_of(first: int, last: int, amplitude: float) -> tuple[int, int, float]:
+    return first * FRAME_SAMPLES, (last + 1) * FRAME_SAMPLES - 4, amplitude  # levels look four samples back
+
+
+@pytest.mark.parametrize(("amplitude", "clear"), [(20.0, []), (60.0, [40, 41, 42])])
+def test_what_is_10_db_above_anything_in_the_silence_is_clear_of_it(amplitude: float, clear: list[int]) -> None:
+    assert clear_frames(sound(80, frames_of(40, 42, amplitude)), set()) == clear
+
+
+def test_a_click_raises_what_is_clear_for_two_seconds() -> None:
+    pcm = sound(240, frames_of(40, 40, 1000), frames_of(60, 61, 500), frames_of(170, 171, 500))
+    assert clear_frames(pcm, set()) == [40, 170, 171]
+
+
+def test_where_a_silence_has_only_begun_nothing_is_clear() -> None:
+    """Its first 200 ms do not count, nor the newest 120, and 200 ms between them are needed."""
+    assert clear_frames(sound(80, frames_of(24, 24, 500)), set()) == []
+    assert clear_frames(sound(80, frames_of(25, 25, 500)), set()) == [25]
+    spoken, voiced = frames_of(40, 59, 4_000), set(range(40, 60))
+    assert clear_frames(sound(120, spoken, frames_of(88, 88, 500)), voiced) == [*range(40, 60)]
+    assert clear_frames(sound(120, spoken, frames_of(89, 89, 500)), voiced) == [*range(40, 60), 89]
+
+
+def test_of_speech_only_the_first_words_are_clear_of_the_silence_before_it() -> None:
+    found = clear_frames(sound(120, frames_of(40, 99, 4_000)), set(range(40, 100)))
+    assert found == list(range(40, 62)), "open from frame 41 on, and 400 ms longer"
+
+
+def test_silence_that_the_border_put_in_is_no_silence_that_sound_is_clear_of() -> None:
+    track, pcm = SpeechTracker(SETTINGS), sound(80, frames_of(40, 42, 60.0))
+    for i in range(80):
+        frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES]
+        track.push(Frame(Samples(i * FRAME_SAMPLES), frame * (i >= 40), is_inserted=i < 40))
+        assert not track.clear
+
+
+def murmuring(pcm: Pcm, voiced: set[int]) -> list[int]:
+    """The frames in which a voice is no louder than the room before it."""
+    return [i for i, voicing in enumerate(tell(SpeechTracker(SETTINGS), pcm, voiced)) if voicing.background_level]
+
+
+def test_a_voice_that_is_no_louder_than_the_noise_before_it_murmurs() -> None:
+    noise, voice = frames_of(20, 99, 300), set(range(60, 80))
+    assert murmuring(sound(100, noise, frames_of(60, 79, 500)), voice) == list(range(61, 83)), "until the track closes"
+    assert murmuring(sound(100, noise, frames_of(60, 79, 2_000)), voice) == []
+
+
+def test_a_voice_that_becomes_louder_murmurs_no_more() -> None:
+    pcm = sound(100, frames_of(20, 99, 300), frames_of(60, 69, 500), frames_of(70, 71, 2_000))
+    assert murmuring(pcm, set(range(60, 90))) == list(range(61, 70))
+
+
+def test_the_room_is_known_behind_a_voice_too() -> None:
+    """It takes more than half a second until anything is clear of a silence; voices of a room come sooner."""
+    noise, voices = frames_of(20, 139, 300), {*range(60, 80), *range(90, 110)}
+    assert murmuring(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
+
+
+@pytest.mark.parametrize(("known", "murmurs"), [(14, False), (15, True)])
+def test_of_who_speaks_at_once_it_is_not_known_that_they_murmur(known: int, murmurs: bool) -> None:
+    voiced = set(range(known - 1, known + 20))
+    pcm = sound(80, frames_of(0, 79, 300))
+    assert bool(murmuring(pcm, voiced)) is murmurs
+
+
+def test_behind_silence_that_the_border_put_in_nobody_murmurs() -> None:
+    track, pcm = SpeechTracker(SETTINGS), sound(80, frames_of(40, 79, 20.0))
+    for i in range(80):
+        frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], is_inserted=i < 40)
+        track.push(frame)
+        track.step(float(i >= 40), frame.start, frame.end)
+        assert not track.voicing(float(i >= 40)).background_level

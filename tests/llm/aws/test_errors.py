@@ -1,0 +1,70 @@
+"""AWS's ways to say no, without a network."""
+
+import json
+
+import pytest
+
+from llm.aws.errors import AwsFault, AwsRefusals, fault_of_answer, fault_of_frame
+from llm.aws.frames import EventStreamMessage
+from llm.errors import LlmError, LlmRefused
+
+REFUSALS = AwsRefusals("far", "https://h", "m7", "bedrock:InvokeModelWithResponseStream", "eu-central-1")
+
+
+def error_of(code: str, message: str = "", status: int | None = None) -> LlmError:
+    return REFUSALS.error_of(AwsFault(code, message, status), ("what is the tallest mountain",))
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ({"x-amzn-errortype": "ThrottlingException:http://internal.amazon.com/"}, {"message": "slow"}),
+        ({}, {"__type": "com.amazon.coral.service#ThrottlingException", "message": "slow"}),
+        ({}, {"code": "Throttling", "Message": "slow"}),
+    ],
+)
+def test_the_code_is_found_wherever_it_is(headers: dict[str, str], body: dict[str, str]) -> None:
+    assert fault_of_answer(400, headers, json.dumps(body).encode()) == AwsFault("throttling", "slow", 400)
+
+
+def test_what_is_not_json_says_nothing() -> None:
+    assert fault_of_answer(502, {}, b"<html>") == AwsFault("", "", 502)
+    assert fault_of_answer(502, {}, b"[" * 100_000) == AwsFault("", "", 502)
+    assert "failed (HTTP 502) at https://h" in str(error_of("", status=502))
+
+
+def test_error_frames_say_it_in_a_header() -> None:
+    frame = EventStreamMessage("error", "InternalError", {":error-message": "boom"}, b"")
+    assert fault_of_frame(frame) == AwsFault("internalerror", "boom")
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ("Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)", "720 s behind"),  # noqa: E501
+        ("Signature not yet current: 20240101T001200Z is still later than 20240101T000500Z (20240101T000000Z + 5 min.)", "720 s ahead"),  # noqa: E501
+        ("The request signature we calculated does not match", "check the secret key, the region"),
+        ("20240101T000000Z 20240101T000005Z", "check the secret key"),
+        ("Signature expired: 20261399T250000Z is now earlier than 20260101T000000Z", "check the secret key"),
+    ],
+)  # fmt: skip
+def test_skew_is_told_from_a_wrong_key(message: str, says: str) -> None:
+    assert says in str(error_of("invalidsignature", message))
+
+
+@pytest.mark.parametrize("code", ["invalidsignature", "accessdenied", "expiredtoken", "unrecognizedclient"])
+def test_texts_about_keys_are_never_quoted(code: str) -> None:
+    error = error_of(code, "x-amz-security-token:FwoGZXIvYXdz")
+    assert isinstance(error, LlmRefused)
+    assert "FwoG" not in str(error)
+    assert error.retryable
+
+
+def test_question_is_never_quoted() -> None:
+    assert "mountain" not in str(error_of("validation", "bad: What is the TALLEST mountain"))
+    assert "too many" in str(error_of("validation", "too many"))
+
+
+def test_unknown_codes_may_do_better_elsewhere() -> None:
+    assert error_of("somethingnew").retryable
+    assert error_of("somethingnew", status=422).retryable

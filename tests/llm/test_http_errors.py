@@ -1,0 +1,159 @@
+"""A service's no: what it means, and what must not be quoted."""
+
+import pytest
+
+from llm.errors import LlmBroken, LlmError, LlmRefused
+from llm.http_errors import Complaint, complaint_of_body, quoted, refused_by_status
+
+
+def refusal(
+    status: int,
+    body: bytes = b"",
+    private: tuple[str, ...] = (),
+    *,
+    where: str = "http://h/v1",
+    location: str = "",
+    by_headers: bool = False,
+) -> LlmError:
+    return refused_by_status(
+        "near",
+        status,
+        where=where,
+        model="m7",
+        complaint=complaint_of_body(body),
+        private=private,
+        location=location,
+        by_headers=by_headers,
+        under="/v1",
+    )
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 424, 429, 500, 503])
+def test_whatever_one_refuses_another_may_do(status: int) -> None:
+    error = refusal(
+        status, b'{"error": {"message": "Your credit balance is too low.", "type": "invalid_request_error"}}'
+    )
+    assert isinstance(error, LlmRefused)
+    assert error.retryable
+    assert error.spoken.endswith(".")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_key_names_its_setting_and_is_not_quoted(status: int) -> None:
+    error = refusal(status, b'{"error": {"message": "Incorrect key: sk-12*****89"}}')
+    assert "api_key_env" in str(error)
+    assert "sk-" not in str(error)
+    assert error.spoken == "My language model refused the request: the key is not accepted."
+
+
+def test_a_key_in_headers_is_looked_for_there() -> None:
+    assert "set its headers to a key" in str(refusal(401, by_headers=True))
+
+
+def test_a_wrong_key_is_known_where_its_status_is_of_a_wrong_request() -> None:
+    error = refusal(400, b'[{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}]')
+    assert "api_key_env" in str(error)
+    assert "max_tokens" in str(refusal(400, b'{"error": "max_tokens is too large"}'))
+
+
+def test_access_that_is_refused_for_another_reason_than_the_key() -> None:
+    error = refusal(403, b'{"error": {"message": "Country, region, or territory not supported"}}')
+    assert "api_key_env" not in str(error)
+    assert str(error).endswith('may use m7, and from here: "Country, region, or territory not supported"')
+    assert error.spoken == "My language model could not handle the request."
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("http://h:11434", "(http://h:11434; most end in /v1)"),
+        ("http://h/v1", "(http://h/v1)"),
+        ("http://h/v1beta/openai", "(http://h/v1beta/openai)"),
+    ],
+)
+def test_a_url_that_lacks_its_usual_end_is_told(where: str, says: str) -> None:
+    assert says in str(refusal(404, where=where))
+
+
+def test_not_found_names_url_and_model() -> None:
+    text = str(refusal(404, b'{"error": {"message": "The model does not exist"}}'))
+    assert "http://h/v1" in text
+    assert "m7" in text
+    assert '"The model does not exist"' in text
+
+
+def test_redirect_is_no_answer() -> None:
+    assert isinstance(refusal(308), LlmBroken)
+    assert "the final address (https://h/v1), not http://h/v1" in str(refusal(307, location="https://h/v1"))
+
+
+def test_filter_before_the_stream() -> None:
+    error = refusal(400, b'{"error": {"code": "content_filter", "message": "no"}}')
+    assert error.spoken == "My language model declined to answer that."
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (b'{"error": {"message": "a", "type": "t", "code": 503}}', Complaint("a", "t", 503)),
+        (b'{"error": {"message": "a", "type": null, "code": "rate"}}', Complaint("a", "rate", None)),
+        (b'{"error": "a", "error_type": "overloaded"}', Complaint("a", "overloaded", None)),
+        (b'{"detail": "Not Found"}', Complaint("Not Found", "", None)),
+        (b'{"detail": [{"input": "said"}]}', Complaint("", "", None)),
+        (b'{"detail": [{"loc": ["body", "n"], "msg": "Extra", "type": "t"}]}', Complaint("n: Extra", "t", None, "n")),
+        (b'{"message": {"detail": [{"loc": ["body", "n", 1], "msg": "No"}]}}', Complaint("n: No", "", None, "n")),
+        (b'[{"error": {"message": "a", "code": 503, "status": "BUSY"}}]', Complaint("a", "BUSY", 503)),
+        (b'{"error": {"message": "a", "param": "n"}}', Complaint("a", "", None, "n")),
+        (b"[1]", Complaint("", "", None)),
+        (b"<html>", Complaint("", "", None)),
+        (b"[" * 100_000, Complaint("", "", None)),
+    ],
+)
+def test_bodies(body: bytes, complaint: Complaint) -> None:
+    assert complaint_of_body(body) == complaint
+
+
+def test_quotation_is_one_short_line() -> None:
+    assert quoted("a\n b", []) == ': "a b"'
+    assert len(quoted("x" * 1000, [])) == 204
+    assert quoted("", []) == ""
+    assert quoted("\x1b]0;a\x07b\u202e\x9b", []) == ': "]0;a b"', "nothing that a terminal would obey"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "invalid input 'Call my sister in Lisbon'",
+        "invalid: CALL MY SIS",
+        "invalid: call_my_sister",
+        "sister i",
+        r"invalid: c\u0061ll my sister",
+        "x" * 190 + "call my sister",
+        "key sk-abcdefghij is bad",
+        "no: yes",
+    ],
+)
+def test_what_was_said_is_not_quoted(message: str) -> None:
+    assert quoted(message, ["Please call my sister in Lisbon.", "sk-abcdefghijkl", "Yes!", ""]) == ""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "You exceeded your current quota, please check your plan and billing details.",
+    ],
+)
+def test_words_that_every_service_says_are_no_repetition(message: str) -> None:
+    said = ["Which phones are supported with this model?", "Please check your messages.", "Is it not supported?"]
+    assert quoted(message, said) == f': "{message}"'
+
+
+@pytest.mark.parametrize("message", ["model is ann not supported", "unsupported value: 'is ann not with bob'"])
+def test_such_words_do_not_cover_others(message: str) -> None:
+    assert quoted(message, ["Is Ann not with Bob?", "my model is Ann"]) == ""
+
+
+def test_what_is_not_about_the_words_is_quoted() -> None:
+    assert quoted("out of memory", ["Please call my sister in Lisbon."]) == ': "out of memory"'

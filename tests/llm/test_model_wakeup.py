@@ -1,0 +1,190 @@
+"""A model that takes longer to load than a question waits. On virtual time."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+
+import pytest
+from virtual_time import run_virtual
+
+from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
+from llm.errors import LlmBroken, LlmError, LlmTooSlow
+from llm.model_wakeup import ASLEEP_AFTER_S, WAKE_TIMEOUT_S, ModelWakeup
+from llm.openai_stream import OpenAIStream
+
+PATIENCE_S = 8.0
+
+
+class Sleeper:
+    """Loads its model for as long as the same asker stays; nobody waits for longer than 8 s for an answer."""
+
+    def __init__(self, load_s: float, *, error: type[LlmError] = LlmTooSlow, connects: bool = True) -> None:
+        self.load_s = load_s
+        self.error = error
+        self.connects = connects
+        self.awake = False
+        self.wakings: list[str] = []
+        self.says = b"data"
+        self.waking = ModelWakeup("near", lambda: (self._short(), OpenAIStream("near")))
+
+    async def ask(self) -> str:
+        """ "answered", "failed", or the error that ended it."""
+        try:
+            async with aclosing(self.waking.watch(self._answer())) as events:
+                return "answered" if [event async for event in events if isinstance(event, Token)] else "nothing"
+        except LlmError as error:
+            return type(error).__name__
+
+    async def _answer(self) -> AsyncGenerator[ChatEvent]:
+        yield SlotAcquired()
+        if self.connects:
+            yield RequestSent(None)
+        if not self.awake:
+            await asyncio.sleep(min(PATIENCE_S, self.load_s))
+            if self.load_s > PATIENCE_S:
+                raise self.error("near", "near: no answer", spoken="No.", retryable=True)
+            self.awake = True
+        yield Token("Everest.")
+        yield Finished("stop")
+
+    async def _short(self) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
+        end = "closed"
+        try:
+            yield SlotAcquired()
+            await asyncio.sleep(self.load_s)
+            self.awake, end = True, "loaded"
+            yield self.says
+        finally:
+            self.wakings.append(end)
+
+
+def test_a_model_that_loads_for_longer_than_a_question_waits_answers_the_next_one() -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(9.0)
+        assert await sleeper.ask() == "LlmTooSlow"
+        assert await sleeper.ask() == "LlmTooSlow", "the load is under way, and nobody ends it"
+        await asyncio.sleep(2)
+        assert await sleeper.ask() == "answered"
+        assert sleeper.wakings == ["loaded"], "one at a time"
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(("pause_s", "again"), [(ASLEEP_AFTER_S - 20, False), (ASLEEP_AFTER_S + 1, True)])
+def test_only_one_that_has_not_answered_for_a_while_is_taken_to_be_loading(pause_s: float, *, again: bool) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(0.0)
+        assert await sleeper.ask() == "answered"
+        await asyncio.sleep(pause_s)
+        sleeper.awake, sleeper.load_s = False, 9.0
+        assert await sleeper.ask() == "LlmTooSlow"
+        await asyncio.sleep(10)
+        assert sleeper.wakings == (["loaded"] if again else [])
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)])
+def test_a_question_that_is_taken_back_wakes_it_too_once_it_is_late(after_s: float, *, woken: bool) -> None:
+    """Another endpoint is asked in its place, or the person goes on speaking."""
+
+    async def scene() -> None:
+        sleeper = Sleeper(30.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(after_s):
+                await sleeper.ask()
+        await asyncio.sleep(31)
+        assert sleeper.wakings == (["loaded"] if woken else [])
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+@pytest.mark.parametrize(
+    "sleeper",
+    [Sleeper(9.0, error=LlmBroken), Sleeper(9.0, connects=False)],
+    ids=["another error", "not even connected"],
+)
+def test_whatever_else_goes_wrong_wakes_nobody(sleeper: Sleeper) -> None:
+    async def scene() -> None:
+        await sleeper.ask()
+        await asyncio.sleep(10)
+        assert sleeper.wakings == []
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+
+
+def test_it_is_bounded_in_time_and_ends_with_the_client() -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(WAKE_TIMEOUT_S + 1)
+        await sleeper.ask()
+        await asyncio.sleep(WAKE_TIMEOUT_S + 0.5)
+        assert sleeper.wakings == ["closed"]
+        await sleeper.ask()
+        await asyncio.sleep(1)
+        await sleeper.waking.aclose()
+        await sleeper.waking.aclose()
+        assert sleeper.wakings == ["closed"] * 2
+        await sleeper.ask()
+        assert sleeper.wakings == ["closed"] * 2, "nothing begins behind the end"
+
+    run_virtual(scene())
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "llm.model_wakeup"]
+
+
+def test_a_load_is_said_with_how_long_it_took(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(9.0)
+        await sleeper.ask()
+        await sleeper.ask()
+        await asyncio.sleep(10)
+        await sleeper.waking.aclose()
+
+    with caplog.at_level(logging.INFO):
+        run_virtual(scene())
+    assert logged(caplog) == ["llm endpoint 'near' has loaded its model, in another 9.0 s"]
+
+
+def test_a_slow_answer_that_was_taken_back_is_no_load(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(7.0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(2):
+                await sleeper.ask()
+        sleeper.load_s = 0.0  # it had begun to answer
+        await asyncio.sleep(1)
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+    assert logged(caplog) == []
+
+
+@pytest.mark.parametrize(
+    ("load_s", "says", "why"),
+    [
+        (WAKE_TIMEOUT_S + 1, b"", "gave no word in 120 s"),
+        (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
+    ],
+)
+def test_a_load_that_fails_is_said_once(load_s: float, says: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        sleeper = Sleeper(load_s)
+        sleeper.says = says
+        for _ in range(3):
+            sleeper.awake = False
+            assert await sleeper.ask() == "LlmTooSlow"
+            await asyncio.sleep(WAKE_TIMEOUT_S + 2)
+        assert len(sleeper.wakings) == 3, "one that said an error is not awake"
+        await sleeper.waking.aclose()
+
+    run_virtual(scene())
+    (line,) = logged(caplog)
+    assert "'near'" in line
+    assert line.endswith(why)

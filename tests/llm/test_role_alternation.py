@@ -1,0 +1,98 @@
+"""Any conversation of ours becomes one whose user and assistant take turns, the user first."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llm.chat import FunctionCall, Message
+from llm.role_alternation import NO_OUTPUT, in_turns
+
+SYSTEM, ASKED, ANSWERED = Message("system", "Be brief."), Message("user", "Where?"), Message("assistant", "Here.")
+RANG = Message("assistant", "Your timer is up.")
+CALL = Message("assistant", "", (FunctionCall("c1", "time", "{}"),))
+RESULT = Message("tool", "noon", call_id="c1")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ([SYSTEM, ASKED], [SYSTEM, ASKED]),
+        (
+            [SYSTEM, ASKED, ANSWERED, RANG, ASKED],
+            [SYSTEM, ASKED, Message("assistant", "Here.\n\nYour timer is up."), ASKED],
+        ),
+        ([SYSTEM, ANSWERED, ASKED], [SYSTEM, Message("user", "…"), ANSWERED, ASKED]),
+        ([RANG, ASKED], [Message("user", "…"), RANG, ASKED]),
+        ([ASKED, ASKED], [Message("user", "Where?\n\nWhere?")]),
+        ([ASKED, CALL, RESULT, CALL, RESULT, ANSWERED, RANG], None),
+        ([SYSTEM], [SYSTEM, Message("user", "…")]),
+        ([], [Message("user", "…")]),
+        ([SYSTEM, ASKED, ANSWERED], [SYSTEM, ASKED, ANSWERED, Message("user", "…")]),
+        ([ASKED, ANSWERED, SYSTEM], [ASKED, ANSWERED, SYSTEM, Message("user", "…")]),
+        ([ASKED, CALL, RESULT], [ASKED, CALL, RESULT]),
+        ([SYSTEM, RANG], [SYSTEM, Message("user", "…"), RANG, Message("user", "…")]),
+        ([SYSTEM, ASKED, Message("assistant", " "), ASKED], [SYSTEM, Message("user", "Where?\n\nWhere?")]),
+        (
+            [Message("system", "\n"), Message("user", ""), ANSWERED],
+            [Message("user", "…"), ANSWERED, Message("user", "…")],
+        ),
+        ([SYSTEM, Message("user", " ")], [SYSTEM, Message("user", "…")]),
+        ([ASKED, CALL, Message("tool", "", call_id="c1")], [ASKED, CALL, Message("tool", NO_OUTPUT, call_id="c1")]),
+    ],
+    ids=["as it is", "a timer rang", "a greeting", "no system", "no answer came", "calls", "only instructions",
+         "nothing", "speaks again", "speaks again as instructed", "a result", "greets again", "a blank answer",
+         "blank system and question", "nothing but blanks", "a call that gave nothing"],
+)  # fmt: skip
+def test_turns(ours: list[Message], theirs: list[Message] | None) -> None:
+    if theirs is None:  # what calls or answers a call stays by itself
+        theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
+    assert in_turns(ours) == theirs
+
+
+MESSAGES = st.one_of(
+    st.builds(Message, st.sampled_from(["user", "assistant"]), st.sampled_from(["Hi", "no"])),
+    st.sampled_from([CALL, RESULT]),
+)
+
+
+@given(st.lists(MESSAGES, max_size=9), MESSAGES)
+def test_what_is_added_changes_the_end_only(messages: list[Message], added: Message) -> None:
+    before, after = in_turns([SYSTEM, *messages]), in_turns([SYSTEM, *messages, added])
+    if before[-1].content == "…":  # it stood in for what is added
+        before.pop()
+    assert after[: len(before) - 1] == before[:-1]
+    if len(before) > 1:
+        assert after[len(before) - 1].content.startswith(before[-1].content)
+
+
+@given(st.lists(MESSAGES, max_size=9))
+def test_nobody_speaks_twice_in_a_row(messages: list[Message]) -> None:
+    said = [message for message in in_turns(messages) if not message.calls and message.role != "tool"]
+    turns = in_turns(messages)
+    assert all(one.role != other.role for one, other in pairwise(turns) if one in said and other in said)
+    assert not turns or turns[0].role != "assistant"
+
+
+@given(st.lists(st.one_of(MESSAGES, st.just(SYSTEM)), max_size=9))
+def test_every_request_ends_with_the_user_or_a_tool_result(messages: list[Message]) -> None:
+    said = [message for message in in_turns(messages) if message.role != "system"]
+    assert said[-1].role in {"user", "tool"}
+    assert said[0].role != "assistant" or said[0].calls
+
+
+BLANKS = st.sampled_from(["", " ", "\n\t", "\N{NO-BREAK SPACE}", "Hi"])
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.builds(Message, st.sampled_from(["system", "user", "assistant"]), BLANKS),
+            st.builds(Message, st.just("tool"), BLANKS, call_id=st.just("c1")),
+        ),
+        max_size=6,
+    )
+)
+def test_no_message_is_blank(messages: list[Message]) -> None:
+    assert all(message.content.strip() for message in in_turns(messages))

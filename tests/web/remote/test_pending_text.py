@@ -1,0 +1,68 @@
+"""What was typed, until the server has it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from web.remote.pending_text import MOST_WAITING, PendingText
+
+
+def test_it_waits_until_it_has_arrived_and_is_owed_until_it_is_answered() -> None:
+    typed = PendingText()
+    assert typed.add("one")
+    assert typed.add("two")
+    assert typed.unsent == [("typed_1", "one"), ("typed_2", "two")]
+    typed.sent("typed_1")
+    assert typed.unsent == [("typed_2", "two")]
+    typed.arrived("typed_1")
+    typed.answered()
+    assert typed.owed  # the second is not there yet
+    typed.sent("typed_2")
+    typed.arrived("typed_2")
+    typed.answered()
+    assert not typed.owed
+    assert not typed.lost()
+
+
+def test_what_was_sent_and_has_not_arrived_is_uncertain_once() -> None:
+    typed = PendingText()
+    typed.add("one")
+    assert not typed.lost()
+    typed.sent("typed_1")
+    assert typed.lost()
+    assert not typed.lost()
+    assert typed.unsent == [("typed_1", "one")]
+
+
+def test_no_more_than_a_screenful_waits_and_giving_up_says_how_many() -> None:
+    typed = PendingText()
+    assert all(typed.add("x") for _ in range(MOST_WAITING))
+    assert not typed.add("x")
+    assert (typed.give_up(), typed.give_up(), typed.owed) == (MOST_WAITING, 0, False)
+
+
+@given(st.lists(st.sampled_from(["add", "send", "half", "arrive", "answer", "lost"]), max_size=40))
+def test_every_text_arrives_whatever_breaks(course: list[str]) -> None:
+    typed, words, there, sent = PendingText(), list[str](), dict[str, str](), dict[str, str]()
+    for step in [*course, "lost", "send", "arrive"]:
+        match step:
+            case "add" if typed.add(f"text {len(words)}"):
+                words.append(f"text {len(words)}")
+            case "send":
+                for name, text in typed.unsent:
+                    typed.sent(name)
+                    sent[name] = text
+            case "half" if typed.unsent:
+                typed.sent(typed.unsent[0][0])  # written, and swallowed by a dead connection
+            case "arrive":
+                for name, text in sent.items():
+                    assert name not in there  # never twice
+                    there[name] = text
+                    typed.arrived(name)
+                sent.clear()
+            case "answer":
+                typed.answered()
+            case "lost":
+                typed.lost()
+                sent.clear()
+    assert sorted(there.values()) == sorted(words)
+    assert typed.unsent == []

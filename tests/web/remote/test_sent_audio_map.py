@@ -1,0 +1,49 @@
+"""Positions of what was sent, mapped back to the microphone's line."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.units import FRAME_SAMPLES, Samples, ms_of_samples
+from web.remote.sent_audio_map import SentAudioMap
+
+
+def test_sound_without_a_break() -> None:
+    sent = SentAudioMap()
+    for number in range(10):
+        sent.add(Samples(4800 + number * FRAME_SAMPLES), FRAME_SAMPLES)
+    assert sent.ms == 200
+    assert sent.captured(50.0) == 4800 + 800
+    assert sent.captured(0.0) is None
+
+
+def test_a_pause_is_not_part_of_what_was_sent() -> None:
+    sent = SentAudioMap()
+    sent.add(Samples(0), 1600)
+    sent.add(Samples(16_000), 1600)
+    assert sent.captured(100.0) == 1600  # the last sample before the pause belongs to what came before it
+    assert sent.captured(150.0) == 16_800
+
+
+def test_what_was_lost_with_the_connection_was_not_sent() -> None:
+    sent = SentAudioMap()
+    sent.add(Samples(0), 1600)
+    sent.add(Samples(16_000), 1600)
+    sent.lost(50.0)
+    assert sent.ms == 50
+    sent.add(Samples(32_000), 1600)
+    assert sent.captured(60.0) == 32_160
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=40), st.data())
+def test_every_sent_sample_is_found_where_it_was_captured(runs: list[tuple[int, int]], data: st.DataObject) -> None:
+    sent, line = SentAudioMap(), 0
+    captured: list[int] = []
+    for gap, frames in runs:
+        line += gap * FRAME_SAMPLES
+        for _ in range(frames):
+            sent.add(Samples(line), FRAME_SAMPLES)
+            captured += range(line, line + FRAME_SAMPLES)
+            line += FRAME_SAMPLES
+    at = data.draw(st.integers(1, len(captured) - 1))
+    found = sent.captured(ms_of_samples(at))
+    assert found in {captured[at], captured[at - 1] + 1}

@@ -1,0 +1,161 @@
+"""What waits to be sent, and who is woken for it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from starlette.types import Message
+from starlette.websockets import WebSocket, WebSocketState
+from virtual_time import run_virtual
+from wire_client import Client
+
+from web import client_socket as lines
+from web.client_socket import BREATH, ClientSocket
+from web.metrics import Metrics
+from web.wire.session_config import SessionConfig
+
+APPEND = '{"type":"input_audio_buffer.append","audio":"AAAAAAAA"}'
+
+
+async def never(*_: object) -> Any:
+    raise AssertionError("nothing is read or written here")
+
+
+def line(
+    send: Callable[[Message], Awaitable[None]] = never,
+    abort: Callable[[], None] = lambda: None,
+    receive: Callable[[], Awaitable[Message]] = never,
+) -> ClientSocket:
+    client = Client(SessionConfig(instructions="", voice="voice"))
+    client.wire.to_send()
+    socket = WebSocket({"type": "websocket", "state": {"repartee.abort": abort}}, receive, send)
+    socket.client_state = socket.application_state = WebSocketState.CONNECTED
+    return ClientSocket(socket, client.wire)
+
+
+def test_sound_wakes_nobody_and_an_answer_does() -> None:
+    async def main() -> None:
+        one = line()
+        one.realtime.receive(APPEND)
+        await one.answered()
+        assert not one.changed.is_set()
+        one.realtime.receive("nonsense")
+        await one.answered()
+        assert one.changed.is_set()
+
+    run_virtual(main())
+
+
+def test_a_flood_leaves_others_their_turn() -> None:
+    async def main() -> None:
+        one, others = line(), 0
+
+        async def other() -> None:
+            nonlocal others
+            while True:
+                others += 1
+                await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(other())
+            for _ in range(10 * BREATH):
+                one.realtime.receive(APPEND)
+                await one.answered()
+            task.cancel()
+        assert others >= 9
+
+    run_virtual(main())
+
+
+def test_a_lost_line_takes_nothing_that_is_meant_for_the_next() -> None:
+    async def main() -> None:
+        one = line()
+        one.lost.set()
+        one.realtime.receive("nonsense")
+        await one.answered()
+        assert not one.changed.is_set()
+        assert len(one.realtime.to_send()) == 1
+
+    run_virtual(main())
+
+
+def test_a_client_that_gets_further_behind_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_WAITING_CHARS", 1000)
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def main() -> None:
+        one = line(send)
+        for _ in range(50):
+            one.realtime.receive("nonsense")
+        one.changed.set()
+        await one.write(Metrics())
+        assert one.lost.is_set()
+        await one.close()
+        assert [(message["type"], message["code"]) for message in sent] == [("websocket.close", 1011)]
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("stuck", [True, False])
+def test_who_does_not_even_take_the_close_is_cut_off(stuck: bool) -> None:
+    sent: list[Message] = []
+    cut: list[str] = []
+
+    async def send(message: Message) -> None:
+        if stuck:
+            await asyncio.Event().wait()
+        sent.append(message)
+
+    async def main() -> None:
+        one = line(send, lambda: cut.append("off"))
+        await one.close()
+        assert cut == (["off"] if stuck else [])
+        assert [message["code"] for message in sent] == ([] if stuck else [1000])
+
+    run_virtual(main())
+
+
+LEFT: Message = {"type": "websocket.disconnect", "code": 1006}
+MORE: Message = {"type": "websocket.receive", "text": "more"}
+
+
+MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MOST_AHEAD_CHARS}
+
+
+@pytest.mark.parametrize(
+    ("comes", "rested_s"), [([], 5), ([MORE], 5), ([LEFT], 1), ([MORE, MORE, LEFT], 3), ([MUCH, LEFT], 5)]
+)
+def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: list[Message], rested_s: int) -> None:
+    async def main() -> None:
+        coming = list(comes)
+
+        async def receive() -> Message:
+            await asyncio.sleep(1)
+            if not coming:
+                await asyncio.Event().wait()
+            return coming.pop(0)
+
+        one, loop = line(receive=receive), asyncio.get_running_loop()
+        began_s = loop.time()
+        assert await one.rest(5) is (rested_s == 5)
+        assert loop.time() - began_s == rested_s
+        assert await one.rest(0.5) is (rested_s == 5)
+        assert [await one.receive() for _ in comes] == comes
+
+    run_virtual(main())
+
+
+def test_of_a_flood_no_more_is_read_ahead_than_a_bound() -> None:
+    async def main() -> None:
+        async def receive() -> Message:
+            return {"type": "websocket.receive", "bytes": b"x"}
+
+        one = line(receive=receive)
+        assert await one.rest(5)
+        assert len(one._ahead) == lines.MOST_AHEAD
+
+    run_virtual(main())

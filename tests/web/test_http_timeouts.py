@@ -1,0 +1,115 @@
+"""How long a request may take to come: uvicorn's protocol without a socket."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+from virtual_time import run_virtual
+
+from web.http_timeouts import REQUEST_TIMEOUT_S, TimedHttpProtocol
+from web.websocket_backpressure import BackpressureProtocol
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+ANSWER_S = 3 * REQUEST_TIMEOUT_S
+UPGRADE = (
+    b"GET /slow HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+class _Pipe(asyncio.Transport):
+    """Says when it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = b""
+        self.began_s = asyncio.get_running_loop().time()
+        self.closed_s: float | None = None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.said += data
+
+    def is_closing(self) -> bool:
+        return self.closed_s is not None
+
+    def close(self) -> None:
+        self.closed_s = asyncio.get_running_loop().time() - self.began_s
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers, on /slow late."""
+    if scope["path"] == "/slow":
+        await asyncio.sleep(ANSWER_S)
+    if scope["type"] == "http":
+        await Response("yes")(scope, receive, send)
+
+
+def perform(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, None]]) -> _Pipe:
+    """A scene on a connection that has just been made."""
+    pipes: list[_Pipe] = []
+
+    async def main() -> None:
+        pipe = _Pipe()
+        pipes.append(pipe)
+        config = Config(app, http=TimedHttpProtocol, ws=BackpressureProtocol, ws_ping_interval=None, log_config=None)
+        config.load()
+        server = TimedHttpProtocol(config, ServerState(), {})
+        server.connection_made(pipe)
+        await scene(pipe, server)
+
+    run_virtual(main())
+    return pipes[0]
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /", REQUEST[:-1]])
+def test_who_sends_no_whole_request_is_let_go(said: bytes) -> None:
+    async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
+        if said:
+            server.data_received(said)
+        await asyncio.sleep(REQUEST_TIMEOUT_S - 0.1)
+        assert not pipe.is_closing()
+        await asyncio.sleep(0.2)
+
+    assert perform(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S)
+
+
+def test_a_byte_now_and_then_wins_no_time() -> None:
+    async def scene(_pipe: _Pipe, server: TimedHttpProtocol) -> None:
+        server.data_received(REQUEST)  # answered, and the next one is slow
+        for byte in REQUEST[:20]:
+            await asyncio.sleep(0.9)
+            server.data_received(bytes([byte]))
+
+    assert perform(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S, abs=0.1)
+
+
+def test_an_answer_may_take_as_long_as_it_does() -> None:
+    async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
+        server.data_received(REQUEST.replace(b"/ ", b"/slow "))
+        await asyncio.sleep(ANSWER_S + 1)
+        assert pipe.said.endswith(b"yes")
+        assert not pipe.is_closing()
+        await asyncio.sleep(REQUEST_TIMEOUT_S)
+        assert pipe.is_closing()
+
+    perform(scene)
+
+
+def test_a_websocket_stays() -> None:
+    async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
+        server.data_received(UPGRADE)
+        await asyncio.sleep(2 * REQUEST_TIMEOUT_S)
+        assert not pipe.is_closing()
+        await asyncio.sleep(2 * REQUEST_TIMEOUT_S)
+
+    perform(scene)

@@ -1,0 +1,1755 @@
+"""What a client asks for and what comes of it: the real protocol and session, in virtual time, on scripted engines."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rehearsal import ScriptedVoice
+from virtual_time import run_virtual
+from wire_client import Client, Event
+from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, hangover_ms
+from assistant.history.history import History
+from assistant.history.items import AssistantMessage, ItemId, UserMessage
+from assistant.pipeline.engines import SessionSettings
+from assistant.pipeline.recorder import Recorder
+from assistant.pipeline.session import Session
+from assistant.setup.derived_settings import PATIENCE
+from assistant.trace.record import TurnRecord
+from assistant.turns.events import ReplyId
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
+from audio import g711
+from audio.units import REPLY_RATE_HZ, Pcm
+from llm.chat import NO_LIMIT, FunctionCall, Message
+from web.audio_throttle import AudioPacer
+from web.client_microphone import ClientMicrophone
+from web.client_speaker import ClientSpeaker
+from web.realtime_session import RealtimeSession
+from web.session_limits import RATE_ALLOWANCE, AudioThrottle
+from web.wire.session_config import Eagerness, Extensions, Profile, SemanticVad, SessionConfig
+
+CONFIG = SessionConfig(instructions="Be brief.", voice="scripted voice", extensions=Extensions(events=True))
+LAMP = FunctionCall("call_1", "set_lamp", '{"on": true}')
+LAMP_TOOL = {"type": "function", "name": "set_lamp", "description": "", "parameters": {"type": "object"}}
+TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
+LONG = "one two three four five six seven eight nine ten eleven twelve and so on and on until nobody listens any more"
+
+
+async def _never(_wait_s: float) -> bool:
+    raise AssertionError("nothing is too much at once here")
+
+
+async def _sleep(wait_s: float) -> bool:
+    await asyncio.sleep(wait_s)
+    return True
+
+
+@dataclass
+class Stage:
+    """A client, and the conversation it has."""
+
+    answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
+    says: Sequence[str] = ("what time is it",)
+    base: TurnSettings = field(default_factory=TurnSettings)
+    profile: Profile = "balanced"
+    records: list[TurnRecord] = field(default_factory=list)
+    log: list[tuple[int, Event]] = field(default_factory=list)  # at ms after the beginning
+    client: Client = field(default_factory=lambda: Client(CONFIG))
+    zero_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.model = AnswersInTurn(self.answers)
+        self.ears = HearsInTurn(self.says)
+        self.voice = ScriptedVoice()
+        microphone, speaker = ClientMicrophone(REPLY_RATE_HZ), ClientSpeaker(ahead_ms=1000)
+        self.talk = RealtimeSession(
+            self.client.wire, microphone, speaker, self.base, self.profile, voice="scripted voice"
+        )
+        recorder = Recorder(
+            conversation="talk",
+            started_at="2026-01-01T00:00:00+00:00",
+            salt=b"salt",
+            engines={},
+            fallbacks=[],
+            keep_words=True,
+            speech_end_bias_ms=0.0,
+            counters=dict,
+            write=self.records.append,
+            show=self.talk.tell,
+        )
+        self.talk.session = self.session = Session(
+            microphone,
+            speaker,
+            engines_of(self.ears, self.model, self.voice),
+            TurnTaking(self.base),
+            History("Be brief.", 20),
+            recorder,
+            SessionSettings(),
+            self.talk.tell,
+        )
+        self.talk.configure(CONFIG)
+        self.talk.changed = self._fetch
+        self._came = asyncio.Event()
+        self.pace = AudioPacer(AudioThrottle(REPLY_RATE_HZ), _sleep)
+        self.unhurried = AudioPacer(AudioThrottle(REPLY_RATE_HZ, burst_s=1e6), _never)
+
+    @property
+    def now_ms(self) -> int:
+        return round((asyncio.get_running_loop().time() - self.zero_s) * 1000)
+
+    def _fetch(self) -> None:
+        self.log += [(self.now_ms, event) for event in self.client.fetch()]
+        self._came.set()
+
+    # ---- what the client does ----
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        """A message of the client's."""
+        self.client.commands.clear()
+        await self.talk.receive(json.dumps({"type": kind, **fields}), self.unhurried)
+
+    async def paced(self, kind: str, **fields: Any) -> None:
+        """The same, as fast as a connection takes it."""
+        await self.pace.wait()
+        await self.talk.receive(json.dumps({"type": kind, **fields}), self.pace)
+
+    async def update(self, **session: Any) -> None:
+        await self.send("session.update", session={"type": "realtime", **session})
+
+    async def sound(self, ms: int, *, loud: bool) -> None:
+        """So much sound, or silence, in real time."""
+        audio = base64.b64encode(np.full(480, 8000 * loud, np.int16).tobytes()).decode()
+        for _ in range(ms // 20):
+            await asyncio.sleep(0.02)
+            await self.send("input_audio_buffer.append", audio=audio)
+
+    async def streams(self, blocks: Sequence[tuple[float, Pcm]], encode: Callable[[Pcm], bytes]) -> None:
+        """Blocks of sound, each sent so many seconds from now."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        for at_s, pcm in blocks:
+            await asyncio.sleep(max(0.0, began_s + at_s - loop.time()))
+            await self.send("input_audio_buffer.append", audio=base64.b64encode(encode(pcm)).decode())
+
+    async def says_something(self, ms: int = 600) -> None:
+        await self.sound(ms, loud=True)
+        await self.sound(800, loud=False)
+
+    async def types(self, text: str, **item: Any) -> None:
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}], **item}
+        await self.send("conversation.item.create", item=message)
+
+    # ---- what the client sees ----
+
+    def events(self, kind: str) -> list[Event]:
+        """Those of one type so far."""
+        return [event for _, event in self.log if event["type"] == kind]
+
+    def at_ms(self, kind: str) -> list[int]:
+        return [at_ms for at_ms, event in self.log if event["type"] == kind]
+
+    @property
+    def kinds(self) -> list[str]:
+        """Types in order, without extensions, and repeated ones once."""
+        kinds = [event["type"] for _, event in self.log if not event["type"].startswith("repartee.")]
+        return [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] != kind]
+
+    @property
+    def errors(self) -> list[str]:
+        return [event["error"]["code"] for event in self.events("error")]
+
+    @property
+    def done(self) -> list[Event]:
+        return [event["response"] for event in self.events("response.done")]
+
+    def sound_ms(self) -> float:
+        """How much sound of replies came, as pcm."""
+        return sum(len(base64.b64decode(event["delta"])) for event in self.events("response.output_audio.delta")) / 48
+
+    async def until(self, kind: str, count: int = 1) -> None:
+        """Wait until so many events of a type have come."""
+        async with asyncio.timeout(60):
+            while len(self.events(kind)) < count:
+                self._came.clear()
+                await self._came.wait()
+
+    async def until_idle(self) -> None:
+        async with asyncio.timeout(60):
+            while not self.session.idle:
+                self._came.clear()
+                await self._came.wait()
+
+
+def perform(scene: Callable[[Stage], Coroutine[None, None, None]], stage: Stage | None = None) -> Stage:
+    """A scene; then the client leaves."""
+    stage = stage or Stage()
+
+    async def main() -> None:
+        stage.zero_s = asyncio.get_running_loop().time()
+        async with asyncio.TaskGroup() as tasks:
+            session = tasks.create_task(stage.session.run())
+            await asyncio.sleep(0)
+            await scene(stage)
+            stage.session.leave()
+            stage.talk.microphone.end()
+            await session
+
+    run_virtual(main())
+    return stage
+
+
+# ---- speech ----
+
+
+def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.says_something()
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.kinds == [
+        "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+        "conversation.item.added", "conversation.item.done",
+        "conversation.item.input_audio_transcription.delta", "conversation.item.input_audio_transcription.completed",
+        "response.created", "response.output_item.added", "conversation.item.added", "response.content_part.added",
+        "response.output_audio.delta", "response.output_audio_transcript.delta", "response.output_audio.delta",
+        "response.output_audio_transcript.delta", "response.output_audio.delta",
+        "response.output_audio.done", "response.output_audio_transcript.done", "response.content_part.done",
+        "response.output_item.done", "conversation.item.done", "response.done",
+    ]  # fmt: skip
+    assert stage.events("response.output_audio_transcript.done")[0]["transcript"] == "It is ten o'clock. Anything else?"
+    page = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
+    told = page.split("### A spoken turn, in order\n\n")[1].split("\n\n")[0]
+    once = [kind for at, kind in enumerate(stage.kinds) if not kind.endswith(".delta") or kind not in stage.kinds[:at]]
+    assert [line.split()[0] for line in told.splitlines()] == once
+    assert stage.sound_ms() == 1200
+    assert stage.done[0]["status"] == "completed"
+    assert stage.done[0]["usage"]["total_tokens"] == 18
+    assert stage.done[0]["usage"]["input_token_details"]["cached_tokens"] == 4
+    stopped = stage.events("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
+    assert stopped == pytest.approx(600, abs=25)
+    assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 1.8}  # in front
+    (trace,) = stage.events("repartee.trace")
+    assert trace["trace"]["response_latency_ms"] == pytest.approx(400 + 10 + 30, abs=60)
+    assert stage.session.conversation.items[-1] == AssistantMessage(
+        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    )
+
+
+def speech_of(
+    block_ms: float, *, jitter_s: float = 0.0, stall_s: float = 0.0, wire_format: str = "audio/pcm"
+) -> tuple[int, float, Stage]:
+    """Turns, and the length of speech in ms, of 0.5 s silence, 1.5 s voice and 3 s silence in such blocks.
+
+    The stall begins in the midst of the voice.
+    """
+    rate_hz = 24_000 if wire_format == "audio/pcm" else 8000
+    pcm = np.concatenate(
+        [np.full(round(rate_hz * s), 8000 * loud, np.int16) for s, loud in ((0.5, 0), (1.5, 1), (3, 0))]
+    )
+    size = round(rate_hz * block_ms / 1000)
+    delays_s = np.random.default_rng(3).uniform(0, jitter_s, len(pcm))
+    blocks: list[tuple[float, Pcm]] = []
+    for number, at in enumerate(range(0, len(pcm), size)):
+        at_s = min(at + size, len(pcm)) / rate_hz + delays_s[number]
+        at_s = 1.2 + stall_s if 1.2 < at_s < 1.2 + stall_s else at_s
+        blocks.append((max([at_s, *(other for other, _ in blocks[-1:])]), pcm[at : at + size]))
+    encode: Callable[[Pcm], bytes] = {
+        "audio/pcm": lambda part: part.astype("<i2").tobytes(),
+        "audio/pcmu": g711.encode_ulaw,
+    }[wire_format]
+
+    async def scene(stage: Stage) -> None:
+        rate: dict[str, Any] = {"rate": 24_000} if wire_format == "audio/pcm" else {}
+        await stage.update(audio={"input": {"format": {"type": wire_format, **rate}}})
+        await stage.streams(blocks, encode)
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    started, stopped = (
+        stage.events("input_audio_buffer.speech_started"),
+        stage.events("input_audio_buffer.speech_stopped"),
+    )
+    length_ms = stopped[-1]["audio_end_ms"] - started[0]["audio_start_ms"]
+    return len(stage.events("input_audio_buffer.committed")), length_ms, stage
+
+
+@pytest.mark.parametrize("wire_format", ["audio/pcm", "audio/pcmu"])  # A-law has no silence that these ears know
+@pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2], ids=["steady", "jitter-10-ms", "jitter-200-ms"])
+@pytest.mark.parametrize("block_ms", [10, 20, 100, 128, 200, 341, 500, 1000])
+def test_speech_in_blocks_of_any_length_is_one_turn_of_its_own_length(
+    block_ms: int, jitter_s: float, wire_format: str
+) -> None:
+    turns, length_ms, _ = speech_of(block_ms, jitter_s=jitter_s, wire_format=wire_format)
+    assert turns == 1
+    assert length_ms == pytest.approx(1500, abs=20)
+
+
+@pytest.mark.parametrize("stall_s", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("block_ms", [20, 100, 341, 1000])
+def test_a_burst_after_a_stall_belongs_to_the_same_turn(block_ms: int, stall_s: float) -> None:
+    turns, length_ms, _ = speech_of(block_ms, stall_s=stall_s)
+    assert turns == 1
+    assert length_ms == pytest.approx(1500, abs=20)
+
+
+def test_the_answer_to_blocks_of_20_ms_is_as_soon_as_silence_tells() -> None:
+    stage = speech_of(20)[2]
+    assert stage.at_ms("input_audio_buffer.speech_stopped")[0] - 2000 <= stage.base.hangover_ms + 40
+
+
+@pytest.mark.parametrize("block_ms", [20, 100, 200])
+def test_a_client_that_sends_nothing_behind_its_speech_is_answered(block_ms: int) -> None:
+    pcm = np.full(24_000, 8000, np.int16)
+    size = 24 * block_ms
+
+    async def scene(stage: Stage) -> None:
+        blocks = [((at + size) / 24_000, pcm[at : at + size]) for at in range(0, len(pcm), size)]
+        await stage.streams(blocks, lambda part: part.astype("<i2").tobytes())
+        await stage.until("input_audio_buffer.speech_stopped")
+        assert stage.now_ms <= 1000 + 1200 + 2 * block_ms
+        await stage.until("response.done")
+
+    assert perform(scene).done[0]["status"] == "completed"
+
+
+def test_a_recording_sent_at_once_is_answered_as_soon_as_its_end_is_silent() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.streams([(0.0, np.full(24_000 * 2, 8000, np.int16))], lambda part: part.astype("<i2").tobytes())
+        await stage.until("input_audio_buffer.speech_stopped")
+        assert stage.now_ms <= stage.base.hangover_ms + 200
+
+    perform(scene)
+
+
+def test_speech_into_a_reply_cuts_it_at_what_was_heard() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"duck": True})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(1000, loud=False)
+        await stage.says_something()
+        await stage.until("response.created", 2)
+
+    stage = perform(scene, Stage((LONG, "Fine."), ("count", "stop")))
+    first = stage.done[0]
+    assert (first["status"], first["status_details"]["reason"]) == ("cancelled", "turn_detected")
+    (cut,) = stage.events("conversation.item.truncated")
+    assert cut["item_id"] == first["output"][0]["id"]
+    heard_ms = cut["audio_end_ms"]
+    assert 1200 <= heard_ms <= 1700
+    assert stage.model.asked[1][-2].content == " ".join(LONG.split()[: heard_ms // 200])
+    cut_or_begun = [
+        kind for kind in stage.kinds if kind in {"conversation.item.truncated", "input_audio_buffer.speech_started"}
+    ]
+    assert cut_or_begun == [
+        "input_audio_buffer.speech_started", "input_audio_buffer.speech_started", "conversation.item.truncated"
+    ]  # fmt: skip
+    assert stage.at_ms("input_audio_buffer.speech_started")[1] == stage.at_ms("conversation.item.truncated")[0]
+    assert len(stage.events("repartee.duck")) == 1
+
+
+@pytest.mark.parametrize(
+    ("server_ms", "asked_ms", "interrupted"), [(60, None, True), (60, 300, False), (300, 60, False), (60, 100, True)]
+)
+def test_a_client_that_hears_its_own_loudspeaker_asks_for_more_voice(
+    server_ms: float, asked_ms: int | None, interrupted: bool
+) -> None:
+    """180 ms into the reply, as is left of an echo; the server's own setting is the least."""
+
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"duck": True, "interrupt_after_ms": asked_ms})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(600, loud=False)
+        await stage.sound(180, loud=True)
+        await stage.sound(2000, loud=False)
+
+    said = ("what time is it", "")  # of what is left of an echo no word is understood
+    stage = perform(scene, Stage((LONG, "Fine."), said, base=TurnSettings(interrupt_after_ms=server_ms)))
+    reasons = [response["status_details"]["reason"] for response in stage.done if response["status"] == "cancelled"]
+    assert ("turn_detected" in reasons) == interrupted
+    assert len(stage.events("repartee.unduck")) == (not interrupted)
+
+
+@pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
+@pytest.mark.parametrize("eagerness", ["low", "medium", "high", "auto"])
+def test_a_server_that_is_set_is_so_unless_a_client_asks_for_another_profile(
+    profile: Profile, eagerness: Eagerness
+) -> None:
+    """What `repartee serve` is told with turn.profile and turn.hangover_ms = 1500."""
+    stage = Stage(base=TurnSettings(hangover_ms=1500), profile=profile)
+    stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad.of_profile(profile)))
+    as_set = replace(stage.base, by_client=True)
+    assert stage.session.turns.settings == as_set
+    stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad(eagerness)))
+    asked = {"low": "patient", "medium": "balanced", "high": "eager", "auto": profile}[eagerness]
+    assert (stage.session.turns.settings == as_set) == (asked == profile)
+
+
+def test_higher_eagerness_ends_a_turn_sooner() -> None:
+    def committed_ms(eagerness: Eagerness) -> int:
+        async def scene(stage: Stage) -> None:
+            await stage.update(audio={"input": {"turn_detection": {"type": "semantic_vad", "eagerness": eagerness}}})
+            await stage.sound(600, loud=True)
+            await stage.sound(2000, loud=False)
+
+        return perform(scene).at_ms("input_audio_buffer.committed")[0]
+
+    low, medium, auto, high = (committed_ms(eagerness) for eagerness in ("low", "medium", "auto", "high"))
+    assert auto == medium
+    assert medium - high >= 100
+    assert low - medium >= 200
+
+
+@pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95])
+def test_higher_eagerness_waits_less_however_finished_the_turn_sounds(probability: float) -> None:
+    estimate = EndOfTurnEstimate(probability, 200.0, 300.0, "sound")
+    waits = [hangover_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
+    assert waits[0] + 40 <= waits[1]
+    assert waits[1] < waits[2]
+
+
+def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(600, loud=False)
+        await stage.sound(600, loud=True)
+        await stage.sound(5000, loud=False)
+
+    stage = perform(scene, Stage((LONG, "Fine.")))
+    assert stage.errors == []
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert stage.sound_ms() == len(LONG.split()) * 200 + 200
+    assert stage.events("conversation.item.truncated") == []
+    told = [kind for kind in stage.kinds if kind.startswith("input_audio_buffer.") or kind == "response.done"]
+    assert told == [
+        "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+        "input_audio_buffer.speech_started",  # at once, so that the client may interrupt
+        "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
+        "response.done", "response.done",
+    ]  # fmt: skip
+    spoken_ms, told_ms = stage.at_ms("input_audio_buffer.speech_started")[1], stage.at_ms(TRANSCRIBED)[1]
+    assert told_ms - spoken_ms < 600 + 500
+    assert stage.at_ms("response.done")[0] - told_ms > 1000
+    assert [message.content for message in stage.model.asked[1]][-1] == "what time is it"
+    assert len(stage.model.asked) == 2
+    items = [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")]
+    assert [event["item_id"] for event in stage.events("input_audio_buffer.committed")] == items
+
+
+def test_a_client_that_interrupts_by_itself_is_heard_on() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
+        await stage.says_something()
+        await stage.until("response.created")
+        await stage.sound(600, loud=False)
+        await stage.sound(400, loud=True)
+        assert len(stage.events("input_audio_buffer.speech_started")) == 2
+        await stage.send("response.cancel")
+        await stage.sound(400, loud=True)
+        await stage.sound(3000, loud=False)
+
+    stage = perform(scene, Stage((LONG, "Fine.")))
+    assert [response["status"] for response in stage.done] == ["cancelled", "completed"]
+    assert len(stage.events("input_audio_buffer.committed")) == 2
+
+
+@pytest.mark.parametrize("cut", ["input_audio_buffer.clear", "input_audio_buffer.commit"])
+def test_speech_that_goes_on_behind_a_cut_is_another_turn(cut: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
+        await stage.sound(600, loud=True)
+        await stage.send(cut)
+        await stage.sound(1000, loud=True)
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene)
+    started = [event["audio_start_ms"] for event in stage.events("input_audio_buffer.speech_started")]
+    stopped = [event["audio_end_ms"] for event in stage.events("input_audio_buffer.speech_stopped")]
+    assert len(started) == len(stopped) == 2
+    assert started[1] == stopped[0]
+    assert len(stage.events("input_audio_buffer.committed")) == (2 if cut.endswith("commit") else 1)
+
+
+def test_whether_a_turn_is_answered_is_asked_when_it_ends() -> None:
+    """Turn detection is switched in the midst of speech."""
+
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(300, loud=True)
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad"}}})
+        await stage.sound(300, loud=True)
+        await stage.sound(1000, loud=False)
+        await stage.until("response.done")
+        await stage.sound(300, loud=True)
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.send("input_audio_buffer.commit")
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene, Stage(("Fine.", "Nobody asked.")))
+    assert len(stage.events("input_audio_buffer.committed")) == 2
+    assert [response["status"] for response in stage.done] == ["completed"]
+
+
+def test_turns_may_be_left_for_the_client_to_answer() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "semantic_vad", "create_response": False}}})
+        await stage.says_something()
+        await stage.sound(3000, loud=False)
+        assert len(stage.events("input_audio_buffer.committed")) == 1
+        assert stage.events("response.created") == []
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.model.asked[0][-1].content == "what time is it"
+
+
+def test_a_fixed_silence_ends_the_turn_as_the_client_says() -> None:
+    async def scene(stage: Stage) -> None:
+        detection = {"type": "server_vad", "silence_duration_ms": 700, "prefix_padding_ms": 100}
+        await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(600, loud=True)
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene)
+    assert stage.at_ms("input_audio_buffer.committed")[0] == pytest.approx(1300, abs=50)
+
+
+def test_without_a_silence_of_its_own_server_vad_waits_as_the_server_is_set() -> None:
+    async def scene(stage: Stage) -> None:
+        if detection:
+            await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(600, loud=True)
+        await stage.sound(2000, loud=False)
+
+    detection: dict[str, object] = {}
+    as_it_is = perform(scene).at_ms("input_audio_buffer.committed")[0]
+    detection = {"type": "server_vad", "threshold": 0.5}
+    asked = perform(scene)
+    assert asked.at_ms("input_audio_buffer.committed")[0] == as_it_is
+    shown = asked.events("session.updated")[-1]["session"]["audio"]["input"]["turn_detection"]
+    assert (shown["type"], shown["silence_duration_ms"]) == ("server_vad", None)
+
+
+# ---- the client finds the turns ----
+
+
+def test_the_client_says_when_the_turn_is_over() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.sound(2000, loud=False)
+        assert stage.events("input_audio_buffer.committed") == []
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("input_audio_buffer.committed")
+        assert stage.events("response.created") == []
+        await stage.send("response.create")
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert stage.events("input_audio_buffer.speech_started") == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    assert committed["repartee"]["audio_end_ms"] == pytest.approx(600, abs=25)
+    assert stage.model.asked[0][-1].content == "what time is it"
+    assert stage.done[0]["status"] == "completed"
+
+
+def test_a_response_asked_for_right_after_the_commit_answers_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"instructions": "In French."})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.model.asked[0][-1].content == "what time is it"
+    assert stage.model.asked[0][0].content == "In French."
+    # It answers speech, so it has a latency: nobody waited for the words before the answer was asked for.
+    (record,) = stage.records
+    assert record.no_latency_reason is None
+    assert record.response_latency_ms is not None
+    assert record.response_latency_ms > 0
+
+
+def test_a_commit_is_answered_once() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == ["conversation_already_has_active_response"]
+    assert len(stage.done) == 1
+
+
+def test_what_is_committed_while_the_words_of_the_commit_before_are_still_to_come_is_another_item() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.ears.delay_ms = 1500
+        await stage.update(audio={"input": {"turn_detection": None}})
+        for _ in range(2):
+            await stage.sound(400, loud=True)
+            await stage.sound(200, loud=False)
+            await stage.send("input_audio_buffer.commit")
+        await stage.sound(200, loud=False)
+        await stage.send("input_audio_buffer.commit", event_id="empty")
+        await stage.send("response.create")
+        await stage.sound(6000, loud=False)
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(says=("what time is it", "and the date")))
+    first, second, empty = stage.events("input_audio_buffer.committed")
+    assert second["previous_item_id"] == first["item_id"]
+    assert empty["item_id"] in stage.client.items
+    assert [
+        item.text for item in stage.session.conversation.items if isinstance(item, UserMessage) and item.spoken
+    ] == [
+        "what time is it",
+        "and the date",
+        "",
+    ]
+    assert stage.errors == []
+    assert stage.events("conversation.item.input_audio_transcription.completed")[-1]["transcript"] == ""
+    assert stage.model.asked[-1][-1].content == "and the date"
+    assert len(stage.model.asked) == 1
+
+
+def test_a_whole_turn_may_come_at_once() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        audio = base64.b64encode(np.full(24_000, 8000, np.int16).tobytes()).decode()
+        await stage.send("input_audio_buffer.append", audio=audio)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        assert stage.at_ms("input_audio_buffer.committed")[0] < 100
+
+    assert perform(scene).done[0]["status"] == "completed"
+
+
+@pytest.mark.parametrize("message_s", [0.1, 1, 16])
+def test_a_recording_in_messages_of_any_length_is_held_to_real_time_and_nothing_is_put_in(message_s: float) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        audio = base64.b64encode(np.full(round(24_000 * message_s), 8000, np.int16).tobytes()).decode()
+        for _ in range(round(16 / message_s)):
+            await stage.paced("input_audio_buffer.append", audio=audio)
+        took_ms.append(stage.now_ms)
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("input_audio_buffer.committed")
+
+    took_ms: list[int] = []
+    stage = perform(scene)
+    assert took_ms[0] == pytest.approx(1000 * (16 / RATE_ALLOWANCE - 4), abs=100)
+    assert stage.talk.microphone.invented_frames == 0
+
+
+def test_a_commit_of_nothing_is_refused() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(80, loud=True)
+        await stage.send("input_audio_buffer.commit", event_id="mine")
+
+    stage = perform(scene)
+    assert stage.errors == ["input_audio_buffer_commit_empty"]
+    assert stage.events("error")[0]["error"]["event_id"] == "mine"
+
+
+DETECTIONS: list[Event | None] = [None, {"type": "server_vad"}, {"type": "semantic_vad", "create_response": False}]
+
+
+@pytest.mark.parametrize("detection", DETECTIONS, ids=lambda detection: detection["type"] if detection else "manual")
+@pytest.mark.parametrize(("loud_ms", "quiet_ms"), [(0, 800), (800, 0), (0, 100)], ids=["silence", "tone", "100 ms"])
+def test_commit_without_words_adds_an_item_with_an_empty_transcript(
+    loud_ms: int, quiet_ms: int, detection: Event | None
+) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(loud_ms, loud=True)
+        await stage.sound(quiet_ms, loud=False)
+        await stage.send("input_audio_buffer.commit", event_id="mine")
+        await stage.until("conversation.item.input_audio_transcription.completed")
+        await stage.sound(2000, loud=False)
+
+    stage = perform(scene, Stage(says=("",)))
+    assert stage.errors == []
+    assert stage.done == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    (item,) = stage.session.conversation.items
+    assert item == UserMessage(committed["item_id"], "", spoken=True)
+    (completed,) = stage.events("conversation.item.input_audio_transcription.completed")
+    assert (completed["item_id"], completed["transcript"]) == (item.id, "")
+    assert stage.events("conversation.item.input_audio_transcription.delta") == []
+    assert [event["item"]["id"] for event in stage.events("conversation.item.done")] == [item.id]
+    assert stage.events("repartee.nothing_said")[0]["item_id"] == item.id
+    assert [record.outcome for record in stage.records] == ["no words"]
+
+
+@pytest.mark.parametrize("loud", [False, True], ids=["silence", "tone"])
+def test_response_after_a_commit_without_words_answers_what_is_there(*, loud: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("hello")
+        await stage.sound(800, loud=loud)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"metadata": {"k": "a"}})
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(says=("",)))
+    assert stage.errors == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    assert stage.client.items[1] == committed["item_id"]
+    assert stage.events("conversation.item.input_audio_transcription.completed")[0]["transcript"] == ""
+    assert [message.content for message in stage.model.asked[0]] == ["Be brief.", "hello"]
+    assert stage.done[0]["metadata"] == {"k": "a"}
+
+
+def test_a_commit_whose_words_were_lost_says_so() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.ears.delay_ms = 60_000
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(800, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("conversation.item.input_audio_transcription.failed")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    (failed,) = stage.events("conversation.item.input_audio_transcription.failed")
+    assert committed["item_id"] == failed["item_id"] == "item_1"  # the first that was reserved, as the speech began
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_turn_whose_words_were_lost_is_in_the_history_and_answered_with_an_apology(*, commits: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.ears.delay_ms = 60_000
+        if commits:
+            await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.says_something()
+        if commits:
+            await stage.send("input_audio_buffer.commit", event_id="mine")
+            await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    (committed,) = stage.events("input_audio_buffer.committed")
+    (failed,) = stage.events("conversation.item.input_audio_transcription.failed")
+    assert committed["item_id"] == failed["item_id"] == "item_1"
+    assert [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")] == ["item_1"][commits:]
+    assert stage.done[0]["status"] == "failed"
+    assert stage.model.asked == []
+    heard = stage.session.conversation.items[0]
+    assert heard == UserMessage(ItemId("item_1"), "", spoken=True)
+
+
+def test_a_noise_that_is_not_to_be_answered_is_no_turn() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
+        await stage.says_something()
+        await stage.until("repartee.nothing_said")
+
+    stage = perform(scene, Stage(says=("",)))
+    assert stage.events("input_audio_buffer.committed") == []
+    assert stage.session.conversation.items == ()
+
+
+def test_what_was_cleared_is_not_answered() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.clear")
+        assert len(stage.events("input_audio_buffer.cleared")) == 1
+        await stage.send("input_audio_buffer.commit")
+        await stage.sound(600, loud=False)
+
+    stage = perform(scene)
+    assert stage.errors == ["input_audio_buffer_commit_empty"]
+    assert stage.session.conversation.items == ()
+
+
+def test_in_manual_mode_a_commit_into_a_reply_cuts_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.created")
+        await stage.sound(1000, loud=False)
+        await stage.sound(600, loud=True)
+        assert stage.done == []
+        await stage.send("input_audio_buffer.commit")
+        await stage.until("input_audio_buffer.committed")
+
+    stage = perform(scene, Stage((LONG,), ("stop",)))
+    assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
+
+
+def test_in_manual_mode_a_commit_leaves_a_reply_that_is_done() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.sound(300, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.done", 2)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five", "Fine."), ("and now",)))
+    assert stage.errors == []
+    assert stage.events("conversation.item.truncated") == []
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert [message.content for message in stage.model.asked[1]][1:] == ["count", "one two three four five", "and now"]
+
+
+# ---- text and items ----
+
+
+def test_typed_text_is_answered_when_asked_for() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("what time is it", id="mine")
+        assert stage.events("conversation.item.added")[0]["item"]["id"] == "mine"
+        assert stage.events("response.created") == []
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.sound_ms() == 1200
+    assert [type(item) for item in stage.session.conversation.items] == [UserMessage, AssistantMessage]
+    assert stage.records[0].response_latency_ms is None
+
+
+def test_a_reply_may_come_as_text_only() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=["text"])
+        await stage.types("what time is it")
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.sound_ms() == 0
+    assert stage.events("response.output_text.done")[0]["text"] == "It is ten o'clock. Anything else?"
+    assert stage.voice.spoken == []
+    assert stage.session.conversation.items[-1] == AssistantMessage(
+        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    )
+
+
+def test_one_response_may_be_otherwise_than_the_session() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("what time is it")
+        options = {"output_modalities": ["text"], "instructions": "In French.", "max_output_tokens": 9}
+        await stage.send("response.create", response=options)
+        await stage.until("response.done")
+        await stage.send("response.create")
+        await stage.until("response.done", 2)
+
+    stage = perform(scene)
+    assert [messages[0].content for messages in stage.model.asked] == ["In French.", "Be brief."]
+    assert [options.max_tokens for options in stage.model.options] == [9, NO_LIMIT]
+    assert stage.sound_ms() == 1200
+
+
+@pytest.mark.parametrize(("of_session", "of_response", "asked"),
+    [(None, None, NO_LIMIT), ("inf", None, NO_LIMIT), (50, None, 50), (50, "inf", NO_LIMIT), ("inf", 9, 9)],
+)  # fmt: skip
+def test_model_is_asked_for_the_limit_that_is_shown(
+    of_session: int | str | None, of_response: int | str | None, asked: int
+) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(max_output_tokens=of_session)
+        await stage.types("hello")
+        await stage.send("response.create", response={"max_output_tokens": of_response})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.model.options[0].max_tokens == asked
+    assert stage.done[0]["max_output_tokens"] == (asked or "inf")
+
+
+def test_speed_and_instructions_are_the_clients() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(instructions="Sing.", audio={"output": {"speed": 1.25, "voice": "alloy"}})
+        await stage.types("what time is it")
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.voice.speeds[0] == 1.25
+    assert stage.model.asked[0][0].content == "Sing."
+    assert stage.events("session.updated")[0]["session"]["audio"]["output"]["voice"] == "scripted voice"
+
+
+def test_a_function_is_called_and_its_result_continues_the_reply() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(tools=[LAMP_TOOL])
+        await stage.says_something()
+        await stage.until("response.done")
+        output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("response.create")
+        await stage.until_idle()
+
+    stage = perform(scene, Stage((LAMP, "The lamp is on."), ("turn on the lamp",)))
+    (called,) = stage.events("response.function_call_arguments.done")
+    assert (called["call_id"], called["arguments"]) == ("call_1", '{"on": true}')
+    assert [item["type"] for item in stage.done[0]["output"]] == ["function_call"]
+    assert [function.name for function in stage.model.options[0].functions] == ["set_lamp"]
+    assert [message.role for message in stage.model.asked[1]] == ["system", "user", "assistant", "tool"]
+    assert stage.events("response.output_audio_transcript.done")[0]["transcript"] == "The lamp is on."
+    assert [record.outcome for record in stage.records] == ["answered", "answered"]
+
+
+def test_words_before_a_call_are_said_and_the_continuation_is_played_behind_them() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(tools=[LAMP_TOOL])
+        await stage.types("lamp please")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        assert stage.sound_ms() == 1000  # sent ahead: it is still playing
+        output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("response.create")
+        await stage.until_idle()
+
+    stage = perform(scene, Stage((("Let me see to that.", LAMP), "It is on.")))
+    assert [item["type"] for item in stage.done[0]["output"]] == ["message", "function_call"]
+    begun_ms = stage.at_ms("response.created")
+    assert begun_ms[1] - begun_ms[0] < 200, "it does not wait for the end of the words"
+    assert stage.sound_ms() == 1600
+    assert stage.events("conversation.item.truncated") == []
+    assert next(message.content for message in stage.model.asked[1] if message.role == "assistant") == (
+        "Let me see to that."
+    )
+    ended_ms = [round(record.playout_start_ms or 0) for record in stage.records]
+    assert ended_ms[1] - ended_ms[0] == pytest.approx(1000, abs=60), "one is heard behind the other"
+
+
+def test_items_are_shown_deleted_and_missed() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("one", id="a")
+        await stage.types("two", id="b")
+        await stage.send("conversation.item.retrieve", item_id="a")
+        await stage.send("conversation.item.delete", item_id="a")
+        await stage.send("conversation.item.retrieve", item_id="a")
+        await stage.send("conversation.item.delete", item_id="a")
+        await stage.types("three", id="b")
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "zero"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id="root")
+        await stage.send("conversation.item.create", item=message, previous_item_id="a")
+        output = {"type": "function_call_output", "call_id": "none", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("conversation.item.truncate", item_id="b", content_index=0, audio_end_ms=100)
+
+    stage = perform(scene)
+    assert stage.events("conversation.item.retrieved")[0]["item"]["content"][0]["text"] == "one"
+    assert [event["item_id"] for event in stage.events("conversation.item.deleted")] == ["a"]
+    assert stage.errors == [
+        "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_create_duplicate_item_id",
+        "item_create_invalid_previous_item_id", "invalid_tool_call_id", "unsupported_content_type",
+    ]  # fmt: skip
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, UserMessage)]
+    assert texts == ["zero", "two"]
+
+
+def test_what_a_client_was_told_of_stays_in_the_conversation() -> None:
+    async def scene(stage: Stage) -> None:
+        seed = {"type": "message", "role": "system", "id": "seed"}
+        content = [{"type": "input_text", "text": "s" * 9600}]
+        await stage.send("conversation.item.create", item={**seed, "content": content})
+        call = {"type": "function_call", "id": "f", "call_id": "c", "name": "set_lamp", "arguments": "{}"}
+        await stage.send("conversation.item.create", item=call)
+        for number in range(30):
+            await stage.types(f"question {number}", id=f"u{number}")
+        output = {"type": "function_call_output", "id": "o", "call_id": "c", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        message = {"type": "message", "role": "user", "id": "x", "content": [{"type": "input_text", "text": "x"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id="u0")
+        for item in ("seed", "u0"):
+            await stage.send("conversation.item.retrieve", item_id=item)
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert [event["item"]["id"] for event in stage.events("conversation.item.retrieved")] == ["seed", "u0"]
+    assert stage.client.items[:4] == ["seed", "f", "u0", "x"]
+    (asked,) = stage.model.asked
+    assert [message.role for message in asked[:3]] == ["system", "system", "user"]
+    assert asked[-1] == Message("tool", "done", call_id="c")
+    assert len([message for message in asked if message.role == "user"]) == 20
+
+
+def test_items_stand_in_the_clients_order_as_the_model_sees_them() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=["text"])
+        await stage.types("slow")
+        await stage.send("response.create")
+        await stage.until("response.created")
+        await stage.types("interjected")
+        await stage.until("response.done")
+        await stage.types("third")
+        await stage.send("response.create")
+        await stage.until("response.done", 2)
+
+    stage = Stage()
+    stage.model.token_ms = 500
+    perform(scene, stage)
+    shown = {event["item"]["id"]: event["item"]["content"][0] for event in stage.events("conversation.item.done")}
+    asked = [message.content for message in stage.model.asked[1][1:]]
+    assert [shown[item]["text"] for item in stage.client.items][: len(asked)] == asked
+    assert asked == ["slow", "It is ten o'clock. Anything else?", "interjected", "third"]
+
+
+@pytest.mark.parametrize("modality", ["audio", "text"])
+def test_a_reply_that_is_deleted_is_gone(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=[modality])
+        await stage.types("hello")
+        for count in (1, 2):
+            await stage.send("response.create")
+            await stage.until("response.output_item.added", count)
+            if count == 2:  # the first one under way, the second one when it is over
+                await stage.until_idle()
+            item = stage.events("response.output_item.added")[-1]["item"]["id"]
+            for what in ("delete", "retrieve", "delete"):
+                await stage.send(f"conversation.item.{what}", item_id=item)
+            await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == ["item_retrieve_invalid_item_id", "item_delete_invalid_item_id"] * 2
+    kinds = [event["type"] for event in stage.client.events if event["type"].startswith("conversation.item")]
+    assert kinds[2:] == [
+        "conversation.item.added", "conversation.item.deleted",
+        "conversation.item.added", "conversation.item.done", "conversation.item.deleted",
+    ]  # fmt: skip
+
+
+def test_an_id_that_was_told_already_is_taken() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.sound(600, loud=True)
+        (speech,) = stage.events("input_audio_buffer.speech_started")
+        await stage.types("clash", id=speech["item_id"])
+        await stage.types("clash", id="root")
+        await stage.sound(800, loud=False)
+        await stage.until("conversation.item.input_audio_transcription.completed")
+        call = {"type": "function_call", "call_id": "c", "name": "set_lamp", "arguments": "{}"}
+        await stage.send("conversation.item.create", item=call)
+        await stage.send("conversation.item.create", item=call)
+
+    stage = perform(scene)
+    assert stage.errors == ["item_create_duplicate_item_id", "item_create_duplicate_item_id", "call_id_taken"]
+    (committed,) = stage.events("input_audio_buffer.committed")
+    assert committed["item_id"] == stage.events("input_audio_buffer.speech_started")[0]["item_id"]
+
+
+@pytest.mark.parametrize("instructions", ["Greet the user first.", ""], ids=["instructed", "without instructions"])
+@pytest.mark.parametrize("detection", [None, {"type": "semantic_vad"}], ids=["manual", "semantic_vad"])
+def test_assistant_speaks_first_when_asked_in_an_empty_conversation(instructions: str, detection: Event | None) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(instructions=instructions, audio={"input": {"turn_detection": detection}})
+        await stage.send("response.create")
+        await stage.until("response.done")
+
+    stage = perform(scene, Stage(("Hello, who is there?",)))
+    assert stage.errors == []
+    assert [message.content for message in stage.model.asked[0]] == ([instructions] if instructions else [])
+    assert stage.done[0]["status"] == "completed"
+    assert stage.done[0]["output"][0]["content"][0]["transcript"] == "Hello, who is there?"
+
+
+def test_assistant_speaks_first_by_instructions_of_the_response() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.send("response.create", response={"instructions": "Greet the user."})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert [message.content for message in stage.model.asked[0]] == ["Greet the user."]
+
+
+def test_assistant_speaks_again_without_a_new_question() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        for count in (1, 2):
+            await stage.send("response.create")
+            await stage.until("response.done", count)
+            await stage.until_idle()
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert [message.role for message in stage.model.asked[1]] == ["system", "user", "assistant"]
+
+
+# ---- replies that the client stops ----
+
+
+def test_a_reply_is_cancelled_once() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.send("response.cancel")
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.created")
+        await asyncio.sleep(0.55)
+        await stage.send("response.create")
+        await stage.send("response.cancel", response_id="resp_1_1")
+        await stage.send("response.cancel", response_id="resp_1_1")
+        await asyncio.sleep(3)
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.errors == [
+        "response_cancel_not_active", "conversation_already_has_active_response", "response_cancel_not_active"
+    ]  # fmt: skip
+    assert [event["error"]["param"] for event in stage.events("error")] == [None, None, "response_id"]
+    assert [response["status"] for response in stage.done] == ["cancelled"]
+    assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
+    assert 400 < stage.events("conversation.item.truncated")[0]["audio_end_ms"] <= 520
+    assert stage.session.conversation.items[-1].text == "one two"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel", "cancel, clear"])
+@pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
+def test_stopping_a_reply_in_two_ways_is_no_error(order: str, *, named: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("count")
+        await stage.send("response.create")
+        await stage.until("response.output_audio.delta")
+        await asyncio.sleep(0.55)
+        for what in order.split(", "):
+            await stop(stage, what, named=named)
+        await asyncio.sleep(3)
+        await stage.send("response.cancel")  # now there is surely nothing to cancel
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.errors == ["response_cancel_not_active"]
+    assert [response["status"] for response in stage.done] == ["cancelled"]
+    if "truncate" in order:
+        assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 300
+        assert stage.session.conversation.items[-1].text == "one"  # type: ignore[union-attr]
+    assert len(stage.events("output_audio_buffer.cleared")) == ("clear" in order)
+
+
+async def stop(stage: Stage, what: str, *, named: bool = False) -> None:
+    """The client stops the first reply."""
+    if what == "truncate":
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=300)
+    elif what == "cancel":
+        await stage.send("response.cancel", **({"response_id": "resp_1_1"} if named else {}))
+    else:
+        await stage.send("output_audio_buffer.clear")
+
+
+@pytest.mark.parametrize("heard_ms", [0, 1200], ids=["before a word was heard", "after some words"])
+@pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel"])
+def test_stopping_a_reply_that_speech_has_stopped_is_no_error(order: str, heard_ms: int) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": not heard_ms})  # without a report nothing was heard
+        await stage.says_something()
+        await stage.until("response.output_audio.delta")
+        await stage.sound(heard_ms, loud=False)
+        await stage.sound(600, loud=True)
+        await stage.until("response.done")
+        for what in order.split(", "):
+            await stop(stage, what, named=True)
+        await stage.sound(1000, loud=False)
+        await stage.until("response.created", 2)
+        await stage.send("response.cancel", response_id="resp_9_1")
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.done[0]["status_details"]["reason"] == "turn_detected"
+    assert len(stage.events("conversation.item.deleted")) == (heard_ms == 0)
+    assert stage.errors == ["response_cancel_not_active"]
+
+
+def test_commands_about_an_item_that_was_taken_back_are_no_errors() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": True})  # without a report nothing was heard
+        await stage.says_something()
+        await stage.until("response.output_audio.delta")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.sound(600, loud=True)
+        await stage.until("conversation.item.deleted")
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
+        message = {"type": "message", "id": "x", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id=item)
+        await stage.send("conversation.item.delete", item_id=item)
+        assert stage.errors == []
+        await stage.send("conversation.item.retrieve", item_id=item)
+        await stage.send("conversation.item.delete", item_id=item)
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=0)
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.client.items[1] == "x"
+    assert stage.errors == [
+        "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_truncate_invalid_item_id"
+    ]  # fmt: skip
+
+
+def test_error_messages_begin_as_clients_compare_them() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("count", id="mine")
+        await stage.types("count", id="mine")
+        await stage.send("conversation.item.retrieve", item_id="nope", event_id="rci_nope")
+        await stage.send("conversation.item.delete", item_id="nope")
+        await stage.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
+        await stage.send("conversation.item.truncate", item_id="mine", content_index=0, audio_end_ms=0)
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        await stage.send("conversation.item.create", item=message, previous_item_id="nope")
+        output = {"type": "function_call_output", "call_id": "nope", "output": "done"}
+        await stage.send("conversation.item.create", item=output)
+        await stage.send("response.cancel")
+        await stage.send("response.cancel", response_id="resp_of_theirs")
+        await stage.sound(40, loud=False)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create")
+        await stage.until("response.output_item.added")
+        await stage.send("response.create")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=60_000)
+
+    stage = perform(scene)
+    errors = [event["error"] for event in stage.events("error")]
+    assert {error["type"] for error in errors} == {"invalid_request_error"}
+    assert errors[1]["event_id"] == "rci_nope"
+    assert [(error["code"], error["message"].partition(". ")[0].rstrip(".")) for error in errors] == [
+        ("item_create_duplicate_item_id", "Error adding item: an item with id 'mine' already exists"),
+        ("item_retrieve_invalid_item_id", "Error retrieving item: the item with id 'nope' does not exist"),
+        ("item_delete_invalid_item_id", "Error deleting item: the item with id 'nope' does not exist"),
+        ("item_truncate_invalid_item_id", "Error truncating item: the item with id 'nope' does not exist"),
+        ("unsupported_content_type", "Only model output audio messages can be truncated"),
+        ("item_create_invalid_previous_item_id", "Error adding item: the previous item with id 'nope' does not exist"),
+        ("invalid_tool_call_id", "Tool call ID 'nope' not found in conversation"),
+        ("response_cancel_not_active", "Cancellation failed: no active response found"),
+        ("response_cancel_not_active", "Cancellation failed: no active response found"),
+        ("input_audio_buffer_commit_empty", "Error committing input audio buffer: buffer too small"),
+        ("conversation_already_has_active_response",
+         "Conversation already has an active response in progress: resp_1_1"),
+        ("invalid_value", "Audio content of 800ms is already shorter than 60000ms"),
+    ]  # fmt: skip
+    assert errors[9]["message"].endswith("buffer only has 40.00ms of audio.")
+
+
+def test_what_plays_is_dropped_on_demand() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.send("output_audio_buffer.clear")
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.send("output_audio_buffer.clear")
+        assert stage.session.idle
+
+    stage = perform(scene)
+    assert stage.errors == ["output_audio_buffer_clear_empty"]
+    assert stage.events("output_audio_buffer.cleared")[0]["response_id"] == "resp_1_1"
+    assert len(stage.events("conversation.item.truncated")) == 1
+
+
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_response_created_right_after_response_done_does_not_wait_for_playback(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        done_ms.append(stage.now_ms)
+        await stage.types("and now?")
+        await stage.send("response.create", response={"output_modalities": [modality]})
+        await stage.until("response.done", 2)
+        done_ms.append(stage.now_ms)
+        await stage.until_idle()
+
+    done_ms: list[int] = []
+    stage = perform(scene, Stage(("one two three four five", "Fine.")))
+    assert stage.errors == []
+    assert done_ms[1] - done_ms[0] < 300
+    assert [response["status"] for response in stage.done] == ["completed", "completed"]
+    assert stage.events("conversation.item.truncated") == []
+    assert [message.content for message in stage.model.asked[1]][1:] == ["hello", "one two three four five", "and now?"]
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    assert texts == ["one two three four five", "Fine."]
+    assert [record.outcome for record in stage.records] == ["answered", "answered"]
+
+
+async def follows(stage: Stage, modality: str = "audio") -> None:
+    """A second reply is made while the first one is still played."""
+    await stage.types("hello")
+    await stage.send("response.create")
+    await stage.until("response.done")
+    await stage.send("response.create", response={"output_modalities": [modality]})
+    await stage.until("response.done", 2)
+
+
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_speech_at_the_end_of_a_reply_that_another_follows_cuts_it(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        await stage.says_something()
+        await stage.until("response.done", 3)
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.", "Yes?"), ("wait",)))
+    assert stage.errors == []
+    cut = stage.events("conversation.item.truncated")[0]
+    assert cut["item_id"] == stage.done[0]["output"][0]["id"]
+    assert 100 < cut["audio_end_ms"] < 1000
+    heard = [message.content for message in stage.model.asked[2] if message.role == "assistant"]
+    assert heard[0].startswith("one")
+    assert "six" not in heard[0]
+    assert ("Fine." in heard) == (modality == "text"), "of sound that was behind it nothing was heard"
+
+
+@pytest.mark.parametrize("how", ["response.cancel", "output_audio_buffer.clear"])
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_stopping_stops_a_reply_that_another_follows(how: str, modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        await stage.send(how)
+        assert stage.session.idle
+        await stage.send("response.create")
+        await stage.until("response.done", 3)
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.", "Yes?")))
+    assert stage.errors == []
+    cut = [event["item_id"] for event in stage.events("conversation.item.truncated")]
+    assert cut == [response["output"][0]["id"] for response in stage.done[: 1 + (modality == "audio")]]
+
+
+@pytest.mark.parametrize("modality", ["text", "audio"])
+def test_truncating_a_reply_that_another_follows_leaves_the_other(modality: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage, modality)
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.")))
+    assert stage.errors == []
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    assert texts == ["one two", "Fine."]
+
+
+def test_connection_lost_while_one_reply_follows_another_keeps_what_was_heard() -> None:
+    async def scene(stage: Stage) -> None:
+        await follows(stage)
+        stage.talk.gone()
+        resumed(stage, ReplyId(2, 1), 0)
+        await stage.until_idle()
+
+    stage = perform(scene, Stage(("one two three four five six", "Fine.")))
+    assert stage.errors == []
+    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    assert texts[1] == "Fine."
+    assert [record.turn for record in stage.records] == [1, 2]
+
+
+def test_a_request_that_waits_for_speech_is_answered_with_what_is_said() -> None:
+    """Else it came once more after that answer."""
+
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.sound(200, loud=True)
+        await stage.types("and now?")
+        await stage.send("response.create")
+        await stage.says_something()
+        await stage.sound(6000, loud=False)
+
+    stage = perform(scene, Stage(says=("no, wait",)))
+    assert len(stage.model.asked) == 2
+    assert [message.content for message in stage.model.asked[1] if message.role == "user"] == [
+        "hello", "and now?", "no, wait"
+    ]  # fmt: skip
+
+
+def test_each_request_gets_its_own_notes_back_also_where_speech_came_first() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.sound(300, loud=True)
+        await stage.send("response.create", response={"metadata": {"k": "a"}})
+        await stage.says_something(300)
+        await stage.until_idle()
+        await stage.send("response.create", response={"metadata": {"k": "b"}})
+        await stage.until("response.done", 2)
+        await stage.until_idle()
+        await stage.says_something()
+        await stage.until("response.done", 3)
+
+    stage = perform(scene)
+    assert [response["metadata"] for response in stage.done] == [{"k": "a"}, {"k": "b"}, None]
+
+
+@pytest.mark.parametrize("detection", [None, {"type": "server_vad", "create_response": False}])
+def test_a_request_that_has_not_begun_can_be_cancelled(detection: Event | None) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": detection}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"metadata": {"k": "a"}, "instructions": "In French."})
+        await stage.send("response.cancel")
+        await stage.until("conversation.item.input_audio_transcription.completed")
+        await stage.sound(2000, loud=False)
+        assert stage.events("response.created") == []
+        await stage.send("response.create", response={"metadata": {"k": "b"}})
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == []
+    assert len(stage.events("input_audio_buffer.committed")) == 1
+    assert [response["metadata"] for response in stage.done] == [{"k": "b"}]
+    assert stage.model.asked[0][0].content == "Be brief."
+    assert [message.content for message in stage.model.asked[0]][-1] == "what time is it"
+
+
+def test_a_cancel_of_another_response_leaves_the_request() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(audio={"input": {"turn_detection": None}})
+        await stage.sound(600, loud=True)
+        await stage.send("input_audio_buffer.commit")
+        await stage.send("response.create", response={"metadata": {"k": "a"}})
+        await stage.send("response.cancel", response_id="resp_7_1")
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == ["response_cancel_not_active"]
+    assert stage.done[0]["metadata"] == {"k": "a"}
+
+
+def test_what_was_heard_is_what_the_client_says() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+
+    stage = perform(scene)
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
+    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        if heard:
+            await stage.until_idle()
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=80_000_000)
+        assert stage.session.idle == heard
+        assert stage.events("conversation.item.truncated") == []
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=1200)
+
+    stage = perform(scene)
+    assert stage.errors == ["invalid_value"]
+    assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
+
+
+def test_of_a_reply_in_text_no_sound_can_be_cut() -> None:
+    async def scene(stage: Stage) -> None:
+        async def cut(end_ms: int) -> None:
+            await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=end_ms)
+
+        await stage.update(output_modalities=["text"])
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_text.delta")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        await cut(0)
+        await stage.until_idle()
+        for end_ms in (0, 10, 80_000_000):
+            await cut(end_ms)
+
+    stage = perform(scene)
+    assert stage.errors == ["unsupported_content_type"] * 4
+    assert stage.events("conversation.item.truncated") == []
+    assert stage.session.conversation.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
+    assert stage.done[0]["status"] == "completed"
+
+
+def test_what_a_client_has_cut_never_grows_again() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_audio.delta")
+        await asyncio.sleep(2)
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        for end_ms in (70_000, 1500, 700, 700, 70_000, 0, 3000):
+            where = {"item_id": item, "content_index": 0, "audio_end_ms": end_ms}
+            await stage.send("conversation.item.truncate", **where)
+            texts.append(stage.session.conversation.items[-1].text)  # type: ignore[union-attr]
+        await stage.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
+
+    texts: list[str] = []
+    stage = perform(scene, Stage((LONG,)))
+    assert texts[1:] == ["one two three four five six seven", *["one two three"] * 3, "", ""]
+    assert stage.errors == [*["invalid_value"] * 3, "item_truncate_invalid_item_id"]
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")][-4:] == [1500, 700, 700, 0]
+
+
+def test_a_client_that_cuts_what_is_playing_has_stopped_playing_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        item = stage.done[0]["output"][0]["id"]
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+        assert stage.session.idle
+        await asyncio.sleep(3)
+
+    stage = perform(scene)
+    assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
+    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+
+
+def test_a_reply_that_is_being_said_is_shown_as_far_as_it_was_told() -> None:
+    async def scene(stage: Stage) -> None:
+        async def retrieved() -> Event:
+            await stage.send("conversation.item.retrieve", item_id=item)
+            return stage.events("conversation.item.retrieved")[-1]["item"]  # type: ignore[no-any-return]
+
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_audio.delta")
+        item = stage.events("response.output_item.added")[0]["item"]["id"]
+        shown.append(await retrieved())
+        await stage.until("response.done")
+        shown.append(await retrieved())
+        await stage.until_idle()
+        shown.append(await retrieved())
+        await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=450)
+        shown.append(await retrieved())
+
+    shown: list[Event] = []
+    stage = perform(scene)
+    assert [item["status"] for item in shown] == ["in_progress", "completed", "completed", "incomplete"]
+    whole = stage.events("response.output_audio_transcript.done")[0]["transcript"]
+    begun, *rest = [item["content"][0]["transcript"] for item in shown]
+    assert rest == [whole, whole, "It is"]
+    assert begun
+    assert whole.startswith(begun)
+
+
+def test_a_client_that_reports_is_believed_about_what_was_heard_and_when() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(repartee={"playout": True})
+        await stage.says_something()
+        await stage.until("response.created")
+        await asyncio.sleep(0.4)
+        report = {"response_id": "resp_1_1", "played_ms": 0}
+        await stage.send("repartee.playout", **report, latency_ms=987, device_ms=60)
+        for played_ms in range(90, 720, 90):  # somewhat slower than our clock
+            await asyncio.sleep(0.1)
+            await stage.send("repartee.playout", response_id="resp_1_1", played_ms=played_ms)
+        await stage.send("response.cancel")
+
+    stage = perform(scene, Stage((LONG,)))
+    assert stage.session.conversation.items[-1].text == "one two three"  # type: ignore[union-attr]
+    (record,) = stage.records
+    assert record.response_latency_ms == pytest.approx(987, abs=1)
+    assert record.stages["playout"].ms == pytest.approx(60, abs=1)
+
+
+# ---- a client that comes back ----
+
+
+def resumed(stage: Stage, reply: ReplyId | None, received_ms: float | None) -> None:
+    """The client is back on another connection."""
+    stage.log = []
+    stage.client.comes_back()
+    stage.talk.resume(None, reply, received_ms)
+    stage.talk.changed = stage._fetch
+    stage._fetch()
+
+
+def test_back_in_the_middle_of_a_reply_it_goes_on_from_there() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.says_something()
+        await stage.until("response.created")
+        await asyncio.sleep(0.7)
+        received_ms = stage.sound_ms()
+        stage.talk.gone()
+        await asyncio.sleep(12)  # longer than a reply may be stuck
+        resumed(stage, ReplyId(1, 1), received_ms - 200)
+        assert stage.kinds[:5] == [
+            "session.created", "conversation.item.added", "conversation.item.done", "response.created",
+            "response.output_item.added",
+        ]  # fmt: skip
+        session = stage.events("session.created")[0]["session"]["repartee"]
+        assert session["resumed"] is True
+        assert session["heard_ms"] == 1400  # as said something
+        before_ms.append(received_ms - 200)
+        await stage.until_idle()
+        placed = [word["text"] for event in stage.events("repartee.words") for word in event["words"]]
+        assert placed == "One two three. Four five six. Seven eight nine. Ten.".split()
+
+    before_ms: list[float] = []
+    stage = perform(scene, Stage(("One two three. Four five six. Seven eight nine. Ten.",)))
+    assert before_ms[0] + stage.sound_ms() == 2000
+    assert (
+        stage.events("response.output_audio_transcript.done")[0]["transcript"]
+        == "One two three. Four five six. Seven eight nine. Ten."
+    )
+    assert [response["status"] for response in stage.done] == ["completed"]
+    assert stage.records[0].outcome == "answered"
+    assert stage.session.conversation.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
+
+
+def test_back_in_a_reply_whose_message_was_deleted_the_message_stays_so() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.output_item.added")
+        item = stage.events("response.output_item.added")[-1]["item"]["id"]
+        await stage.send("conversation.item.delete", item_id=item)
+        stage.talk.gone()
+        resumed(stage, ReplyId(1, 1), 0)
+        await stage.until_idle()
+        assert stage.kinds.count("conversation.item.added") == 1, "what was typed"
+        assert [part["id"] for part in stage.done[0]["output"]] == [item], "the response has it all the same"
+        await stage.send("conversation.item.retrieve", item_id=item)
+
+    stage = perform(scene)
+    assert stage.errors == ["item_retrieve_invalid_item_id"]
+
+
+def test_back_while_the_last_of_a_reply_was_still_to_be_played() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await asyncio.sleep(0.1)
+        stage.talk.gone()
+        await asyncio.sleep(20)
+        resumed(stage, ReplyId(1, 1), 700)
+        assert stage.sound_ms() == 500
+        assert [response["status"] for response in stage.done] == ["completed"]
+        assert not stage.session.idle
+        await stage.until_idle()
+        assert stage.events("repartee.trace")[0]["turn"] == 1
+
+    perform(scene)
+
+
+def test_back_after_the_reply_the_history_has_it() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.until_idle()
+        stage.talk.gone()
+        resumed(stage, ReplyId(1, 1), 1200)
+        roles = [event["item"]["role"] for event in stage.events("conversation.item.added")]
+        assert roles == ["user", "assistant"]
+        assert stage.events("response.created") == []
+
+    perform(scene)
+
+
+@pytest.mark.parametrize("lost_after", ["response.created", "response.output_audio.delta", "response.done"])
+def test_back_the_reply_under_way_is_where_it_began(lost_after: str) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until(lost_after)
+        await stage.types("and this")
+        stage.talk.gone()
+        resumed(stage, None, None)
+        await stage.until_idle()
+        assert [type(item) for item in stage.session.conversation.items] == [UserMessage, AssistantMessage, UserMessage]
+        assert stage.client.items == [item.id for item in stage.session.conversation.items]
+
+    perform(scene)
+
+
+def test_back_what_was_asked_for_is_as_it_was_asked_for() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(output_modalities=["text"])
+        await stage.types("hello")
+        await stage.send("response.create")
+        await stage.until("response.done")
+        await stage.types("and again")
+        told = {
+            "output_modalities": ["audio"],
+            "metadata": {"k": "v"},
+            "audio": {"output": {"format": {"type": "audio/pcmu"}}},
+        }
+        await stage.send("response.create", response=told)
+        await stage.until("response.output_audio.delta")
+        created = stage.events("response.created")[-1]["response"]
+        session = stage.events("session.updated")[-1]["session"]["id"]
+        stage.talk.gone()
+        await asyncio.sleep(0.3)
+        resumed(stage, ReplyId(2, 1), 0)
+        assert stage.events("response.created")[0]["response"] == created
+        assert stage.events("session.created")[0]["session"]["id"] == session
+        written = stage.events("conversation.item.added")[1]["item"]["content"]
+        assert [part["type"] for part in written] == ["output_text"]
+        await stage.until_idle()
+        assert stage.sound_ms() * 48 == 1200 * 8, "a byte for a sample, 8 a millisecond"
+
+    perform(scene)
+
+
+def test_back_in_the_midst_of_speech_it_is_told_when_that_stops() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.sound(600, loud=True)
+        stage.talk.gone()
+        resumed(stage, None, None)
+        await stage.sound(1000, loud=False)
+        stopped = stage.events("input_audio_buffer.speech_stopped")
+        committed = stage.events("input_audio_buffer.committed")
+        assert [event["item_id"] for event in stopped] == [event["item_id"] for event in committed]
+        await stage.until_idle()
+
+    perform(scene)
+
+
+def test_back_after_a_reply_has_begun_that_it_never_heard_of() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.update(instructions="Sing.")
+        await stage.sound(600, loud=True)
+        stage.talk.gone()
+        await asyncio.sleep(5)
+        resumed(stage, None, None)
+        await stage.until_idle()
+        assert stage.sound_ms() == 1200
+        assert stage.events("session.created")[0]["session"]["instructions"] == "Sing."
+
+    perform(scene)
+
+
+# ---- mistakes ----
+
+
+def test_a_mistake_is_told_and_the_conversation_lives_on() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.talk.receive("{", stage.unhurried)
+        await stage.send("no.such.event", event_id="mine")
+        await stage.says_something()
+        await stage.until("response.done")
+
+    stage = perform(scene)
+    assert stage.errors == ["invalid_json", "invalid_value"]
+    assert stage.done[0]["status"] == "completed"

@@ -1,0 +1,26 @@
+"""What a server serves, as the settings say."""
+
+from dataclasses import replace
+
+import pytest
+
+from assistant.config.settings import Settings, TraceSection
+from audio.errors import EngineLoadError
+from web.metrics import Metrics
+from web.services import open_house
+
+COLLECTOR = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:4318"))
+
+
+def test_spans_are_exported_only_where_a_collector_is_named() -> None:
+    assert len(open_house(Settings(), {}, Metrics()).errands) == 1  # tells of traces that were lost
+    metrics = Metrics()
+    (_, errand) = open_house(COLLECTOR, {}, metrics).errands
+    export = errand.__self__  # type: ignore[attr-defined]  # a method of the export
+    export.dropped = 3
+    assert metrics.registry.get_sample_value("repartee_exports_dropped") == 3
+
+
+def test_headers_that_cannot_be_understood_are_said_before_anybody_comes() -> None:
+    with pytest.raises(EngineLoadError, match="OTEL_EXPORTER_OTLP_HEADERS"):
+        open_house(COLLECTOR, {"OTEL_EXPORTER_OTLP_HEADERS": "no pairs"}, Metrics())

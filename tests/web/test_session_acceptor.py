@@ -1,0 +1,421 @@
+"""How long a connection may stay, and what it is told; in virtual time, without a socket."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+
+import pytest
+from starlette.types import Message
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.utils import ClientDisconnected
+from virtual_time import run_virtual
+from web_server import ScriptedHall
+
+from web.metrics import Metrics
+from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SEAT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.session_limits import SessionLimits
+
+
+class Client:
+    """One end of a connection: what arrives, and what was sent."""
+
+    def __init__(self, *offered: str, query: str = "") -> None:
+        self.inbox: asyncio.Queue[Message] = asyncio.Queue()
+        self.inbox.put_nowait({"type": "websocket.connect"})
+        self.sent: list[Message] = []
+        self.reads = True
+        self.scope = {
+            "type": "websocket", "headers": [], "path": "/v1/realtime", "query_string": query.encode(),
+            "subprotocols": list(offered),
+        }  # fmt: skip
+
+    def says(self, text: str) -> None:
+        self.inbox.put_nowait({"type": "websocket.receive", "text": text})
+
+    async def send(self, message: Message) -> None:
+        if not self.reads:
+            await asyncio.Event().wait()
+        self.sent.append(message)
+
+    @property
+    def codes(self) -> list[str]:
+        """Of the `error` events."""
+        events = [json.loads(message["text"]) for message in self.sent if message["type"] == "websocket.send"]
+        return [event["error"]["code"] for event in events if event["type"] == "error"]
+
+    @property
+    def closed(self) -> int | None:
+        return self.sent[-1]["code"] if self.sent[-1]["type"] == "websocket.close" else None
+
+
+async def listens(websocket: WebSocket) -> None:
+    while True:
+        await websocket.receive_text()
+
+
+class Desk:
+    """A reception with its books."""
+
+    def __init__(
+        self,
+        converse: Converse = listens,
+        *,
+        seats: int = 8,
+        max_session_s: float = 3600.0,
+        idle_timeout_s: float = 0.0,
+        resumable: Callable[[str], bool] = lambda _token: False,
+    ) -> None:
+        self.hall = ScriptedHall()
+        self.admission = SessionLimits(seats)
+        self.metrics = Metrics()
+        self.reception = SessionAcceptor(
+            converse,
+            self.hall,
+            self.admission,
+            self.metrics,
+            max_session_s=max_session_s,
+            idle_timeout_s=idle_timeout_s,
+            resumable=resumable,
+        )
+
+    async def hosts(self, client: Client) -> float:
+        """How long the client stayed."""
+        began_s = asyncio.get_running_loop().time()
+        await self.reception(client.scope, client.inbox.get, client.send)
+        return asyncio.get_running_loop().time() - began_s
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.metrics.registry.get_sample_value(name, labels)
+
+
+def test_a_session_ends_at_its_limit_and_is_told_so() -> None:
+    async def main() -> None:
+        desk, client = Desk(max_session_s=60.0, idle_timeout_s=90.0), Client()
+        assert await desk.hosts(client) == pytest.approx(60.0)
+        assert (client.codes, client.closed) == (["session_expired"], 1001)
+        assert client.sent[-1]["reason"].startswith("session_expired: ")
+        assert desk.admission.current == 0
+        assert desk.value("repartee_sessions") == 0
+        assert desk.value("repartee_session_seconds_sum") == pytest.approx(60.0)
+
+    run_virtual(main())
+
+
+def test_a_silent_client_is_let_go_and_one_that_speaks_is_not() -> None:
+    async def main() -> None:
+        desk, client = Desk(max_session_s=60.0, idle_timeout_s=10.0), Client()
+        loop = asyncio.get_running_loop()
+        for n in range(1, 4):
+            loop.call_later(9.0 * n, client.says, "still here")
+        assert 37.0 <= await desk.hosts(client) <= 37.5 + 1e-6  # the limit is moved in steps of a twentieth
+        assert (client.codes, client.closed) == (["session_idle"], 1001)
+
+    run_virtual(main())
+
+
+def test_speaking_does_not_prolong_a_session_beyond_its_limit() -> None:
+    async def main() -> None:
+        desk, client = Desk(max_session_s=20.0, idle_timeout_s=15.0), Client()
+        asyncio.get_running_loop().call_later(14.0, client.says, "still here")
+        assert await desk.hosts(client) == pytest.approx(20.0)
+        assert client.codes == ["session_expired"]
+
+    run_virtual(main())
+
+
+def test_a_client_that_leaves_is_told_nothing() -> None:
+    async def main() -> None:
+        desk, client = Desk(), Client("realtime", "other")
+        asyncio.get_running_loop().call_later(
+            5.0, client.inbox.put_nowait, {"type": "websocket.disconnect", "code": 1000}
+        )
+        assert await desk.hosts(client) == pytest.approx(5.0)
+        assert [(message["type"], message.get("subprotocol")) for message in client.sent] == [
+            ("websocket.accept", "realtime")
+        ]
+        assert desk.admission.current == 0
+
+    run_virtual(main())
+
+
+def test_what_leaves_from_within_a_group_of_tasks_is_leaving_all_the_same() -> None:
+    async def in_a_group(websocket: WebSocket) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(listens(websocket))
+            await asyncio.sleep(1000)
+
+    async def main() -> None:
+        desk, client = Desk(in_a_group), Client()
+        client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+        await desk.hosts(client)
+        assert client.codes == []
+        assert desk.value("repartee_errors_total", where="connection") is None
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), ExceptionGroup("x", [KeyError(), OSError()])])
+def test_an_error_ends_one_session_and_is_told_and_logged(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    async def breaks(websocket: WebSocket) -> None:
+        await websocket.receive_text()
+        raise error
+
+    async def main() -> None:
+        desk, client = Desk(breaks), Client()
+        client.says("hello")
+        with caplog.at_level(logging.ERROR):
+            await desk.hosts(client)
+        assert (client.codes, client.closed) == (["internal_error"], 1011)
+        assert desk.value("repartee_errors_total", where="connection") == 1
+        assert desk.admission.current == 0
+        assert "a session broke off" in caplog.text
+        assert "hello" not in caplog.text
+
+    run_virtual(main())
+
+
+def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
+    async def main() -> None:
+        desk = Desk(seats=1, resumable=lambda token: token == "mine")
+        async with asyncio.TaskGroup() as group:
+            first, second, back = Client(), Client("realtime"), Client(query="resume=mine")
+            held = group.create_task(desk.hosts(first))
+            await asyncio.sleep(0.1)
+            await desk.hosts(second)
+            assert (second.codes, second.closed) == (["server_full"], 1013)
+            assert second.sent[0] == {"type": "websocket.accept", "subprotocol": "realtime", "headers": []}
+            resumed = group.create_task(desk.hosts(back))
+            await asyncio.sleep(0.1)
+            assert (back.codes, desk.admission.current) == ([], 1)
+            assert desk.value("repartee_sessions") == desk.value("repartee_sessions_begun_total") == 1
+            for client in (first, back):
+                client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.gather(held, resumed)
+        assert (desk.value("repartee_sessions"), desk.value("repartee_session_seconds_count")) == (0, 1)
+        assert desk.value("repartee_sessions_refused_total", reason="server_full") == 1
+        desk.hall.states = []
+        third = Client()
+        await desk.hosts(third)
+        assert (third.codes, third.closed) == (["server_loading"], 1013)
+
+    run_virtual(main())
+
+
+def test_a_conversation_given_up_while_its_client_is_let_in_has_no_seat_for_it() -> None:
+    kept = {"mine"}
+
+    class Late(Client):
+        async def send(self, message: Message) -> None:
+            if message["type"] == "websocket.accept":
+                await asyncio.sleep(0.1)
+            await super().send(message)
+
+    async def main() -> None:
+        desk = Desk(seats=1, resumable=lambda token: token in kept)
+        async with asyncio.TaskGroup() as group:
+            other, back = Client(), Late(query="resume=mine")
+            held = group.create_task(desk.hosts(other))
+            returning = group.create_task(desk.hosts(back))
+            await asyncio.sleep(0.05)
+            kept.clear()
+            await returning
+            assert (back.codes, back.closed) == (["server_full"], 1013)
+            assert desk.admission.current == 1
+            other.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await held
+
+    run_virtual(main())
+
+
+def test_a_seat_that_is_about_to_be_free_is_waited_for() -> None:
+    async def main() -> None:
+        desk = Desk(seats=1)
+        async with asyncio.TaskGroup() as group:
+            first, *others = Client(), Client(), Client()
+            held = [group.create_task(desk.hosts(first))]
+            await asyncio.sleep(0.1)
+            held += [group.create_task(desk.hosts(client)) for client in others]
+            await asyncio.sleep(0.3)
+            assert [client.codes for client in others] == [[], []]
+            first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.sleep(SEAT_TIMEOUT_S)
+            assert sorted(client.codes for client in others) == [[], ["server_full"]], "one seat, one of them"
+            for client in others:
+                client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.gather(*held)
+        assert desk.admission.current == 0
+
+    run_virtual(main())
+
+
+def test_draining_tells_every_session_and_waits_for_it() -> None:
+    cleaned: list[float] = []
+
+    async def cleans_up(websocket: WebSocket) -> None:
+        try:
+            await listens(websocket)
+        finally:
+            await asyncio.sleep(0.5)
+            cleaned.append(asyncio.get_running_loop().time())
+
+    async def main() -> None:
+        desk, clients = Desk(cleans_up, idle_timeout_s=60.0), [Client(), Client()]
+        async with asyncio.TaskGroup() as group:
+            for client in clients:
+                group.create_task(desk.hosts(client))
+            await asyncio.sleep(1.0)
+            clients[0].says("words that arrive during the clean-up")
+            await desk.reception.drain(2.0)
+            assert [client.closed for client in clients] == [1012, 1012]
+        assert [client.codes for client in clients] == [["server_draining"]] * 2
+        assert cleaned == [pytest.approx(1001.5)] * 2
+        late = Client()
+        await desk.hosts(late)
+        assert late.codes == ["server_draining"]
+
+    run_virtual(main())
+
+
+def test_draining_does_not_wait_for_ever() -> None:
+    async def stubborn(_websocket: WebSocket) -> None:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            await asyncio.sleep(30)
+
+    async def main() -> None:
+        desk, client = Desk(stubborn), Client()
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(desk.hosts(client))
+            await asyncio.sleep(1.0)
+            await desk.reception.drain(2.0)
+            assert loop.time() == pytest.approx(1003.0)
+        assert client.codes == ["server_draining"]  # it swallowed its end, and is told all the same
+
+    run_virtual(main())
+
+
+def test_a_client_that_does_not_read_gets_a_second_for_its_farewell() -> None:
+    async def main() -> None:
+        desk, client = Desk(max_session_s=10.0), Client()
+        asyncio.get_running_loop().call_later(5.0, setattr, client, "reads", False)
+        assert await desk.hosts(client) == pytest.approx(11.0)
+        assert desk.admission.current == 0
+
+    run_virtual(main())
+
+
+def test_leaving_while_the_end_is_told_is_no_error() -> None:
+    async def gone(_websocket: WebSocket) -> None:
+        raise WebSocketDisconnect(1006)
+
+    async def main() -> None:
+        desk, client = Desk(gone), Client()
+        await desk.hosts(client)
+        assert desk.value("repartee_errors_total", where="connection") is None
+
+    run_virtual(main())
+
+
+# ---- a client that is gone before it is answered ----
+
+
+class Gone(Client):
+    """Its connection is lost: uvicorn says so to whoever writes to it."""
+
+    async def send(self, message: Message) -> None:
+        raise ClientDisconnected
+
+
+@pytest.mark.parametrize("state", ["let in", "refused", "resuming", "draining", "no engines"])
+def test_client_that_left_before_the_handshake_is_no_error(state: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        desk = Desk(seats=0 if state == "refused" else 1, resumable=lambda token: token == "mine")
+        if state == "draining":
+            desk.reception.close()
+        if state == "no engines":
+            desk.hall.states = []
+        client = Gone(query="resume=mine" if state == "resuming" else "")
+        await desk.hosts(client)
+        assert desk.value("repartee_errors_total", where="connection") is None
+        assert desk.admission.current == 0
+        assert desk.value("repartee_sessions") == 0
+
+    run_virtual(main())
+    assert caplog.records == []
+
+
+def test_client_that_leaves_while_it_waits_for_a_seat_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        desk = Desk(seats=1)
+        async with asyncio.TaskGroup() as group:
+            first, second, third = Client(), Gone(), Client()
+            held = group.create_task(desk.hosts(first))
+            await asyncio.sleep(0.1)
+            waiting = group.create_task(desk.hosts(second))
+            await asyncio.sleep(0.1)
+            first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await asyncio.gather(held, waiting)
+            last = group.create_task(desk.hosts(third))
+            await asyncio.sleep(0.1)
+            assert third.codes == [], "the seat is free again"
+            third.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+            await last
+        assert desk.value("repartee_errors_total", where="connection") is None
+
+    run_virtual(main())
+    assert caplog.records == []
+
+
+def test_few_clients_wait_for_a_seat_and_more_are_refused_at_once() -> None:
+    async def main() -> None:
+        desk = Desk(seats=0)
+        stays = await asyncio.gather(*(desk.hosts(Client()) for _ in range(MOST_WAITING + 10)))
+        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SEAT_TIMEOUT_S)] * MOST_WAITING
+
+    run_virtual(main())
+
+
+# ---- the end of the server ----
+
+
+def test_sessions_end_as_soon_as_their_turns_do_and_at_the_limit() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+
+        async def replies(websocket: WebSocket) -> None:
+            until_s = began_s + float(websocket.url.query)
+            with busy_while(websocket.scope, lambda: loop.time() < until_s):
+                await listens(websocket)
+
+        desk = Desk(replies)
+        clients = {seconds: Client(query=f"{seconds}") for seconds in (0, 2, 60)}
+        async with asyncio.TaskGroup() as group:
+            stays = {seconds: group.create_task(desk.hosts(client)) for seconds, client in clients.items()}
+            await asyncio.sleep(1.0)
+            await desk.reception.finish(5.0)
+            assert loop.time() - began_s == pytest.approx(6.0, abs=2 * DRAIN_STEP_S)
+            late = Client()
+            await desk.hosts(late)
+            await desk.reception.drain(1.0)
+        assert [stays[seconds].result() for seconds in stays] == [
+            pytest.approx(1.0),
+            pytest.approx(2.0, abs=2 * DRAIN_STEP_S),
+            pytest.approx(6.0, abs=2 * DRAIN_STEP_S),
+        ]
+        assert [client.closed for client in (*clients.values(), late)] == [1012] * 4
+
+    run_virtual(main())
+
+
+def test_finishing_returns_at_once_where_nobody_is() -> None:
+    async def main() -> None:
+        desk, began_s = Desk(), asyncio.get_running_loop().time()
+        await desk.reception.finish(10.0)
+        assert asyncio.get_running_loop().time() == began_s
+        assert desk.reception.draining
+
+    run_virtual(main())

@@ -1,0 +1,271 @@
+"""How much of a client's messages is read before it is taken: uvicorn's protocol without a socket."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import pytest
+from uvicorn.config import Config
+from uvicorn.protocols.utils import ClientDisconnected
+from uvicorn.server import ServerState
+from virtual_time import run_virtual
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.uri import parse_uri
+
+from web.websocket_backpressure import FRAMES_AT_ONCE, MOST_BYTES, MOST_WAITING, PAUSE_S, BackpressureProtocol
+
+Receive = Callable[[], Coroutine[None, None, dict[str, object]]]
+Send = Callable[[dict[str, object]], Coroutine[None, None, None]]
+
+
+class _Pipe(asyncio.Transport):
+    """What the server says reaches nobody; whether it reads is counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reading = True
+        self.stops = 0
+        self.written = 0
+        self.lost = False
+        self.said = b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += 1
+        self.said += data
+
+    def pause_reading(self) -> None:
+        self.reading = False
+        self.stops += 1
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def is_closing(self) -> bool:
+        return self.lost
+
+    def close(self) -> None:
+        self.lost = True
+
+
+def perform(
+    scene: Callable[[_Pipe, Callable[[str], None], Receive], Coroutine[None, None, None]],
+    app_send: list[Send] | None = None,
+    *,
+    ping_s: float | None = None,
+) -> None:
+    """A scene on an accepted connection: what the client sends, what the app takes, and in `app_send` how it sends."""
+
+    async def main() -> None:
+        accepted, over = asyncio.Event(), asyncio.Event()
+        app_receive: list[Receive] = []
+
+        async def app(_scope: object, receive: Receive, send: Send) -> None:
+            if app_send is not None:
+                app_send.append(send)
+            await receive()
+            await send({"type": "websocket.accept"})
+            app_receive.append(receive)
+            accepted.set()
+            await over.wait()
+
+        pipe, client = _Pipe(), ClientProtocol(parse_uri("ws://localhost/"))
+        config = Config(app, ws=BackpressureProtocol, ws_ping_interval=ping_s, ws_ping_timeout=ping_s, log_config=None)
+        config.load()
+        server = BackpressureProtocol(config, ServerState(), {})
+        server.connection_made(pipe)
+        request = client.connect()
+        client.send_request(request)
+        server.data_received(b"".join(client.data_to_send()))
+        await accepted.wait()
+        client.state = client.state.OPEN
+
+        def say(text: str) -> None:
+            client.send_text(text.encode())
+            server.data_received(b"".join(client.data_to_send()))
+
+        await scene(pipe, say, app_receive[0])
+        over.set()
+        await asyncio.sleep(0.1)
+
+    run_virtual(main())
+
+
+def test_a_message_at_a_time_never_stops_the_reading() -> None:
+    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+        for number in range(5 * MOST_WAITING):
+            say(f"{number}")
+            assert (await receive())["text"] == f"{number}"
+        assert pipe.stops == 0
+
+    perform(scene)
+
+
+def test_what_is_not_taken_stops_the_reading_until_it_is() -> None:
+    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+        for number in range(MOST_WAITING - 1):
+            say(f"{number}")
+        assert pipe.reading
+        say("one more")
+        assert not pipe.reading
+        say("what was read with it")
+        for _ in range(MOST_WAITING):
+            await receive()
+            assert not pipe.reading
+        await receive()
+        assert pipe.reading
+        assert pipe.stops == 1
+
+    perform(scene)
+
+
+def test_a_large_message_stops_the_reading_at_once() -> None:
+    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+        say("x" * (MOST_BYTES + 1))
+        assert not pipe.reading
+        await receive()
+        assert pipe.reading
+        say("x" * MOST_BYTES)
+        assert pipe.reading
+
+    perform(scene)
+
+
+def test_what_comes_after_the_close_does_not_stop_the_reading_of_the_clients_own() -> None:
+    sends: list[Send] = []
+
+    async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
+        for number in range(2 * MOST_WAITING):
+            say(f"{number}")
+        assert not pipe.reading
+        await sends[0]({"type": "websocket.close", "code": 1013})
+        assert pipe.reading
+        say("said before the close arrived")
+        say("x" * (MOST_BYTES + 1))
+        assert pipe.reading
+
+    perform(scene, sends)
+
+
+def test_nothing_is_written_to_a_connection_that_is_lost() -> None:
+    sends: list[Send] = []
+
+    async def scene(pipe: _Pipe, _say: Callable[[str], None], _receive: Receive) -> None:
+        await sends[0]({"type": "websocket.send", "text": "{}"})
+        written, pipe.lost = pipe.written, True
+        with pytest.raises(ClientDisconnected):
+            await sends[0]({"type": "websocket.send", "text": "{}"})
+        assert pipe.written == written
+
+    perform(scene, sends)
+
+
+@pytest.mark.parametrize("client", ["is not read", "speaks", "says nothing"])
+def test_who_is_not_read_or_still_speaks_is_not_gone_though_no_pong_comes(client: str) -> None:
+    async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
+        for _ in range(MOST_WAITING * (client == "is not read")):
+            say("sound that comes too fast")
+        for _ in range(5):
+            await asyncio.sleep(10)
+            if client == "speaks":
+                say("still here")
+                await receive()
+        assert pipe.lost == (client == "says nothing")
+        if client == "is not read":
+            for _ in range(MOST_WAITING):
+                await receive()
+            assert pipe.reading
+            await asyncio.sleep(41)
+            assert pipe.lost, "read again, it said nothing"
+
+    perform(scene, ping_s=20.0)
+
+
+def test_parts_of_nothing_are_not_kept() -> None:
+    config = Config(lambda: None, ws=BackpressureProtocol, log_config=None)
+
+    async def main() -> None:
+        config.load()
+        server = BackpressureProtocol(config, ServerState(), {})
+        server.connection_made(_Pipe())
+        server.handle_text(Frame(Opcode.TEXT, b"{", fin=False))
+        for _ in range(1000):
+            server.handle_cont(Frame(Opcode.CONT, b"", fin=False))
+        server.handle_cont(Frame(Opcode.CONT, b"}", fin=False))
+        assert server.frames == [b"{", b"}"]
+        server.handle_cont(Frame(Opcode.CONT, b""))
+        assert server.queue.get_nowait() == {"type": "websocket.receive", "text": "{}"}
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    ["POST / HTTP/1.1\r\nHost: x\r\n\r\n", f"GET / HTTP/1.1\r\nHost: x\r\nCookie: {'x' * 9000}\r\n\r\n"],
+    ids=["post", "long header"],
+)
+def test_what_is_no_handshake_is_answered_and_closed(request_text: str) -> None:
+    async def main() -> None:
+        config = Config(lambda: None, ws=BackpressureProtocol, log_config=None)
+        config.load()
+        server, pipe = BackpressureProtocol(config, ServerState(), {}), _Pipe()
+        server.connection_made(pipe)
+        server.data_received(request_text.encode())
+        assert pipe.said.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert pipe.lost
+        server.data_received(b"more")
+        assert pipe.written == 1
+
+    run_virtual(main())
+
+
+def test_frames_before_the_handshake_is_answered_wait_for_it() -> None:
+    async def main() -> None:
+        may_accept = asyncio.Event()
+        said: list[object] = []
+
+        async def app(_scope: object, receive: Receive, send: Send) -> None:
+            await receive()
+            await may_accept.wait()
+            await send({"type": "websocket.accept"})
+            said.append((await receive())["text"])
+
+        pipe, client = _Pipe(), ClientProtocol(parse_uri("ws://localhost/"))
+        config = Config(app, ws=BackpressureProtocol, ws_ping_interval=None, log_config=None)
+        config.load()
+        server = BackpressureProtocol(config, ServerState(), {})
+        server.connection_made(pipe)
+        client.send_request(client.connect())
+        server.data_received(b"".join(client.data_to_send()))
+        await asyncio.sleep(0.1)
+        client.state = client.state.OPEN
+        client.send_ping(b"early")
+        client.send_text(b"hello")
+        server.data_received(b"".join(client.data_to_send()))
+        await asyncio.sleep(0.1)
+        assert (pipe.said, pipe.reading) == (b"", False)
+        may_accept.set()
+        await asyncio.sleep(0.1)
+        assert pipe.said.startswith(b"HTTP/1.1 101")
+        assert pipe.said.endswith(b"early")
+        assert said == ["hello"]
+        assert pipe.reading
+
+    run_virtual(main())
+
+
+def test_empty_messages_are_parsed_a_few_at_a_time_after_the_close() -> None:
+    sends: list[Send] = []
+
+    async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
+        await sends[0]({"type": "websocket.close", "code": 1013})
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        say("")
+        protocol = sends[0].__self__  # type: ignore[attr-defined] # it is a method of the connection's protocol
+        protocol.data_received(Frame(Opcode.TEXT, b"").serialize(mask=True) * 40_000)
+        assert not pipe.reading
+        while not pipe.reading:  # noqa: ASYNC110 - virtual time
+            await asyncio.sleep(0.01)
+        assert loop.time() - began_s == pytest.approx(40_000 / FRAMES_AT_ONCE * PAUSE_S, rel=0.5)
+
+    perform(scene, sends)

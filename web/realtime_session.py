@@ -1,0 +1,486 @@
+"""One conversation of a client: the session, and the protocol that the client speaks about it.
+
+    socket ─text─▶ Realtime ─command─▶ Talk ─▶ Session ─fact─▶ Talk ─▶ Realtime ─text─▶ socket
+
+It outlives its socket for a while: a client that lost its connection comes back to where it was.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+import numpy as np
+
+from assistant.config.settings import PROFILE_HANGOVER_MS
+from assistant.events import (
+    ChunkSpoken,
+    ItemForgotten,
+    ReplySent,
+    ReplyStarted,
+    ReplyStopped,
+    SessionEvent,
+    SpeechDiscarded,
+    TurnFinished,
+    UserTurnCommitted,
+    WordsTimed,
+)
+from assistant.history.items import AssistantMessage, FunctionCallItem, FunctionOutput, Item, ItemId
+from assistant.history.spoken_transcript import TimedWord
+from assistant.pipeline.engines import ReplyOptions
+from assistant.pipeline.session import Session
+from assistant.setup.derived_settings import PATIENCE
+from assistant.turns.events import ReplyId
+from assistant.turns.settings import TurnSettings
+from audio import g711
+from audio.arrivals import LONGEST_BLOCK_S
+from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples, reply_samples_of_ms
+from llm.chat import NO_LIMIT, ChatOptions
+from web.audio_backlog import AudioBacklog
+from web.audio_throttle import AudioPacer
+from web.client_microphone import ClientMicrophone
+from web.client_speaker import ClientSpeaker
+from web.stopped_reply import StoppedReply
+from web.wire.commands import (
+    Append,
+    CancelResponse,
+    ClearInput,
+    ClearOutput,
+    Command,
+    CommitInput,
+    CreateItem,
+    CreateResponse,
+    DeleteItem,
+    PlayoutReport,
+    ResponseOptions,
+    RetrieveItem,
+    TruncateItem,
+    UpdateSession,
+)
+from web.wire.realtime import Realtime
+from web.wire.reply_ids import response_id
+from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, ServerVad, SessionConfig
+
+SHORTEST_COMMIT_MS = 100
+
+MAX_GONE = 64
+"""Items the server deleted itself whose ids are remembered: a client's command about one may be on its way already."""
+
+PIECE_MS = 40
+"""Of a message that is longer than a block of live sound, or held back, taken at a time: a whole recording at once is
+more than a recognizer's lane holds."""
+
+
+@dataclass(slots=True)
+class RealtimeSession:
+    """Does what a client asks and tells it what happens. Lives on the event loop.
+
+    Attributes:
+        realtime: The protocol, anew for every connection.
+        session: Set once, right after the construction of both.
+        base: Turn taking as the server is set.
+        profile: The setting turn.profile that is part of it.
+        voice: The name of the voice in use.
+        changed: Called when there is something to send.
+    """
+
+    realtime: Realtime
+    microphone: ClientMicrophone
+    speaker: ClientSpeaker
+    base: TurnSettings
+    profile: Profile
+    voice: str
+    changed: Callable[[], None] = lambda: None
+    session: Session = field(init=False)
+    _begun: ReplyStarted | None = None  # the reply that is made or played, for a client that comes back
+    _said: str = ""
+    _placed: list[TimedWord] = field(default_factory=list)
+    _sent: ReplySent | None = None  # it is only played
+    _appended_ms: float = 0.0
+    _stopped: StoppedReply | None = None
+    _gone: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_GONE))
+
+    def __post_init__(self) -> None:
+        self.speaker.send = self._sound
+        self.speaker.on_duck = self._duck
+
+    # ---- what happens ----
+
+    def tell(self, fact: SessionEvent) -> None:
+        """A fact of the conversation, for the client."""
+        match fact:
+            case ReplyStarted():
+                self._begun, self._said, self._placed, self._sent = fact, "", [], None
+                if self._stopped is not None:
+                    self._stopped.latest = self._stopped.reply == fact.reply
+            case ChunkSpoken() if self._begun is not None:
+                joint = " " if self._said and self._begun.spoken else ""
+                self._said += joint + fact.text
+                fact = replace(fact, text=joint + fact.text)  # the pieces are to add up to the text
+            case WordsTimed():
+                self._placed += fact.words
+            case ReplySent():
+                self._sent = fact
+            case ReplyStopped():
+                self._stopped = StoppedReply(fact.reply, {CancelResponse, ClearOutput})
+                if self._begun is not None and self._begun.reply == fact.reply:
+                    if fact.reason == "went on":
+                        self._gone.append(self._begun.item)
+                    self._begun = None
+            case ItemForgotten(item):
+                self._gone.append(item)
+            case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
+                self._begun = None
+        if (
+            isinstance(fact, UserTurnCommitted)
+            and fact.origin == "spoken"
+            and self.realtime.config.turn_detection is not None
+        ):
+            self._appended_ms = 0.0  # the server has committed it
+        self.realtime.tell(fact, self._invented_ms(fact), request_waits=self.session.request_waits)
+        self.changed()
+
+    def _invented_ms(self, fact: SessionEvent) -> float | None:
+        """How much silence the client did not send lies before the end of speech that is over."""
+        match fact:
+            case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
+                return self.microphone.invented_ms(end_ms)
+            case SpeechDiscarded(at_ms=end_ms):
+                return self.microphone.invented_ms(end_ms)
+        return None
+
+    def _sound(self, key: Hashable, pcm: Pcm) -> None:
+        assert isinstance(key, ReplyId)
+        self.realtime.sound(key, pcm)
+        self.changed()
+
+    def _duck(self, key: Hashable, lower: bool) -> None:
+        assert isinstance(key, ReplyId)
+        if lower:
+            self.realtime.duck(key)
+        else:
+            self.realtime.unduck(key)
+        self.changed()
+
+    # ---- what the client wants ----
+
+    async def receive(self, text: str, pace: AudioPacer) -> bool:
+        """One message of the client's; its sound is taken at this pace, of samples at 24 kHz.
+
+        Where the pace has a backlog, what has to wait is put there, and `feed` takes it. Returns whether there was any
+        sound.
+        """
+        sound = False
+        backlog = pace.backlog
+        for command in self.realtime.receive(text):
+            if isinstance(command, Append):
+                sound = sound or len(command.audio) > 0
+                if backlog is not None and not self._takes_now(command, pace, backlog):
+                    backlog.put(command)
+                else:
+                    await self._append(command, pace)
+            elif backlog is not None and backlog.holds_up(command, behind=self.microphone.behind):
+                backlog.put(command)
+            else:
+                await self._do(command)
+        if not sound:  # to sound as such nothing is answered, fifty times a second
+            self.changed()
+        return sound
+
+    async def feed(self, pace: AudioPacer) -> None:
+        """Take what waits in the backlog of this pace, until cancelled."""
+        backlog = pace.backlog
+        assert backlog is not None
+        while True:
+            command = await backlog.first()
+            if isinstance(command, Append):
+                await self._append(command, pace)
+            else:
+                await self._do(command)
+                self.changed()
+            backlog.done(command)
+
+    def _takes_now(self, command: Append, pace: AudioPacer, backlog: AudioBacklog) -> bool:
+        return backlog.empty and not self.microphone.full and pace.lets_pass(_length_s(command))
+
+    async def _append(self, command: Append, pace: AudioPacer) -> None:
+        rate_hz, backlog = command.format.rate_hz, pace.backlog
+        sample_bytes = _sample_bytes(command.format)
+        whole = _length_s(command) <= LONGEST_BLOCK_S and pace.lets_pass(_length_s(command))
+        length = len(command.audio) if whole else rate_hz * PIECE_MS // 1000 * sample_bytes
+        held = backlog is not None and backlog.is_wanted(command)
+        for at in range(0, len(command.audio), length or 1):
+            if not await pace.wait() or (held and backlog is not None and not backlog.is_wanted(command)):
+                break
+            part = _decoded(command.audio[at : at + length], command.format)
+            self._appended_ms += len(part) * 1000 / rate_hz
+            await self.microphone.deliver(part, rate_hz)
+            pace.took(len(part) * REPLY_RATE_HZ // rate_hz)
+
+    async def _do(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
+        match command:
+            case Append():
+                pass  # see receive
+            case UpdateSession():
+                self.configure(command.config)
+                self.realtime.session_updated(command, voice=self.voice)
+            case CommitInput():
+                await self._commit(command)
+            case ClearInput():
+                await self.microphone.settle()
+                self._appended_ms = 0.0
+                self.session.clear()
+                self.realtime.input_cleared()
+            case CreateItem():
+                self._create(command)
+            case RetrieveItem():
+                item = None if self._sounds(command.item_id) else self.session.conversation.find(command.item_id)
+                self.realtime.item_retrieved(command, item)
+            case DeleteItem():
+                if self.session.conversation.delete(command.item_id) or command.item_id in self._gone:
+                    self.realtime.item_deleted(command.item_id)
+                    self._forget_gone(command.item_id)
+                else:
+                    self.realtime.refuse(command, "item_delete_invalid_item_id")
+            case TruncateItem():
+                self._truncate(command)
+            case CreateResponse():
+                self._respond(command)
+            case CancelResponse():
+                self._cancel(command)
+            case ClearOutput():
+                self._clear_output(command)
+            case PlayoutReport():
+                self._played(command)
+            case _:
+                assert_never(command)
+
+    def configure(self, config: SessionConfig) -> None:
+        """The client's settings are in force from here on."""
+        self.session.turns.settings = _turn_settings(self.base, self.profile, config)
+        self.session.conversation.instructions = config.instructions
+        self.session.wishes = ReplyOptions(
+            spoken=config.modality == "audio",
+            speed=config.speed,
+            options=ChatOptions(config.tools, config.tool_choice, _limit(config.max_output_tokens)),
+        )
+        self.speaker.trusts_reports = config.extensions.playout
+
+    async def _commit(self, command: CommitInput) -> None:
+        if self._appended_ms < SHORTEST_COMMIT_MS:
+            self.realtime.refuse(command, "input_audio_buffer_commit_empty", buffer_ms=self._appended_ms)
+            return
+        self._appended_ms = 0.0
+        await self.microphone.settle()
+        self.session.submit()
+
+    def _create(self, command: CreateItem) -> None:
+        conversation = self.session.conversation
+        item = command.item
+        if item.id and conversation.is_taken(item.id):
+            self.realtime.refuse(command, "item_create_duplicate_item_id")
+            return
+        if isinstance(item, FunctionOutput) and not _is_called(conversation.items, item.call_id):
+            self.realtime.refuse(command, "invalid_tool_call_id")
+            return
+        if isinstance(item, FunctionCallItem) and _is_called(conversation.items, item.call_id):
+            self.realtime.refuse(command, "call_id_taken")
+            return
+        item = item if item.id else replace(item, id=conversation.reserve())
+        if command.after in self._gone:  # what followed it follows what is there
+            command = replace(command, after=None)
+        if conversation.insert(item, command.after):
+            self.realtime.item_created(command, item)
+        else:
+            self.realtime.refuse(command, "item_create_invalid_previous_item_id")
+
+    def _truncate(self, command: TruncateItem) -> None:
+        conversation = self.session.conversation
+        item, length = conversation.find(command.item_id), conversation.length(command.item_id)
+        if item is None and command.item_id in self._gone:
+            return  # the client has been told, or is about to be
+        if item is None:
+            self.realtime.refuse(command, "item_truncate_invalid_item_id")
+            return
+        if not isinstance(item, AssistantMessage) or length is None or self.realtime.is_written(command.item_id):
+            self.realtime.refuse(command, "unsupported_content_type")
+            return
+        longest_ms = math.ceil(ms_of_reply_samples(length))
+        if command.audio_end_ms > longest_ms:
+            self.realtime.refuse(command, "item_truncate_too_long", audio_ms=longest_ms)
+            return
+        # Whoever cuts what is playing has stopped playing it.
+        trailing = conversation.reply_of(command.item_id)
+        if self._sounds(command.item_id):
+            self.realtime.truncating(command.item_id)
+            self.session.cancel()
+        elif trailing is not None and trailing in self.session.playing:
+            self.realtime.truncating(command.item_id)
+            self.session.stop_trailing(trailing)
+        conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
+        self.realtime.item_truncated(command.item_id, command.audio_end_ms)
+
+    def _sounds(self, item: ItemId) -> bool:
+        """Whether it is the reply that is being said: in the history it is nothing until it is over."""
+        return self._begun is not None and self._begun.item == item
+
+    def _respond(self, command: CreateResponse) -> None:
+        if (self._begun is not None and self._sent is None) or self.session.request_waits:
+            self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
+        else:
+            self.session.request(_this_once(self.session.wishes, command.options), after_reply=True)
+
+    @property
+    def _active_name(self) -> str:
+        """The id of the response in progress; one that has not begun has none yet."""
+        begun = self._begun if self._sent is None else None
+        return "requested" if begun is None else response_id(begun.reply)
+
+    def _cancel(self, command: CancelResponse) -> None:
+        waits = self.session.request_waits
+        if not self._replying(command.reply) and not (waits and command.reply is None):
+            if self._stopped is None or not self._stopped.expects(command, command.reply):
+                self.realtime.refuse(command, "response_cancel_not_active")
+            return
+        if command.reply is not None and command.reply != self.session.turns.replying:
+            self.session.stop_trailing(command.reply)
+            self._was_asked_for(command)
+            return
+        if waits:
+            self.realtime.request_dropped()
+        self.session.cancel(request_too=True)
+        self._was_asked_for(command)
+
+    def _clear_output(self, command: ClearOutput) -> None:
+        reply = next(reversed(self.session.playing), None)
+        if reply is None and self._stopped is not None and self._stopped.expects(command, None):
+            reply = self._stopped.reply
+        self.session.cancel()
+        self.realtime.output_cleared(command, reply)
+        self._was_asked_for(command)
+
+    def _was_asked_for(self, command: CancelResponse | ClearOutput) -> None:
+        """The client's own command has stopped the reply: a second one of its kind is an error."""
+        if self._stopped is not None:
+            self._stopped.harmless.discard(type(command))
+
+    def _forget_gone(self, item: ItemId) -> None:
+        if item in self._gone:
+            self._gone.remove(item)
+
+    def _replying(self, reply: ReplyId | None) -> bool:
+        return bool(self.session.playing) if reply is None else reply in self.session.playing
+
+    def _played(self, report: PlayoutReport) -> None:
+        if report.latency_ms is not None:
+            self.session.measured(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
+        self.speaker.report(report.reply, report.played_ms, finished=report.finished)
+
+    # ---- a client that comes back ----
+
+    def gone(self) -> None:
+        """The connection is lost: the conversation goes on in silence, and what would be sent is forgotten."""
+        self.speaker.gone()
+        self.microphone.lost()
+        self.changed = self._forget
+
+    def _forget(self) -> None:
+        self.realtime.to_send()
+
+    def resume(self, expires_at_s: int | None, reply: ReplyId | None, received_ms: float | None) -> None:
+        """Another connection: what was said so far, then the reply under way from where the client lost it.
+
+        Args:
+            expires_at_s: When the session ends on it at the latest.
+            reply: The one of which the client says that it had received so much.
+            received_ms: So much.
+        """
+        self.changed = _nobody_listens  # until the new connection does
+        under_way = self._begun
+        self.realtime.come_back(
+            self.session.conversation.items,
+            expires_at_s=expires_at_s,
+            heard_ms=self.microphone.received_ms,
+            under_way=None if under_way is None else under_way.item,
+        )
+        if under_way is not None:
+            self.realtime.tell(under_way)
+            if self._said:
+                self.realtime.tell(ChunkSpoken(under_way.reply, self._said))
+            if self._placed:
+                self.realtime.tell(WordsTimed(under_way.reply, tuple(self._placed)))
+        self.speaker.back(reply, received_ms)
+        if self._sent is not None and under_way is not None:
+            self.realtime.tell(self._sent)
+
+
+def _nobody_listens() -> None:
+    pass
+
+
+def _sample_bytes(wire_format: AudioFormat) -> int:
+    return 2 if wire_format is AudioFormat.PCM else 1
+
+
+def _length_s(command: Append) -> float:
+    return len(command.audio) / _sample_bytes(command.format) / command.format.rate_hz
+
+
+def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
+    match wire_format:
+        case AudioFormat.PCM:
+            return np.frombuffer(audio, np.dtype("<i2")).astype(np.int16, copy=False)
+        case AudioFormat.ULAW:
+            return g711.decode_ulaw(audio)
+        case AudioFormat.ALAW:
+            return g711.decode_alaw(audio)
+
+
+def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) -> TurnSettings:
+    """Turn taking as the client wants it, where it wants it otherwise than the server is set."""
+    base = replace(base, by_client=True)
+    least_ms = config.extensions.interrupt_after_ms
+    if least_ms is not None:
+        base = replace(base, interrupt_after_ms=max(base.interrupt_after_ms, float(least_ms)))
+    detection = config.turn_detection
+    match detection:
+        case None:
+            return replace(base, manual=True)
+        case ServerVad():
+            if detection.silence_duration_ms is not None:
+                base = replace(base, hangover_ms=float(detection.silence_duration_ms), patience=None)
+            return replace(
+                base,
+                pre_roll_ms=float(detection.prefix_padding_ms),
+                answers=detection.create_response,
+                interruptible=detection.interrupt_response,
+            )
+        case SemanticVad():
+            profile = detection.profile(servers)
+            if profile != servers:
+                base = replace(base, hangover_ms=float(PROFILE_HANGOVER_MS[profile]), patience=PATIENCE[profile])
+            return replace(base, answers=detection.create_response, interruptible=detection.interrupt_response)
+
+
+def _this_once(wishes: ReplyOptions, options: ResponseOptions) -> ReplyOptions:
+    """What one response is to be like."""
+    chat = wishes.options
+    return ReplyOptions(
+        spoken=wishes.spoken if options.modality is None else options.modality == "audio",
+        speed=wishes.speed,
+        options=ChatOptions(
+            chat.functions if options.tools is None else options.tools,
+            chat.choice if options.tool_choice is None else options.tool_choice,
+            chat.max_tokens if options.max_output_tokens is None else _limit(options.max_output_tokens),
+        ),
+        instructions=options.instructions,
+    )
+
+
+def _limit(limit: Limit) -> int:
+    return NO_LIMIT if limit == "inf" else limit
+
+
+def _is_called(items: tuple[Item, ...], call_id: str) -> bool:
+    return any(isinstance(item, FunctionCallItem) and item.call_id == call_id for item in items)

@@ -1,0 +1,149 @@
+"""Why a connection to a server failed or ended, in a sentence, and whether it is worth trying again. Pure."""
+
+import json
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidMessage,
+    InvalidProxy,
+    InvalidStatus,
+    InvalidUpgrade,
+    ProxyError,
+    WebSocketException,
+)
+
+from web.remote.address import PATH, ServerAddress
+from web.remote.conversation import NotOursError
+
+
+@dataclass(frozen=True, slots=True)
+class CloseReason:
+    """Why, and what now.
+
+    Attributes:
+        sentence: For the person.
+        again: It may work a moment later; else nothing changes by itself.
+    """
+
+    sentence: str
+    again: bool
+
+
+WORDS: Mapping[str, CloseReason] = {
+    "server_full": CloseReason("is full: as many conversations as it takes are under way", again=True),
+    "server_loading": CloseReason("is still loading its engines", again=True),
+    "server_draining": CloseReason("is going down; it may come back", again=True),
+    "session_expired": CloseReason(
+        "ended the conversation: it has reached the length allowed there. Start anew", again=False
+    ),
+    "session_idle": CloseReason("ended the conversation: nothing came for too long. Start anew", again=False),
+    "internal_error": CloseReason("broke off by an error of its own; its log says more", again=True),
+}
+"""By the code of the server's farewell (web/session_limits.py)."""
+
+_TOKEN = "set REPARTEE_TOKEN to the token that it was started with"  # noqa: S105 - what to do about it
+
+
+_NEVER, _LATER, _SOMETIMES = False, True, None
+"""Whether another attempt may succeed; sometimes: where there was a conversation before."""
+
+_WHY: tuple[tuple[type[Exception], str, bool | None], ...] = (
+    (NotOursError, "{place} answers, but {error}", _NEVER),
+    (TimeoutError, "{place} does not answer; is the machine up, and no firewall in between?", _SOMETIMES),
+    (socket.gaierror, "{place}: there is no such host ({why}); check the address.", _SOMETIMES),
+    (ConnectionRefusedError, "{place}: nothing listens there; start `repartee serve`, or check the port.", _SOMETIMES),
+    (
+        ssl.SSLCertVerificationError,
+        "{place}: its certificate is not trusted ({why}); is it made for this name?",
+        _NEVER,
+    ),
+    (ssl.SSLError, "{place} speaks no TLS ({why}); is it ws:// and not wss://?", _NEVER),
+    (InvalidMessage, "{place} is no server of WebSockets; check the port, and ws:// or wss://.", _SOMETIMES),
+    (InvalidUpgrade, "{place} is no server of WebSockets; check the port, and the path {path}.", _NEVER),
+    (
+        ImportError,
+        "{place}: the environment names a SOCKS proxy, for which {error}: install it, or take the proxy out.",
+        _NEVER,
+    ),
+    (InvalidProxy, "{place}: the proxy that the environment names is none ({error}).", _NEVER),
+    (ProxyError, "{place}: the proxy that the environment names does not let it through ({error}).", _SOMETIMES),
+    (WebSocketException, "{place} cannot be talked to ({error}).", _NEVER),
+    (OSError, "{place} cannot be reached ({why}).", _SOMETIMES),
+)
+"""The first that fits."""
+
+
+def why_not(error: BaseException, address: ServerAddress, *, connected_before: bool = False) -> CloseReason:
+    """Why there is no connection.
+
+    Args:
+        error: What connecting raised.
+        address: Where to.
+        connected_before: A conversation was under way there: what may be over in a moment is tried again.
+    """
+    if isinstance(error, InvalidStatus):
+        return _refused(error, address, again=connected_before)
+    if isinstance(error, ConnectionClosed):
+        return closed(error, address, "", connected_before=connected_before)
+    for kind, sentence, again in _WHY:
+        if isinstance(error, kind):
+            why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or getattr(error, "strerror", "")
+            said = sentence.format(place=address.place, path=address.path, error=error, why=why or error)
+            return CloseReason(said, connected_before if again is None else again)
+    return CloseReason(f"{address.place} cannot be talked to ({type(error).__name__}).", again=False)
+
+
+def closed(
+    error: ConnectionClosed, address: ServerAddress, farewell: str, *, connected_before: bool = True
+) -> CloseReason:
+    """Why a connection has ended; `farewell`: the code of the last error that the server told, or ""."""
+    frame = error.rcvd
+    code = frame.reason.partition(":")[0] if frame is not None else ""
+    known = WORDS.get(code) or WORDS.get(farewell)
+    if known is not None:
+        return CloseReason(f"{address.place} {known.sentence}.", known.again)
+    if frame is not None and frame.code == 1000:
+        return CloseReason(f"{address.place} has ended the conversation.", again=False)
+    if frame is not None and frame.code in {1008, 1009}:
+        return CloseReason(
+            f"{address.place} closed the connection ({frame.code} {frame.reason}).".replace(" )", ")"), False
+        )
+    return CloseReason(f"the connection to {address.place} was lost.", again=connected_before)
+
+
+def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> CloseReason:
+    """Answered with something else than a WebSocket."""
+    status, said = error.response.status_code, _said(error)
+    if status == 403 and not said and address.path != PATH:
+        status = 404  # what a server of ours makes of a handshake for which it has no path
+    place = address.place
+    match status:
+        case 401:
+            return CloseReason(f"{place} wants its token: {_TOKEN}." if "missing" in said else
+                          f"{place} has another token: {_TOKEN}.", again=False)  # fmt: skip
+        case 403:
+            why = f": {said}" if said else ""
+            return CloseReason(f"{place} refused the connection{why}.", again=False)
+        case 426 if said:  # ours, behind a proxy that is none for WebSockets
+            return CloseReason(f"{place}: {said}.", again=False)
+        case 404 | 405 | 426:
+            return CloseReason(
+                f"{place} has nothing at {address.path}; the path of `repartee serve` is {PATH}.", again=False
+            )
+        case 502 | 503 | 504:
+            return CloseReason(f"{place} is not ready ({status}{': ' + said if said else ''}).", again=True)
+    how = "refused the connection" if status >= 400 else "is a web server, and no `repartee serve`; check the address"
+    return CloseReason(f"{place} {how} ({status}{': ' + said if said else ''}).", again=again)
+
+
+def _said(error: InvalidStatus) -> str:
+    """The server's own words, of its JSON."""
+    try:
+        told = json.loads(error.response.body or b"")["error"]
+        return f"{told['message']}" if told.get("code") != "token_missing" else "token missing"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""

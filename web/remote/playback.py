@@ -1,0 +1,248 @@
+"""A server's replies on the loudspeaker here: played in order, stopped at once, reported. Lives on the event loop."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assistant.turns.events import ReplyId
+from audio.speaker import Speaker
+from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
+from web.remote.jitter_buffer import GATHER_LIMIT_S, JitterBuffer
+from web.remote.reply_playback import ReplyPlayback
+
+MOST_WAITING_SAMPLES = 60 * REPLY_RATE_HZ
+"""Of sound that has come and is not played: a server sends a few seconds ahead. What is more is left out, and said."""
+
+LONGEST_KEPT_SAMPLES = 60 * REPLY_RATE_HZ
+"""Of the last reply, to be played again when the person asks for that."""
+
+STUCK_AFTER_S = 5.0
+"""A reply whose last sample was taken is over; a loudspeaker that does not say so is not waited for any longer."""
+
+FAR = "the server sends sound faster than it can be played: some of the reply is missing"
+
+Report = Callable[[ReplyId, ReplyPlayback], None]
+
+
+@dataclass(slots=True)
+class RemotePlayback:
+    """The replies of one conversation.
+
+    Attributes:
+        audible: Told of a reply that has just become audible.
+        progress: Told about ten times a second how far a reply is, and when it is over.
+        trouble: Hears one sentence where sound is lost.
+        playing: The reply that sounds, or is about to.
+        cushion: What is gathered before a reply begins or goes on, where the network falters.
+    """
+
+    speaker: Speaker
+    audible: Report = lambda _reply, _played: None
+    progress: Report = lambda _reply, _played: None
+    trouble: Callable[[str], None] = lambda _what: None
+    playing: ReplyId | None = None
+    cushion: JitterBuffer = field(default_factory=JitterBuffer)
+    _played: dict[ReplyId, ReplyPlayback] = field(default_factory=dict)
+    _waiting: deque[tuple[Hashable, Pcm | None]] = field(default_factory=deque)  # None: no more comes of it
+    _waiting_samples: int = 0
+    _closed: set[Hashable] = field(default_factory=set)  # what still comes of these is not heard
+    _open: Hashable = None  # at the loudspeaker
+    _given: int = 0  # samples of it that the loudspeaker was given
+    _ended: Hashable = None  # the reply of which no more sound comes
+    _kept: list[Pcm] = field(default_factory=list)  # the sound of the last reply
+    _kept_samples: int = 0
+    _repeats: int = 0
+    _complained: bool = False
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.speaker.on_played = self._took
+
+    # ---- what comes ----
+
+    def sound(self, reply: ReplyId, pcm: Pcm) -> None:
+        """The next sound of a reply."""
+        if reply in self._closed or not len(pcm):
+            return
+        if reply not in self._played:
+            self._begin(reply)
+        if self._waiting_samples + len(pcm) > MOST_WAITING_SAMPLES:
+            if not self._complained:
+                self._complained = True
+                self.trouble(FAR)
+            return
+        self._played[reply].came(pcm, _now_s())
+        if self._kept_samples < LONGEST_KEPT_SAMPLES:
+            self._kept.append(pcm)
+            self._kept_samples += len(pcm)
+        self._put(reply, pcm)
+
+    def end(self, reply: ReplyId) -> None:
+        """No more sound comes of it. A reply that has none is over."""
+        if reply in self._played and reply not in self._closed and self._ended != reply:
+            self._ended = reply
+            self._put(reply, None)
+
+    def hush(self) -> None:
+        """Nothing more of what is here is heard."""
+        cut = self.playing
+        self._waiting.clear()
+        self._waiting_samples = 0
+        if self._open is not None:
+            self.speaker.close(self._open)
+            self.speaker.unduck()
+            self._closed.add(self._open)
+        self._open = self.playing = None
+        if cut is not None:
+            self._closed.add(cut)
+            self.progress(cut, self._played[cut])
+        self._changed.set()
+
+    def forget(self) -> None:
+        """Another conversation: names of replies come again."""
+        self.hush()
+        self._played.clear()
+        self._closed.clear()
+        self._ended = None
+
+    def loudness(self, *, lower: bool) -> None:
+        """Lower what is played, or raise it again."""
+        if lower:
+            self.speaker.duck()
+        else:
+            self.speaker.unduck()
+
+    def again(self) -> bool:
+        """Play the last reply once more, from what is kept of it here; False where there is none."""
+        if not self._kept:
+            return False
+        self.hush()
+        self._repeats += 1
+        key = ("again", self._repeats)
+        self._put(key, np.concatenate(self._kept))
+        self._put(key, None)
+        return True
+
+    def received_ms(self, reply: ReplyId) -> float:
+        """How much of a reply has come: from there on the server sends it again on a new connection."""
+        return 0.0 if reply not in self._played else self._played[reply].arrived * 1000 / REPLY_RATE_HZ
+
+    @property
+    def sounding(self) -> bool:
+        """Something is played, or about to be."""
+        return self._open is not None or bool(self._waiting)
+
+    @property
+    def played_ms(self) -> float | None:
+        """How much was heard of the reply that sounds; None where none does."""
+        return None if self.playing is None else self._played[self.playing].heard_ms(_now_s())
+
+    # ---- the loudspeaker ----
+
+    async def run(self) -> None:
+        """Hand what has come to the loudspeaker, until cancelled."""
+        while True:
+            self._changed.clear()
+            if not self._waiting:
+                await self._changed.wait()
+                continue
+            key, pcm = self._waiting.popleft()
+            if key in self._closed:
+                continue
+            if key != self._open:
+                await self._until_silent()
+                if key in self._closed:
+                    continue
+                self._begin_at_the_speaker(key)
+            if pcm is None:
+                self.speaker.end(key)
+                continue
+            if self._gathers(key):
+                await self._gather(key, pcm)
+                if key in self._closed:
+                    continue
+            self._waiting_samples -= len(pcm)
+            self._given += len(pcm)
+            await self.speaker.play(key, pcm)
+
+    def _begin_at_the_speaker(self, key: Hashable) -> None:
+        self._open, self._given = key, 0
+        self.speaker.open(key)
+        self.cushion.begin()
+
+    def _gathers(self, key: Hashable) -> bool:
+        """Whether a reply begins, or goes on after the loudspeaker had nothing of it any more."""
+        if not isinstance(key, ReplyId) or key not in self._played:
+            return False  # from what is kept here, nothing comes late
+        played = self._played[key]
+        if self._given == 0:
+            return True
+        if played.taken < self._given or not played.dry(_now_s(), self.speaker.latency_s):
+            return False
+        self.cushion.ran_dry()
+        return True
+
+    async def _gather(self, key: Hashable, first: Pcm) -> None:
+        """Wait until enough of it is here, or all of it; not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_LIMIT_S):
+                while self._open == key and not self._enough(key, first):
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    def _enough(self, key: Hashable, first: Pcm) -> bool:
+        here = len(first)
+        for other, pcm in self._waiting:
+            if here >= self.cushion.samples or other != key or pcm is None:
+                return True
+            here += len(pcm)
+        return here >= self.cushion.samples
+
+    async def _until_silent(self) -> None:
+        """To open the door for a reply closes it for the one before, which may not be over."""
+        loop = asyncio.get_running_loop()
+        give_up_s = loop.time() + STUCK_AFTER_S
+        while self._open is not None:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout_at(give_up_s):
+                    await self._changed.wait()
+            except TimeoutError:
+                return
+
+    def _took(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+        if finished and key == self._open:
+            self._open = None
+            self.cushion.over()
+            self._changed.set()
+        if not isinstance(key, ReplyId) or key not in self._played:
+            return
+        played, now_s = self._played[key], _now_s()
+        if played.took(total, leaves_at_s, finished=finished):
+            self.audible(key, played)
+        if played.report_due(now_s) or finished:
+            self.progress(key, played)
+        if finished and self.playing == key:
+            self.playing = None
+
+    def _begin(self, reply: ReplyId) -> None:
+        if self.playing is not None and self.playing != self._ended:
+            self.end(self.playing)  # it never said so itself
+        self._played = {key: one for key, one in self._played.items() if key == self.playing}  # it may still sound
+        self._played[reply] = ReplyPlayback()
+        self._closed &= {self._open}
+        self.playing = reply
+        self._kept, self._kept_samples, self._complained = [], 0, False
+
+    def _put(self, key: Hashable, pcm: Pcm | None) -> None:
+        self._waiting.append((key, pcm))
+        self._waiting_samples += 0 if pcm is None else len(pcm)
+        self._changed.set()
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,55 @@
+"""What `repartee serve` says on the screen."""
+
+from contextlib import suppress
+
+from rich.console import Console
+from rich.text import Text
+
+from web.access_control import is_loopback, is_unspecified
+from web.health import EngineHealth
+
+
+class StartupBanner:
+    """A few lines: where to connect, what answers there, and when it can."""
+
+    def __init__(self, console: Console, hall: EngineHealth) -> None:
+        """Say it on this console, of these engines."""
+        self._console = console
+        self._hall = hall
+
+    def listening(self, host: str, port: int, *, token: bool, insecure: bool) -> None:
+        """It can be connected to; the engines are still loading."""
+        shown = "localhost" if is_unspecified(host) else f"[{host}]" if ":" in host else host
+        self._say(Text.assemble(("Repartee", "bold"), "  Ctrl-C ends it\n"))
+        self._row("page", Text(f"http://{shown}:{port}", style="bold"))
+        self._row("clients", Text(f"ws://{shown}:{port}/v1/realtime  (OpenAI Realtime protocol)"))
+        if token:
+            self._row("token", Text("REPARTEE_TOKEN: clients send it as their API key, the page asks for it"))
+        elif insecure and not is_loopback(host):
+            self._row("token", Text("none, and other machines may connect: whoever reaches it may use it", "yellow"))
+        else:
+            self._row("token", Text("none: this machine only"))
+        if not is_loopback(host):
+            hint = "browsers on other machines give their microphone to https:// pages only: docs/serving.md"
+            self._row("", Text(hint, style="yellow"))
+        self._row("", Text("loading engines …", style="dim"))
+
+    def ready(self) -> None:
+        """The engines are loaded and warm."""
+        for engine in self._hall.state():
+            words = f"{engine.name}, {engine.why}" if engine.fallback else f"{engine.name}  {engine.detail}"
+            self._row(engine.stage, Text(words, style="yellow" if engine.fallback else ""))
+        self._row("", Text("ready", style="green"))
+
+    def bye(self) -> None:
+        """It has ended as it should."""
+        self._say(Text("ended", style="dim"))
+
+    def _row(self, label: str, text: Text) -> None:
+        self._say(Text.assemble((f"{label:>9}  ", "dim"), text))
+
+    def _say(self, text: Text) -> None:
+        # Who read the screen may have left (rich's own word for that is SystemExit), or its disk be full: clients are
+        # served all the same.
+        with suppress(OSError, SystemExit):
+            self._console.print(text, soft_wrap=True)

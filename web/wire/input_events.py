@@ -1,0 +1,164 @@
+"""The person's side on the wire: speech that starts and stops, and the turns that come of it."""
+
+from collections import deque
+from typing import assert_never
+
+from assistant.events import InterimWords, SpeechDiscarded, SpeechStarted, UserTurnCommitted
+from assistant.history.items import Item, UserMessage
+from web.wire.commands import CommitInput
+from web.wire.errors import ProtocolError, refused
+from web.wire.item_order import ItemOrder
+from web.wire.items import JsonObject, item_object
+from web.wire.outbox import Outbox
+from web.wire.server_events import error_object
+from web.wire.session_config import SessionConfig
+
+LOST_WORDS = ProtocolError(
+    "transcription_failed", "speech recognition failed or took too long; the words are lost", kind="server_error"
+)
+
+MOST_COMMITS = 16
+"""While the words of earlier ones are still to come; turn taking keeps fewer apart."""
+
+
+class InputEvents:
+    """Says what is heard, and turns that are over.
+
+    Attributes:
+        committing: The client's commits that nothing came of yet.
+    """
+
+    def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
+        self.committing: deque[CommitInput] = deque(maxlen=MOST_COMMITS)
+        self._outbox = outbox
+        self._order = order
+        self._speech: SpeechStarted | None = None
+        self._announced = False  # the client knows of the speech
+        self._taken: UserTurnCommitted | None = None
+
+    def was_requested(self, turn: int) -> bool:
+        """Whether this turn is answered because the client asked for it, as far as is known."""
+        return self._taken is None or self._taken.turn != turn or self._taken.origin == "requested"
+
+    def tell(
+        self,
+        fact: SpeechStarted | InterimWords | SpeechDiscarded | UserTurnCommitted,
+        config: SessionConfig,
+        invented_ms: float | None = None,
+    ) -> None:
+        """Something was heard; `invented_ms`: see `Realtime.tell`."""
+        match fact:
+            case SpeechStarted():
+                self._start(fact, config)
+            case InterimWords(text, rough):
+                if config.extensions.events:
+                    item_id = self._speech.item if self._speech else None
+                    self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
+            case SpeechDiscarded():
+                self._drop(fact, config, invented_ms)
+            case UserTurnCommitted():
+                self._take(fact, config, invented_ms)
+            case _:
+                assert_never(fact)
+
+    def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
+        self._speech = speech
+        # A client that finds the turns itself knows best when somebody speaks; the original is silent, too.
+        self._announced = config.turn_detection is not None
+        if self._announced:
+            at_ms = _whole_ms(speech.at_ms)
+            self._outbox.add("input_audio_buffer.speech_started", {"audio_start_ms": at_ms, "item_id": speech.item})
+
+    def _stop(self, at_ms: float | None, known: JsonObject) -> SpeechStarted | None:
+        speech, self._speech = self._speech, None
+        if speech is not None and self._announced:
+            end_ms = _whole_ms(max(speech.at_ms, speech.at_ms if at_ms is None else at_ms))
+            stopped: JsonObject = {"audio_end_ms": end_ms, "item_id": speech.item}
+            self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
+        return speech
+
+    def _drop(self, nothing: SpeechDiscarded, config: SessionConfig, invented_ms: float | None) -> None:
+        known = _known(config, invented_ms)
+        speech = self._stop(nothing.at_ms, known)
+        if nothing.item is not None:
+            self._add_spoken(nothing.item, speech, nothing.at_ms, known)
+            self._tell_transcript(nothing.item, config, 0.0, lost=nothing.reason == "stuck")
+        item_id = speech.item if speech is not None else nothing.item.id if nothing.item is not None else None
+        if item_id is not None and config.extensions.events:
+            self._outbox.add("repartee.nothing_said", {"item_id": item_id, "why": nothing.reason})
+        if nothing.item is None:
+            self._refuse_commit()
+
+    def _take(self, turn: UserTurnCommitted, config: SessionConfig, invented_ms: float | None) -> None:
+        self._taken = turn
+        known = _known(config, invented_ms)
+        item = turn.item
+        spoken = item if isinstance(item, UserMessage) and item.spoken else None
+        speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" or spoken is not None else None
+        if item is None or item.id in self._order:
+            # Somebody went on without words, or the client put the item in itself.
+            if turn.origin == "spoken":
+                self._refuse_commit()
+            return
+        if spoken is None:
+            self._add_item(item)
+            return
+        self._add_spoken(spoken, speech, turn.speech_end_ms, known)
+        began_ms = speech.at_ms if speech is not None else turn.speech_end_ms
+        spoken_ms = max(0.0, (turn.speech_end_ms or 0.0) - (began_ms or 0.0))
+        self._tell_transcript(spoken, config, spoken_ms, lost=turn.lost)
+        if not spoken.text and not turn.lost and config.extensions.events:
+            self._outbox.add("repartee.nothing_said", {"item_id": spoken.id, "why": "no words"})
+
+    def _add_spoken(
+        self, item: UserMessage, speech: SpeechStarted | None, end_ms: float | None, known: JsonObject
+    ) -> None:
+        """What was said is an item of the conversation."""
+        if self.committing:
+            self.committing.popleft()
+        committed: JsonObject = {"previous_item_id": self._order.insert(item.id), "item_id": item.id}
+        if known and speech is not None and not self._announced:  # told nowhere else where the speech ended
+            committed |= _extension({"audio_end_ms": _whole_ms(end_ms or 0.0), **known})
+        self._outbox.add("input_audio_buffer.committed", committed)
+        self._add_item(item)
+
+    def _add_item(self, item: Item) -> None:
+        previous = self._order.before(item.id) if item.id in self._order else self._order.insert(item.id)
+        shown: JsonObject = {"previous_item_id": previous, "item": item_object(item, transcribed=False)}
+        self._outbox.add("conversation.item.added", shown)
+        self._outbox.add("conversation.item.done", shown)
+
+    def _tell_transcript(self, item: UserMessage, config: SessionConfig, spoken_ms: float, *, lost: bool) -> None:
+        if not config.transcription:
+            return
+        of_item: JsonObject = {"item_id": item.id, "content_index": 0}
+        if lost:
+            error = {name: value for name, value in error_object(LOST_WORDS).items() if name != "event_id"}
+            self._outbox.add("conversation.item.input_audio_transcription.failed", {**of_item, "error": error})
+            return
+        if item.text:
+            self._outbox.add("conversation.item.input_audio_transcription.delta", {**of_item, "delta": item.text})
+        usage = {"type": "duration", "seconds": round(spoken_ms / 1000, 3)}
+        self._outbox.add(
+            "conversation.item.input_audio_transcription.completed",
+            {**of_item, "transcript": item.text, "usage": usage},
+        )
+
+    def _refuse_commit(self) -> None:
+        if self.committing:
+            commit = self.committing.popleft()
+            refusal = refused("input_audio_buffer_commit_empty", commit.event_id, {})
+            self._outbox.add("error", {"error": error_object(refusal)})
+
+
+def _known(config: SessionConfig, invented_ms: float | None) -> JsonObject:
+    """What the client is told, beside the protocol, of the place where the speech ended."""
+    return {"invented_ms": round(invented_ms, 1)} if invented_ms is not None and config.extensions.events else {}
+
+
+def _extension(known: JsonObject) -> JsonObject:
+    return {"repartee": known} if known else {}
+
+
+def _whole_ms(ms: float) -> int:
+    return max(0, round(ms))

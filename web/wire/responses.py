@@ -1,0 +1,115 @@
+"""The assistant's side on the wire: the responses, one under way at most, and those that may still be playing."""
+
+from typing import assert_never
+
+from assistant.events import ChunkSpoken, FunctionCalled, ReplySent, ReplyStarted, ReplyStopped, WordsTimed
+from assistant.history.items import ItemId
+from assistant.turns.events import ReplyId
+from audio.units import Pcm
+from web.wire.commands import Command, CreateResponse, ResponseOptions
+from web.wire.item_order import ItemOrder
+from web.wire.outbox import Outbox
+from web.wire.reply_ids import response_id
+from web.wire.response import Response
+from web.wire.server_events import ResponseHead, word_object
+from web.wire.session_config import SessionConfig
+
+MAX_RESPONSES = 8
+"""Those that are over may still be cut while they play: the last, or the one before it."""
+
+MAX_ASKED = 8
+"""Requests for a response that wait to be begun; the core refuses all but one."""
+
+
+class Responses:
+    """Says what the assistant says."""
+
+    def __init__(self, conversation_id: str, outbox: Outbox, order: ItemOrder) -> None:
+        self._conversation_id = conversation_id
+        self._outbox = outbox
+        self._order = order
+        self._responses: dict[ReplyId, Response] = {}
+        self._asked: list[CreateResponse] = []
+
+    # ---- what the client asked for ----
+
+    def ask(self, command: CreateResponse) -> None:
+        """The client wants a response; the next one that is begun on request is it."""
+        self._asked = [*self._asked, command][-MAX_ASKED:]
+
+    def cancel(self) -> None:
+        """The client wants none: a request that was not begun yet is void."""
+        self._asked.clear()
+
+    def refuse(self, command: Command) -> None:
+        """Nothing comes of this request."""
+        self._asked = [asked for asked in self._asked if asked is not command]
+
+    # ---- what happens ----
+
+    def begin(self, begun: ReplyStarted, config: SessionConfig, *, requested: bool) -> None:
+        """A response begins; `requested`: if the client asked for one, this may be it.
+
+        One that has begun already is told again, as it was asked for.
+        """
+        known = self._responses.pop(begun.reply, None)
+        if known is not None:
+            again = Response(known.head, begun.item, self._outbox, self._order, deleted=known.deleted)
+            self._responses[begun.reply] = again
+            return
+        if (stale := self._under_way()) is not None:
+            # The core never has two under way; if it had, the client should not wait for the first for ever.
+            self._responses[stale].cut(ReplyStopped(stale, heard="", heard_ms=0.0, reason="stuck"))
+        options = self._asked.pop(0).options if self._asked and requested else ResponseOptions()
+        head = ResponseHead(
+            response_id=response_id(begun.reply),
+            conversation_id=self._conversation_id,
+            spoken=begun.spoken,
+            voice=config.voice,
+            output_format=options.output_format or config.output_format,
+            max_output_tokens=options.max_output_tokens or config.max_output_tokens,
+            metadata=options.metadata,
+        )
+        self._responses[begun.reply] = Response(head, begun.item, self._outbox, self._order)
+        while len(self._responses) > MAX_RESPONSES:
+            del self._responses[next(iter(self._responses))]
+
+    def tell(self, fact: ChunkSpoken | FunctionCalled | ReplySent | ReplyStopped) -> None:
+        """Something happened to a reply; nothing comes of it where the client does not wait for more of it."""
+        response = self._responses.get(fact.reply)
+        if response is None:
+            return
+        match fact:
+            case ReplyStopped():
+                response.cut(fact)
+            case _ if not response.open:
+                return
+            case ChunkSpoken(_, text):
+                response.say(text)
+            case FunctionCalled():
+                response.call(fact.item)
+            case ReplySent():
+                response.end(fact)
+            case _:
+                assert_never(fact)
+
+    def play(self, reply: ReplyId, pcm: Pcm) -> bool:
+        """The next sound of a reply: int16 (n,) at 24 kHz. False: its response is not under way, or has no sound."""
+        response = self._responses.get(reply)
+        return response is not None and response.open and response.play(pcm)
+
+    def place(self, placed: WordsTimed) -> None:
+        """Where words of a reply sound."""
+        response = self._responses.get(placed.reply)
+        if response is not None and placed.words:
+            words = [word_object(word) for word in placed.words]
+            where = {"response_id": response_id(placed.reply), "item_id": response.item_id}
+            self._outbox.add("repartee.words", {**where, "words": words})
+
+    def of_item(self, item_id: ItemId) -> Response | None:
+        """The response whose message this is, if it is a late one and its message was not deleted."""
+        known = (response for response in self._responses.values() if response.in_conversation)
+        return next((response for response in known if response.item_id == item_id), None)
+
+    def _under_way(self) -> ReplyId | None:
+        return next((reply for reply, response in self._responses.items() if response.open), None)
