@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from assistant.config.settings import LlmSection
@@ -49,6 +50,12 @@ _log = logging.getLogger(__name__)
 
 LEFT = frozenset({1000, 1001, 1005})
 """Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
+
+GOODBYE_S = 0.3
+"""How long the close frame of a client that has hung up is waited for."""
+
+GOODBYE_WITHIN = 2
+"""In how many messages it is searched for. A client with more of them unread is taken for lost."""
 
 RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
 
@@ -115,12 +122,14 @@ class Connections:
         session = conversation.talk.session
         return conversation.line is not None and not (session.idle and not session.request_waits)
 
-    def make_room(self) -> None:
-        """Somebody finds no seat: the conversation whose client has been gone for longest does not wait for it."""
-        if self.waiting:
-            longest = min(self.waiting, key=lambda one: one.lost_s)
-            longest.over = True
-            longest.has_line.set()
+    def make_room(self) -> bool:
+        """Ends the conversation whose client has been gone for longest; False where every client is there."""
+        if not self.waiting:
+            return False
+        longest = min(self.waiting, key=lambda one: one.lost_s)
+        longest.over = True
+        longest.has_line.set()
+        return True
 
     async def converse(self, websocket: WebSocket) -> None:
         """Hold a conversation on an accepted socket, or go on with one."""
@@ -321,8 +330,7 @@ class Connections:
                 if line.lost.is_set():
                     return  # another line has taken over, and has been told how things stand
                 if message["type"] == "websocket.disconnect":
-                    # uvicorn says 1005 of a lost connection too, but gives no reason then.
-                    line.left = message.get("code") in LEFT and "reason" in message
+                    line.left = _left_on_purpose(message)
                     return
                 began_s = loop.time()
                 text = message.get("text")
@@ -347,7 +355,8 @@ class Connections:
                     await self._share.pause(worked_s)
                     await _room_in(backlog, line)
                     if has_hung_up(line.socket.scope):
-                        return  # behind all that is still to be read
+                        line.left = await _said_goodbye(line)
+                        return
         finally:
             line.lost.set()
 
@@ -363,6 +372,22 @@ class Connections:
 def _longest_answer(configured: int) -> Limit:
     """What a session begins with: the server's own limit, where somebody has set one."""
     return "inf" if configured == LlmSection().max_tokens else configured
+
+
+def _left_on_purpose(disconnect: Message) -> bool:
+    """Whether the client closed the connection itself. uvicorn reports 1005 for a lost one, too, without a reason."""
+    return disconnect.get("code") in LEFT and "reason" in disconnect
+
+
+async def _said_goodbye(line: ClientSocket) -> bool:
+    """Whether a client that has hung up sent a close frame, which may follow messages that are not read yet."""
+    with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
+        async with asyncio.timeout(GOODBYE_S):
+            for _ in range(GOODBYE_WITHIN):
+                message = await line.receive()
+                if message["type"] == "websocket.disconnect":
+                    return _left_on_purpose(message)
+    return False
 
 
 async def _room_in(backlog: AudioBacklog, line: ClientSocket) -> None:

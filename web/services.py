@@ -35,7 +35,7 @@ class Services:
     hall: EngineHealth
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
-    make_room: Callable[[], None] = no_room
+    make_room: Callable[[], bool] = no_room
     errands: tuple[Errand, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
 

@@ -26,6 +26,9 @@ SEAT_TIMEOUT_S = 3.0
 """Whoever connects again at once finds the seat of the connection before still taken: a conversation needs some 40 ms
 to put its engines back, and seconds on a machine that is overloaded."""
 
+ROOM_STEP_S = 0.1
+"""How often a connection that waits for a seat looks for a conversation whose client has gone meanwhile."""
+
 MOST_WAITING = 64
 """Connections that wait for a seat; more are refused at once."""
 
@@ -46,8 +49,9 @@ def never_resumable(_token: str) -> bool:
     return False
 
 
-def no_room() -> None:
-    """Where none can be made."""
+def no_room() -> bool:
+    """Makes no room: there is no conversation to end."""
+    return False
 
 
 _HELD_BACK = "repartee.held_back"
@@ -82,7 +86,7 @@ class SessionAcceptor:
         max_session_s: float,
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = never_resumable,
-        make_room: Callable[[], None] = no_room,
+        make_room: Callable[[], bool] = no_room,
     ) -> None:
         """For sessions in this hall.
 
@@ -159,8 +163,7 @@ class SessionAcceptor:
     async def _admit(self, *, resuming: bool) -> CloseNotice | None:
         """Take a seat, waiting for one for a moment, or tell why there is none."""
         farewell = self._try(resuming=resuming)
-        if farewell is not None and farewell.code == FULL:
-            self._make_room()
+        room_made = farewell is not None and farewell.code == FULL and self._make_room()
         if self._waiting >= MOST_WAITING:
             return farewell
         self._waiting += 1
@@ -168,8 +171,11 @@ class SessionAcceptor:
             async with asyncio.timeout(SEAT_TIMEOUT_S):
                 while farewell is not None and farewell.code == FULL:
                     self._left.clear()
-                    await self._left.wait()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(None if room_made else ROOM_STEP_S):
+                            await self._left.wait()
                     farewell = self._try(resuming=resuming)
+                    room_made = room_made or (farewell is not None and self._make_room())
         except TimeoutError:
             pass
         finally:

@@ -128,7 +128,7 @@ def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -
             pieces = frame(Opcode.CONT, b" " * 1400, fin=False) * 600
             caller.socket.transport.write(frame(Opcode.TEXT, text, fin=False) + pieces + frame(Opcode.CONT))
             await caller.until("error", 2)
-            assert [event["error"]["code"] for event in caller.told("error")] == ["item_not_found"] * 2
+            assert [event["error"]["code"] for event in caller.told("error")] == ["item_retrieve_invalid_item_id"] * 2
 
     run(main())
 
