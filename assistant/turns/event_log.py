@@ -65,6 +65,14 @@ PLAYING_EVERY = samples_of_ms(500)
 
 _STIRS, _CLEAR, _MURMUR = "2", "3", "4"
 
+_CLIENT_EVENTS: dict[type[Event], str] = {
+    InputCommitted: "submitted",
+    KeyPressed: "pressed",
+    InputCleared: "cleared",
+    ReplyCancelled: "cancelled",
+}
+"""The names of these events in an entry. They are the trace's and stay, whatever the classes are called."""
+
 Told = Event | TurnSettings
 
 _Single = (
@@ -262,7 +270,7 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
         case ReplyCancelled(at, including_request=True):
             return f"cancelled {at} request"
         case InputCommitted() | KeyPressed() | InputCleared() | ReplyCancelled():
-            return f"{type(event).__name__.lower()} {event.at}"
+            return f"{_CLIENT_EVENTS[type(event)]} {event.at}"
         case _:
             assert_never(event)
 
