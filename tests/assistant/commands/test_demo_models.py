@@ -13,7 +13,7 @@ from synthetic_whisper import scripted_whisper
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(300)]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
-RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
+RECORDING = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
 
 
 def test_the_demo_runs_on_faster_whisper_and_piper(tmp_path: Path) -> None:

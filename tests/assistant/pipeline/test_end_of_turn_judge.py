@@ -299,7 +299,7 @@ print(len(estimates) > 10, *sorted(set(sys.modules) - loaded))
 
 def test_a_silence_judged_before_anybody_speaks_leaves_nothing_to_be_loaded_by_the_first_one() -> None:
     """numpy loads a part of itself with its first median: it was on the event loop, in the midst of a first turn."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     recording = root / "tests" / "recordings" / "Montreal-Forced-Al_mfa-internalsil.wav"
     done = subprocess.run(
         [sys.executable, "-c", LATER, str(recording)], cwd=root, capture_output=True, text=True, check=True

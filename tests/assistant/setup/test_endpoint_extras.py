@@ -269,7 +269,7 @@ def test_they_are_written_and_taken_out_with_their_endpoint() -> None:
 
 
 def test_the_example_in_the_documentation_can_be_sent() -> None:
-    page = (Path(__file__).parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
     example = page.partition("### Further parameters and headers")[2].partition("```toml\n")[2].partition("```")[0]
     settings = configured(example).llm
     assert len(settings.endpoints) == 2

@@ -25,7 +25,7 @@ from llm.errors import LlmError, LlmRefused
 
 LAMP = Function("lamp", "Switch it.", '{"type":"object","properties":{"on":{"type":"boolean"}}}')
 CALLING = ChatOptions(functions=(LAMP,))
-PAGE = Path(__file__).parent.parent.parent / "docs" / "endpoints.md"
+PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md"
 
 Steps = tuple[Script, grpc_server.Script]
 """Of a server over HTTP, and of one over gRPC; the other is empty."""

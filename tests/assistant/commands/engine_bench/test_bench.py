@@ -34,7 +34,7 @@ from audio.tts import Chunk
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
 
 REPARTEE = Path(sys.executable).with_name("repartee")
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 
 

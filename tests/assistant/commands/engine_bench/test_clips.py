@@ -13,7 +13,7 @@ from assistant.commands.engine_bench.clips import Clip, clip_of, read_labels
 from audio.errors import AudioFileError
 from audio.units import FRAME_SAMPLES, samples_of_ms
 
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings" / "manifest.jsonl"
+RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings" / "manifest.jsonl"
 SPEECH: dict[str, object] = {"speech_start_s": 0.5, "speech_end_s": 1.5}
 
 

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
 
 

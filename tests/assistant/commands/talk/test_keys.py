@@ -12,7 +12,7 @@ from virtual_card import MICROPHONE, SPEAKER, VOICE, VirtualCard, virtual_card, 
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(300)]
 
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
 SET_TIMER = RECORDINGS / "rhasspy3_set-timer.wav"
 CALL = RECORDINGS.parent.parent / "bench" / "clips" / "cognitive-services_kws-whatstheweatherlike.wav"
