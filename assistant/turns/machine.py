@@ -1,25 +1,25 @@
-"""Who has the floor: the one place where it is decided that somebody spoke, finished, went on or interrupted.
+"""Decides when a user turn starts, ends, continues or interrupts a reply.
 
-Sans-I/O: `TurnTaking.tell(event) -> effects`. No clock, no await, no device; time comes in with every event, as a
-position on the microphone's line. The session performs the effects in the order given. Here it is decided when the
-floor passes from one to the other; how it does is in `assistant.turns.states`.
+The machine does no I/O: `TurnTaking.tell(event) -> effects`. It has no clock, no await and no device. Every event
+carries its time as a position on the sample clock. The session performs the effects in the given order. This module
+decides when the conversation changes state; `assistant.turns.states` performs the transitions.
 
-    IDLE ──voice──▶ USER ──silence──▶ (attempt) ──hangover──▶ ENDED ──words──▶ REPLY ──played──▶ IDLE
-                     ▲                    │                     │                │
-                     └──────── goes on ───┴─────────────────────┴── interrupts ──┘
+    IDLE ──speech──▶ USER_SPEAKING ──silence──▶ AWAITING_TRANSCRIPT ──transcript──▶ REPLYING ──played──▶ IDLE
+                          ▲                              │                             │
+                          └────── user continues ────────┴───────── interruption ──────┘
 
-An *attempt* at answering a turn starts at a silence: its words are asked for, its reply is prepared and held
-behind a gate. Only `CommitTurn` opens the gate, and only when the endpoint is confirmed and the words are known.
-Until then the attempt can be dropped without anybody having heard or remembered anything of it.
+An attempt starts at a silence. Its transcript is requested, and its reply is prepared but held back. Only `CommitTurn`
+lets the reply play, once the end of turn is decided and the transcript is known. Until then the attempt can be
+dropped: nothing of it was heard or written to the history.
 
-People who go on:
+What happens if the user continues:
 
-    before the commit                     Drop       the attempt never was; the turn goes on
-    after it, less than a word was heard  Retract    the reply is cancelled; the turn goes on, words joined
-    after a word or more was heard        Interrupt  the reply is cut at that word; a new turn
+    before the commit                     Drop       the attempt is dropped; the turn continues
+    after it, less than a word was heard  Retract    the reply is cancelled; the turn continues, with all its words
+    after a word or more was heard        Interrupt  the reply is cut at that word; a new turn starts
 
-A reply that is asked for in the midst of speech (somebody types) is begun at once. The speech is listened to beside it,
-and is a turn of its own when the reply is over.
+A reply that is requested during speech (by typed text) starts at once. The speech is still transcribed and becomes a
+turn after the reply.
 """
 
 from dataclasses import dataclass, field, replace
@@ -61,47 +61,47 @@ _OF_CLIENTS = (ReplyRequested, InputCommitted, KeyPressed, InputCleared, ReplyCa
 
 @dataclass(slots=True)
 class TurnTaking:
-    """The turn-taking state machine of one conversation; takes events in any order without raising."""
+    """The turn-taking state machine of one conversation. It accepts events in any order and never raises."""
 
     settings: TurnSettings
     _state: TurnState = field(default_factory=TurnState)
-    _pressed_at: Samples | None = None  # the key has been held since
+    _pressed_at: Samples | None = None  # push-to-talk key down since
 
     @property
     def phase(self) -> Phase:
-        """Who is being waited for."""
+        """The phase of the conversation."""
         return self._state.phase
 
     @property
     def replying(self) -> ReplyId | None:
-        """The reply that has the floor."""
+        """The id of the active reply, or None."""
         return None if self._state.reply is None else self._state.reply.reply
 
     @property
     def challenged(self) -> bool:
-        """Somebody may be speaking into the reply that has the floor."""
+        """Whether there is an overlap with the active reply."""
         return self._state.reply is not None and self._state.reply.overlap is not None
 
     @property
     def has_unrequested_turn(self) -> bool:
-        """A turn is over whose words are still to come, and nobody has asked for an answer to it yet."""
+        """Whether a finished turn waits for its transcript and no reply to it was requested."""
         turn = self._state.turn
         return turn is not None and turn.endpoint is not None and not turn.answered
 
     @property
     def owes_reply(self) -> bool:
-        """Such a turn, and somebody has."""
+        """Whether a finished turn waits for its transcript and a reply to it was requested."""
         turn = self._state.turn
         return turn is not None and turn.endpoint is not None and turn.reply_owed
 
     @property
     def resume_pending(self) -> bool:
-        """A reply was cut by nothing, and its rest is to be said soon."""
+        """Whether the rest of a falsely interrupted reply will be said soon."""
         return self._state.resume_pending is not None
 
     @property
     def is_quiet(self) -> bool:
-        """Nobody speaks or has just spoken, and nothing is to be said: the next silent frame decides nothing."""
+        """Whether nothing is pending, so that the next silent frame has no effect."""
         state = self._state
         if state.turn is not None or state.announcements or state.resume_pending is not None:
             return False
@@ -113,7 +113,7 @@ class TurnTaking:
         return reply is None or (reply.overlap is None and not (self._interruptible and reply.looks))
 
     def only_listens(self, until: Samples) -> bool:
-        """Somebody has the floor, and nothing is prepared for its end: voiced frames up to there decide nothing."""
+        """Returns whether speech frames up to this position have no effect: the user speaks without an attempt."""
         turn = self._state.turn
         if turn is None or turn.endpoint is not None or turn.attempt is not None:
             return False
@@ -121,7 +121,7 @@ class TurnTaking:
 
     @property
     def _by_silence(self) -> bool:
-        """A silence ends a turn, not a client or a key."""
+        """Whether silence ends turns, rather than the client or the key."""
         return not self.settings.manual and not self.settings.held
 
     @property
@@ -129,9 +129,13 @@ class TurnTaking:
         return self.settings.interruptible and not self.settings.manual and not self.settings.held
 
     def tell(self, event: Event) -> Effects:
-        """Take one event, in order of time; the effects are to be performed at once and in order."""
+        """Takes the next event, in order of time.
+
+        Returns:
+            The effects, to be performed at once and in order.
+        """
         configured = self._state.configured(self.settings)
-        # What a client or a key does while somebody may be speaking is done in a turn.
+        # An action of the client or the key during a speech candidate confirms the candidate as a turn.
         begun = self._state.begin_turn(self.settings) if isinstance(event, _OF_CLIENTS) else ()
         return (*configured, *begun, *self._told(event))
 
@@ -183,7 +187,7 @@ class TurnTaking:
             return self._waiting_for_words(turn, at, turn.endpoint)
         if voicing.speaking:
             return self._speaking(turn, at, voicing)
-        # A detector that took over in mid-turn knows of no speech yet: then the last voiced frame was the end.
+        # A VAD that was replaced during the turn has seen no speech yet. Then the last speech frame was the end.
         speech_end = voicing.boundary if voicing.boundary > turn.onset else turn.speech_end
         return self._pausing(turn, at, voicing, speech_end)
 
@@ -196,7 +200,10 @@ class TurnTaking:
         return receded if state.candidate is not None else (*receded, *self._announce(at))
 
     def _announce(self, at: Samples) -> Effects:
-        """Nobody speaks; who holds the key is about to, unless they have forgotten it."""
+        """Starts what is due when nobody speaks: a pending reply, the rest of a reply, or an announcement.
+
+        While the push-to-talk key is down nothing starts, unless it has been down for longer than a turn may last.
+        """
         waiting = self._state.announcements
         held = self._pressed_at is not None and at - self._pressed_at < samples_of_s(self.settings.max_turn_s)
         if held:
@@ -241,17 +248,17 @@ class TurnTaking:
         return (*effects, EndOfTurn(turn.number), *self._state.commit_if_ready(turn, at))
 
     def _end_turn(self, turn: UserTurn, at: Samples) -> Effects:
-        """It is over, whatever is still to be heard."""
+        """Ends the turn at once, even if speech continues."""
         turn.endpoint, turn.forced, turn.resume_guard = at, True, ResumeGuard()
         if self.settings.held and turn.attempt is not None and turn.attempt.settled:
-            return (EndOfTurn(turn.number), *self._state.commit_if_ready(turn, at))  # it was prepared for
+            return (EndOfTurn(turn.number), *self._state.commit_if_ready(turn, at))  # reuse the settled attempt
         dropped = turn.drop_attempts("went on")
         return (*dropped, turn.begin_attempt(at, turn.speech_end, self.settings), EndOfTurn(turn.number))
 
     def _judged(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> Effects:
         turn, patience = self._state.turn, self.settings.patience
         if turn is None or patience is None or turn.segment != segment or turn.endpoint is not None:
-            return ()  # of a silence that is over
+            return ()  # the estimate belongs to a silence that is over
         turn.wait_ms = hangover_ms(estimate, patience)
         return ()
 
@@ -260,7 +267,7 @@ class TurnTaking:
             return ()
         return self._state.give_up(turn, at, "stuck")
 
-    # ---- what was said behind a turn that waited for its words ----
+    # ---- queued turns ----
 
     def _waited(self, at: Samples) -> Effects:
         state = self._state
@@ -268,7 +275,7 @@ class TurnTaking:
             return ()
         effects: Effects = ()
         said = state.waited(self.settings)
-        # All of them in one frame: what is said in it belongs behind what waits.
+        # Process all empty ones in this frame, since speech in this frame comes after them.
         while said is not None and said.voice is None:
             ended = said.submitted_at is not None
             effects += (TurnDiscarded(state.next_turn(), at, said.speech_end, "no words", ended),)
@@ -280,7 +287,7 @@ class TurnTaking:
             voicing = VadResult(True, said.voice.onset, said.voice.surest)
             effects += self._challenged(state.reply, at, said.segment, voicing)
             reply = state.reply
-            if reply is not None and reply.overlap is not None and ended:  # the client may interrupt it
+            if reply is not None and reply.overlap is not None and ended:  # a commit by the client interrupts
                 effects += (InterruptReply(reply.reply, "client"), *state.hand_over(reply.overlap, self.settings))
         else:
             effects += state.begin_at(said.segment, said.voice, said.speech_end, self.settings)
@@ -294,7 +301,7 @@ class TurnTaking:
         effects += self._end_turn(turn, at)
         return effects + (state.answer_after_all(turn, at) if said.owed else ())
 
-    # ---- the words ----
+    # ---- transcripts ----
 
     def _transcribed(self, event: FinalTranscript | TranscriptFailed) -> Effects:
         turn, reply = self._state.turn, self._state.reply
@@ -327,14 +334,14 @@ class TurnTaking:
             return ()
         challenge.backchannel = bool(words.text) and is_backchannel(words.text) and not called
         if challenge.backchannel or not words.text or (words.low_confidence and not called):
-            # A cough may be taken for a word, but only roughly.
+            # A recognizer may report a word for a cough, but with low confidence.
             nothing = event.was_requested and challenge.asked_at is not None
             return self._state.not_understood(reply, challenge, at, echo=event.is_echo) if nothing else ()
         if called or event.was_requested:
-            challenge.surest = 1.0  # what was understood needs no detector that is sure
+            challenge.surest = 1.0  # the transcript confirms the speech, whatever the VAD reported
         return self._state.take(reply, challenge, at, self.settings)
 
-    # ---- the reply, and voices during it ----
+    # ---- the active reply and overlaps ----
 
     def _heard_during_reply(self, reply: ActiveReply, at: Samples, voicing: VadResult) -> Effects:
         challenge, settings = reply.overlap, self.settings
@@ -354,7 +361,7 @@ class TurnTaking:
         return (*reply.lowered(at), *self._watch_reply(reply, at))
 
     def _hushed(self, reply: ActiveReply, challenge: Overlap, at: Samples, voicing: VadResult) -> Effects:
-        """It has ended before it was sure."""
+        """Handles a pause in an overlap that has not interrupted: waits for the transcript, or dismisses it."""
         if not challenge.waits(at):
             return self._state.forgive(reply, voicing.boundary, at)
         return (*challenge.asks(at), *self._watch_reply(reply, at))
@@ -367,18 +374,18 @@ class TurnTaking:
         return self._challenged(reply, at, segment, replace(voicing, boundary=onset))
 
     def _heard_in_vain(self, reply: ActiveReply, challenge: Overlap, at: Samples, voicing: VadResult) -> Effects:
-        """Voice may not interrupt this reply."""
+        """Handles an overlap with a reply that speech may not interrupt."""
         settings = self.settings
         if self._by_silence and (settings.by_name or challenge.side_talk is not None):
             return (*self._asked_aside(challenge, at, voicing), *self._watch_reply(reply, at))
-        # Where the client ends turns it may still submit what was said meanwhile.
+        # In manual mode the overlap is kept, since the client may still commit it.
         if self._by_silence and not voicing.speaking:
             return self._state.forgive(reply, voicing.boundary, at)
         kept = settings.by_client and not settings.manual and challenge.is_sure(voicing, settings)
         return self._state.keep(challenge) if kept else self._watch_reply(reply, at)
 
     def _asked_aside(self, challenge: Overlap, at: Samples, voicing: VadResult) -> Effects:
-        """The reply goes on: behind a silence that would end a turn the words are asked for."""
+        """Requests the transcript of side talk after a silence that would end a turn. The reply continues."""
         if voicing.speaking:
             return () if challenge.side_talk is None else challenge.side_talk.drop_attempts("went on")
         asked = challenge.side_talk is not None and challenge.side_talk.attempt is not None
@@ -387,7 +394,7 @@ class TurnTaking:
         return self._state.ask_aside(challenge, at, self.settings)
 
     def _heard_beside(self, reply: ActiveReply, challenge: Overlap, at: Samples, voicing: VadResult) -> Effects:
-        """The reply was asked for in the midst of their words: only who speaks up anew interrupts it."""
+        """Handles speech that becomes a turn after the reply. Only a new onset can interrupt the reply."""
         anew = voicing.speaking and voicing.boundary >= self._state.used_until
         if not anew or not self._interruptible:
             challenge.sure_ms = 0.0
@@ -403,7 +410,7 @@ class TurnTaking:
         effects = reply.challenged(at, voicing, segment, interruptible=self._interruptible)
         if not self._interruptible or reply.audible or reply.overlap is None:
             return (*reply.released(), *effects)
-        # Nothing was heard yet: whoever speaks now is not interrupting but going on.
+        # The reply is not audible yet, so the user continues the turn and does not interrupt.
         return (*effects, *self._state.take(reply, reply.overlap, at, self.settings))
 
     def _quiet(self, reply: ActiveReply, at: Samples, voicing: VadResult) -> Effects:
@@ -438,10 +445,10 @@ class TurnTaking:
             return reply.unducked()
         return (*reply.unducked(), *self._state.hand_over(challenge, self.settings))
 
-    # ---- what the client decides ----
+    # ---- client and key ----
 
     def _submitted(self, at: Samples, *, behind: bool = False) -> Effects:
-        # What waits behind a turn that was given up in this very frame is what is submitted.
+        # If the previous turn was given up in this frame, the commit refers to the queued turn.
         effects = self._waited(at) if self._state.queued.waiting else ()
         state, reply = self._state, self._state.reply
         if reply is not None and reply.overlap is not None:
@@ -458,7 +465,7 @@ class TurnTaking:
         if turn is None and self.settings.held:
             return ()
         if turn is None:
-            # Nobody was heard in what is submitted.
+            # Nobody spoke in the committed turn.
             return (TurnDiscarded(state.next_turn(), at, at, "no words", submitted=True),)
         turn.vouched_for()
         turn.submitted = True
@@ -474,7 +481,7 @@ class TurnTaking:
             return self._cancelled(at)
         self._pressed_at = at
         if reply is not None:
-            self._state.announce_again(reply)  # who presses the key wants to speak
+            self._state.announce_again(reply)  # the user wants to speak
         if turn is None or turn.endpoint is None:
             return self._cancelled(at)
         turn.endpoint, turn.forced = None, False

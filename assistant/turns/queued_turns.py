@@ -1,6 +1,6 @@
-"""What is said while the words of the turn before are still to come: it is a turn of its own behind that. Pure.
+"""Queues speech that arrives while the transcript of the previous turn is pending. Pure.
 
-A client, or its length, ends a turn in the midst of speech, and a recognizer may take a second for its words.
+The client or the maximum length can end a turn during speech, and a recognizer may take a second for the transcript.
 """
 
 from collections import deque
@@ -13,23 +13,23 @@ from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 
 MOST_WAITING = 8
-"""Turns behind one whose words are still to come; a client that ends more than that has its last ones joined."""
+"""Limit on the queued turns. If a client ends more turns than that, the last ones are joined."""
 
 STILL_SPEAKS_MS = 300.0
-"""Voice behind a cut that a client made in speech: no detector takes as long to find that it has ended."""
+"""Minimum speech after a cut, in ms, that shows that the user continues. Every VAD reports an offset sooner."""
 
 
 @dataclass(slots=True)
 class QueuedTurn:
-    """What may become a turn.
+    """Speech that becomes a turn once the previous turn has its transcript.
 
     Attributes:
-        segment: Where recognizers are to listen from.
-        voice: What is known of it; None where a client ended a turn in which nobody spoke.
-        speech_end: Of the newest voice in it.
-        goes_on: It is the rest of the voice that the end of the turn before cut.
-        submitted_at: The client ended it there.
-        owed: An answer to it was asked for.
+        segment: The segment to transcribe.
+        voice: The detected speech; None if the client ended a turn in which nobody spoke.
+        speech_end: The end of its last speech.
+        goes_on: It is the rest of the speech that the end of the previous turn cut.
+        submitted_at: Where the client ended it; None if it is open.
+        owed: A reply to it was requested.
     """
 
     segment: SegmentId
@@ -42,22 +42,22 @@ class QueuedTurn:
 
 @dataclass(slots=True)
 class QueuedTurns:
-    """Of one conversation, in order; the last one may still be going on.
+    """Holds the queued turns of one conversation in order. The last one may still be open.
 
     Attributes:
-        waiting: What was said.
+        waiting: The queued turns, oldest first.
     """
 
     waiting: deque[QueuedTurn] = field(default_factory=deque)
     _cut: Samples = Samples(0)
-    _rest: SpeechCandidate | None = None  # of the voice that was cut, while it goes on
+    _rest: SpeechCandidate | None = None  # speech that continues across the cut
 
     def cut_here(self, at: Samples) -> None:
-        """A turn ends here whose words are still to come."""
+        """Notes that a turn ends here whose transcript is pending."""
         self._cut, self._rest = at, None
 
     def hear(self, at: Samples, voicing: VadResult, settings: TurnSettings) -> None:
-        """A frame behind it."""
+        """Takes the VAD result of the next frame."""
         going_on = self.going_on
         if not voicing.speaking:
             if going_on is not None:
@@ -73,7 +73,7 @@ class QueuedTurns:
             going_on.voice, going_on.speech_end = going_on.voice.voice(at, voicing.boundary, voicing), at
 
     def submitted(self, at: Samples, settings: TurnSettings) -> None:
-        """The client ends what was said so far, or a turn in which nobody spoke."""
+        """Ends the open turn for the client. Without speech it adds an empty one."""
         if self.going_on is None and self._rest is not None:
             self._rest_is_over(at, settings)
         if self.going_on is None:
@@ -82,24 +82,28 @@ class QueuedTurns:
         self.cut_here(at)
 
     def cleared(self, at: Samples) -> None:
-        """The client forgets what was said since it ended a turn last."""
+        """Drops the open turn for the client."""
         if self.going_on is not None:
             self.waiting.pop()
         self.cut_here(at)
 
     def asked(self) -> bool:
-        """An answer is asked for: to the last that the client ended, if there was a voice in it."""
+        """Requests a reply to the last turn with speech that the client ended.
+
+        Returns:
+            False if there is no such turn.
+        """
         ended = [one for one in self.waiting if one.submitted_at is not None and one.voice is not None]
         if ended:
             ended[-1].owed = True
         return bool(ended)
 
     def next(self, *, rest_too: bool, any_voice: bool) -> QueuedTurn | None:
-        """What is a turn now.
+        """Removes and returns the next queued turn that counts as one; None if there is none.
 
         Args:
-            rest_too: Also what goes on of the voice that was cut; else it was part of the turn before.
-            any_voice: Also what may be none.
+            rest_too: Include the rest of speech that was cut; otherwise it belongs to the previous turn.
+            any_voice: Include speech that the VAD did not confirm.
         """
         while self.waiting:
             one = self.waiting.popleft()
@@ -110,12 +114,12 @@ class QueuedTurns:
 
     @property
     def heard(self) -> bool:
-        """Somebody spoke behind the last end, or goes on speaking."""
+        """Whether somebody has spoken since the last cut, or still speaks."""
         return self.going_on is not None or self._rest is not None
 
     @property
     def going_on(self) -> QueuedTurn | None:
-        """What nobody has ended yet."""
+        """The queued turn that is still open, or None."""
         last = self.waiting[-1] if self.waiting else None
         return None if last is None or last.submitted_at is not None else last
 
@@ -129,6 +133,6 @@ class QueuedTurns:
 
     def _add(self, one: QueuedTurn) -> None:
         if len(self.waiting) >= MOST_WAITING:
-            self.waiting[-1].submitted_at = None  # the last two are one
+            self.waiting[-1].submitted_at = None  # join the new turn to the last one
             return
         self.waiting.append(one)

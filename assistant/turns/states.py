@@ -1,11 +1,11 @@
-"""Whose the floor is, and every way in which it goes from one to the other. Pure.
+"""Holds the state of a conversation and performs its transitions. Pure.
 
-When it does is decided in `assistant.turns.machine`. A turn and a reply are never there at once.
+`assistant.turns.machine` decides when a transition happens. There is never a turn and a reply at the same time.
 
-    nobody ──begin_turn──▶ a turn ──commit──▶ a reply ──finished──▶ nobody
-                             ▲ │                │ ▲
-             take, hand_over │ └── abandon      │ │ recite, request: of nobody's words
-                             └──────────────────┘
+    idle ──begin_turn──▶ turn ──commit──▶ reply ──finished──▶ idle
+                         ▲ │                │ ▲
+         take, hand_over │ └── abandon      │ │ recite, request: replies without user speech
+                         └──────────────────┘
 """
 
 from collections import deque
@@ -45,16 +45,15 @@ from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 
 MOST_ANNOUNCEMENTS = 20
-"""Waiting for somebody to stop speaking; then the oldest are forgotten."""
+"""Limit on the waiting announcements. If there are more, the oldest are dropped."""
 
 
 GOES_ON_AFTER_MS = 1000.0
-"""Silence behind a voice without words before the reply that it cut goes on: who hums in the midst of a thought may
-have more to say."""
+"""Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak."""
 
 
 class Phase(Enum):
-    """Who is being waited for."""
+    """What the conversation waits for."""
 
     IDLE = auto()
     USER_SPEAKING = auto()
@@ -64,19 +63,20 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class TurnState:
-    """Of one conversation.
+    """The state of one conversation.
 
     Attributes:
-        approach: What may become a turn.
-        turn: The one that is open.
-        behind: What is said behind a turn whose words are still to come.
-        reply: The one that is under way.
-        used_until: Voice that began before this was answered already.
-        cut_at: So, but what goes on behind it is another turn: a client said so, or one with words was too long there.
-        beginning: Of what is said next, perhaps: used as well, but not answered.
-        announcements: Waiting until nobody speaks.
-        goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
-        answer_behind: A turn was taken down while a reply played, and is to be answered when that is over.
+        candidate: Unconfirmed speech.
+        turn: The open user turn.
+        queued: Speech that followed a turn whose transcript is pending.
+        reply: The active reply.
+        used_until: Speech that began before this position is processed already.
+        cut_at: Position at which the client or the maximum length cut the speech. Speech that continues after it is
+            the next turn.
+        prefix: Speech that was not understood and may be the beginning of the next turn.
+        announcements: Announcements that wait until nobody speaks.
+        resume_pending: The falsely interrupted reply, and when its rest is said if nobody speaks.
+        answer_behind: A turn was recorded during a reply; it is answered after that reply.
     """
 
     candidate: SpeechCandidate | None = None
@@ -93,7 +93,7 @@ class TurnState:
 
     @property
     def phase(self) -> Phase:
-        """Who is being waited for."""
+        """The phase, derived from the turn and the reply."""
         if self.reply is not None:
             return Phase.REPLYING
         if self.turn is None:
@@ -101,54 +101,57 @@ class TurnState:
         return Phase.USER_SPEAKING if self.turn.endpoint is None else Phase.AWAITING_TRANSCRIPT
 
     def used(self, until: Samples) -> None:
-        """Voice that began before this is answered, or was nothing."""
+        """Marks speech that began before this position as processed."""
         self.used_until = max(self.used_until, until)
 
     def cut_here(self, at: Samples, settings: TurnSettings) -> None:
-        """What was said up to here is one thing, and what goes on another, if the client may say so."""
+        """Marks speech as processed. If the client controls turns, speech that continues is the next turn."""
         self.used(at)
         if settings.by_client:
             self.cut_at = self.used_until
 
     def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
-        """What is to be listened to, of speech that began there."""
+        """Returns the segment for speech with this onset: with the pre-roll, and the possible prefix."""
         segment = SegmentId(max(self.used_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
         before = self.prefix
         if before is None or self.used_until > before.until or not before.leads_to(onset):
             return segment
-        return SegmentId(min(segment, before.segment + 1))  # a sample later: an id is used once
+        return SegmentId(min(segment, before.segment + 1))  # one sample later, since segment ids are unique
 
     def next_turn(self) -> int:
-        """The number of a turn that begins."""
+        """Returns the number of the next turn, counting from 1."""
         self._turns_so_far += 1
         return self._turns_so_far
 
-    # ---- a turn ----
+    # ---- the user turn ----
 
     def onset(self, at: Samples, voicing: VadResult, settings: TurnSettings) -> Samples | None:
-        """Where speech began that belongs to no turn yet; None where nobody speaks."""
+        """Returns the onset of speech that belongs to no turn yet, or None.
+
+        Speech that continues well beyond a cut has its onset at the cut.
+        """
         if not voicing.speaking or voicing.boundary >= self.used_until:
             return voicing.boundary if voicing.speaking else None
         cut = self._goes_on_behind_cut(settings) and voicing.possible_end is None
         return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
 
     def _goes_on_behind_cut(self, settings: TurnSettings) -> bool:
-        """Where speech was cut in two, what goes on behind the cut is the next turn."""
+        """Returns whether speech that continues after a cut is the next turn."""
         return (settings.manual or self.cut_at == self.used_until) and not settings.held
 
     def waited(self, settings: TurnSettings) -> QueuedTurn | None:
-        """What was said while the words of the turn before were still to come, and is a turn now."""
+        """Removes and returns the next queued turn, or None."""
         return self.queued.next(rest_too=self._goes_on_behind_cut(settings), any_voice=settings.manual)
 
     def approached(self, at: Samples, onset: Samples, voicing: VadResult, settings: TurnSettings) -> Effects:
-        """Somebody begins to speak, or something sounds like it: where a silence ends turns, a voice begins them."""
+        """Takes a speech frame while idle. A confirmed candidate begins a turn; in manual modes any speech does."""
         discarded = self.heard_nothing()
         self.candidate = (self.candidate or SpeechCandidate(onset, at)).voice(at, onset, voicing)
         begins = self.candidate.is_somebody or settings.manual or settings.held
         return (*discarded, *(self.begin_turn(settings) if begins else ()))
 
     def receded(self, voice: SpeechCandidate, at: Samples, settings: TurnSettings) -> Effects:
-        """A frame of silence behind what may become a turn."""
+        """Takes a silent frame after a candidate: requests its transcript, or drops the candidate."""
         if voice.is_over(at):
             discarded, self.candidate = self.heard_nothing(), None
             return discarded
@@ -160,7 +163,7 @@ class TurnState:
         return (*opened, RequestTranscript(segment, voice.voiced_until))
 
     def heard_nothing(self) -> Effects:
-        """What may become a turn had no words, as far as is known."""
+        """Discards the segment of the candidate, whose transcript has no words so far."""
         if self.candidate is None or self.candidate.segment is None:
             return ()
         segment = self.candidate.segment
@@ -168,7 +171,12 @@ class TurnState:
         return (DiscardSegment(segment, self._turns_so_far),)
 
     def begin_turn(self, settings: TurnSettings, *, vouched: bool = False) -> Effects:
-        """Whoever may be speaking is; `vouched`: their words are known, and no detector need be sure."""
+        """Begins the turn of the current candidate, if there is one.
+
+        Args:
+            settings: The current settings.
+            vouched: The transcript confirms the speech, whatever the VAD reported.
+        """
         if self.candidate is None:
             return ()
         voice, self.candidate = self.candidate, None
@@ -181,7 +189,7 @@ class TurnState:
     def begin_at(
         self, segment: SegmentId, voice: SpeechCandidate, speech_end: Samples, settings: TurnSettings
     ) -> Effects:
-        """Somebody speaks, or has spoken up to `speech_end`, as far as is known."""
+        """Begins a turn for speech that lasted up to `speech_end`, as far as is known."""
         turn = self._open(self.next_turn(), segment, voice.onset, speech_end, settings)
         turn.surest = voice.surest
         return (OpenSegment(segment, voice.onset), TurnStarted(turn.number, voice.onset))
@@ -194,12 +202,12 @@ class TurnState:
         return turn
 
     def _held_up(self) -> ReplyId | None:
-        """The reply that was to go on does so only behind the turn that begins, and if that is nothing."""
+        """Removes and returns the reply that was about to resume. It resumes only if the new turn is discarded."""
         cut, self.resume_pending = None if self.resume_pending is None else self.resume_pending[0], None
         return cut
 
     def configured(self, settings: TurnSettings) -> Effects:
-        """Whether a turn that is not over is answered, as the client may have said otherwise since it began."""
+        """Updates whether the open turn is answered, since the client may have changed the settings."""
         turn = self.turn
         answered = settings.answers and not settings.manual
         if turn is None or turn.endpoint is not None or turn.reply_owed or turn.answered == answered:
@@ -208,7 +216,7 @@ class TurnState:
         return turn.drop_attempts("went on")
 
     def answer_after_all(self, turn: UserTurn, at: Samples) -> Effects:
-        """An answer is asked for while the turn's words are still to come: they are what it answers."""
+        """Handles a request for a reply while the transcript is pending: the reply answers this turn."""
         if turn.answered:
             return ()
         turn.answered = turn.reply_owed = True
@@ -219,14 +227,14 @@ class TurnState:
         return (prepared(attempt), *self.commit_if_ready(turn, at))
 
     def request_dropped(self, turn: UserTurn, at: Samples, settings: TurnSettings) -> Effects:
-        """An answer to words that are still to come is not wanted after all: they are what they were without it."""
+        """Withdraws the request for a reply while the transcript is pending."""
         turn.reply_owed, turn.answered = False, settings.answers and not settings.manual
         if turn.answered or turn.attempt is None or not turn.attempt.ready:
             return ()
         return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, settings))
 
     def commit_if_ready(self, turn: UserTurn, at: Samples) -> Effects:
-        """The turn is over: answer it, or take it down, if its words are known."""
+        """Commits or records a finished turn once its transcript is known; discards it if there are no words."""
         attempt = turn.attempt
         if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
@@ -244,7 +252,7 @@ class TurnState:
                 RecordTurn(turn.number, attempt.text, attempt.new_text, turn.speech_end, attempt.low_confidence),
                 closed,
             )
-        # Joined to what follows only if it is retracted; an apology has no words worth joining.
+        # Used only after a retraction, to join the words. A reply to a lost transcript has no words to join.
         earlier = (attempt.text,) if attempt.text else turn.earlier
         self.reply = ActiveReply(
             attempt.reply,
@@ -270,11 +278,11 @@ class TurnState:
         return (commit, *((HoldPlayback(attempt.reply),) if turn.resume_guard.holds else ()), closed)
 
     def give_up(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
-        """No more is to come of it: what is owed is answered."""
+        """Ends a turn that cannot complete. A reply that is owed is still given, to the earlier words."""
         return self._answer_earlier(turn, at, why) if turn.reply_owed else self.abandon(turn, at, why)
 
     def _answer_earlier(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
-        """Who seemed to go on did not, or is not understood: what they had said before is answered."""
+        """Replies to the words before the retraction, since no more words were understood."""
         dropped = turn.drop_attempts(why)
         self.turn = None
         turn.attempts += 1
@@ -286,17 +294,21 @@ class TurnState:
         return (*dropped, DiscardSegment(turn.segment, turn.number), PrepareReply(answer, text), commit)
 
     def abandon(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
-        """The turn ends without an answer."""
+        """Ends the turn without a reply. A reply that it had falsely interrupted will resume."""
         self.turn = None
         self.used(turn.speech_end)
         if turn.cut is not None and turn.answered and why in {"no words", "noise", "overheard", "backchannel"}:
             self.resume_pending = turn.cut, Samples(turn.speech_end + samples_of_ms(GOES_ON_AFTER_MS))
         return turn.nothing(at, why)
 
-    # ---- a voice into a reply ----
+    # ---- overlaps ----
 
     def take(self, reply: ActiveReply, challenge: Overlap, at: Samples, settings: TurnSettings) -> Effects:
-        """Who speaks into the reply has the floor: their turn goes on if nothing was heard of it, else a new one."""
+        """Ends the reply in favor of the overlapping speech.
+
+        If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise the reply
+        is interrupted and a new turn starts.
+        """
         self.reply = None
         self.announce_again(reply)
         if challenge.turn is not None:
@@ -317,11 +329,11 @@ class TurnState:
         turn.reply_owed, self.answer_behind = turn.reply_owed or self.answer_behind, False
         turn.answered = settings.answers or turn.reply_owed
         started = TurnStarted(turn.number, challenge.onset)
-        # Who interrupts is told of before the reply that ends of it; a turn that goes on, behind what was taken back.
+        # An interrupting turn starts before its reply ends. A continued turn starts after the retraction.
         return (effect, started) if isinstance(effect, RetractReply) else (started, effect)
 
     def hand_over(self, challenge: Overlap, settings: TurnSettings) -> Effects:
-        """The reply is over; whoever spoke into it has the floor."""
+        """Turns the overlap into a user turn after the reply has ended."""
         self.reply = None
         owed, self.answer_behind = self.answer_behind, False
         number, aside = challenge.turn, challenge.side_talk
@@ -341,12 +353,12 @@ class TurnState:
         return (TurnStarted(self._turns_so_far, challenge.onset),) if number is None else ()
 
     def keep(self, challenge: Overlap) -> Effects:
-        """What is said into the reply does not interrupt it, and is a turn behind it."""
+        """Keeps the overlap as a turn after the reply."""
         challenge.kept, challenge.turn = True, self.next_turn()
         return (TurnStarted(challenge.turn, challenge.onset),)
 
     def ask_aside(self, challenge: Overlap, at: Samples, settings: TurnSettings) -> Effects:
-        """Whoever spoke into the reply is silent: was it addressed?"""
+        """Requests the transcript of the overlap, to decide whether it is addressed to the assistant."""
         aside = challenge.side_talk
         started: Effects = ()
         if aside is None:
@@ -355,16 +367,16 @@ class TurnState:
                 number = challenge.turn = self.next_turn()
                 started = (TurnStarted(number, challenge.onset),)
             aside = challenge.side_talk = UserTurn(number, challenge.segment, challenge.onset, challenge.speech_end)
-            # What may not interrupt is only taken down: no answer to it is begun beside this reply.
+            # Speech that may not interrupt is only recorded: no reply to it is prepared during this reply.
             aside.answered = settings.answers and not challenge.kept
         return (*started, aside.begin_attempt(at, challenge.speech_end, settings))
 
     def taken_beside(
         self, reply: ActiveReply, challenge: Overlap, told: FinalTranscript | TranscriptFailed, settings: TurnSettings
     ) -> Effects:
-        """Their words have come while the reply goes on: they are told now, and answered when it is over.
+        """Records a turn whose transcript arrived during the reply. It is answered after the reply.
 
-        Words that are lost are left to the turn that begins then.
+        A lost transcript is handled by the turn that begins then.
         """
         aside = challenge.side_talk
         if aside is None:
@@ -387,7 +399,7 @@ class TurnState:
     def answered_aside(
         self, reply: ActiveReply, told: FinalTranscript | TranscriptFailed, settings: TurnSettings
     ) -> Effects:
-        """Their words have come: who was addressed has the floor."""
+        """Takes the transcript of side talk: speech addressed to the assistant interrupts, other speech does not."""
         if reply.overlap is not None and reply.overlap.kept:
             return self.taken_beside(reply, reply.overlap, told, settings)
         aside = None if reply.overlap is None else reply.overlap.side_talk
@@ -400,13 +412,16 @@ class TurnState:
         return (*self.take(reply, reply.overlap, told.at, settings), *effects)
 
     def not_understood(self, reply: ActiveReply, challenge: Overlap, at: Samples, *, echo: bool) -> Effects:
-        """Its words were asked for, and are none that interrupt. An echo begins nothing, nor does a plain "mhm"."""
+        """Dismisses an overlap whose transcript does not interrupt.
+
+        Unless it was an echo or a backchannel, it may be the prefix of the next speech.
+        """
         if not echo and not challenge.backchannel:
             self.prefix = PossiblePrefix(challenge.segment, challenge.speech_end)
         return self.forgive(reply, challenge.speech_end, at)
 
     def forgive(self, reply: ActiveReply, until: Samples, at: Samples, why: AbandonReason = "cleared") -> Effects:
-        """The voice into the reply was nothing, or is to be."""
+        """Dismisses the overlap without an interruption. Speech before `until` counts as processed."""
         challenge = reply.overlap
         self.used(until)
         if challenge is None:
@@ -418,21 +433,21 @@ class TurnState:
         return (*discarded, *nothing)
 
     def cut(self, reply: ActiveReply, at: Samples, why: Literal["requested", "client"]) -> Effects:
-        """The reply ends here, and whoever speaks into it is not listened to; but for what is kept, see `set_aside`."""
+        """Ends the reply and drops the overlap, unless it is kept as a turn; see `set_aside`."""
         self.reply = None
         if why == "requested":
             self.announce_again(reply)
         challenge = reply.overlap
         forgiven: Effects = ()
         if challenge is not None and not challenge.kept:
-            challenge.ducked = False  # the reply is over
+            challenge.ducked = False  # no effect needed, since the reply is over
             forgiven = self.forgive(reply, self.used_until, at, "requested" if why == "requested" else "cleared")
         return (*forgiven, InterruptReply(reply.reply, why))
 
     def set_aside(self, turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:
-        """Another reply is asked for in the midst of a turn: what was said is listened to beside it, and answered then.
+        """Turns the open turn into an overlap of the reply that was requested during it.
 
-        The turn as such is over: it is another one that will be behind the reply.
+        The turn itself ends. Its speech is still transcribed and becomes another turn after the reply.
         """
         self.turn = None
         dropped = turn.drop_attempts("requested")
@@ -440,24 +455,24 @@ class TurnState:
         return kept, (*dropped, TurnDiscarded(turn.number, at, turn.speech_end, "requested"))
 
     def announce_again(self, reply: ActiveReply) -> None:
-        """An announcement of which no word was heard is made again."""
+        """Queues the announcement of the reply again if no complete word of it was heard."""
         if reply.announcement is not None and not reply.words_heard:
             self.announcements.appendleft(reply.announcement)
 
     def failed(self, reply: ActiveReply) -> None:
-        """It ended by itself, or got stuck: an announcement that was not heard is made once more."""
+        """Queues an announcement again, up to the limit, after a reply ended without any sound."""
         made = reply.announcement
         if made is not None and not reply.audible and made.failures + 1 < MOST_FAILURES:
             reply.announcement = replace(made, failures=made.failures + 1)
             self.announce_again(reply)
 
-    # ---- replies that nobody spoke for ----
+    # ---- replies without user speech ----
 
     def asked(self, event: ReplyRequested) -> Effects:
-        """A reply without anybody having spoken."""
+        """Handles a request for a reply that no user speech caused; see `ReplyRequested`."""
         if event.origin == "announcement":
             self.announcements.append(Announcement(event.text))
-            return ()  # with the next frame that finds nobody speaking
+            return ()  # starts with the next frame in which nobody speaks
         if event.origin == "greeting":
             return self.recite(event.at, event.origin, event.text) if self.phase is Phase.IDLE else ()
         turn, reply = self.turn, self.reply
@@ -480,14 +495,14 @@ class TurnState:
             effects += self.request(event.at)
         else:
             if unheard is not None:
-                self.announcements.remove(unheard)  # it is what is said again
+                self.announcements.remove(unheard)  # the repetition says it
             effects += self.recite(event.at, event.origin, event.text, announcement=unheard)
         if self.reply is not None:
             self.reply.overlap = kept
         return effects
 
     def resume(self, at: Samples) -> Effects:
-        """Nobody speaks: the reply that was cut goes on, if it is to."""
+        """Requests the rest of a falsely interrupted reply, once it is due."""
         if self.resume_pending is None or at < self.resume_pending[1]:
             return ()
         (cut, _), self.resume_pending = self.resume_pending, None
@@ -501,18 +516,23 @@ class TurnState:
         *,
         announcement: Announcement | None = None,
     ) -> Effects:
-        """Words of the assistant's own: nobody said anything that they answer."""
+        """Starts a reply that says this text literally."""
         answer = self._unspoken(at, announcement=announcement)
         if self.reply is not None:
             self.reply.resumed = origin == "resumed"
         return (PrepareReply(answer, text, is_literal=True), CommitTurn(answer, "", "", None, origin=origin))
 
     def answer_now(self, at: Samples) -> Effects:
-        """The reply is over: what was taken down beside it is answered."""
+        """Answers a turn that was recorded during the reply, which has ended."""
         return self.request(at) if self.answer_behind else ()
 
     def request(self, at: Samples, *, audible: bool = False) -> Effects:
-        """Answer the history as it stands; `audible`: the reply before it is still heard."""
+        """Starts a reply to the history as it is.
+
+        Args:
+            at: The current position.
+            audible: The previous reply is still playing, so the user hears the new one as its continuation.
+        """
         self.answer_behind = False
         answer = self._unspoken(at, requested=True)
         if self.reply is not None and audible:
