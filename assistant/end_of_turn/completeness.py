@@ -1,7 +1,7 @@
-"""How finished a partial transcript sounds: evidence for ending a turn early or waiting longer.
+"""Scores how complete an interim transcript sounds, as evidence about the end of the turn.
 
-English words as a recognizer gives them, with or without punctuation. The last words decide first (a dangling "the"
-outweighs everything), then the shape of the whole.
+Works on English text from a recognizer, with or without punctuation. The last words decide first: a final "the" means
+that the turn continues. Then the structure of the whole text counts.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Literal
 _WORD = re.compile(r"[a-z0-9]+(?:[.:][0-9]+)?(?:['’][a-z]+)?(?:-[a-z]+)*|o'clock")
 
 LastWord = Literal["none", "filler", "dangling", "preposition", "particle", "number", "open verb", "other"]
-"""What kind of word a transcript ends in."""
+"""The kind of the last word of a transcript."""
 
 NO_EVIDENCE = 0.5
 _FILLER = 0.05
@@ -85,7 +85,7 @@ _PRONOUNS = frozenset("i you he she it we they there that this".split())
 
 
 def completeness(text: str) -> float:
-    """How finished a partial transcript sounds, in [0, 1]: 0.5 is no evidence, 0.0 is an empty one."""
+    """Returns how complete an interim transcript sounds, in [0, 1]. 0.5: no evidence; 0.0: an empty transcript."""
     lower = text.lower().rstrip(" \"'”’)")
     words = words_of(lower)
     if not words:
@@ -97,7 +97,7 @@ def completeness(text: str) -> float:
     if mark in (",", ":", ";"):
         return min(score, 0.3)
     if score < NO_EVIDENCE - 0.05 and not (score == _BARE and mark in ".!?"):
-        # Recognizers put a full stop behind anything: against a dangling word it counts little.
+        # Recognizers often add a full stop to unfinished text, so it counts little after a dangling word.
         return score + (0.05 if mark in ".!?" else 0.0)
     if mark == "?":
         return max(score, 0.9)
@@ -105,12 +105,12 @@ def completeness(text: str) -> float:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a transcript in lower case, without punctuation."""
+    """Returns the words of a transcript in lower case, without punctuation."""
     return _WORD.findall(text.lower().replace("’", "'"))
 
 
 def last_word(words: list[str]) -> LastWord:
-    """What kind of word is last, whatever stands before it: for evidence that is weighed elsewhere."""
+    """Returns the kind of the last word, regardless of the words before it."""
     if not words:
         return "none"
     last = words[-1]
@@ -126,12 +126,12 @@ def last_word(words: list[str]) -> LastWord:
 
 
 def is_short_answer(words: list[str]) -> bool:
-    """Whether the words are one of the few phrases that are whole however short: "yes please", "never mind"."""
+    """Returns whether the words are one of the known short but complete phrases: "yes please", "never mind"."""
     return bool(words) and len(words) <= 3 and (" ".join(words) in _SHORT_PHRASES or set(words) <= _SHORT_ANSWERS)
 
 
 def is_request(words: list[str]) -> bool:
-    """Whether the words begin as a question or a command."""
+    """Returns whether the words begin as a question or a command."""
     core = _core(words)
     return bool(core) and core[0] in _ASKING | _AUXILIARIES | _COMMANDS
 
@@ -153,7 +153,8 @@ def _by_words(words: list[str]) -> float:
 
 
 def _in_a_sum(words: list[str]) -> bool:
-    """ "five plus", "ten divided by": the next number is still to come. "Three times" is whole, but for who asks."""
+    """Returns whether a number is missing: "five plus", "ten divided by". "Three times" is complete, unless it is part
+    of a question."""
     before, operator = ["", "", *(words[:-1] if words[-1] == "by" else words)][-2:]
     sums = operator in _OPERATORS and _is_number(before)
     return sums and (operator != "times" or _core(words)[0] in _ASKING)
@@ -164,7 +165,8 @@ def _is_number(word: str) -> bool:
 
 
 def _by_last_word(words: list[str], last: str) -> float | None:
-    """Evidence of the last word that more must follow, or of a particle that may close; None without any."""
+    """Returns the score if the last word decides it: more must follow, or a particle may end the sentence; else
+    None."""
     core = _core(words)
     asks = bool(core) and core[0] in _ASKING
     before = words[-2] if len(words) > 1 else ""
@@ -188,7 +190,7 @@ def _by_last_word(words: list[str], last: str) -> float | None:
 
 
 def _after_open_verb(core: list[str], before: str) -> float:
-    """ "yes i do" and "what time it is" are whole; "what is" and "i want" are not."""
+    """Returns the score after an open verb: "yes i do" and "what time it is" are complete, "what is" is not."""
     if core and core[0] in ("yes", "no", "yeah") and before in _PRONOUNS:
         return _SHAPED
     if core and core[0] in _ASKING | _AUXILIARIES | _COMMANDS and len(core) >= 4 and before in _PRONOUNS:
@@ -197,13 +199,13 @@ def _after_open_verb(core: list[str], before: str) -> float:
 
 
 def _by_shape(words: list[str]) -> float:
-    """Evidence of the whole: a question or a command with all that it needs."""
+    """Returns the score of the whole text: a question or a command with all its parts is complete."""
     core = _core(words)
     first = core[0] if core else ""
     if first in ("can", "could", "would", "will") and core[1:2] == ["you"]:
         return _by_command(_core(core[2:]))
     if first in _ASKING:
-        # "what is" + one word may be whole ("what is love"), "what time" is not.
+        # "what is" and one more word may be complete ("what is love"); "what time" is not.
         return _SHAPED if len(core) >= 4 else (0.65 if len(core) == 3 else 0.25)
     if first in _AUXILIARIES:
         return _SHAPED if len(core) >= 4 else (_PARTICLE if len(core) == 3 else 0.25)
@@ -221,7 +223,7 @@ def _by_command(core: list[str]) -> float:
 
 
 def _core(words: list[str]) -> list[str]:
-    """Without the polite words in front."""
+    """Returns the words without the polite ones at the beginning."""
     start = 0
     while start < len(words) and words[start] in _POLITE:
         start += 1

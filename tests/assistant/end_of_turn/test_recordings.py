@@ -13,7 +13,7 @@ from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroVad
 
-RECORDINGS = Path(__file__).parent.parent / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 LEAD_S = 0.3
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from assistant.turns.wake_phrase import WakePhrase
 from audio.stt.sphinx_pair import SphinxPair
 from audio.units import MIC_RATE_HZ, Pcm
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CALL = ROOT / "bench" / "clips" / "cognitive-services_kws-whatstheweatherlike.wav"
 CALL_ENDS_S = 0.89
 COMMANDS = {
