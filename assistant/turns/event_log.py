@@ -54,19 +54,19 @@ from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 
-MOST_ENTRIES = 20_000
+MAX_ENTRIES = 20_000
 """Limit on the entries between two records, more than an hour of events. If there are more, the oldest are dropped;
 `before` shows how many are missing."""
 
-MOST_FRAMES = 3000
+MAX_FRAMES = 3000
 """Limit on the speech frames in one entry: one minute. An entry holds the probability of each speech frame; of silence
 only the length."""
 
-PLAYING_EVERY = samples_of_ms(500)
+PROGRESS_INTERVAL = samples_of_ms(500)
 """Interval, in samples, at which unchanged progress reports are kept. Turn taking only checks that one arrived within
 seconds."""
 
-_STIRS, _CLEAR, _MURMUR = "2", "3", "4"
+_POSSIBLE_ONSET, _ABOVE_NOISE, _BACKGROUND = "2", "3", "4"
 
 _CLIENT_ENTRIES = {
     InputCommitted: "submitted",
@@ -107,14 +107,14 @@ class EventLog:
     """
 
     salt: bytes
-    _entries: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ENTRIES))
+    _entries: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_ENTRIES))
     _count: int = 0
     _settings: TurnSettings | None = None
     _last: FrameProcessed | None = None  # the last frame of the open frame entry
     _frames: int = 0
-    _sure: bytearray = field(default_factory=bytearray)
+    _probabilities: bytearray = field(default_factory=bytearray)
     _playing: PlaybackProgress | None = None  # the last report
-    _kept: PlaybackProgress | None = None  # the last report that has an entry
+    _logged: PlaybackProgress | None = None  # the last report that has an entry
     _partial: str = ""
 
     def tell(self, event: Event, settings: TurnSettings) -> None:
@@ -124,13 +124,13 @@ class EventLog:
             self._add(f"set {json.dumps(asdict(settings), separators=(',', ':'))}")
         match event:
             case FrameProcessed():
-                if self._playing is not self._kept and self._playing is not None:
-                    self._keep_playing(event.at)
-                self._hear(event)
+                if self._playing is not self._logged and self._playing is not None:
+                    self._add_last_progress(event.at)
+                self._add_frame(event)
             case PlaybackProgress():
                 self._playing = event
-                if self._kept is None or _news(self._kept, event):
-                    self._kept = event
+                if self._logged is None or _is_new(self._logged, event):
+                    self._logged = event
                     self._add(_entry(event, self.salt))
             case InterimTranscript(was_requested=False):
                 entry = _entry(event, self.salt)
@@ -152,21 +152,21 @@ class EventLog:
         self._flush()
         self._entries.clear()
         self._count += 1  # always leave a gap, since a replay of the following entries would lack the state before it
-        self._settings = self._playing = self._kept = None
+        self._settings = self._playing = self._logged = None
         self._partial = ""
 
-    def _hear(self, event: FrameProcessed) -> None:
-        if self._last is not None and (not _goes_on(self._last, event) or len(self._sure) >= MOST_FRAMES):
+    def _add_frame(self, event: FrameProcessed) -> None:
+        if self._last is not None and (not _shares_entry(self._last, event) or len(self._probabilities) >= MAX_FRAMES):
             self._flush()
         self._last = event
         self._frames += 1
         if event.vad.speaking:  # the probability only matters for speech
-            self._sure.append(probability_byte(event.vad.probability))
+            self._probabilities.append(probability_byte(event.vad.probability))
 
-    def _keep_playing(self, now: Samples) -> None:
+    def _add_last_progress(self, now: Samples) -> None:
         """Records the last report, even if unchanged, once the reports have stopped."""
-        if self._playing is not None and now - self._playing.at >= PLAYING_EVERY:
-            self._kept = self._playing
+        if self._playing is not None and now - self._playing.at >= PROGRESS_INTERVAL:
+            self._logged = self._playing
             self._add(_entry(self._playing, self.salt))
 
     def _add(self, entry: str) -> None:
@@ -177,9 +177,9 @@ class EventLog:
     def _flush(self) -> None:
         if self._last is None:
             return
-        self._entries.append(_heard_entry(self._last, self._frames, bytes(self._sure)))
+        self._entries.append(_frames_entry(self._last, self._frames, bytes(self._probabilities)))
         self._count += 1
-        self._last, self._frames, self._sure = None, 0, bytearray()
+        self._last, self._frames, self._probabilities = None, 0, bytearray()
 
 
 def told_of(entries: Iterable[str]) -> Iterator[Told]:
@@ -209,12 +209,12 @@ def probability_byte(probability: float) -> int:
     return round(min(max(probability, 0.0), 1.0) * 255)
 
 
-def _news(kept: PlaybackProgress, event: PlaybackProgress) -> bool:
+def _is_new(kept: PlaybackProgress, event: PlaybackProgress) -> bool:
     same = (kept.reply, kept.words_heard, kept.audible) == (event.reply, event.words_heard, event.audible)
-    return not same or event.at - kept.at >= PLAYING_EVERY
+    return not same or event.at - kept.at >= PROGRESS_INTERVAL
 
 
-def _goes_on(last: FrameProcessed, event: FrameProcessed) -> bool:
+def _shares_entry(last: FrameProcessed, event: FrameProcessed) -> bool:
     before, now = last.vad, event.vad
     same = (before.speaking, before.boundary, before.possible_end) == (now.speaking, now.boundary, now.possible_end)
     same = same and (before.possible_onset, before.above_noise, before.background_level) == (
@@ -228,20 +228,20 @@ def _goes_on(last: FrameProcessed, event: FrameProcessed) -> bool:
 # ---- to entries ----
 
 
-def _heard_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
-    voicing = last.vad
-    fading = "-" if voicing.possible_end is None else str(voicing.possible_end)
+def _frames_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
+    vad = last.vad
+    possible_end = "-" if vad.possible_end is None else str(vad.possible_end)
     marked = (
-        _STIRS
-        if voicing.possible_onset
-        else _CLEAR
-        if voicing.above_noise
-        else _MURMUR
-        if voicing.background_level
+        _POSSIBLE_ONSET
+        if vad.possible_onset
+        else _ABOVE_NOISE
+        if vad.above_noise
+        else _BACKGROUND
+        if vad.background_level
         else ""
     )
-    state = marked or f"{voicing.speaking:d}"
-    entry = f"hear {last.at} {frames} {state} {voicing.boundary} {fading}"
+    state = marked or f"{vad.speaking:d}"
+    entry = f"hear {last.at} {frames} {state} {vad.boundary} {possible_end}"
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
 
@@ -300,17 +300,27 @@ def _hashed(text: str, salt: bytes) -> str:
 
 
 def _frames_of(fields: list[str]) -> Iterator[FrameProcessed]:
-    at, count, state, edge, fading, *sure = fields
-    probabilities = base64.b64decode(sure[0]) if sure else bytes(int(count))
+    at, count, state, boundary, end_field, *encoded = fields
+    probabilities = base64.b64decode(encoded[0]) if encoded else bytes(int(count))
     if len(probabilities) != int(count):
         raise ValueError(f"{count} frames, {len(probabilities)} probabilities")
     for number, probability in enumerate(probabilities, 1):
         end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
-        fades = None if fading == "-" else Samples(int(fading))
-        speaking, stirs = state in {"1", _CLEAR, _MURMUR}, state == _STIRS
-        clear, murmur = state == _CLEAR, state == _MURMUR  # older traces have no background level
+        possible_end = None if end_field == "-" else Samples(int(end_field))
+        speaking, possible_onset = state in {"1", _ABOVE_NOISE, _BACKGROUND}, state == _POSSIBLE_ONSET
+        # Older traces have no background level.
+        above_noise, background = state == _ABOVE_NOISE, state == _BACKGROUND
         yield FrameProcessed(
-            end, VadResult(speaking, Samples(int(edge)), probability / 255, fades, stirs, clear, murmur)
+            end,
+            VadResult(
+                speaking,
+                Samples(int(boundary)),
+                probability / 255,
+                possible_end,
+                possible_onset,
+                above_noise,
+                background,
+            ),
         )
 
 

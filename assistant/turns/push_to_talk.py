@@ -28,7 +28,7 @@ VOICED = 0.5
 LATE = samples_of_ms(200)
 """How long after the release the VAD may still report speech from before it, in samples."""
 
-MOST_GAPS = 20
+MAX_GAPS = 20
 """Limit on the releases remembered within one turn. If there are more, the oldest are treated as held."""
 
 _SILENCE = np.zeros(FRAME_SAMPLES, np.int16)
@@ -42,7 +42,7 @@ class PushToTalk:
     _pressed: Samples | None = None
     _released: Samples | None = None
     _tail: bool = False  # the word that was spoken at the release continues
-    _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))  # release, press
+    _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MAX_GAPS))  # release, press
 
     @property
     def held(self) -> bool:
@@ -85,14 +85,14 @@ class PushToTalk:
             return frame
         return Frame(frame.start, _SILENCE, is_inserted=True)
 
-    def judged(self, at: Samples, voicing: VadResult) -> None:
+    def judged(self, at: Samples, vad: VadResult) -> None:
         """Updates from the VAD result of the frame that ends at `at` whether a word continues after the release."""
         pressed, released = self._pressed, self._up_at(at, at)
         if pressed is None or released is None or released - pressed < SHORTEST:
             self._tail = False
             return
         going_on = self._tail or at - released < FRAME_SAMPLES
-        self._tail = going_on and voicing.probability >= VOICED and at < released + TAIL
+        self._tail = going_on and vad.probability >= VOICED and at < released + TAIL
 
     def _up_at(self, start: Samples, end: Samples) -> Samples | None:
         """Returns when the key was released before this span, or None if it was down during the span."""

@@ -25,11 +25,11 @@ class ResumeGuard:
     _since: Samples | None = None
     _last: Samples = Samples(0)
 
-    def at(self, at: Samples, voicing: VadResult) -> bool:
+    def at(self, at: Samples, vad: VadResult) -> bool:
         """Takes the VAD result of the next frame and returns `holds`. A gap in the frames restarts the measurement."""
-        if not voicing.possible_onset or at - self._last > FRAME_SAMPLES:
+        if not vad.possible_onset or at - self._last > FRAME_SAMPLES:
             self._since = None
-        if voicing.possible_onset and self._since is None:
+        if vad.possible_onset and self._since is None:
             self._since = at
         self._last = at
         self.holds = self._since is not None and at - self._since < samples_of_ms(LOOK_MS)

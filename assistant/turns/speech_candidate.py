@@ -7,18 +7,18 @@ unconfirmed, as a short "quit" may, its transcript decides.
 
 from dataclasses import dataclass
 
-from assistant.turns.user_turn import SURELY_VOICE, certainty
+from assistant.turns.user_turn import CERTAIN_SPEECH, certainty
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms
 from audio.vad import VadResult
 
-UNSURE_UNTIL_MS = 400.0
+CONFIRM_AFTER_MS = 400.0
 """Amount of low-probability speech, in ms, that confirms a candidate."""
 
-GAP_MS = 400.0
+MAX_GAP_MS = 400.0
 """Longest silence in ms between two unconfirmed onsets that are joined. The first word of a turn may be soft."""
 
-ASKED_AFTER_MS = 160.0
+REQUEST_AFTER_MS = 160.0
 """Silence in ms after a candidate before its transcript is requested. The VAD may report only the beginning of a short
 word, and the recognizer needs its end."""
 
@@ -26,10 +26,10 @@ WORDS_WITHIN_MS = 800.0
 """Longest wait in ms for the transcript of an unconfirmed candidate. `tiny.en` takes about 500 ms on two cores,
 including a second request after a low-confidence result."""
 
-LONGEST_MS = 2000.0
+MAX_SPAN_MS = 2000.0
 """Longest span in ms of joined onsets. The audio kept for recognizers covers a few seconds."""
 
-BEGINNING_MS = 1000.0
+MAX_PREFIX_DISTANCE_MS = 1000.0
 """Longest distance in ms from the start of a possible prefix to the speech that continues it."""
 
 
@@ -40,41 +40,43 @@ class SpeechCandidate:
     Attributes:
         onset: Where it began.
         voiced_until: The end of the last frame with speech.
-        voiced_ms: The amount of speech.
-        surest: The highest speech probability of its frames.
-        asked: It has ended, and its transcript was requested.
+        speech_ms: The amount of speech.
+        peak_probability: The highest speech probability of its frames.
+        transcript_requested: It has ended, and its transcript was requested.
         segment: The segment that is transcribed for it; None if there is none.
     """
 
     onset: Samples
     voiced_until: Samples
-    voiced_ms: float = 0.0
-    surest: float = 0.0
-    asked: bool = False
+    speech_ms: float = 0.0
+    peak_probability: float = 0.0
+    transcript_requested: bool = False
     segment: SegmentId | None = None
 
-    def voice(self, at: Samples, onset: Samples, voicing: VadResult) -> "SpeechCandidate":
+    def with_frame(self, at: Samples, onset: Samples, vad: VadResult) -> "SpeechCandidate":
         """Returns the candidate after another frame with speech, whose onset is `onset`.
 
         It is a new candidate if the gap or the whole span is too long.
         """
-        joined = self.is_somebody or at - self.onset <= samples_of_ms(LONGEST_MS)
-        joined = joined and onset - self.voiced_until < samples_of_ms(GAP_MS)
+        joined = self.is_confirmed or at - self.onset <= samples_of_ms(MAX_SPAN_MS)
+        joined = joined and onset - self.voiced_until < samples_of_ms(MAX_GAP_MS)
         before = self if joined else SpeechCandidate(onset, at)
-        return SpeechCandidate(before.onset, at, before.voiced_ms + FRAME_MS, max(before.surest, certainty(voicing)))
+        return SpeechCandidate(
+            before.onset, at, before.speech_ms + FRAME_MS, max(before.peak_probability, certainty(vad))
+        )
 
     @property
-    def is_somebody(self) -> bool:
+    def is_confirmed(self) -> bool:
         """Whether it is confirmed as speech."""
-        return self.surest >= SURELY_VOICE or self.voiced_ms >= UNSURE_UNTIL_MS
+        return self.peak_probability >= CERTAIN_SPEECH or self.speech_ms >= CONFIRM_AFTER_MS
 
-    def may_be_over(self, at: Samples) -> bool:
+    def may_request_transcript(self, at: Samples) -> bool:
         """Whether the silence is long enough to request the transcript."""
-        return at - self.voiced_until >= samples_of_ms(ASKED_AFTER_MS)
+        return at - self.voiced_until >= samples_of_ms(REQUEST_AFTER_MS)
 
     def is_over(self, at: Samples) -> bool:
         """Whether the silence is so long that the candidate is dropped."""
-        return at - self.voiced_until >= samples_of_ms(GAP_MS if self.segment is None else WORDS_WITHIN_MS)
+        return at - self.voiced_until >= samples_of_ms(MAX_GAP_MS if self.segment is None else WORDS_WITHIN_MS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,5 +93,5 @@ class PossiblePrefix:
 
     def leads_to(self, onset: Samples) -> bool:
         """Returns whether speech with this onset continues it. The limits are those of joined candidates."""
-        near = onset - self.until < samples_of_ms(GAP_MS)
-        return near and onset - self.segment <= samples_of_ms(BEGINNING_MS)
+        near = onset - self.until < samples_of_ms(MAX_GAP_MS)
+        return near and onset - self.segment <= samples_of_ms(MAX_PREFIX_DISTANCE_MS)

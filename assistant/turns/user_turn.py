@@ -40,10 +40,10 @@ RECHECK_APART_MS = 30.0
 LATE_ATTEMPT_MS = 160.0
 """Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
 
-SURELY_VOICE = 0.75
+CERTAIN_SPEECH = 0.75
 """Speech probability that the VAD reaches in at least one frame of speech, but not in noise (docs/vad.md)."""
 
-Void = Literal["", "noise", "overheard", "called", "backchannel"]
+IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
 """Why a transcript is not answered; "" if it is answered."""
 
 _WITHOUT_TEXT = frozenset({"noise", "backchannel"})
@@ -73,7 +73,7 @@ class Attempt:
     asked_ms: float = 0.0
     settled: bool = False
     draft: bool = False
-    ignored_because: Void = ""
+    ignored_because: IgnoreReason = ""
 
     @property
     def ready(self) -> bool:
@@ -91,21 +91,21 @@ class UserTurn:
         onset: Where its speech began.
         speech_end: The end of its last speech, as far as is known.
         earlier: Words of segments that were committed and then retracted.
-        earlier_rough: The recognizer reported low confidence in the earlier words.
+        earlier_low_confidence: The recognizer reported low confidence in the earlier words.
         attempts: The number of attempts, including dropped ones. It keeps reply ids unique.
-        begun: The number of attempts without rechecks.
+        attempts_without_rechecks: The number of attempts without rechecks.
         attempt: The current attempt.
         recheck: The second request for the transcript of the attempt.
-        endpoint: When the turn ended; None while it is open.
+        ended_at: When the turn ended; None while it is open.
         forced: The client or the maximum length ended it. Speech that continues does not reopen it.
         overlong: The maximum length ended it during speech.
         submitted: The client ended it.
         wait_ms: The silence timeout of the current silence, from the last estimate; None without one.
         reply_owed: A reply is due even if no more words follow.
-        cut: The reply that resumes if this turn is discarded: the one it interrupted or prevented from resuming.
+        resumable_reply: The reply that resumes if this turn is discarded: the one it interrupted or kept from resuming.
         early: It interrupted a reply right after its start, so the user continues the previous turn.
         answered: It is answered at its end; otherwise it is only recorded.
-        surest: The highest speech probability of its frames.
+        peak_probability: The highest speech probability of its frames.
         resume_guard: Delays the end of turn and the reply while the user may be resuming.
     """
 
@@ -114,32 +114,32 @@ class UserTurn:
     onset: Samples
     speech_end: Samples
     earlier: tuple[str, ...] = ()
-    earlier_rough: bool = False
+    earlier_low_confidence: bool = False
     attempts: int = 0
-    begun: int = 0
+    attempts_without_rechecks: int = 0
     attempt: Attempt | None = None
     recheck: Attempt | None = None
-    endpoint: Samples | None = None
+    ended_at: Samples | None = None
     forced: bool = False
     overlong: bool = False
     submitted: bool = False
     wait_ms: float | None = None
     reply_owed: bool = False
-    cut: ReplyId | None = None
+    resumable_reply: ReplyId | None = None
     early: bool = False
     answered: bool = True
-    surest: float = 0.0
+    peak_probability: float = 0.0
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
 
-    def hears(self, voicing: VadResult) -> None:
+    def add_frame(self, vad: VadResult) -> None:
         """Updates the highest speech probability from a frame."""
-        self.surest = max(self.surest, certainty(voicing))
+        self.peak_probability = max(self.peak_probability, certainty(vad))
 
-    def vouched_for(self) -> None:
+    def mark_certain(self) -> None:
         """Marks the speech as certain, whatever the VAD reports: a client or the wake phrase confirms it."""
-        self.surest = 1.0
+        self.peak_probability = 1.0
 
-    def too_long(self, at: Samples, settings: TurnSettings) -> bool:
+    def is_too_long(self, at: Samples, settings: TurnSettings) -> bool:
         """Returns whether it has reached the maximum length."""
         return at - self.onset >= samples_of_s(settings.max_turn_s)
 
@@ -153,14 +153,16 @@ class UserTurn:
             return ()
         attempt, silence = self.attempt, at - speech_end
         if attempt is None:
-            early = self.begun < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(at - self.onset)
+            early = self.attempts_without_rechecks < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(
+                at - self.onset
+            )
             after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
             if silence < samples_of_ms(after_ms):
                 return ()
             return (self.begin_attempt(at, speech_end, settings, draft=True),)
         if attempt.settled or not attempt.ready or self.recheck is not None:
             return ()
-        return self._ask_again(attempt, ms_of_samples(silence), speech_end, settings)
+        return self._recheck_if_due(attempt, ms_of_samples(silence), speech_end, settings)
 
     def begin_attempt(self, at: Samples, speech_end: Samples, settings: TurnSettings, *, draft: bool = False) -> Effect:
         """Starts an attempt and requests its transcript.
@@ -172,7 +174,7 @@ class UserTurn:
             draft: Accept a draft if the transcript has not settled.
         """
         self.attempts += 1
-        self.begun += 1
+        self.attempts_without_rechecks += 1
         asked_ms = ms_of_samples(at - speech_end)
         settled = asked_ms >= settings.settle_ms or self.forced
         self.attempt = Attempt(ReplyId(self.number, self.attempts), asked_ms=asked_ms, settled=settled)
@@ -184,7 +186,9 @@ class UserTurn:
             draft=draft and self.answered and not settled,
         )
 
-    def _ask_again(self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings) -> Effects:
+    def _recheck_if_due(
+        self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings
+    ) -> Effects:
         """Requests the transcript again once it has settled, and once before, to notice changes sooner."""
         settle_ms = settings.settle_ms
         again_ms = attempt.asked_ms + RECHECK_MS
@@ -226,82 +230,110 @@ class UserTurn:
 
     # ---- transcripts ----
 
-    def told(self, event: FinalTranscript | TranscriptFailed, *, doubted: bool = False) -> Effects | None:
-        """Takes the transcript of an attempt or its failure. Returns None as `transcribed` does.
+    def on_transcript(self, event: FinalTranscript | TranscriptFailed, *, doubted: bool = False) -> Effects | None:
+        """Takes the transcript of an attempt or its failure. Returns None as `apply_transcript` does.
 
         Args:
             event: The transcript or the failure.
             doubted: Ignore a low-confidence transcript as noise if the VAD was not certain of speech.
         """
         if isinstance(event, TranscriptFailed):
-            return self.transcribed(event.reply, "", rough=False, unheard=True, void="")
+            return self.apply_transcript(
+                event.reply, "", low_confidence=False, transcript_lost=True, ignored_because=""
+            )
         words, text = event.transcript, event.transcript.text.strip()
-        noise = doubted and words.low_confidence and bool(text) and self.surest < SURELY_VOICE
-        only_listens = self.cut is not None and self.answered and not (self.early or self.forced or self.reply_owed)
-        said: Void = "" if event.ignored_because == "backchannel" and not only_listens else event.ignored_because
-        void: Void = "noise" if noise else said
-        effects = self.transcribed(event.reply, text, rough=words.low_confidence, unheard=False, void=void)
+        noise = doubted and words.low_confidence and bool(text) and self.peak_probability < CERTAIN_SPEECH
+        only_listens = (
+            self.resumable_reply is not None and self.answered and not (self.early or self.forced or self.reply_owed)
+        )
+        said: IgnoreReason = (
+            "" if event.ignored_because == "backchannel" and not only_listens else event.ignored_because
+        )
+        ignored_because: IgnoreReason = "noise" if noise else said
+        effects = self.apply_transcript(
+            event.reply,
+            text,
+            low_confidence=words.low_confidence,
+            transcript_lost=False,
+            ignored_because=ignored_because,
+        )
         attempt = self.attempt
         if not words.is_draft or effects is None or attempt is None or attempt.reply != event.reply:
             return effects
         attempt.draft = True
         return (*effects, self._recheck(attempt, attempt.asked_ms, self.speech_end, settled=False))
 
-    def transcribed(self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Void) -> Effects | None:
+    def apply_transcript(
+        self, reply: ReplyId, text: str, *, low_confidence: bool, transcript_lost: bool, ignored_because: IgnoreReason
+    ) -> Effects | None:
         """Applies a transcript to its attempt. Returns None if the attempt was dropped and the transcript is late."""
         if self.recheck is not None and self.recheck.reply == reply:
-            self.recheck.ignored_because = void
-            return self._rechecked(self.recheck, text, rough=rough, unheard=unheard)
+            self.recheck.ignored_because = ignored_because
+            return self._apply_recheck(
+                self.recheck, text, low_confidence=low_confidence, transcript_lost=transcript_lost
+            )
         attempt = self.attempt
         if attempt is None or attempt.reply != reply or attempt.ready:
             return None
-        if void in _WITHOUT_TEXT:
-            text, rough = "", False
+        if ignored_because in _WITHOUT_TEXT:
+            text, low_confidence = "", False
         attempt.text, attempt.new_text = " ".join((*self.earlier, text)).strip(), text
         attempt.low_confidence, attempt.transcript_lost, attempt.ignored_because = (
-            rough or self.earlier_rough,
-            unheard,
-            void,
+            low_confidence or self.earlier_low_confidence,
+            transcript_lost,
+            ignored_because,
         )
-        return (prepared(attempt),) if self.answered and (attempt.text or unheard or self.reply_owed) else ()
+        return (prepared(attempt),) if self.answered and (attempt.text or transcript_lost or self.reply_owed) else ()
 
-    def _rechecked(self, recheck: Attempt, text: str, *, rough: bool, unheard: bool) -> Effects | None:
+    def _apply_recheck(
+        self, recheck: Attempt, text: str, *, low_confidence: bool, transcript_lost: bool
+    ) -> Effects | None:
         """Applies a rechecked transcript: with the same words the attempt continues, with others it restarts."""
         attempt, self.recheck = self.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
         if recheck.ignored_because == attempt.ignored_because and recheck.ignored_because in _WITHOUT_TEXT:
             text = attempt.new_text
         same = plain_words(text) == plain_words(attempt.new_text)
-        if attempt.draft and same and not unheard and recheck.ignored_because != "noise":
+        if attempt.draft and same and not transcript_lost and recheck.ignored_because != "noise":
             # Use the confidence of the recheck: on the shorter audio of a draft, decoders can be wrongly confident.
             attempt.draft, attempt.ignored_because, attempt.low_confidence = (
                 False,
                 recheck.ignored_because,
-                rough or self.earlier_rough,
+                low_confidence or self.earlier_low_confidence,
             )
             return (DropAttempt(recheck.reply, "same words"),)
-        if not attempt.draft and (unheard or same):
+        if not attempt.draft and (transcript_lost or same):
             attempt.ignored_because = (
-                attempt.ignored_because if unheard or recheck.ignored_because == "noise" else recheck.ignored_because
+                attempt.ignored_because
+                if transcript_lost or recheck.ignored_because == "noise"
+                else recheck.ignored_because
             )
             # High confidence in either transcript is enough, since they may come from different decoders.
-            attempt.low_confidence = (attempt.low_confidence and (rough or unheard)) or self.earlier_rough
+            attempt.low_confidence = (
+                attempt.low_confidence and (low_confidence or transcript_lost)
+            ) or self.earlier_low_confidence
             return (DropAttempt(recheck.reply, "same words"),)
         self.attempt = recheck
-        self.begun += attempt.draft  # the recheck of a draft counts as an attempt of its own
-        others = self.transcribed(recheck.reply, text, rough=rough, unheard=unheard, void=recheck.ignored_because)
+        self.attempts_without_rechecks += attempt.draft  # the recheck of a draft counts as an attempt of its own
+        others = self.apply_transcript(
+            recheck.reply,
+            text,
+            low_confidence=low_confidence,
+            transcript_lost=transcript_lost,
+            ignored_because=recheck.ignored_because,
+        )
         return (DropAttempt(attempt.reply, "other words"), *(others or ()))
 
-    def nothing(self, at: Samples, why: AbandonReason) -> Effects:
+    def discard(self, at: Samples, why: AbandonReason) -> Effects:
         """Returns the effects that end the turn without a reply."""
         dropped = self.drop_attempts(why)
         nothing = TurnDiscarded(self.number, at, self.speech_end, why, self.submitted)
         return (*dropped, DiscardSegment(self.segment, self.number), nothing)
 
 
-def certainty(voicing: VadResult) -> float:
+def certainty(vad: VadResult) -> float:
     """Returns the speech probability of a speech frame, 0 for a silent one, at the trace's precision."""
-    return as_traced(voicing.probability) if voicing.speaking else 0.0
+    return as_traced(vad.probability) if vad.speaking else 0.0
 
 
 def as_traced(probability: float) -> float:

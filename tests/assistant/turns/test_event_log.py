@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import plain_words
-from assistant.turns.event_log import MOST_ENTRIES, EventLog, settings_of, told_of
+from assistant.turns.event_log import MAX_ENTRIES, EventLog, settings_of, told_of
 from assistant.turns.events import (
     CommitTurn,
     Effect,
@@ -149,10 +149,10 @@ def test_what_is_drained_is_not_kept_and_a_gap_is_told() -> None:
     made = log(InputCommitted(AT))
     assert made.drain().before == 0
     assert made.drain() == type(made.drain())(2, ())
-    for _ in range(MOST_ENTRIES + 5):
+    for _ in range(MAX_ENTRIES + 5):
         made.tell(InputCommitted(AT), SETTINGS)
     drained = made.drain()
-    assert (drained.before, len(drained.entries)) == (7, MOST_ENTRIES)
+    assert (drained.before, len(drained.entries)) == (7, MAX_ENTRIES)
 
 
 def test_settings_are_told_when_they_change() -> None:

@@ -51,7 +51,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.machine import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
-from assistant.turns.queued_turns import MOST_WAITING
+from assistant.turns.queued_turns import MAX_QUEUED_TURNS
 from assistant.turns.resume_guard import LOOK_MS
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
@@ -2113,7 +2113,7 @@ def test_of_many_commits_the_last_ones_are_one() -> None:
     for number in range(1, 30):
         scene.transcribed(ReplyId(number, 1), "one")
         scene.silence(20)
-    assert sum(isinstance(effect, RecordTurn) for effect in scene.effects) == 1 + MOST_WAITING
+    assert sum(isinstance(effect, RecordTurn) for effect in scene.effects) == 1 + MAX_QUEUED_TURNS
 
 
 @pytest.mark.parametrize("settings", [TurnSettings(manual=True), TurnSettings(interruptible=False)])
