@@ -35,7 +35,10 @@ def words(text: str, segment: SegmentId = SOME_SEGMENT) -> Transcript:
 
 
 class Scene:
-    """A conversation told by hand: stretches of voice and silence, and what the session would report."""
+    """Feeds a `TurnTaking` machine with stretches of speech and silence, and with the reports of a session.
+
+    Each method returns the effects of its events. `effects` collects the effects of all events.
+    """
 
     def __init__(self, settings: TurnSettings | None = None) -> None:
         self.turns = TurnTaking(settings or TurnSettings())
@@ -59,31 +62,31 @@ class Scene:
         return self._add_frames(ms, speaking=False)
 
     def possible_end(self, ms: float) -> tuple[Effect, ...]:
-        """The detector has not closed yet, but hears no voice any more."""
+        """Adds frames in which the VAD still reports speech, with a possible end."""
         if self.speaking:
             self.onset_ms, self.edge_ms, self.speaking = self.edge_ms, self.now_ms, False
-        told: tuple[Effect, ...] = ()
+        emitted: tuple[Effect, ...] = ()
         for _ in range(0, int(ms), 20):
             self.now_ms += 20
-            voicing = VadResult(True, at(self.onset_ms), 0.1, possible_end=at(self.edge_ms))
-            told += self.tell(FrameProcessed(at(self.now_ms), voicing))
-        return told
+            vad = VadResult(True, at(self.onset_ms), 0.1, possible_end=at(self.edge_ms))
+            emitted += self.tell(FrameProcessed(at(self.now_ms), vad))
+        return emitted
 
     def uncertain_speech(self, ms: float, probability: float = 0.58) -> tuple[Effect, ...]:
-        """Something that may be voice, and never surely is."""
+        """Adds speech frames with a low probability."""
         return self._add_frames(ms, speaking=True, probability=probability)
 
     def possible_onset(self, ms: float) -> tuple[Effect, ...]:
-        """Silence that may be the beginning of a voice."""
-        return self._add_frames(ms, speaking=False, stirs=True)
+        """Adds silent frames with a possible onset."""
+        return self._add_frames(ms, speaking=False, possible_onset=True)
 
     def speech_above_noise(self, ms: float, probability: float) -> tuple[Effect, ...]:
-        """The first syllable: louder than anything in the silence before it."""
-        return self._add_frames(ms, speaking=True, probability=probability, clear=True)
+        """Adds speech frames that are louder than the silence before."""
+        return self._add_frames(ms, speaking=True, probability=probability, above_noise=True)
 
     def background_speech(self, ms: float) -> tuple[Effect, ...]:
-        """Surely a voice, and no louder than what was heard before it."""
-        return self._add_frames(ms, speaking=True, murmur=True)
+        """Adds certain speech frames that are no louder than the background."""
+        return self._add_frames(ms, speaking=True, background=True)
 
     def _add_frames(
         self,
@@ -91,39 +94,44 @@ class Scene:
         *,
         speaking: bool,
         probability: float = 1.0,
-        stirs: bool = False,
-        clear: bool = False,
-        murmur: bool = False,
+        possible_onset: bool = False,
+        above_noise: bool = False,
+        background: bool = False,
     ) -> tuple[Effect, ...]:
         if speaking != self.speaking:
             self.speaking, self.edge_ms = speaking, self.now_ms
-        told: list[Effect] = []
+        emitted: list[Effect] = []
         end_ms = self.now_ms + ms
         while self.now_ms < end_ms:
             self.now_ms += 20
-            sure = speaking * probability
-            voicing = VadResult(
-                speaking, at(self.edge_ms), sure, possible_onset=stirs, above_noise=clear, background_level=murmur
+            certainty = speaking * probability
+            vad = VadResult(
+                speaking,
+                at(self.edge_ms),
+                certainty,
+                possible_onset=possible_onset,
+                above_noise=above_noise,
+                background_level=background,
             )
-            told += self.tell(FrameProcessed(at(self.now_ms), voicing))
-        return tuple(told)
+            emitted += self.tell(FrameProcessed(at(self.now_ms), vad))
+        return tuple(emitted)
 
     def transcript(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
         return self.tell(FinalTranscript(at(self.now_ms), reply, words(text)))
 
     def requested_transcript(
-        self, text: str, effects: tuple[Effect, ...], *, rough: bool = False
+        self, text: str, effects: tuple[Effect, ...], *, low_confidence: bool = False
     ) -> tuple[Effect, ...]:
-        """The words that a voice into a reply was asked for come."""
+        """Delivers the transcript that the `RequestTranscript` among `effects` asked for."""
         [asked] = [effect for effect in effects if isinstance(effect, RequestTranscript)]
-        heard = replace(words(text, asked.segment), low_confidence=rough)
+        heard = replace(words(text, asked.segment), low_confidence=low_confidence)
         return self.tell(InterimTranscript(at(self.now_ms), heard, was_requested=True))
 
     def progress(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> tuple[Effect, ...]:
         return self.tell(PlaybackProgress(at(self.now_ms), reply, words_heard, audible))
 
     def commit_reply(self, text: str = "what time is it", *, words_heard: int = 0, audible: bool = False) -> ReplyId:
-        """Up to a committed reply of which so much was heard."""
+        """Runs a turn up to its committed reply, of which so many words were heard."""
         self.silence(500)
         self.speech(800)
         self.silence(500)
@@ -136,20 +144,21 @@ class Scene:
 
 
 FIRST = ReplyId(1, 1)
+"""The first attempt of the first turn."""
 
 
 def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> tuple[Effect, ...]:
-    """What a recognizer makes of anything."""
+    """Delivers a low-confidence transcript."""
     return scene.tell(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
 
 
 def last_requested(scene: Scene) -> ReplyId:
-    """The attempt whose words were asked for last."""
+    """Returns the attempt whose transcript was requested last."""
     return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
 
 
 def interrupt_briefly(scene: Scene) -> ReplyId:
-    """Somebody speaks into the reply for long enough, and then no more: the attempt at their turn."""
+    """Speaks long enough to interrupt a reply, then stops. Returns the attempt of the new turn."""
     scene.speech(300)
     scene.silence(400)
     return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
@@ -160,7 +169,7 @@ def has_resumed(scene: Scene) -> bool:
 
 
 def unheard_announcement(settings: TurnSettings | None = None) -> Scene:
-    """A timer rings, and nothing of it is heard yet."""
+    """Returns a scene in which an announcement has started but is not audible."""
     scene = Scene(settings)
     scene.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
     scene.silence(20)
@@ -175,7 +184,7 @@ SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=
 
 
 def draft_transcript(scene: Scene, text: str) -> tuple[Effect, ...]:
-    """A silence whose first asking is answered with a draft."""
+    """Runs a turn up to a silence and delivers a draft as its first transcript."""
     scene.speech(800)
     scene.possible_end(40)
     return scene.tell(FinalTranscript(at(scene.now_ms), FIRST, replace(words(text), is_draft=True)))

@@ -59,12 +59,12 @@ def silences(name: str) -> list[tuple[float, Prosody]]:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_the_features_of_a_recording_stay_what_they_are(name: str) -> None:
+def test_features_of_recording_match_golden_values(name: str) -> None:
     _, prosody = silences(name)[-1]
     assert {key: prosody.named()[key] for key in GOLDEN[name]} == pytest.approx(GOLDEN[name], rel=0.06, abs=0.06)
 
 
-def test_every_pause_of_a_hesitating_speaker_is_judged() -> None:
+def test_each_pause_of_hesitating_speaker_gets_an_estimate() -> None:
     files = [path.name for path in RECORDINGS.glob("*internalsil*")]
     estimates: list[EndOfTurnEstimate] = [
         fitted_turn_end().estimate(EndOfTurnEvidence(200, prosody)) for _, prosody in silences(files[0])
@@ -73,7 +73,7 @@ def test_every_pause_of_a_hesitating_speaker_is_judged() -> None:
     assert all(0 < estimate.probability < 1 for estimate in estimates)
 
 
-def test_words_and_smart_turn_tell_a_finished_command_from_its_beginning() -> None:
+def test_text_and_smart_turn_separate_complete_command_from_its_start() -> None:
     end_s, prosody = silences("rhasspy3_turn-on-the-lamp.wav")[-1]
     assert end_s == pytest.approx(1.92, abs=0.1)
     whole = fitted_turn_end().estimate(

@@ -43,7 +43,7 @@ def test_speech_before_commit_drops_attempt() -> None:
     assert scene.speech(20) == (DropAttempt(FIRST, "went on"),)
     scene.speech(500)
     assert scene.silence(100) == (Transcribe(ReplyId(1, 2), SegmentId(0), at(1420)),)
-    assert scene.transcript(FIRST, "a small coffee") == ()  # late words of the dropped attempt
+    assert scene.transcript(FIRST, "a small coffee") == ()  # late transcript of the dropped attempt
     scene.transcript(ReplyId(1, 2), "a small coffee with milk")
     assert CommitTurn(ReplyId(1, 2), "a small coffee with milk", "a small coffee with milk", at(1420)) in scene.silence(
         300
@@ -96,12 +96,12 @@ def test_early_transcript_after_settle_time_is_rechecked_at_once() -> None:
         PrepareReply(FIRST, "turn on the", "turn on the"),
         Transcribe(again, SegmentId(0), at(800)),
     )
-    assert scene.silence(60) == (), "they are on their way"
+    assert scene.silence(60) == (), "the recheck is pending"
     assert scene.transcript(again, "turn on the lamp") == (
         DropAttempt(FIRST, "other words"),
         PrepareReply(again, "turn on the lamp", "turn on the lamp"),
     )
-    assert scene.silence(60) == (), "nothing better will come"
+    assert scene.silence(60) == (), "the transcript has settled"
 
 
 def test_late_confirmation_of_draft_is_rechecked_at_once() -> None:

@@ -14,7 +14,7 @@ from assistant.turns.backchannel import asks, is_backchannel, is_echo
         ("...", "", False),
     ],
 )
-def test_an_echo_is_words_that_were_said_in_a_row(text: str, said: str, *, echo: bool) -> None:
+def test_echo_is_a_run_of_words_of_the_reply(text: str, said: str, *, echo: bool) -> None:
     assert is_echo(text, said) is echo
 
 
@@ -25,7 +25,7 @@ def test_an_echo_is_words_that_were_said_in_a_row(text: str, said: str, *, echo:
         *[(text, False) for text in ("Right, stop", "Stop.", "No.", "Wait", "Yeah but why", "Nein", "Non", "Espera")],
     ],
 )
-def test_a_backchannel_is_nothing_but_what_listeners_say(text: str, *, listens: bool) -> None:
+def test_backchannel_has_only_backchannel_words(text: str, *, listens: bool) -> None:
     assert is_backchannel(text) is listens
 
 
@@ -40,5 +40,5 @@ def test_a_backchannel_is_nothing_but_what_listeners_say(text: str, *, listens: 
         ("", False),
     ],
 )
-def test_reply_asks_if_its_last_whole_sentence_is_a_question(heard: str, *, expected: bool) -> None:
+def test_reply_asks_if_its_last_complete_sentence_is_a_question(heard: str, *, expected: bool) -> None:
     assert asks(heard) is expected

@@ -21,7 +21,7 @@ SHORT_INTERRUPT = TurnSettings(interrupt_after_ms=40.0)
 
 
 def test_background_speech_interrupts_with_a_confident_transcript() -> None:
-    """As those of a coffee shop: the reply is lowered for them, and goes on."""
+    """For example voices of a coffee shop: they duck the reply, and it continues."""
     scene = Scene(SHORT_INTERRUPT)
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
@@ -57,7 +57,9 @@ def test_transcript_of_long_background_speech_is_requested(rough: bool, why: typ
         scene.background_speech(780)
         scene.silence(120)
     asked = scene.silence(60)
-    assert any(isinstance(effect, why) for effect in scene.requested_transcript("Stop it now.", asked, rough=rough))
+    assert any(
+        isinstance(effect, why) for effect in scene.requested_transcript("Stop it now.", asked, low_confidence=rough)
+    )
 
 
 def test_early_background_speech_does_not_interrupt() -> None:

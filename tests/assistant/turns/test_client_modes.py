@@ -107,7 +107,7 @@ def test_cancelled_request_while_transcript_is_pending_is_not_answered() -> None
     scene.speech(500)
     scene.tell(InputCommitted(at(500)))
     scene.tell(ReplyRequested(at(500), "requested"))
-    assert scene.tell(ReplyCancelled(at(500))) == (), "which is of replies only"
+    assert scene.tell(ReplyCancelled(at(500))) == (), "this cancels active replies only"
     assert scene.turns.owes_reply
     assert scene.tell(ReplyCancelled(at(500), including_request=True)) == ()
     assert not scene.turns.owes_reply
@@ -115,13 +115,13 @@ def test_cancelled_request_while_transcript_is_pending_is_not_answered() -> None
 
 
 def test_cancelled_request_drops_prepared_attempt() -> None:
-    """Its words are asked for once more, since they may have settled otherwise."""
+    """The transcript is requested once more, since it may have changed."""
     scene = Scene(TurnSettings(answers=False, speculate_after_ms=40, settle_ms=160, hangover_ms=100))
     scene.speech(500)
     scene.silence(60)
     scene.transcript(FIRST, "hello")
     scene.silence(100)
-    assert scene.turns.phase is Phase.AWAITING_TRANSCRIPT, "and its words are being asked for again"
+    assert scene.turns.phase is Phase.AWAITING_TRANSCRIPT, "a recheck is pending"
     assert scene.tell(ReplyRequested(at(660), "requested"))[0] == PrepareReply(FIRST, "hello", "hello")
     effects = scene.tell(ReplyCancelled(at(660), including_request=True))
     third = ReplyId(1, 3)
@@ -250,7 +250,7 @@ def test_clear_discards_turn() -> None:
         DiscardSegment(SegmentId(0), 1),
         TurnDiscarded(1, at(500), at(500), "cleared"),
     )
-    assert scene.speech(300) == (), "the same stretch of voice opens no other turn"
+    assert scene.speech(300) == (), "the same speech starts no other turn"
 
 
 def test_client_cancels_reply() -> None:

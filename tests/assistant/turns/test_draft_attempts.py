@@ -29,7 +29,7 @@ def test_draft_is_rechecked_at_once() -> None:
         PrepareReply(FIRST, "turn on the lamp", "turn on the lamp"),
         Transcribe(again, SegmentId(0), at(800), early=True),
     )
-    assert scene.silence(100) == (), "they are on their way"
+    assert scene.silence(100) == (), "the recheck is pending"
     assert scene.transcript(again, "Turn on the lamp.") == (DropAttempt(again, "same words"),)
     settled = ReplyId(1, 3)
     assert scene.silence(20) == (Transcribe(settled, SegmentId(0), at(800)),)
@@ -59,7 +59,7 @@ def test_draft_is_not_committed_at_end_of_turn() -> None:
 
 
 def commits_with(scene: Scene, answer: Callable[[Transcribe], Event]) -> list[CommitTurn]:
-    """The silence goes on, and whatever is asked is answered so."""
+    """Continues the silence, answers each request with `answer`, and returns the commits."""
     told = list[Effect]()
     for _ in range(40):
         told += scene.silence(20)
@@ -69,7 +69,7 @@ def commits_with(scene: Scene, answer: Callable[[Transcribe], Event]) -> list[Co
 
 
 def test_failed_transcript_after_draft_drops_draft() -> None:
-    """It may lack a word: nobody is answered to half a sentence."""
+    """The draft may lack a word, so it is not answered."""
     scene = Scene(SLOW_TO_SETTLE)
     draft_transcript(scene, "set a timer for twenty")
     again = ReplyId(1, 2)
@@ -92,7 +92,7 @@ def test_confidence_is_taken_from_recheck_of_draft() -> None:
 
 
 def test_confident_draft_of_noise_is_not_answered() -> None:
-    """Of less sound a decoder is sometimes sure of what nobody said."""
+    """On the shorter audio of a draft, a decoder can be wrongly confident."""
     scene = Scene(SLOW_TO_SETTLE)
     scene.uncertain_speech(800, 0.6)
     scene.possible_end(40)

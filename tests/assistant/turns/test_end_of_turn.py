@@ -130,10 +130,10 @@ def test_reply_without_progress_is_given_up() -> None:
 
 
 def overlong_turn(text: str, *, rough: bool = False, words_heard: int | None = None) -> Scene:
-    """A turn that is ended in the midst of voice."""
+    """Runs a turn that reaches its maximum length during speech."""
     scene = Scene(TurnSettings(max_turn_s=2))
     assert EndOfTurn(1) in scene.speech(2000)
-    assert scene.speech(500) == ()  # it goes on, and does not reopen the turn
+    assert scene.speech(500) == ()  # continued speech does not reopen the turn
     scene.tell(FinalTranscript(at(scene.now_ms), FIRST, Transcript(SOME_SEGMENT, Samples(0), text, rough)))
     if words_heard is not None:
         scene.progress(FIRST, words_heard)

@@ -87,11 +87,11 @@ def frame(number: int, voicing: VadResult) -> FrameProcessed:
         InterimTranscript(AT, words(""), was_requested=True, is_echo=True),
     ],
 )
-def test_there_and_back(event: Event) -> None:
+def test_event_survives_round_trip(event: Event) -> None:
     assert list(told_of(log(event).drain().entries)) == [SETTINGS, event]
 
 
-def test_estimates_of_older_traces_know_no_share_of_turns_with_a_pause() -> None:
+def test_estimate_of_older_trace_has_no_pausing_share() -> None:
     assert list(told_of(["judged 320 7 0.5 160.0 650.0 sound"])) == [
         EndOfTurnScored(Samples(320), SegmentId(7), EndOfTurnEstimate(0.5, 160.0, 650.0, "sound"))
     ]
@@ -105,14 +105,14 @@ def test_frames_share_an_entry_while_nothing_changes() -> None:
     assert list(told_of(drained.entries))[1:] == [*speaking, *silent]
 
 
-def test_how_sure_the_detector_is_is_kept_in_8_bits() -> None:
+def test_speech_probability_is_kept_in_8_bits() -> None:
     ((_, found),) = [list(told_of(log(frame(1, VadResult(True, Samples(0), 0.7301, Samples(100)))).drain().entries))]
     assert isinstance(found, FrameProcessed)
     assert found.vad.probability == round(0.7301 * 255) / 255
     assert found.vad.possible_end == 100
 
 
-def test_reports_that_tell_nothing_new_are_thinned_but_not_the_last() -> None:
+def test_unchanged_progress_reports_are_thinned_except_the_last() -> None:
     reports = [PlaybackProgress(Samples(number * 320), REPLY, 1, audible=True) for number in range(100)]
     later = frame(200, VadResult(False, Samples(0), 0.0))
     found = [told for told in told_of(log(*reports, later).drain().entries) if isinstance(told, PlaybackProgress)]
@@ -121,7 +121,7 @@ def test_reports_that_tell_nothing_new_are_thinned_but_not_the_last() -> None:
     assert found[-1] == reports[-1]
 
 
-def test_a_partial_counts_once() -> None:
+def test_unchanged_interim_transcript_is_logged_once() -> None:
     found = log(
         InterimTranscript(AT, words("what")),
         InterimTranscript(AT, words("what time")),
@@ -130,12 +130,12 @@ def test_a_partial_counts_once() -> None:
     assert [entry.rpartition(" ")[2] for entry in found.entries[1:]] == ["words", "mhm"]
 
 
-def test_words_that_were_asked_for_count_each_time() -> None:
+def test_requested_interim_transcript_is_logged_each_time() -> None:
     found = log(*(InterimTranscript(AT, words(""), was_requested=True) for _ in range(2)))
     assert len(found.drain().entries) == 3
 
 
-def test_words_agree_or_do_not_and_are_not_kept() -> None:
+def test_words_are_logged_as_hashes_that_compare() -> None:
     said = ["What time is it?", "what time is it", "what time was it", "...", "!"]
     entries = log(*(FinalTranscript(AT, REPLY, words(text)) for text in said)).drain().entries[1:]
     texts = [told.transcript.text for told in told_of(entries) if isinstance(told, FinalTranscript)]
@@ -145,7 +145,7 @@ def test_words_agree_or_do_not_and_are_not_kept() -> None:
     assert not any("time" in entry for entry in entries)
 
 
-def test_what_is_drained_is_not_kept_and_a_gap_is_told() -> None:
+def test_drain_removes_entries_and_counts_dropped_ones() -> None:
     made = log(InputCommitted(AT))
     assert made.drain().before == 0
     assert made.drain() == type(made.drain())(2, ())
@@ -155,7 +155,7 @@ def test_what_is_drained_is_not_kept_and_a_gap_is_told() -> None:
     assert (drained.before, len(drained.entries)) == (7, MAX_ENTRIES)
 
 
-def test_settings_are_told_when_they_change() -> None:
+def test_settings_are_logged_when_they_change() -> None:
     made = log(InputCommitted(AT), InputCommitted(AT))
     other = TurnSettings(manual=True)
     made.tell(InputCommitted(AT), other)
@@ -173,12 +173,12 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
 @pytest.mark.parametrize(
     "entry", ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"]
 )
-def test_an_entry_of_another_form_is_refused(entry: str) -> None:
+def test_malformed_entry_raises(entry: str) -> None:
     with pytest.raises(ValueError, match=r"frames|told|unpack"):
         list(told_of([entry]))
 
 
-def test_what_is_kept_of_an_idle_conversation_does_not_grow() -> None:
+def test_log_of_idle_conversation_does_not_grow() -> None:
     """Nobody speaks for a quarter of an hour, or a radio does: frames of one entry are not kept one by one."""
     for speaking in (False, True):
         made = EventLog(b"salt")
@@ -299,7 +299,7 @@ RANDOM_SETTINGS = st.builds(
 
 
 @given(anything())
-def test_whatever_is_told_is_decided_alike_when_told_again(told: list[tuple[Event, TurnSettings]]) -> None:
+def test_replay_of_log_makes_same_decisions(told: list[tuple[Event, TurnSettings]]) -> None:
     live, made, then = TurnTaking(TurnSettings()), EventLog(b"salt"), []
     for event, chosen in told:
         live.settings = chosen
@@ -321,7 +321,7 @@ def _worded(effect: Effect) -> Effect:
     return effect
 
 
-def test_what_is_forgotten_leaves_a_gap_that_shows() -> None:
+def test_forget_leaves_a_visible_gap() -> None:
     made = log(InputCommitted(AT))
     first = made.drain()
     made.tell(InputCommitted(AT), SETTINGS)

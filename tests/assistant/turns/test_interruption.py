@@ -36,7 +36,7 @@ def test_cough_ducks_reply_only_briefly() -> None:
     assert scene.speech(160) == (DuckReply(reply), OpenSegment(SegmentId(at(1500)), at(1800)))
     assert scene.silence(140) == ()
     asked = scene.silence(20)
-    assert asked == (RequestTranscript(SegmentId(at(1500)), at(1960)),), "a short word, or a cough?"
+    assert asked == (RequestTranscript(SegmentId(at(1500)), at(1960)),), "it may be a short word"
     assert scene.phase() is Phase.REPLYING
     assert scene.requested_transcript("", asked) == (UnduckReply(reply), DiscardSegment(SegmentId(at(1500)), 1))
     assert scene.phase() is Phase.REPLYING
@@ -64,8 +64,8 @@ def test_transcript_that_does_not_interrupt_unducks_reply(text: str, *, rough: b
     scene.uncertain_speech(160)
     asked = scene.silence(160)
     discarded = DiscardSegment(SegmentId(at(2500)), 1)
-    assert scene.requested_transcript(text, asked, rough=rough) == (UnduckReply(reply), discarded)
-    assert scene.requested_transcript("quit", asked) == (), "of a voice that was forgiven"
+    assert scene.requested_transcript(text, asked, low_confidence=rough) == (UnduckReply(reply), discarded)
+    assert scene.requested_transcript("quit", asked) == (), "the overlap was dismissed"
 
 
 def test_overlap_is_dismissed_when_transcript_is_late() -> None:
@@ -85,8 +85,8 @@ def test_new_onset_while_transcript_is_pending_is_measured_from_zero() -> None:
     scene.silence(1000)
     scene.speech(280)
     asked = scene.silence(200)
-    assert scene.speech(280) == (), "the reply is lowered as it was, and 280 ms are not enough"
-    assert scene.requested_transcript("", asked) == (), "nothing, but of what was said before"
+    assert scene.speech(280) == (), "the reply stays ducked, and 280 ms are not enough"
+    assert scene.requested_transcript("", asked) == (), "it belongs to the earlier speech"
     again = scene.silence(160)
     assert again == (RequestTranscript(SegmentId(at(2500)), at(3560)),)
     assert scene.requested_transcript("no wait", again) == (TurnStarted(2, at(2800)), InterruptReply(reply))
@@ -117,7 +117,7 @@ def test_speech_above_noise_and_certain_speech_add_up() -> None:
     scene.silence(1000)
     scene.speech_above_noise(200, 0.5)
     scene.uncertain_speech(200, 0.6)
-    assert scene.uncertain_speech(180, 0.8) == (), "half of each frame"
+    assert scene.uncertain_speech(180, 0.8) == (), "each frame counts half"
     assert InterruptReply(reply) in scene.uncertain_speech(20, 0.8)
 
 
@@ -144,7 +144,7 @@ def test_confident_interim_transcript_interrupts_at_once() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.speech(200)
     rough = Transcript(SegmentId(at(1500)), Samples(0), "stop", low_confidence=True)
-    assert scene.tell(InterimTranscript(at(scene.now_ms), rough)) == (), "a cough may be taken for a word, roughly"
+    assert scene.tell(InterimTranscript(at(scene.now_ms), rough)) == (), "a recognizer may report a word for a cough"
     sure = words("stop", SegmentId(at(1500)))
     assert scene.tell(InterimTranscript(at(scene.now_ms), sure)) == (
         TurnStarted(2, at(1800)),

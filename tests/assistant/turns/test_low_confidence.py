@@ -37,7 +37,7 @@ def test_turn_with_one_confident_transcript_is_not_noise() -> None:
     scene.requested_transcript("Quit.", scene.silence(160))
     [asking] = [effect for effect in scene.silence(500) if isinstance(effect, Transcribe)]
     told = FinalTranscript(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), low_confidence=True))
-    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "no noise"
+    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "not noise"
 
 
 def test_low_confidence_wake_phrase_begins_turn() -> None:
@@ -51,7 +51,7 @@ def test_low_confidence_wake_phrase_begins_turn() -> None:
     )
     scene.silence(400)
     told = FinalTranscript(at(scene.now_ms), FIRST, replace(words("what time", wanted.segment), low_confidence=True))
-    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "no noise"
+    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "not noise"
 
 
 def test_low_confidence_transcript_of_uncertain_speech_is_noise() -> None:
@@ -229,7 +229,7 @@ def test_addressed_side_talk_is_not_noise_when_it_continues() -> None:
 
 
 def test_silent_frames_do_not_raise_certainty() -> None:
-    """The trace keeps nothing else, and a replay decides alike."""
+    """The trace only keeps the probability of speech, and a replay must make the same decisions."""
     scene = Scene()
     scene.uncertain_speech(600, 0.6)
     scene.tell(FrameProcessed(at(620), VadResult(False, at(600), 1.0)))

@@ -60,14 +60,14 @@ LOUD = np.full(FRAME_SAMPLES, 5000, np.int16)
 
 @dataclass
 class SimulatedSession:
-    """A session as it might be: it performs effects, with delays, failures and losses of its own."""
+    """Performs the effects as a session does, with delays, failures and losses. Checks each effect."""
 
     turns: TurnTaking
     stt_delays_ms: list[float | None]  # None: fails
-    reply_lengths_ms: list[float | None]  # None: no sound ever comes, and no end
+    reply_lengths_ms: list[float | None]  # None: no sound and no end
     texts: list[str]
     voids: list[Literal["", "overheard", "called"]] = field(default_factory=lambda: [""])
-    key: PushToTalk | None = None  # only while it is held is anything heard
+    key: PushToTalk | None = None  # with a key, frames pass only while it is down
     onset: Samples = Samples(0)
     now: Samples = Samples(0)
     due: list[tuple[int, int, Callable[[], Event | None]]] = field(default_factory=list)
@@ -81,22 +81,24 @@ class SimulatedSession:
     ducked: bool = False
     held: ReplyId | None = None
     heard: set[ReplyId] = field(default_factory=set)
-    reconsidered: int = 0
-    confirmed: set[tuple[int, str]] = field(default_factory=set)  # turn, plain words that were no draft
+    requests_answered: int = 0
+    confirmed: set[tuple[int, str]] = field(
+        default_factory=set
+    )  # turn and plain words of transcripts other than drafts
 
-    def later(self, ms: float, event: Callable[[], Event | None]) -> None:
+    def schedule(self, ms: float, event: Callable[[], Event | None]) -> None:
         heapq.heappush(self.due, (self.now + samples_of_ms(ms), next(self.order), event))
 
-    def hear(self, start: Samples, *, voiced: bool) -> bool:
-        """Whether a frame is heard as voice, through the key."""
+    def is_speech(self, start: Samples, *, voiced: bool) -> bool:
+        """Returns whether a frame counts as speech, after the push-to-talk key."""
         return voiced and (self.key is None or self.key.heard(Frame(start, LOUD)).pcm is LOUD)
 
     def press(self) -> None:
         if self.key is not None and self.key.press(self.now):
             self.tell(KeyPressed(self.now))
 
-    def let_go(self) -> None:
-        """What the key has to say behind a frame."""
+    def process_key(self) -> None:
+        """Performs what is due for the key after a frame."""
         if self.key is None:
             return
         match self.key.due(self.now, self.onset if self.turns.phase is Phase.USER_SPEAKING else None):
@@ -105,7 +107,7 @@ class SimulatedSession:
             case "clear":
                 self.tell(InputCleared(self.now))
 
-    def until(self, position: int) -> None:
+    def advance_to(self, position: int) -> None:
         while self.due and self.due[0][0] <= position:
             when, _, event = heapq.heappop(self.due)
             self.now = Samples(max(self.now, when))
@@ -121,24 +123,24 @@ class SimulatedSession:
     def perform(self, effect: Effect) -> None:  # noqa: C901
         match effect:
             case OpenSegment():
-                assert self.open_segment is None, "two segments at once"
+                assert self.open_segment is None, "two open segments"
                 assert effect.segment <= effect.onset
                 self.open_segment, self.onset = effect.segment, effect.onset
             case CloseSegment() | DiscardSegment():
-                assert self.open_segment == effect.segment, "closed what was not open"
+                assert self.open_segment == effect.segment, "closed a segment that was not open"
                 self.open_segment = None
             case RequestTranscript():
                 assert self.open_segment == effect.segment
-                self.reconsider(effect.segment)
+                self.answer_request(effect.segment)
             case TurnStarted():
                 assert self.open_segment is not None
-                assert effect.turn not in self.outcome, "somebody speaks in a turn that is over"
+                assert effect.turn not in self.outcome, "started a turn that is over"
             case Transcribe():
                 assert effect.reply not in self.live
                 assert effect.reply not in self.ended
                 assert self.open_segment == effect.segment
                 asked = [reply for reply in self.live if self.live[reply] != "committed"]
-                assert len(asked) <= 1, "more than an attempt and the same once more"
+                assert len(asked) <= 1, "more than an attempt and its recheck"
                 self.live[effect.reply] = "asked"
                 self.asked_segment[effect.reply] = effect.segment
                 self.ask(effect)
@@ -148,10 +150,10 @@ class SimulatedSession:
             case EndOfTurn():
                 pass
             case CommitTurn():
-                assert self.live[effect.reply] == "prepared", "spoke without a prepared reply"
-                assert "committed" not in self.live.values(), "answered twice"
+                assert self.live[effect.reply] == "prepared", "committed a reply that was not prepared"
+                assert "committed" not in self.live.values(), "committed two replies"
                 said = effect.reply.turn, plain_words(effect.new_text)
-                assert not effect.new_text or said in self.confirmed, "answered a draft"
+                assert not effect.new_text or said in self.confirmed, "committed a draft"
                 self.live[effect.reply] = "committed"
                 self.play(effect.reply)
             case DropAttempt():
@@ -159,7 +161,7 @@ class SimulatedSession:
                 self.ended.add(effect.reply)
             case RetractReply():
                 assert self.live.pop(effect.reply) == "committed"
-                assert self.heard_words.get(effect.reply, 0) == 0, "forgot what was heard"
+                assert self.heard_words.get(effect.reply, 0) == 0, "retracted a reply of which words were heard"
                 self.ended.add(effect.reply)
                 self.ducked, self.held = False, None
             case InterruptReply():
@@ -170,7 +172,7 @@ class SimulatedSession:
             case HoldPlayback():
                 assert self.live[effect.reply] == "committed"
                 assert self.held is None
-                assert effect.reply not in self.heard, "held back what is heard already"
+                assert effect.reply not in self.heard, "held a reply that is audible"
                 self.held = effect.reply
             case ReleasePlayback():
                 assert self.held == effect.reply
@@ -186,7 +188,7 @@ class SimulatedSession:
                 self.end(effect.turn, "nothing")
             case RecordTurn():
                 for reply in [reply for reply in self.live if reply.turn == effect.turn]:
-                    assert self.live.pop(reply) == "asked", "prepared a reply that nobody wants"
+                    assert self.live.pop(reply) == "asked", "prepared a reply for a recorded turn"
                     self.ended.add(reply)
                 self.end(effect.turn, "taken down")
 
@@ -199,7 +201,7 @@ class SimulatedSession:
         void = self.voids[self._turn_of(asked.reply) % len(self.voids)]
         text = "" if void else self.texts[self._turn_of(asked.reply) % len(self.texts)]
         if delay_ms is None:
-            self.later(50, lambda: TranscriptFailed(self.now, asked.reply, asked.segment))
+            self.schedule(50, lambda: TranscriptFailed(self.now, asked.reply, asked.segment))
         else:
             draft = asked.draft and bool(text) and delay_ms % 3 == 0
 
@@ -210,16 +212,16 @@ class SimulatedSession:
                     self.now, asked.reply, Transcript(asked.segment, self.now, text, is_draft=draft), void
                 )
 
-            self.later(delay_ms, come)
+            self.schedule(delay_ms, come)
 
-    def reconsider(self, segment: SegmentId) -> None:
-        """Each asking may be answered otherwise; sometimes it is a guess, sometimes somebody calls."""
-        self.reconsidered += 1
-        which = self.reconsidered + segment
+    def answer_request(self, segment: SegmentId) -> None:
+        """Answers each request differently: sometimes with low confidence, sometimes with the wake phrase."""
+        self.requests_answered += 1
+        which = self.requests_answered + segment
         delay_ms = self.stt_delays_ms[which % len(self.stt_delays_ms)]
         text = "" if delay_ms is None else self.texts[which % len(self.texts)]
         words, called = Transcript(segment, self.now, text, which % 3 == 0), bool(text) and which % 5 == 0
-        self.later(
+        self.schedule(
             delay_ms or 50, lambda: InterimTranscript(self.now, words, has_wake_phrase=called, was_requested=True)
         )
 
@@ -228,14 +230,14 @@ class SimulatedSession:
         if length_ms is None:
             return
         for ms in range(0, int(length_ms), 100):
-            self.later(30 + ms, lambda ms=ms: self._playing(reply, ms // 300))  # type: ignore[misc]
-        self.later(30 + length_ms, lambda: self._ended(reply))
+            self.schedule(30 + ms, lambda ms=ms: self._playing(reply, ms // 300))  # type: ignore[misc]
+        self.schedule(30 + length_ms, lambda: self._ended(reply))
 
     def _playing(self, reply: ReplyId, heard: int) -> Event | None:
         if self.live.get(reply) != "committed":
             return (
                 PlaybackProgress(self.now, reply, heard, audible=True) if heard % 2 else None
-            )  # stale reports do come
+            )  # late reports do occur
         self.heard_words[reply] = heard
         self.heard.add(reply)
         return PlaybackProgress(self.now, reply, heard, audible=True)
@@ -276,7 +278,7 @@ CLIENT: list[Callable[[Samples], Event]] = [
 
 
 def frames_of(stretches: list[tuple[int, int]], sure: list[float]) -> list[float]:
-    """How sure a detector is of each frame: of voiced ones by turns as much as `sure` says."""
+    """Returns the speech probability of each frame. Speech stretches take their values from `sure` in turn."""
     course = zip(stretches, cycle(sure), strict=False)
     return [frame for (voiced, silent), voice in course for frame in [voice] * voiced + [0.0] * silent]
 
@@ -309,11 +311,11 @@ COMMITTED: dict[str, Any] = {
     "interrupt_after_ms": 300.0,
     "murmurs": False,
 }
-"""A client ends turns, none is answered, and nobody understands a word."""
+"""Parameters: the client ends turns, no turn is answered, and no transcript has words."""
 
 
 @settings(max_examples=300)
-@example(  # committed in the frame in which the turn before is given up
+@example(  # committed in the frame in which the previous turn is given up
     **{
         **COMMITTED,
         "stretches": [*[(1, 1)] * 3, (94, 150), (150, 150)],
@@ -321,7 +323,7 @@ COMMITTED: dict[str, Any] = {
         "stt_delays_ms": [60_000.0],
     }
 )
-@example(  # committed twice, and the words come in a frame with a voice, before which another one waits
+@example(  # committed twice; the transcript arrives in a speech frame while a turn is queued
     **{**COMMITTED, "stretches": [(1, 1)] * 3, "client": [(0, InputCommitted)] * 2, "stt_delays_ms": [80.0]}
 )
 @given(
@@ -376,7 +378,7 @@ def test_invariants_hold_for_any_session(
     interrupt_after_ms: float,
     murmurs: bool,
 ) -> None:
-    """Never speaks without a commit, never answers twice, never uses stale words, loses no turn, is never stuck."""
+    """No reply without commit, no second reply, no late transcript used, no turn lost, never stuck."""
     config = TurnSettings(
         hangover_ms,
         speculate_ms,
@@ -391,54 +393,54 @@ def test_invariants_hold_for_any_session(
         by_name=by_name,
     )
     lengths_ms = [length and float(length) for length in reply_lengths_ms]
-    world = SimulatedSession(
+    session = SimulatedSession(
         TurnTaking(config), stt_delays_ms, lengths_ms, texts, voids, PushToTalk() if ends == "held" else None
     )
-    pressed, let_go = {first for first, _ in keys}, {first + length for first, length in keys}
+    pressed, released = {first for first, _ in keys}, {first + length for first, length in keys}
     frames = frames_of(stretches, sure) + [0.0] * 4000  # 80 s: longer than every deadline
     edge, began, voiced_before = Samples(0), Samples(0), False
-    held = hold  # frames of silence after which the detector closes
+    held = hold  # silent frames after which the VAD reports the offset
     for number, spoken in enumerate(frames):
         muted = any(first <= number < first + length for first, length in mutes)
-        voiced = world.hear(Samples(number * FRAME_SAMPLES), voiced=spoken > 0 and not muted)
+        voiced = session.is_speech(Samples(number * FRAME_SAMPLES), voiced=spoken > 0 and not muted)
         if voiced != voiced_before:
             edge, voiced_before = Samples(number * FRAME_SAMPLES), voiced
             began = edge if voiced and held >= hold else began
         held = 0 if voiced else held + 1
         end = Samples((number + 1) * FRAME_SAMPLES)
-        world.until(end)
+        session.advance_to(end)
         if voiced or held > hold:
             stirring = not voiced and any(first <= number < first + length for first, length in stirs)
             since, murmur = began if voiced else edge, voiced and murmurs
-            world.tell(
+            session.tell(
                 FrameProcessed(
                     end, VadResult(voiced, since, voiced * spoken, possible_onset=stirring, background_level=murmur)
                 )
             )
         else:
-            world.tell(FrameProcessed(end, VadResult(True, began, 0.0, possible_end=edge)))
-        world.let_go()
+            session.tell(FrameProcessed(end, VadResult(True, began, 0.0, possible_end=edge)))
+        session.process_key()
         for when, told in client:
             if number == when:
-                world.tell(told(end))
+                session.tell(told(end))
         for when, text, called in partials:
-            if number == when and world.open_segment is not None:
-                world.tell(InterimTranscript(end, words(text, world.open_segment), called))
-        if world.key is not None and number in let_go:
-            world.key.release(end)
+            if number == when and session.open_segment is not None:
+                session.tell(InterimTranscript(end, words(text, session.open_segment), called))
+        if session.key is not None and number in released:
+            session.key.release(end)
         if number in pressed:
-            world.press()
+            session.press()
         if ends == "manual" and number == len(frames) - 3900:
-            world.tell(InputCommitted(end))  # else a turn stays open, as the client wishes
+            session.tell(InputCommitted(end))  # otherwise the turn stays open
         if number in rings:
-            world.tell(ReplyRequested(end, "announcement", "a timer rings"))
-    assert world.turns.phase is Phase.IDLE, "stuck"
-    assert world.open_segment is None, "a segment was left open"
-    assert not world.live, "an attempt was left behind"
-    assert not world.ducked, "left ducked"
-    assert world.held is None, "left without a sound"
-    turns = {reply.turn for reply in world.ended} | set(world.outcome)
-    assert turns == set(world.outcome), "a turn was lost"
+            session.tell(ReplyRequested(end, "announcement", "a timer rings"))
+    assert session.turns.phase is Phase.IDLE, "stuck"
+    assert session.open_segment is None, "a segment was left open"
+    assert not session.live, "an attempt was left open"
+    assert not session.ducked, "left ducked"
+    assert session.held is None, "left held"
+    turns = {reply.turn for reply in session.ended} | set(session.outcome)
+    assert turns == set(session.outcome), "a turn was lost"
 
 
 events = st.one_of(

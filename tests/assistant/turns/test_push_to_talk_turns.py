@@ -34,7 +34,7 @@ def test_announcement_waits_while_key_is_down() -> None:
     scene.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
     ring = PrepareReply(FIRST, "Your timer is done.", is_literal=True)
     assert scene.silence(4980) == ()
-    assert ring in scene.silence(20), "a key that was forgotten keeps nothing back"
+    assert ring in scene.silence(20), "a forgotten key does not delay it further"
     fresh = Scene(PUSH_TO_TALK)
     fresh.tell(KeyPressed(at(0)))
     fresh.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))

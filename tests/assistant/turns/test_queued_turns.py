@@ -23,7 +23,7 @@ MANUAL = TurnSettings(manual=True, by_client=True)
 
 
 def speech_after_commit(scene: Scene) -> None:
-    """A turn that a client ended at 1000 ms, and half a second of voice before its words come."""
+    """Commits a turn at 1000 ms and adds 500 ms of speech before its transcript arrives."""
     scene.speech(1000)
     scene.tell(InputCommitted(at(1000)))
     scene.silence(200)

@@ -44,10 +44,10 @@ def test_speech_before_request_is_a_turn_after_its_reply() -> None:
         PrepareReply(typed, ""),
         CommitTurn(typed, "", "", None, origin="requested"),
     )
-    assert scene.speech(500) == (), "what goes on interrupts nothing"
+    assert scene.speech(500) == (), "continued speech does not interrupt"
     scene.progress(typed, 1)
     assert scene.speech(500) == ()
-    assert scene.silence(400) == (), "and is not forgiven where it pauses"
+    assert scene.silence(400) == (), "the overlap is kept during a pause"
     assert scene.tell(ReplyEnded(at(1900), typed)) == (TurnStarted(3, at(0)),)
     assert scene.silence(20) == (Transcribe(spoken, SegmentId(0), at(1500)), EndOfTurn(3))
     assert scene.transcript(spoken, "what time is it") == (

@@ -23,7 +23,7 @@ from assistant.turns.settings import TurnSettings
 
 
 def turn_about_to_end() -> Scene:
-    """Up to 20 ms before the end of a turn whose answer is ready."""
+    """Runs a turn with a prepared reply up to 20 ms before its end."""
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
     scene.speech(800)
     scene.silence(100)
@@ -52,7 +52,7 @@ def test_long_possible_onset_does_not_delay_end_of_turn_further() -> None:
         EndOfTurn(1),
         CommitTurn(FIRST, "a small coffee", "a small coffee", at(800)),
     ]
-    assert scene.possible_onset(200) == (), "it was waited for already"
+    assert scene.possible_onset(200) == (), "the delay is used up"
 
 
 def test_each_silence_has_its_own_delay() -> None:
@@ -94,7 +94,7 @@ def test_uninterruptible_reply_is_not_held(changed: dict[str, bool]) -> None:
 def test_possible_onset_holds_reply_until_it_is_audible() -> None:
     scene = Scene()
     reply = scene.commit_reply("a small coffee")
-    assert not scene.turns.is_quiet, "the next silent frame may hold it"
+    assert not scene.turns.is_quiet, "the next silent frame may hold the reply"
     assert scene.possible_onset(20) == (HoldPlayback(reply),)
     assert scene.possible_onset(40) == ()
     assert not scene.turns.is_quiet

@@ -38,7 +38,7 @@ def test_reply_resumes_after_cough() -> None:
     scene.commit_reply(words_heard=3, audible=True)
     scene.transcript(interrupt_briefly(scene), "")
     assert scene.turns.resume_pending
-    assert scene.silence(580) == ()  # 980 since the voice
+    assert scene.silence(580) == ()  # 980 ms after the speech
     assert scene.silence(20) == (ResumeReply(FIRST),)
     answer = ReplyId(3, 1)
     assert scene.tell(ReplyRequested(at(scene.now_ms), "resumed", "and a half")) == (
@@ -46,7 +46,7 @@ def test_reply_resumes_after_cough() -> None:
         CommitTurn(answer, "", "", None, origin="resumed"),
     )
     scene.tell(PlaybackProgress(at(scene.now_ms), answer, 0, audible=True))
-    again = interrupt_briefly(scene)  # before a word of the rest was heard
+    again = interrupt_briefly(scene)  # before a word of the rest was played
     assert RetractReply(answer) in scene.effects
     scene.transcript(again, "")
     assert scene.silence(600)[-1] == ResumeReply(answer)
@@ -56,7 +56,7 @@ def test_reply_does_not_resume_if_words_follow_hum() -> None:
     scene = Scene()
     scene.commit_reply(words_heard=3, audible=True)
     scene.transcript(interrupt_briefly(scene), "")
-    scene.transcript(interrupt_briefly(scene), "")  # once more, before the reply goes on
+    scene.transcript(interrupt_briefly(scene), "")  # once more, before the reply resumes
     scene.silence(580)
     assert not has_resumed(scene)
     scene.transcript(interrupt_briefly(scene), "what is the date")
@@ -66,7 +66,7 @@ def test_reply_does_not_resume_if_words_follow_hum() -> None:
 
 
 def announcement_after_interruption(words_heard: int) -> Scene:
-    """A cough cut a reply, and a timer rings before that goes on."""
+    """A cough interrupts a reply, and an announcement starts before the reply resumes."""
     scene = Scene()
     scene.commit_reply(words_heard=3, audible=True)
     scene.transcript(interrupt_briefly(scene), "")
@@ -93,7 +93,7 @@ def test_reply_does_not_resume_after_words_during_announcement(words_heard: int)
 def test_interrupted_announcement_resumes_instead_if_it_was_heard(words_heard: int, rest_of: ReplyId) -> None:
     scene = announcement_after_interruption(words_heard)
     scene.transcript(interrupt_briefly(scene), "")
-    if not words_heard:  # it rings again, before the reply goes on
+    if not words_heard:  # the announcement is repeated before the reply resumes
         scene.silence(20)
         scene.tell(PlaybackProgress(at(scene.now_ms), ReplyId(4, 1), 4, audible=True))
         scene.tell(ReplyEnded(at(scene.now_ms), ReplyId(4, 1)))

@@ -98,4 +98,4 @@ def test_clear_after_retraction_answers_earlier_words() -> None:
         PrepareReply(again, "what time is it"),
         CommitTurn(again, "what time is it", "", None, origin="requested"),
     )
-    assert scene.speech(300) == (), "the same stretch of voice retracts no other reply"
+    assert scene.speech(300) == (), "the same speech retracts no other reply"

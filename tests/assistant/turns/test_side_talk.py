@@ -38,7 +38,7 @@ def test_overlap_is_a_turn_after_reply_if_only_client_interrupts() -> None:
     scene.commit_reply(words_heard=3, audible=True)
     began = scene.now_ms
     assert [type(effect) for effect in scene.speech(200)] == [OpenSegment]
-    assert scene.speech(200) == (TurnStarted(2, at(began)),), "which the client is told, to interrupt it or not"
+    assert scene.speech(200) == (TurnStarted(2, at(began)),), "the client decides whether to interrupt"
     scene.tell(ReplyEnded(at(scene.now_ms), FIRST))
     assert [type(effect) for effect in scene.silence(400)] == [Transcribe, EndOfTurn]
     second = ReplyId(2, 1)
@@ -52,7 +52,7 @@ DEFERRING = TurnSettings(interruptible=False, by_client=True)
 
 
 def deferred_overlap(settings: TurnSettings = DEFERRING, text: str = "and then") -> tuple[Scene, tuple[Effect, ...]]:
-    """Speech that may not interrupt, and its words, while the reply goes on."""
+    """Runs an overlap that may not interrupt, up to its transcript. Returns the effects of the transcript."""
     scene = Scene(DEFERRING)
     scene.commit_reply(words_heard=3, audible=True)
     scene.turns.settings = settings
@@ -145,7 +145,7 @@ SECOND = ReplyId(2, 1)
 
 
 def pending_side_talk() -> Scene:
-    """From 1.8 s on, with a breath in it, up to 3 s; the words are asked for."""
+    """Runs an overlap from 1.8 s to 3 s with a short pause, up to the request for its transcript."""
     scene = Scene(BY_NAME)
     scene.commit_reply(words_heard=3, audible=True)
     scene.effects.clear()
@@ -153,7 +153,9 @@ def pending_side_talk() -> Scene:
     scene.silence(200)
     scene.speech(600)
     scene.silence(380)
-    assert [type(effect) for effect in scene.effects] == [OpenSegment], "a breath ends nothing, and nothing ducks"
+    assert [type(effect) for effect in scene.effects] == [OpenSegment], (
+        "a short pause does not end it, and the reply is not ducked"
+    )
     assert scene.silence(20) == (TurnStarted(2, at(1800)), Transcribe(SECOND, SegmentId(at(1500)), at(3000)))
     assert scene.silence(200) == ()
     return scene

@@ -49,8 +49,8 @@ def test_candidate_without_clear_words_begins_no_turn(text: str, *, rough: bool)
     scene.silence(1000)
     scene.uncertain_speech(200, 0.7)
     asked = scene.silence(160)
-    assert scene.requested_transcript(text, asked, rough=rough) == (DiscardSegment(SegmentId(at(700)), 0),)
-    assert scene.requested_transcript("quit", asked) == (), "of a voice that was forgotten"
+    assert scene.requested_transcript(text, asked, low_confidence=rough) == (DiscardSegment(SegmentId(at(700)), 0),)
+    assert scene.requested_transcript("quit", asked) == (), "the candidate was dropped"
     assert scene.silence(1000) == ()
 
 

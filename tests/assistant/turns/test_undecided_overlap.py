@@ -32,7 +32,7 @@ def test_intermittent_uncertain_speech_ducks_for_one_second() -> None:
         scene.silence(100)
     ducks = [type(effect) for effect in scene.effects if isinstance(effect, DuckReply | UnduckReply)]
     assert ducks[:2] == [DuckReply, UnduckReply]
-    assert ducks == [DuckReply, UnduckReply] * 3 + [DuckReply], "three of its segments are over"
+    assert ducks == [DuckReply, UnduckReply] * 3 + [DuckReply], "three segments are over"
 
 
 @pytest.mark.parametrize("silence_ms", [20, 160])
@@ -60,7 +60,7 @@ def test_continuous_uncertain_speech_ducks_for_one_second() -> None:
     assert scene.uncertain_speech(1000) == (DuckReply(reply), OpenSegment(SegmentId(at(2500)), at(2800)))
     assert scene.uncertain_speech(20) == (UnduckReply(reply),)
     assert scene.uncertain_speech(3000) == ()
-    assert scene.speech(280) == (), "what becomes sure in the midst of it interrupts all the same"
+    assert scene.speech(280) == (), "certain speech after it still needs 300 ms"
     assert scene.speech(20) == (TurnStarted(2, at(2800)), InterruptReply(reply))
 
 
@@ -69,7 +69,9 @@ def test_long_uncertain_speech_is_discarded_without_transcript() -> None:
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
     scene.uncertain_speech(2100)
-    assert scene.silence(20) == (DiscardSegment(SegmentId(at(2500)), 1),), "so long a babble is not asked for words"
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(2500)), 1),), (
+        "no transcript is requested for long uncertain speech"
+    )
     assert scene.uncertain_speech(20)[0] == DuckReply(reply)
 
 
@@ -94,12 +96,12 @@ def test_reply_without_progress_is_stuck_during_uncertain_speech(*, beside: bool
 
 @pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)])
 def test_segment_starts_at_unclear_prefix(text: str, *, rough: bool) -> None:
-    """A soft first word, in itself nothing: what is asked behind it is not answered without it."""
+    """A soft first word that was not understood alone belongs to the following speech."""
     scene = Scene()
     reply = scene.commit_reply(words_heard=3, audible=True)
     scene.silence(1000)
     scene.uncertain_speech(160)
-    scene.requested_transcript(text, scene.silence(160), rough=rough)
+    scene.requested_transcript(text, scene.silence(160), low_confidence=rough)
     scene.silence(220)
     segment = SegmentId(at(2500) + 1)
     assert scene.speech(280) == (DuckReply(reply), OpenSegment(segment, at(3340)))

@@ -52,7 +52,7 @@ def sound(path: Path) -> Pcm:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_call_and_a_command_are_heard_as_one(hears: Hears, command: str) -> None:
+def test_wake_phrase_and_command_are_recognized_together(hears: Hears, command: str) -> None:
     begin_s, end_s, wanted = COMMANDS[command]
     spoken = sound(ROOT / "tests" / "recordings" / f"rhasspy3_{command}.wav")
     spoken = spoken[round(begin_s * MIC_RATE_HZ) : round(end_s * MIC_RATE_HZ)]
@@ -62,12 +62,12 @@ def test_a_call_and_a_command_are_heard_as_one(hears: Hears, command: str) -> No
 
 
 @pytest.mark.slow
-def test_a_question_with_the_phrase_is_heard_whole(hears: Hears) -> None:
+def test_question_after_wake_phrase_is_recognized(hears: Hears) -> None:
     assert WakePhrase("computer").after(hears.text(sound(CALL))) == "what's the weather like"
 
 
 @pytest.mark.slow
-def test_nobody_else_calls(hears: Hears) -> None:
+def test_other_recordings_do_not_contain_wake_phrase(hears: Hears) -> None:
     others = [*(ROOT / "tests" / "recordings").glob("*.wav"), *(ROOT / "bench" / "clips").glob("*.wav")]
     others.remove(CALL)
     called = [path.name for path in others if WakePhrase("computer").after(hears.text(sound(path)[: 6 * MIC_RATE_HZ]))]
