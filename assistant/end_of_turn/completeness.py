@@ -12,6 +12,7 @@ _WORD = re.compile(r"[a-z0-9]+(?:[.:][0-9]+)?(?:['’][a-z]+)?(?:-[a-z]+)*|o'clo
 LastWord = Literal["none", "filler", "dangling", "preposition", "particle", "number", "open verb", "other"]
 """The kind of the last word of a transcript."""
 
+# Scores of the rules below, set by hand: 0 is incomplete, 1 complete.
 NO_EVIDENCE = 0.5
 _FILLER = 0.05
 _DANGLING = 0.1
@@ -20,8 +21,8 @@ _PREPOSITION = 0.15
 _OPEN_VERB = 0.2
 _PARTICLE = 0.6
 _SHORT_ANSWER = 0.9
-_SHAPED = 0.8
-_BARE = 0.4
+_STRUCTURED = 0.8
+_UNSTRUCTURED = 0.4
 
 _FILLERS = frozenset("um uh uhm er erm hmm hm mm ah eh like well so anyway basically actually y'know".split())
 _DANGLING_WORDS = frozenset(
@@ -96,7 +97,7 @@ def completeness(text: str) -> float:
     score = _by_words(words)
     if mark in (",", ":", ";"):
         return min(score, 0.3)
-    if score < NO_EVIDENCE - 0.05 and not (score == _BARE and mark in ".!?"):
+    if score < NO_EVIDENCE - 0.05 and not (score == _UNSTRUCTURED and mark in ".!?"):
         # Recognizers often add a full stop to unfinished text, so it counts little after a dangling word.
         return score + (0.05 if mark in ".!?" else 0.0)
     if mark == "?":
@@ -145,14 +146,14 @@ def _by_words(words: list[str]) -> float:
     if len(words) > 1 and last in ("like", "so", "well") and words[-2] in ("think", "very", "as", "hope", "really"):
         return NO_EVIDENCE
     if last == "more" and len(words) > 1 and (words[-2] in _WHOLE_WITH_MORE or _is_number(words[-2])):
-        return _by_shape(words)
-    if _in_a_sum(words):
+        return _by_structure(words)
+    if _lacks_number(words):
         return _DANGLING
     unfinished = _by_last_word(words, last)
-    return _by_shape(words) if unfinished is None else unfinished
+    return _by_structure(words) if unfinished is None else unfinished
 
 
-def _in_a_sum(words: list[str]) -> bool:
+def _lacks_number(words: list[str]) -> bool:
     """Returns whether a number is missing: "five plus", "ten divided by". "Three times" is complete, unless it is part
     of a question."""
     before, operator = ["", "", *(words[:-1] if words[-1] == "by" else words)][-2:]
@@ -179,7 +180,7 @@ def _by_last_word(words: list[str], last: str) -> float | None:
         score = _PARTICLE if asks and len(core) >= 4 else _PREPOSITION
     elif last in _PARTICLES:
         commands = bool(core) and core[0] in _COMMANDS and len(core) >= 3
-        score = _SHAPED if commands else (_PARTICLE if asks else 0.35)
+        score = _STRUCTURED if commands else (_PARTICLE if asks else 0.35)
     elif last in _TENS or (last in ("hundred", "thousand", "oh") and len(words) > 1):
         score = _UNFINISHED_NUMBER
     elif last in _OPEN_VERBS:
@@ -192,13 +193,13 @@ def _by_last_word(words: list[str], last: str) -> float | None:
 def _after_open_verb(core: list[str], before: str) -> float:
     """Returns the score after an open verb: "yes i do" and "what time it is" are complete, "what is" is not."""
     if core and core[0] in ("yes", "no", "yeah") and before in _PRONOUNS:
-        return _SHAPED
+        return _STRUCTURED
     if core and core[0] in _ASKING | _AUXILIARIES | _COMMANDS and len(core) >= 4 and before in _PRONOUNS:
         return _PARTICLE
     return _OPEN_VERB
 
 
-def _by_shape(words: list[str]) -> float:
+def _by_structure(words: list[str]) -> float:
     """Returns the score of the whole text: a question or a command with all its parts is complete."""
     core = _core(words)
     first = core[0] if core else ""
@@ -206,12 +207,12 @@ def _by_shape(words: list[str]) -> float:
         return _by_command(_core(core[2:]))
     if first in _ASKING:
         # "what is" and one more word may be complete ("what is love"); "what time" is not.
-        return _SHAPED if len(core) >= 4 else (0.65 if len(core) == 3 else 0.25)
+        return _STRUCTURED if len(core) >= 4 else (0.65 if len(core) == 3 else 0.25)
     if first in _AUXILIARIES:
-        return _SHAPED if len(core) >= 4 else (_PARTICLE if len(core) == 3 else 0.25)
+        return _STRUCTURED if len(core) >= 4 else (_PARTICLE if len(core) == 3 else 0.25)
     if first in _COMMANDS:
         return _by_command(core)
-    return _BARE if len(words) <= 2 else (0.55 if len(words) >= 5 else NO_EVIDENCE)
+    return _UNSTRUCTURED if len(words) <= 2 else (0.55 if len(words) >= 5 else NO_EVIDENCE)
 
 
 def _by_command(core: list[str]) -> float:
@@ -219,7 +220,7 @@ def _by_command(core: list[str]) -> float:
         return 0.3
     if core[-1] in ("me", "us") and len(core) == 2:
         return 0.3
-    return _SHAPED if len(core) >= 3 else 0.65
+    return _STRUCTURED if len(core) >= 3 else 0.65
 
 
 def _core(words: list[str]) -> list[str]:

@@ -18,10 +18,10 @@ from audio.end_of_turn.prosody_features import Prosody
 from audio.stt import Punctuation
 
 _WEIGHTS = "weights.json"
-_MOST_DEVIATIONS = 3.0
-_KNOWN_SENTENCE_SHIFT = 1.0
-_LEAST = 1e-4
-_MOST_LOGIT = 8.0
+_MAX_DEVIATIONS = 3.0  # limit on a standardized feature
+_KNOWN_SENTENCE_SHIFT = 1.0  # added to the logit
+_MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
+_MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class LinearModel:
             scaled = (features[name] - mean) / deviation
             if isnan(scaled):
                 continue
-            total += weight * min(max(scaled, -_MOST_DEVIATIONS), _MOST_DEVIATIONS)
+            total += weight * min(max(scaled, -_MAX_DEVIATIONS), _MAX_DEVIATIONS)
         return total
 
 
@@ -254,9 +254,9 @@ def closure_features(closure: Punctuation) -> dict[str, float]:
 
 
 def _logit(probability: float) -> float:
-    bounded = min(max(probability, _LEAST), 1 - _LEAST)
+    bounded = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
     return log(bounded / (1 - bounded))
 
 
 def _clipped(logit: float) -> float:
-    return min(max(logit, -_MOST_LOGIT), _MOST_LOGIT)
+    return min(max(logit, -_MAX_LOGIT), _MAX_LOGIT)

@@ -24,13 +24,13 @@ USUAL_EXCESS_MS = 650.0
 """Prior means: pauses for each turn, and the time in ms by which a pause exceeds PAUSE_FROM_MS. Measured: 664 ms in
 30 pauses of free speech, 538 ms in 372 pauses of read speech."""
 
-_WEIGHT = 5.0  # weight of the prior means, as a number of turns or pauses
-_USUALLY_PAUSING = 0.2
-_PAUSING_WEIGHT = 2.0
-_RECENT_TURNS = 12
-_MOST_PAUSES = 50
-_MOST_SHIFT = 1.0
-_PAUSED_IN_TURN_MS = 300.0
+_PRIOR_WEIGHT = 5.0  # weight of the prior means, as a number of turns or pauses
+_PRIOR_PAUSING = 0.2  # prior share of turns with a pause
+_PRIOR_PAUSING_WEIGHT = 2.0  # its weight, as a number of turns
+_RECENT_TURNS = 12  # turns that count for `pausing`
+_MAX_PAUSES = 50
+_MAX_SHIFT = 1.0  # bound on the shift of the logit from the pause rate
+_PAUSED_IN_TURN_MS = 300.0  # shortest pause that marks a turn
 _PAUSED_IN_TURN_SHIFT = -1.0
 _SHORT_ANSWER_SHIFT = 1.5
 _PHRASE_SHIFT = 0.5
@@ -73,7 +73,7 @@ class SpeakerPauseStats:
             return self
         return replace(
             self,
-            pauses_ms=(*self.pauses_ms, pause_ms)[-_MOST_PAUSES:],
+            pauses_ms=(*self.pauses_ms, pause_ms)[-_MAX_PAUSES:],
             pauses=self.pauses + 1,
             paused=self.paused or pause_ms >= _PAUSED_IN_TURN_MS,
         )
@@ -99,13 +99,13 @@ class SpeakerPauseStats:
     def excess_ms(self) -> float:
         """The mean time in ms by which the speaker's pauses exceed PAUSE_FROM_MS, shrunk towards the prior mean."""
         total = sum(pause - PAUSE_FROM_MS for pause in self.pauses_ms)
-        return (_WEIGHT * USUAL_EXCESS_MS + total) / (_WEIGHT + len(self.pauses_ms))
+        return (_PRIOR_WEIGHT * USUAL_EXCESS_MS + total) / (_PRIOR_WEIGHT + len(self.pauses_ms))
 
     @property
     def shift(self) -> float:
         """The shift of the logit, within ±1. Positive if the speaker pauses less often than the prior mean."""
-        rate = (_WEIGHT * USUAL_PAUSES_PER_TURN + self.pauses) / (_WEIGHT + self.turns)
-        return min(max(-log(rate / USUAL_PAUSES_PER_TURN), -_MOST_SHIFT), _MOST_SHIFT)
+        rate = (_PRIOR_WEIGHT * USUAL_PAUSES_PER_TURN + self.pauses) / (_PRIOR_WEIGHT + self.turns)
+        return min(max(-log(rate / USUAL_PAUSES_PER_TURN), -_MAX_SHIFT), _MAX_SHIFT)
 
     @property
     def pausing(self) -> float:
@@ -115,7 +115,7 @@ class SpeakerPauseStats:
         only if one of its pauses was taken for its end.
         """
         turns = (*self.recent, True) if self.cut else self.recent
-        return (_PAUSING_WEIGHT * _USUALLY_PAUSING + sum(turns)) / (_PAUSING_WEIGHT + len(turns))
+        return (_PRIOR_PAUSING_WEIGHT * _PRIOR_PAUSING + sum(turns)) / (_PRIOR_PAUSING_WEIGHT + len(turns))
 
     @property
     def turn_shift(self) -> float:

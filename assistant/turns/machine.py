@@ -134,10 +134,10 @@ class TurnTaking:
         Returns:
             The effects, to be performed at once and in order.
         """
-        configured = self._state.apply_settings(self.settings)
+        settings_effects = self._state.apply_settings(self.settings)
         # An action of the client or the key during a speech candidate confirms the candidate as a turn.
-        begun = self._state.begin_turn(self.settings) if isinstance(event, _OF_CLIENTS) else ()
-        return (*configured, *begun, *self._dispatch(event))
+        turn_effects = self._state.begin_turn(self.settings) if isinstance(event, _OF_CLIENTS) else ()
+        return (*settings_effects, *turn_effects, *self._dispatch(event))
 
     def _dispatch(self, event: Event) -> Effects:  # noqa: PLR0911 - one return for each kind of event
         match event:
@@ -169,8 +169,8 @@ class TurnTaking:
     # ---- the microphone ----
 
     def _on_frame(self, at: Samples, vad: VadResult) -> Effects:
-        waited = self._start_queued_turn(at) if self._state.queued.waiting else ()
-        return (*waited, *self._process_frame(at, vad))
+        queued_effects = self._start_queued_turn(at) if self._state.queued.waiting else ()
+        return (*queued_effects, *self._process_frame(at, vad))
 
     def _process_frame(self, at: Samples, vad: VadResult) -> Effects:
         turn, reply = self._state.turn, self._state.reply
@@ -196,8 +196,8 @@ class TurnTaking:
         onset = state.unassigned_onset(at, vad, self.settings)
         if onset is not None:
             return state.add_speech_frame(at, onset, vad, self.settings)
-        receded = () if state.candidate is None else state.add_silent_frame(state.candidate, at, self.settings)
-        return receded if state.candidate is not None else (*receded, *self._start_pending_reply(at))
+        effects = () if state.candidate is None else state.add_silent_frame(state.candidate, at, self.settings)
+        return effects if state.candidate is not None else (*effects, *self._start_pending_reply(at))
 
     def _start_pending_reply(self, at: Samples) -> Effects:
         """Starts what is due when nobody speaks: a pending reply, the rest of a reply, or an announcement.
@@ -402,8 +402,8 @@ class TurnTaking:
 
     def _on_deferred_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, vad: VadResult) -> Effects:
         """Handles speech that becomes a turn after the reply. Only a new onset can interrupt the reply."""
-        anew = vad.speaking and vad.boundary >= self._state.processed_until
-        if not anew or not self._interruptible:
+        is_new_onset = vad.speaking and vad.boundary >= self._state.processed_until
+        if not is_new_onset or not self._interruptible:
             overlap.speech_ms = 0.0
             told = self._ends_by_silence and self.settings.by_client and not self._interruptible
             asked = self._check_side_talk(overlap, at, vad) if told else ()
@@ -428,8 +428,10 @@ class TurnTaking:
             return ()
         self._state.reply = None
         self._state.requeue_failed_announcement(reply)
-        handed = self._state.begin_turn_from_overlap(reply.overlap, self.settings) if reply.overlap is not None else ()
-        return (InterruptReply(reply.reply, "stuck"), *handed)
+        turn_effects = (
+            self._state.begin_turn_from_overlap(reply.overlap, self.settings) if reply.overlap is not None else ()
+        )
+        return (InterruptReply(reply.reply, "stuck"), *turn_effects)
 
     def _on_playback_progress(self, event: PlaybackProgress) -> Effects:
         reply = self._state.reply

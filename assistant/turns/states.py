@@ -333,14 +333,14 @@ class TurnState:
         self.requeue_announcement(reply)
         if overlap.turn is not None:
             return (InterruptReply(reply.reply), *self.begin_turn_from_overlap(overlap, settings))
-        held_up = self._take_resume_pending()
+        resume_pending = self._take_resume_pending()
         if reply.words_heard == 0:
             effect: Effect = RetractReply(reply.reply)
             self.turn = turn = UserTurn(reply.reply.turn, overlap.segment, overlap.onset, at)
             turn.earlier, turn.earlier_low_confidence = reply.earlier, reply.low_confidence
             turn.reply_owed = bool(reply.earlier) or reply.requested
             turn.attempts, turn.peak_probability = reply.attempts, reply.peak_probability
-            turn.resumable_reply = reply.reply if reply.resumed else held_up
+            turn.resumable_reply = reply.reply if reply.resumed else resume_pending
         else:
             effect = InterruptReply(reply.reply, continues_turn=overlap.early and not reply.forced)
             self.turn = turn = UserTurn(self.next_turn(), overlap.segment, overlap.onset, at)
@@ -394,7 +394,7 @@ class TurnState:
         return (*started, side_talk.begin_attempt(at, overlap.speech_end, settings))
 
     def record_side_talk(
-        self, reply: ActiveReply, overlap: Overlap, told: FinalTranscript | TranscriptFailed, settings: TurnSettings
+        self, reply: ActiveReply, overlap: Overlap, event: FinalTranscript | TranscriptFailed, settings: TurnSettings
     ) -> Effects:
         """Records a turn whose transcript arrived during the reply. It is answered after the reply.
 
@@ -404,14 +404,14 @@ class TurnState:
         if side_talk is None:
             return ()
         side_talk.peak_probability = overlap.peak_probability
-        effects = side_talk.on_transcript(told, doubted=settings.answers)
+        effects = side_talk.on_transcript(event, doubted=settings.answers)
         attempt = side_talk.attempt
         if effects is None or attempt is None or attempt.transcript_lost:
             return effects or ()
         if not attempt.text:
             return (
                 *effects,
-                *self.dismiss_overlap(reply, overlap.speech_end, told.at, attempt.ignored_because or "no words"),
+                *self.dismiss_overlap(reply, overlap.speech_end, event.at, attempt.ignored_because or "no words"),
             )
         self.mark_processed(overlap.speech_end)
         self.answer_after_reply = self.answer_after_reply or settings.answers
@@ -419,21 +419,21 @@ class TurnState:
         return (*effects, *reply.end_overlap(), words, CloseSegment(side_talk.segment, side_talk.number))
 
     def on_side_talk_transcript(
-        self, reply: ActiveReply, told: FinalTranscript | TranscriptFailed, settings: TurnSettings
+        self, reply: ActiveReply, event: FinalTranscript | TranscriptFailed, settings: TurnSettings
     ) -> Effects:
         """Takes the transcript of side talk: speech addressed to the assistant interrupts, other speech does not."""
         if reply.overlap is not None and reply.overlap.deferred:
-            return self.record_side_talk(reply, reply.overlap, told, settings)
+            return self.record_side_talk(reply, reply.overlap, event, settings)
         side_talk = None if reply.overlap is None else reply.overlap.side_talk
-        effects = None if side_talk is None else side_talk.on_transcript(told)
+        effects = None if side_talk is None else side_talk.on_transcript(event)
         if side_talk is None or side_talk.attempt is None or reply.overlap is None or effects is None:
             return ()
         if not side_talk.attempt.text and side_talk.attempt.ignored_because != "called":
             return self.dismiss_overlap(
-                reply, reply.overlap.speech_end, told.at, side_talk.attempt.ignored_because or "no words"
+                reply, reply.overlap.speech_end, event.at, side_talk.attempt.ignored_because or "no words"
             )
         reply.overlap.peak_probability = 1.0  # addressed by name
-        return (*self.interrupt_or_retract(reply, reply.overlap, told.at, settings), *effects)
+        return (*self.interrupt_or_retract(reply, reply.overlap, event.at, settings), *effects)
 
     def dismiss_unclear_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, *, echo: bool) -> Effects:
         """Dismisses an overlap whose transcript does not interrupt.
@@ -464,13 +464,13 @@ class TurnState:
         if why == "requested":
             self.requeue_announcement(reply)
         overlap = reply.overlap
-        forgiven: Effects = ()
+        dismissed: Effects = ()
         if overlap is not None and not overlap.deferred:
             overlap.ducked = False  # no effect needed, since the reply is over
-            forgiven = self.dismiss_overlap(
+            dismissed = self.dismiss_overlap(
                 reply, self.processed_until, at, "requested" if why == "requested" else "cleared"
             )
-        return (*forgiven, InterruptReply(reply.reply, why))
+        return (*dismissed, InterruptReply(reply.reply, why))
 
     def move_turn_to_overlap(self, turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:
         """Turns the open turn into an overlap of the reply that was requested during it.

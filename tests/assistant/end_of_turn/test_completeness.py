@@ -1,4 +1,4 @@
-"""How finished a partial transcript sounds."""
+"""Tests of the completeness score of interim transcripts."""
 
 import time
 import timeit

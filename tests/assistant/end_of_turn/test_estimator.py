@@ -1,4 +1,4 @@
-"""The estimate of a turn's end and the wait that follows from it."""
+"""Tests of the EOT estimate and of the silence timeout."""
 
 import math
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_silence_timeout_falls_with_probability(
 
 @given(evidences(), st.floats(0, 500))
 def test_later_estimate_with_same_evidence_keeps_timeout(evidence: EndOfTurnEvidence, more_ms: float) -> None:
-    """Judged again later in the same silence with the same evidence, the turn ends at the same sample."""
+    """A later estimate in the same silence with the same evidence ends the turn at the same sample."""
     estimator = fitted_turn_end()
     early = estimator.estimate(evidence)
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
@@ -93,16 +93,16 @@ def test_available_evidence_selects_model() -> None:
     assert estimator.estimate(EndOfTurnEvidence(200)).probability == pytest.approx(0.5)
     assert estimator.estimate(EndOfTurnEvidence(200, text="yes")).sources == "text"
     assert estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", smart=0.5)).sources == "sound+text+smart"
-    told = Punctuation(sentence_end=0.9, continuation=0.05)
+    punctuation = Punctuation(sentence_end=0.9, continuation=0.05)
     assert (
-        estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", told, smart=0.5)).sources
+        estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", punctuation, smart=0.5)).sources
         == "sound+text+closure+smart"
     )
-    assert estimator.estimate(EndOfTurnEvidence(200, text="", closure=told)).sources == "text", (
-        "there is nothing to be behind"
+    assert estimator.estimate(EndOfTurnEvidence(200, text="", closure=punctuation)).sources == "text", (
+        "no words precede the punctuation"
     )
-    assert estimator.estimate(EndOfTurnEvidence(200, closure=told, smart=0.5)).sources == "smart", (
-        "of a language it cannot read"
+    assert estimator.estimate(EndOfTurnEvidence(200, closure=punctuation, smart=0.5)).sources == "smart", (
+        "no transcript was requested"
     )
 
 
@@ -179,7 +179,9 @@ def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
     assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820]
     assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600]
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
-    assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, "a turn that is surely over ends as soon as ever"
+    assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, (
+        "a turn that is certainly over still has the shortest timeout"
+    )
     assert waits(often, BALANCED, 0.05) == BALANCED.unfinished_ms
 
 

@@ -1,4 +1,4 @@
-"""A speaker's own pauses, and what was asked."""
+"""Tests of the shifts from the speaker's pauses and from the last question."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from assistant.end_of_turn.priors import (
 )
 
 
-def told(pauses_ms: list[float], turns: int) -> SpeakerPauseStats:
+def stats_after(pauses_ms: list[float], turns: int) -> SpeakerPauseStats:
     habits = SpeakerPauseStats()
     for pause_ms in pauses_ms:
         habits = habits.with_pause(pause_ms)
@@ -30,18 +30,18 @@ def test_unknown_speaker_has_prior_means() -> None:
 
 
 def test_long_and_frequent_pauses_lower_estimate() -> None:
-    slow = told([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2)
+    slow = stats_after([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2)
     assert slow.excess_ms > 1.15 * USUAL_EXCESS_MS
     assert slow.shift < -0.3
     assert slow.pauses_ms == (1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0)
 
 
 def test_turns_without_pauses_raise_estimate() -> None:
-    assert told([], turns=10).shift > 0.3
+    assert stats_after([], turns=10).shift > 0.3
 
 
 def turns(*paused: bool) -> SpeakerPauseStats:
-    """After turns with and without a pause of half a second."""
+    """Returns the stats after turns with and without a pause of 500 ms."""
     habits = SpeakerPauseStats()
     for one in paused:
         habits = (habits.with_pause(500.0) if one else habits).with_turn()
@@ -59,7 +59,9 @@ def test_current_turn_counts_after_its_pause_was_taken_for_its_end() -> None:
     assert SpeakerPauseStats().with_pause(500.0).pausing == SpeakerPauseStats().pausing
     cut = turns(False).with_return(700.0)
     assert cut.pausing == turns(True).pausing
-    assert turns(False).with_pause(250.0).with_turn().pausing == turns(False, False).pausing, "a short one is none"
+    assert turns(False).with_pause(250.0).with_turn().pausing == turns(False, False).pausing, (
+        "250 ms is too short to count"
+    )
 
 
 def test_only_last_twelve_turns_count() -> None:
@@ -75,7 +77,7 @@ def test_return_after_commit_counts_as_pause_in_that_turn() -> None:
 
 def test_return_after_maximum_turn_is_no_pause() -> None:
     assert replace(turns(False, False).with_return(-40.0), before=None) == turns(False)
-    assert turns(True).with_return(-40.0).with_turn() == turns(True), "nor is the pause before forgotten"
+    assert turns(True).with_return(-40.0).with_turn() == turns(True), "the earlier pause still counts"
 
 
 def test_return_after_long_silence_is_no_pause() -> None:
@@ -83,19 +85,21 @@ def test_return_after_long_silence_is_no_pause() -> None:
     assert (asked.pausing, asked.excess_ms) == (turns(False).pausing, USUAL_EXCESS_MS)
 
 
-@pytest.mark.parametrize("before", [turns(), turns(True), turns(False, True, False)])
+@pytest.mark.parametrize(
+    "before", [turns(), turns(True), turns(False, True, False)], ids=["no turns", "one pause", "three turns"]
+)
 @pytest.mark.parametrize("pause_ms", [-40.0, 900.0, 7000.0])
 def test_discarded_speech_restores_previous_stats(before: SpeakerPauseStats, pause_ms: float) -> None:
     assert before.with_return(pause_ms).without_turn() == before
 
 
 def test_short_silence_is_no_pause() -> None:
-    assert told([120.0], turns=0) == SpeakerPauseStats()
+    assert stats_after([120.0], turns=0) == SpeakerPauseStats()
 
 
 @given(st.lists(st.floats(0, 60_000), max_size=80), st.integers(0, 200))
 def test_stats_are_bounded(pauses_ms: list[float], turns: int) -> None:
-    habits = told(pauses_ms, turns)
+    habits = stats_after(pauses_ms, turns)
     assert len(habits.pauses_ms) <= 50
     assert -1 <= habits.shift <= 1
     assert len(habits.recent) <= 12

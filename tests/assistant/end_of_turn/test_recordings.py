@@ -1,4 +1,4 @@
-"""The estimate on real recordings, with the real detector."""
+"""Tests of the EOT estimate on recordings, with the real VAD."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ LEAD_S = 0.3
 
 pytestmark = pytest.mark.slow
 
-# What was read at 200 ms of silence after the last word.
+# Features at 200 ms of silence after the last word.
 GOLDEN = {
     "rhasspy3_turn-on-the-lamp.wav": {
         "pitch_end_st": 1.03,
@@ -40,7 +40,7 @@ GOLDEN = {
 
 
 def silences(name: str) -> list[tuple[float, Prosody]]:
-    """Every silence of 200 ms: where its speech ended, in s of the recording, and the features."""
+    """Returns for each silence of 200 ms the end of its speech, in s of the recording, and the features."""
     pcm: Pcm = soundfile.read(RECORDINGS / name, dtype="int16")[0]
     whole = np.concatenate([np.zeros(samples_of_s(LEAD_S), np.int16), pcm, np.zeros(samples_of_s(0.6), np.int16)])
     vad, track = SileroVad(), ProsodyTrack()
@@ -48,13 +48,13 @@ def silences(name: str) -> list[tuple[float, Prosody]]:
     found: dict[Samples, Prosody] = {}
     for start in range(0, len(whole) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), whole[start : start + FRAME_SAMPLES])
-        voicing = vad.process(frame)
-        track.push(frame, voicing)
-        if voicing.speaking and onset is None:
-            onset = voicing.boundary
-        is_long = not voicing.speaking and frame.end - voicing.boundary >= samples_of_ms(200)
-        if onset is not None and is_long and voicing.boundary not in found:
-            found[voicing.boundary] = prosody_at(track, onset, voicing.boundary)
+        result = vad.process(frame)
+        track.push(frame, result)
+        if result.speaking and onset is None:
+            onset = result.boundary
+        is_long = not result.speaking and frame.end - result.boundary >= samples_of_ms(200)
+        if onset is not None and is_long and result.boundary not in found:
+            found[result.boundary] = prosody_at(track, onset, result.boundary)
     return [(edge / 16_000 - LEAD_S, prosody) for edge, prosody in found.items()]
 
 

@@ -1,4 +1,4 @@
-"""How likely a sentence ends after its last words."""
+"""Tests of the table of sentence ends."""
 
 import pytest
 

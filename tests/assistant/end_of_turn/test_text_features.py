@@ -1,4 +1,4 @@
-"""What the words so far say about the end of a turn."""
+"""Tests of the text features of interim transcripts."""
 
 from math import isfinite
 

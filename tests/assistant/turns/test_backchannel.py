@@ -1,3 +1,5 @@
+"""Tests of backchannels, echoes and questions in short texts."""
+
 import pytest
 
 from assistant.turns.backchannel import asks, is_backchannel, is_echo
@@ -19,14 +21,14 @@ def test_echo_is_a_run_of_words_of_the_reply(text: str, said: str, *, echo: bool
 
 
 @pytest.mark.parametrize(
-    ("text", "listens"),
+    ("text", "expected"),
     [
         *[(text, True) for text in ("Uh-huh, right.", "Mhm", "Yeah.", "mm hmm", "Genau!", "D’accord.", "¡Vale!", "OK")],
         *[(text, False) for text in ("Right, stop", "Stop.", "No.", "Wait", "Yeah but why", "Nein", "Non", "Espera")],
     ],
 )
-def test_backchannel_has_only_backchannel_words(text: str, *, listens: bool) -> None:
-    assert is_backchannel(text) is listens
+def test_backchannel_has_only_backchannel_words(text: str, *, expected: bool) -> None:
+    assert is_backchannel(text) is expected
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,9 @@ def test_short_rest_after_commit_is_no_turn() -> None:
     assert scene.phase() is Phase.IDLE
 
 
-@pytest.mark.parametrize("settings", [TurnSettings(manual=True), TurnSettings(interruptible=False)])
+@pytest.mark.parametrize(
+    "settings", [TurnSettings(manual=True), TurnSettings(interruptible=False)], ids=["manual", "uninterruptible"]
+)
 def test_overlap_is_kept_when_reply_is_cancelled(settings: TurnSettings) -> None:
     scene = Scene(settings)
     scene.tell(ReplyRequested(at(0), "requested"))
@@ -191,7 +193,9 @@ def test_uninterruptible_reply_continues_during_speech() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [TurnSettings(manual=True), TurnSettings(interruptible=False), TurnSettings(held=True)]
+    "changed",
+    [TurnSettings(manual=True), TurnSettings(interruptible=False), TurnSettings(held=True)],
+    ids=["manual", "uninterruptible", "push-to-talk"],
 )
 def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings) -> None:
     scene = Scene()
@@ -202,7 +206,7 @@ def test_reply_is_unducked_when_it_becomes_uninterruptible(changed: TurnSettings
     assert scene.speech(2000) == ()
 
 
-@pytest.mark.parametrize("cut", [InputCleared, InputCommitted])
+@pytest.mark.parametrize("cut", [InputCleared, InputCommitted], ids=["clear", "commit"])
 def test_speech_after_cut_is_a_turn_when_silence_ends_turns(cut: Callable[[Samples], Event]) -> None:
     scene = Scene(TurnSettings(by_client=True))
     scene.speech(1000)

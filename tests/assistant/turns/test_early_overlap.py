@@ -102,7 +102,11 @@ def test_early_unlikely_speech_does_not_retract_reply() -> None:
     assert scene.turns.replying == reply
 
 
-@pytest.mark.parametrize("asked", [ReplyRequested(at(0), "greeting", "Hello."), ReplyRequested(at(0), "requested")])
+@pytest.mark.parametrize(
+    "asked",
+    [ReplyRequested(at(0), "greeting", "Hello."), ReplyRequested(at(0), "requested")],
+    ids=["greeting", "request"],
+)
 def test_early_speech_is_not_special_without_previous_turn(asked: ReplyRequested) -> None:
     scene = Scene()
     scene.tell(asked)

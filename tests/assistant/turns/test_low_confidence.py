@@ -90,7 +90,9 @@ def test_low_confidence_transcript_is_answered_if_client_ends_turn() -> None:
     assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, FIRST))
 
 
-@pytest.mark.parametrize("settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)])
+@pytest.mark.parametrize(
+    "settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)], ids=["manual", "push-to-talk"]
+)
 def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSettings) -> None:
     scene = Scene(settings)
     scene.uncertain_speech(600)

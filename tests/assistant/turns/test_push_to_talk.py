@@ -1,4 +1,4 @@
-"""The key that is held while one speaks."""
+"""Tests of the push-to-talk key."""
 
 import numpy as np
 from hypothesis import given
@@ -24,7 +24,7 @@ def test_frames_pass_only_while_key_is_down() -> None:
     key = PushToTalk()
     assert not key.heard(frame(0)).pcm.any()
     assert key.press(at(10))
-    assert not key.heard(frame(9)).pcm.any(), "what was said before the press is nobody's business"
+    assert not key.heard(frame(9)).pcm.any(), "frames before the press are silent"
     assert key.heard(frame(10)).pcm is LOUD
     key.release(at(50))
     assert key.waits
@@ -90,7 +90,7 @@ def test_release_without_press_is_ignored() -> None:
 
 
 def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
-    """Which of the frames behind a release at frame 50 are heard; the first probability is of the frame before it."""
+    """Returns which frames after a release at frame 50 pass. The first probability belongs to the frame before it."""
     key, passed = PushToTalk(), []
     key.press(at(pressed))
     key.release(at(50))
@@ -104,7 +104,7 @@ def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
 
 def test_word_at_release_passes_to_its_end() -> None:
     assert tail(0.9, 0.9, 0.9, 0.1, 0.9) == [True, True, True]
-    assert tail(*[0.9] * 40) == [True] * 15, "300 ms at most"
+    assert tail(*[0.9] * 40) == [True] * 15, "at most 300 ms"
 
 
 def test_word_at_release_passes_to_its_end_despite_new_press() -> None:
@@ -120,7 +120,7 @@ def test_word_at_release_passes_to_its_end_despite_new_press() -> None:
 
 def test_silence_at_release_stops_frames() -> None:
     assert tail(0.1, 0.9, 0.9) == []
-    assert tail(*[0.9] * 40, pressed=47) == [], "a touch is no turn"
+    assert tail(*[0.9] * 40, pressed=47) == [], "a tap is no turn"
 
 
 @given(st.lists(st.tuples(st.sampled_from(["press", "release", "frame"]), st.integers(0, 3)), max_size=60))
@@ -151,7 +151,7 @@ def test_frames_between_release_and_new_press_are_silent() -> None:
     key = PushToTalk()
     key.press(at(0))
     key.release(at(50))
-    assert key.press(at(58)), "what was let go has not come yet: the turn goes on"
+    assert key.press(at(58)), "the frame of the release is still to come, so the turn continues"
     assert [key.heard(frame(number)).pcm.any() for number in (49, 50, 57, 58)] == [True, False, False, True]
     key.release(at(90))
     assert key.due(at(90), at(2)) == "submit"

@@ -76,7 +76,11 @@ def test_longer_silence_timeout_starts_a_new_delay() -> None:
     assert EndOfTurn(1) in scene.possible_onset(20)
 
 
-@pytest.mark.parametrize("changed", [{"interruptible": False}, {"manual": True}, {"held": True}, {"by_client": True}])
+@pytest.mark.parametrize(
+    "changed",
+    [{"interruptible": False}, {"manual": True}, {"held": True}, {"by_client": True}],
+    ids=["uninterruptible", "manual", "push-to-talk", "client"],
+)
 def test_uninterruptible_reply_is_not_held(changed: dict[str, bool]) -> None:
     scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100, **changed))  # type: ignore[arg-type]
     scene.speech(800)

@@ -101,7 +101,9 @@ def test_interrupted_announcement_resumes_instead_if_it_was_heard(words_heard: i
     assert [effect for effect in scene.effects if isinstance(effect, ResumeReply)] == [ResumeReply(rest_of)]
 
 
-@pytest.mark.parametrize("event", [ReplyRequested(at(0), "requested"), ReplyCancelled(at(0))])
+@pytest.mark.parametrize(
+    "event", [ReplyRequested(at(0), "requested"), ReplyCancelled(at(0))], ids=["request", "cancel"]
+)
 def test_request_or_cancel_prevents_resuming(
     event: ReplyRequested | ReplyCancelled,
 ) -> None:

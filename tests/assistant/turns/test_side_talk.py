@@ -211,7 +211,7 @@ def test_pending_side_talk_becomes_turn_when_reply_ends(*, goes_on: bool) -> Non
     assert PrepareReply(asked, "stop", "stop") in scene.transcript(asked, "stop")
 
 
-@pytest.mark.parametrize("event", [ReplyRequested(at(0), "requested"), InputCleared(at(0))])
+@pytest.mark.parametrize("event", [ReplyRequested(at(0), "requested"), InputCleared(at(0))], ids=["request", "clear"])
 def test_pending_side_talk_is_dropped_with_reply(event: ReplyRequested | InputCleared) -> None:
     scene = pending_side_talk()
     now, why = at(scene.now_ms), "requested" if isinstance(event, ReplyRequested) else "cleared"

@@ -128,7 +128,9 @@ def test_uncertain_speech_after_pause_continues_turn() -> None:
     assert any(isinstance(effect, DropAttempt) for effect in scene.uncertain_speech(20, 0.55))
 
 
-@pytest.mark.parametrize("settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)])
+@pytest.mark.parametrize(
+    "settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)], ids=["manual", "push-to-talk"]
+)
 def test_any_speech_begins_turn_in_manual_modes(settings: TurnSettings) -> None:
     assert TurnStarted(1, at(0)) in Scene(settings).uncertain_speech(20, 0.55)
 

@@ -1,4 +1,4 @@
-"""Who is meant: the wake phrase in a recognizer's words, and the window after a reply."""
+"""Tests of the wake phrase in transcripts, and of the window after a reply."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ HEY = WakePhrase("hey computer")
 NOON = Samples(1_000_000)
 
 
-def woken(listen_s: float = 8.0) -> WakePhraseGate:
+def gate_with_window(listen_s: float = 8.0) -> WakePhraseGate:
     return WakePhraseGate(HEY, samples_of_s(listen_s))
 
 
@@ -76,27 +76,27 @@ def test_wake_phrase_in_other_languages_matches(phrase: str) -> None:
 
 
 def test_all_speech_is_addressed_without_wake_phrase() -> None:
-    attention = WakePhraseGate()
-    assert attention.address("hey computer stop", NOON) == AddressedSpeech("meant", "hey computer stop")
-    assert attention.awake(NOON)
-    assert attention.interruptible
+    gate = WakePhraseGate()
+    assert gate.address("hey computer stop", NOON) == AddressedSpeech("meant", "hey computer stop")
+    assert gate.awake(NOON)
+    assert gate.interruptible
 
 
 def test_wake_phrase_alone_opens_window() -> None:
-    attention = woken(listen_s=0)
-    assert attention.address("hey computer", NOON) == AddressedSpeech("called", named=True)
-    attention.called(NOON)
+    gate = gate_with_window(listen_s=0)
+    assert gate.address("hey computer", NOON) == AddressedSpeech("called", named=True)
+    gate.called(NOON)
     last = Samples(NOON + samples_of_s(CALLED_S))
-    assert attention.address("what time is it", last) == AddressedSpeech("meant", "what time is it")
-    assert attention.address("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
+    assert gate.address("what time is it", last) == AddressedSpeech("meant", "what time is it")
+    assert gate.address("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
 
 
 def test_reply_closes_window_if_listen_time_is_zero() -> None:
-    attention = woken(listen_s=0)
-    attention.called(NOON)
-    attention.replying(NOON)
-    assert not attention.awake(NOON)
-    assert not attention.interruptible
+    gate = gate_with_window(listen_s=0)
+    gate.called(NOON)
+    gate.replying(NOON)
+    assert not gate.awake(NOON)
+    assert not gate.interruptible
 
 
 WORDS = st.lists(st.sampled_from(["what", "time", "hey", "the", "come", "put", "um", "stop.", "computer"]), max_size=8)
@@ -104,10 +104,10 @@ WORDS = st.lists(st.sampled_from(["what", "time", "hey", "the", "come", "put", "
 
 @given(WORDS.map(" ".join), st.integers(0, 10**7), st.integers(0, 10**7), st.floats(0, 60))
 def test_only_addressed_speech_is_meant(text: str, replied: int, onset: int, listen_s: float) -> None:
-    attention = woken(listen_s)
-    attention.replying(Samples(replied))
-    within = attention.listen > 0 and onset <= replied + attention.listen
-    address = attention.address(text, Samples(onset))
+    gate = gate_with_window(listen_s)
+    gate.replying(Samples(replied))
+    within = gate.listen > 0 and onset <= replied + gate.listen
+    address = gate.address(text, Samples(onset))
     named = HEY.after(text) is not None
     assert (address.kind == "overheard") == (not named and not within)
     assert address.kind != "overheard" or address.text == ""
