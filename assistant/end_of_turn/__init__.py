@@ -1,1 +1,1 @@
-"""Is the turn over? Words, sound and silence, fused into one probability and the wait that follows from it."""
+"""Estimates the end of a turn from text, sound and silence: a probability, and the silence timeout it implies."""

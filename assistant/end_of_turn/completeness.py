@@ -1,7 +1,7 @@
-"""How finished a partial transcript sounds: evidence for ending a turn early or waiting longer.
+"""Scores how complete an interim transcript sounds, as evidence about the end of the turn.
 
-English words as a recognizer gives them, with or without punctuation. The last words decide first (a dangling "the"
-outweighs everything), then the shape of the whole.
+Works on English text from a recognizer, with or without punctuation. The last words decide first: a final "the" means
+that the turn continues. Then the structure of the whole text counts.
 """
 
 import re
@@ -10,8 +10,9 @@ from typing import Literal
 _WORD = re.compile(r"[a-z0-9]+(?:[.:][0-9]+)?(?:['’][a-z]+)?(?:-[a-z]+)*|o'clock")
 
 LastWord = Literal["none", "filler", "dangling", "preposition", "particle", "number", "open verb", "other"]
-"""What kind of word a transcript ends in."""
+"""The kind of the last word of a transcript."""
 
+# Scores of the rules below, set by hand: 0 is incomplete, 1 complete.
 NO_EVIDENCE = 0.5
 _FILLER = 0.05
 _DANGLING = 0.1
@@ -20,8 +21,8 @@ _PREPOSITION = 0.15
 _OPEN_VERB = 0.2
 _PARTICLE = 0.6
 _SHORT_ANSWER = 0.9
-_SHAPED = 0.8
-_BARE = 0.4
+_STRUCTURED = 0.8
+_UNSTRUCTURED = 0.4
 
 _FILLERS = frozenset("um uh uhm er erm hmm hm mm ah eh like well so anyway basically actually y'know".split())
 _DANGLING_WORDS = frozenset(
@@ -85,7 +86,7 @@ _PRONOUNS = frozenset("i you he she it we they there that this".split())
 
 
 def completeness(text: str) -> float:
-    """How finished a partial transcript sounds, in [0, 1]: 0.5 is no evidence, 0.0 is an empty one."""
+    """Returns how complete an interim transcript sounds, in [0, 1]. 0.5: no evidence; 0.0: an empty transcript."""
     lower = text.lower().rstrip(" \"'”’)")
     words = words_of(lower)
     if not words:
@@ -96,8 +97,8 @@ def completeness(text: str) -> float:
     score = _by_words(words)
     if mark in (",", ":", ";"):
         return min(score, 0.3)
-    if score < NO_EVIDENCE - 0.05 and not (score == _BARE and mark in ".!?"):
-        # Recognizers put a full stop behind anything: against a dangling word it counts little.
+    if score < NO_EVIDENCE - 0.05 and not (score == _UNSTRUCTURED and mark in ".!?"):
+        # Recognizers often add a full stop to unfinished text, so it counts little after a dangling word.
         return score + (0.05 if mark in ".!?" else 0.0)
     if mark == "?":
         return max(score, 0.9)
@@ -105,12 +106,12 @@ def completeness(text: str) -> float:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a transcript in lower case, without punctuation."""
+    """Returns the words of a transcript in lower case, without punctuation."""
     return _WORD.findall(text.lower().replace("’", "'"))
 
 
 def last_word(words: list[str]) -> LastWord:
-    """What kind of word is last, whatever stands before it: for evidence that is weighed elsewhere."""
+    """Returns the kind of the last word, regardless of the words before it."""
     if not words:
         return "none"
     last = words[-1]
@@ -126,12 +127,12 @@ def last_word(words: list[str]) -> LastWord:
 
 
 def is_short_answer(words: list[str]) -> bool:
-    """Whether the words are one of the few phrases that are whole however short: "yes please", "never mind"."""
+    """Returns whether the words are one of the known short but complete phrases: "yes please", "never mind"."""
     return bool(words) and len(words) <= 3 and (" ".join(words) in _SHORT_PHRASES or set(words) <= _SHORT_ANSWERS)
 
 
 def is_request(words: list[str]) -> bool:
-    """Whether the words begin as a question or a command."""
+    """Returns whether the words begin as a question or a command."""
     core = _core(words)
     return bool(core) and core[0] in _ASKING | _AUXILIARIES | _COMMANDS
 
@@ -145,15 +146,16 @@ def _by_words(words: list[str]) -> float:
     if len(words) > 1 and last in ("like", "so", "well") and words[-2] in ("think", "very", "as", "hope", "really"):
         return NO_EVIDENCE
     if last == "more" and len(words) > 1 and (words[-2] in _WHOLE_WITH_MORE or _is_number(words[-2])):
-        return _by_shape(words)
-    if _in_a_sum(words):
+        return _by_structure(words)
+    if _lacks_number(words):
         return _DANGLING
     unfinished = _by_last_word(words, last)
-    return _by_shape(words) if unfinished is None else unfinished
+    return _by_structure(words) if unfinished is None else unfinished
 
 
-def _in_a_sum(words: list[str]) -> bool:
-    """ "five plus", "ten divided by": the next number is still to come. "Three times" is whole, but for who asks."""
+def _lacks_number(words: list[str]) -> bool:
+    """Returns whether a number is missing: "five plus", "ten divided by". "Three times" is complete, unless it is part
+    of a question."""
     before, operator = ["", "", *(words[:-1] if words[-1] == "by" else words)][-2:]
     sums = operator in _OPERATORS and _is_number(before)
     return sums and (operator != "times" or _core(words)[0] in _ASKING)
@@ -164,7 +166,8 @@ def _is_number(word: str) -> bool:
 
 
 def _by_last_word(words: list[str], last: str) -> float | None:
-    """Evidence of the last word that more must follow, or of a particle that may close; None without any."""
+    """Returns the score if the last word decides it: more must follow, or a particle may end the sentence; else
+    None."""
     core = _core(words)
     asks = bool(core) and core[0] in _ASKING
     before = words[-2] if len(words) > 1 else ""
@@ -177,7 +180,7 @@ def _by_last_word(words: list[str], last: str) -> float | None:
         score = _PARTICLE if asks and len(core) >= 4 else _PREPOSITION
     elif last in _PARTICLES:
         commands = bool(core) and core[0] in _COMMANDS and len(core) >= 3
-        score = _SHAPED if commands else (_PARTICLE if asks else 0.35)
+        score = _STRUCTURED if commands else (_PARTICLE if asks else 0.35)
     elif last in _TENS or (last in ("hundred", "thousand", "oh") and len(words) > 1):
         score = _UNFINISHED_NUMBER
     elif last in _OPEN_VERBS:
@@ -188,28 +191,28 @@ def _by_last_word(words: list[str], last: str) -> float | None:
 
 
 def _after_open_verb(core: list[str], before: str) -> float:
-    """ "yes i do" and "what time it is" are whole; "what is" and "i want" are not."""
+    """Returns the score after an open verb: "yes i do" and "what time it is" are complete, "what is" is not."""
     if core and core[0] in ("yes", "no", "yeah") and before in _PRONOUNS:
-        return _SHAPED
+        return _STRUCTURED
     if core and core[0] in _ASKING | _AUXILIARIES | _COMMANDS and len(core) >= 4 and before in _PRONOUNS:
         return _PARTICLE
     return _OPEN_VERB
 
 
-def _by_shape(words: list[str]) -> float:
-    """Evidence of the whole: a question or a command with all that it needs."""
+def _by_structure(words: list[str]) -> float:
+    """Returns the score of the whole text: a question or a command with all its parts is complete."""
     core = _core(words)
     first = core[0] if core else ""
     if first in ("can", "could", "would", "will") and core[1:2] == ["you"]:
         return _by_command(_core(core[2:]))
     if first in _ASKING:
-        # "what is" + one word may be whole ("what is love"), "what time" is not.
-        return _SHAPED if len(core) >= 4 else (0.65 if len(core) == 3 else 0.25)
+        # "what is" and one more word may be complete ("what is love"); "what time" is not.
+        return _STRUCTURED if len(core) >= 4 else (0.65 if len(core) == 3 else 0.25)
     if first in _AUXILIARIES:
-        return _SHAPED if len(core) >= 4 else (_PARTICLE if len(core) == 3 else 0.25)
+        return _STRUCTURED if len(core) >= 4 else (_PARTICLE if len(core) == 3 else 0.25)
     if first in _COMMANDS:
         return _by_command(core)
-    return _BARE if len(words) <= 2 else (0.55 if len(words) >= 5 else NO_EVIDENCE)
+    return _UNSTRUCTURED if len(words) <= 2 else (0.55 if len(words) >= 5 else NO_EVIDENCE)
 
 
 def _by_command(core: list[str]) -> float:
@@ -217,11 +220,11 @@ def _by_command(core: list[str]) -> float:
         return 0.3
     if core[-1] in ("me", "us") and len(core) == 2:
         return 0.3
-    return _SHAPED if len(core) >= 3 else 0.65
+    return _STRUCTURED if len(core) >= 3 else 0.65
 
 
 def _core(words: list[str]) -> list[str]:
-    """Without the polite words in front."""
+    """Returns the words without the polite ones at the beginning."""
     start = 0
     while start < len(words) and words[start] in _POLITE:
         start += 1

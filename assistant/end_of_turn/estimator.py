@@ -1,6 +1,7 @@
-"""Is the turn over? From the sound and the words so far and the length of the silence, a probability; from it, a wait.
+"""Estimates whether the turn is over, and derives the silence timeout from the estimate. Pure.
 
-Pure. The weights are fitted (`python -m bench.turn_end fit`, docs/turn-taking.md) and lie in weights.json.
+The probability depends on prosody, the interim transcript and the length of the silence. The weights are fitted
+(`python -m bench.turn_end fit`, docs/turn-taking.md) and stored in weights.json.
 """
 
 import json
@@ -17,10 +18,10 @@ from audio.end_of_turn.prosody_features import Prosody
 from audio.stt import Punctuation
 
 _WEIGHTS = "weights.json"
-_MOST_DEVIATIONS = 3.0
-_KNOWN_SENTENCE_SHIFT = 1.0
-_LEAST = 1e-4
-_MOST_LOGIT = 8.0
+_MAX_DEVIATIONS = 3.0  # limit on a standardized feature
+_KNOWN_SENTENCE_SHIFT = 1.0  # added to the logit
+_MIN_PROBABILITY = 1e-4  # bound on probabilities before the logit
+_MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +29,15 @@ class EndOfTurnEvidence:
     """What is known at a moment of a silence.
 
     Attributes:
-        silence_ms: How long it has lasted, from the end of speech as the detector dates it.
-        prosody: Of the sound; None where nobody listened.
-        text: The words of the whole turn, asked for at the start of this silence and kept while it lasts (decoders
-            add words to silence); None where they were not asked for, "" where none were understood.
-        closure: What the recognizer expects behind these words; None where it does not tell.
-        known_sentence: Whether the words are, whole, a sentence that a skill understands.
-        smart: Smart Turn's probability, of this silence or of an earlier moment in it; None without it.
-        habits: Of the speaker, in this conversation.
-        expected: What the assistant's last words asked for.
+        silence_ms: The length of the silence, from the end of speech that the VAD reports.
+        prosody: The prosodic features; None if they were not computed.
+        text: The transcript of the whole turn, requested at the start of this silence. It stays the same during the
+            silence, since decoders add words to silence. None if it was not requested, "" if it has no words.
+        closure: The punctuation that the recognizer expects after these words; None if it does not report it.
+        known_sentence: Whether the text is a complete sentence that a skill understands.
+        smart: The Smart Turn probability, from this silence; None without the model.
+        habits: The pauses of the speaker in this conversation.
+        expected: The kind of answer that the assistant's last words asked for.
     """
 
     silence_ms: float
@@ -54,12 +55,11 @@ class EndOfTurnEstimate:
     """How likely the turn is over.
 
     Attributes:
-        probability: 0..1; ends and pauses count as equally frequent at a silence of 200 ms.
-        silence_ms: Of the evidence.
-        pause_excess_ms: How much longer the speaker's pauses last, in the mean, the longer they have lasted already;
-            above 0.
-        sources: What it rests on, for the trace.
-        pausing: In how many of their turns the speaker pauses, 0..1; see PauseHabits.
+        probability: The EOT probability, 0..1. Ends and pauses are taken as equally frequent at 200 ms of silence.
+        silence_ms: The length of the silence.
+        pause_excess_ms: The mean time by which the speaker's pauses exceed `PAUSE_FROM_MS`; above 0.
+        sources: The names of the sources used, for the trace.
+        pausing: The share of turns in which the speaker pauses, 0..1; see `SpeakerPauseStats`.
     """
 
     probability: float
@@ -70,26 +70,26 @@ class EndOfTurnEstimate:
 
     @property
     def logit(self) -> float:
-        """Of the probability, within ±8."""
+        """The logit of the probability. The estimator limits it to ±8."""
         return _logit(self.probability)
 
     @property
     def evidence_logit(self) -> float:
-        """The same without what the length of the silence adds: how finished the turn sounds."""
+        """The logit without the contribution of the silence: how finished the turn sounds."""
         return self.logit - (self.silence_ms - PAUSE_FROM_MS) / self.pause_excess_ms
 
 
 class EndOfTurnEstimator(Protocol):
-    """Whatever judges whether a turn is over."""
+    """Interface of models that estimate whether a turn is over."""
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        """Judge a moment. Does not block, never raises."""
+        """Estimates whether the turn is over. Does not block and never raises."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """A logistic regression on standardized features; all of shape (n,)."""
+    """A logistic regression on standardized features. All tuples have one value for each feature."""
 
     names: tuple[str, ...]
     mean: tuple[float, ...]
@@ -98,30 +98,33 @@ class LinearModel:
     bias: float
 
     def logit(self, features: Mapping[str, float]) -> float:
-        """Of one moment. A feature further than three deviations from its mean counts as three; NaN says nothing."""
+        """Returns the logit for these features.
+
+        A feature is clipped to three standard deviations from its mean. A NaN contributes nothing.
+        """
         total = self.bias
         for name, mean, deviation, weight in zip(self.names, self.mean, self.deviation, self.weights, strict=True):
             scaled = (features[name] - mean) / deviation
             if isnan(scaled):
                 continue
-            total += weight * min(max(scaled, -_MOST_DEVIATIONS), _MOST_DEVIATIONS)
+            total += weight * min(max(scaled, -_MAX_DEVIATIONS), _MAX_DEVIATIONS)
         return total
 
 
 @dataclass(frozen=True, slots=True)
 class FusedEstimator:
-    """The estimator of this project: the fitted model of whatever sources there are, and the stated shifts.
+    """Combines the fitted model for the available sources with the fixed shifts.
 
     Attributes:
-        models: By the names of their sources, joined with "+": sound, text, closure, smart.
-        reference_ms: The silence at which the models are calibrated.
+        models: The models, keyed by the names of their sources joined with "+": sound, text, closure, smart.
+        reference_ms: The length of silence for which the models are calibrated.
     """
 
     models: Mapping[str, LinearModel]
     reference_ms: float
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        """Judge a moment."""
+        """Estimates whether the turn is over."""
         sources, features = _features(evidence)
         excess_ms = evidence.habits.excess_ms
         logit = self.models[sources].logit(features) if sources else 0.0
@@ -130,7 +133,7 @@ class FusedEstimator:
         )
         if evidence.known_sentence:
             logit += _KNOWN_SENTENCE_SHIFT
-        # Pauses end at a steady rate, ends do not: with every mean excess that passes, the odds grow e-fold.
+        # Pauses end at a constant rate. With each mean excess of silence, the odds of an end grow by a factor of e.
         logit += (evidence.silence_ms - self.reference_ms) / excess_ms
         probability = 1 / (1 + exp(-_clipped(logit)))
         return EndOfTurnEstimate(probability, evidence.silence_ms, excess_ms, sources, evidence.habits.pausing)
@@ -138,14 +141,15 @@ class FusedEstimator:
 
 @dataclass(frozen=True, slots=True)
 class EndOfTurnProfile:
-    """How long to wait for more.
+    """Maps the EOT probability to the silence timeout. The field names are part of the trace format.
 
     Attributes:
-        floor_ms: The shortest silence that ends a turn, however finished it sounds.
-        ceiling_ms: The longest that is waited for in a turn that may be over, of who seldom pauses.
-        unfinished_ms: The silence that ends a turn that sounds unfinished.
-        threshold: The logit of the probability at which waiting longer costs more than it saves.
-        pausing_ms: The ceiling for who pauses in every other turn; not above the other one: the same for all.
+        floor_ms: The shortest timeout.
+        ceiling_ms: The longest timeout of a turn that does not sound unfinished, for a speaker who seldom pauses.
+        unfinished_ms: The timeout of a turn that sounds unfinished.
+        threshold: The logit at which the turn is over.
+        pausing_ms: The ceiling for a speaker who pauses in every second turn. If it is not above `ceiling_ms`, the
+            ceiling is the same for all speakers.
     """
 
     floor_ms: float
@@ -167,7 +171,7 @@ class EndOfTurnProfile:
             )
 
     def ceiling_for(self, pausing: float) -> float:
-        """For a speaker who pauses in this share of their turns, in ms."""
+        """Returns the longest timeout in ms for a speaker who pauses in this share of turns."""
         known = min(max((pausing - SELDOM) / (OFTEN - SELDOM), 0.0), 1.0)
         return self.ceiling_ms + known * max(self.pausing_ms - self.ceiling_ms, 0.0)
 
@@ -175,25 +179,28 @@ class EndOfTurnProfile:
 EAGER = EndOfTurnProfile(floor_ms=160, ceiling_ms=400, unfinished_ms=400, threshold=0.3)
 BALANCED = EndOfTurnProfile(floor_ms=220, ceiling_ms=440, unfinished_ms=800, threshold=1.0, pausing_ms=760)
 PATIENT = EndOfTurnProfile(floor_ms=400, ceiling_ms=820, unfinished_ms=2000, threshold=1.6, pausing_ms=1600)
-"""What each costs is in docs/turn-taking.md. Eager and balanced keep the promise of 500 ms; balanced lets go of it
-where a turn sounds unfinished, and for who pauses often; patient is for people who think while they speak."""
+"""The profiles; docs/turn-taking.md gives the latency of each. Eager and balanced meet the target of 500 ms. Balanced
+exceeds it for turns that sound unfinished and for speakers who pause often. Patient is for people who think while they
+speak."""
 
 SELDOM, OFTEN = 0.25, 0.5
-"""Shares of a speaker's turns with a pause: up to the first they are promised the same as everybody, from the second
-on they are waited for as who pauses."""
+"""Shares of turns with a pause. Up to SELDOM the ceiling is `ceiling_ms`, from OFTEN on it is `pausing_ms`; in between
+it is interpolated."""
 
 UNFINISHED = -2.0
-"""Evidence below which a turn sounds unfinished (a probability of 0.12). Of the turns that nobody paused in, 2 in 100
-end so, so that the 95th percentile of their answers is the ceiling's; of the pauses in free speech half sound so
-(docs/turn-taking.md)."""
+"""Evidence logit below which a turn sounds unfinished (a probability of 0.12).
+
+Of turns without a pause, 2 % end below it, so the ceiling determines the 95th percentile of their response latency. Of
+the pauses in free speech, half are below it (docs/turn-taking.md).
+"""
 
 
 def hangover_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
-    """The silence that ends the turn, in ms from the end of speech, if nothing new is learned until then.
+    """Returns the silence timeout in ms from the end of speech, for this estimate.
 
-    While pauses end at a steady rate, the odds of an end grow e-fold with every mean excess of a pause; the turn is
-    over when they reach the threshold. Never below the floor or above the speaker's ceiling, but where a turn sounds
-    unfinished; falls with the probability.
+    Pauses end at a constant rate, so the odds of an end grow by a factor of e with each mean excess of silence. The
+    turn is over when the odds reach the threshold. The timeout lies between the floor and the speaker's ceiling, unless
+    the turn sounds unfinished. It falls with the probability.
     """
     if estimate.evidence_logit < UNFINISHED:
         return patience.unfinished_ms
@@ -203,12 +210,12 @@ def hangover_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> floa
 
 @cache
 def fitted_turn_end() -> FusedEstimator:
-    """The estimator with the weights that ship with the program; read once."""
+    """Returns the estimator with the shipped weights. They are read once."""
     return turn_end_of(json.loads((resources.files("assistant.end_of_turn") / _WEIGHTS).read_text(encoding="utf-8")))
 
 
 def turn_end_of(weights: Mapping[str, object]) -> FusedEstimator:
-    """The estimator of a weights file's content. Raises KeyError, TypeError, ValueError for anything else."""
+    """Builds the estimator from the content of a weights file. Raises KeyError, TypeError, ValueError if malformed."""
     models, reference_ms = weights["models"], weights["reference_ms"]
     if not isinstance(models, dict) or not isinstance(reference_ms, int | float):
         raise TypeError("the weights hold no models: python -m bench.turn_end fit writes them")
@@ -242,14 +249,14 @@ def _features(evidence: EndOfTurnEvidence) -> tuple[str, dict[str, float]]:
 
 
 def closure_features(closure: Punctuation) -> dict[str, float]:
-    """By name, as logits."""
+    """Returns the punctuation probabilities as logits, by feature name."""
     return {"closes": _logit(closure.sentence_end), "goes_on": _logit(closure.continuation)}
 
 
 def _logit(probability: float) -> float:
-    bounded = min(max(probability, _LEAST), 1 - _LEAST)
+    bounded = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
     return log(bounded / (1 - bounded))
 
 
 def _clipped(logit: float) -> float:
-    return min(max(logit, -_MOST_LOGIT), _MOST_LOGIT)
+    return min(max(logit, -_MAX_LOGIT), _MAX_LOGIT)

@@ -1,4 +1,4 @@
-"""How likely a sentence ends after its last words: a small table out of a language model of spoken English."""
+"""Looks up how likely a sentence ends after its last words, in a table from a language model of spoken English."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ _TABLE = "sentence_ends.json"
 
 @dataclass(frozen=True, slots=True)
 class SentenceEnds:
-    """Logarithms to base 10, times -100, as the file has them.
+    """Probabilities of a sentence end. The values are -100 times the logarithm to base 10, as in the file.
 
     Attributes:
-        words: Of a sentence's end after a word, the more frequent words.
-        pairs: After two words, where that differs from the second alone.
-        other: After any other word.
+        words: The value after each of the frequent words.
+        pairs: The value after two words, if it differs from that of the second word.
+        other: The value after any other word.
     """
 
     words: Mapping[str, int]
@@ -24,7 +24,10 @@ class SentenceEnds:
     other: int
 
     def log10(self, words: Sequence[str]) -> float:
-        """Of the chance that the sentence ends after `words` (lower case); of no words 0."""
+        """Returns the base-10 logarithm of the probability that the sentence ends after `words` (lower case).
+
+        Without words the result is 0.
+        """
         if not words:
             return 0.0
         pair = self.pairs.get(" ".join(words[-2:])) if len(words) > 1 else None
@@ -33,6 +36,6 @@ class SentenceEnds:
 
 @cache
 def english() -> SentenceEnds:
-    """The table that ships with the program; read once."""
+    """Returns the shipped English table. It is read once."""
     found = json.loads((resources.files("assistant.end_of_turn") / _TABLE).read_text(encoding="utf-8"))
     return SentenceEnds(found["words"], found["pairs"], found["other"])

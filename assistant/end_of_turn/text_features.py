@@ -1,4 +1,4 @@
-"""What the words so far say about the end of a turn, as numbers that a fit can weigh. English; pure."""
+"""Computes features of an interim transcript for the EOT model. English; pure."""
 
 from dataclasses import asdict, dataclass
 from math import log
@@ -9,16 +9,16 @@ from assistant.end_of_turn.sentence_ends import english
 
 @dataclass(frozen=True, slots=True)
 class TextShape:
-    """The shape of a partial transcript; made for words of which a third may be wrong.
+    """Features of an interim transcript. They tolerate a word error rate of about one third.
 
     Attributes:
-        words: Logarithm of one more than their number.
-        wordless: 1 where nothing was understood.
-        completeness: How finished it sounds by rule, 0..1.
-        end_log10: How likely a sentence ends after the last two words.
-        filler, dangling, preposition, number, open_verb: 1 where the last word is one.
-        request: 1 where it begins as a question or a command.
-        short_answer: 1 where it is one of the few short phrases that are whole.
+        words: The natural logarithm of one plus the number of words.
+        wordless: 1 if there are no words.
+        completeness: The score of `completeness`, 0..1.
+        end_log10: The base-10 logarithm of the probability that a sentence ends after the last two words.
+        filler, dangling, preposition, number, open_verb: 1 if the last word is of this kind.
+        request: 1 if the text begins as a question or a command.
+        short_answer: 1 if the text is one of the known short but complete phrases.
     """
 
     words: float
@@ -34,12 +34,12 @@ class TextShape:
     short_answer: float
 
     def named(self) -> dict[str, float]:
-        """By name."""
+        """Returns the features by name."""
         return asdict(self)
 
 
 def text_shape(text: str) -> TextShape:
-    """The features of a transcript, with or without punctuation."""
+    """Computes the features of a transcript, with or without punctuation."""
     words = words_of(text)
     kind = last_word(words)
     return TextShape(

@@ -1,1 +1,1 @@
-"""The turn-taking core. Pure: events in, effects out; no I/O and no clock."""
+"""Implements turn taking as a pure state machine: events in, effects out; no I/O and no clock."""

@@ -1,26 +1,26 @@
-"""What turn taking was told, as facts without words: enough to let it decide again, exactly. Pure.
+"""Records the events of turn taking without their words, so that a replay makes the same decisions. Pure.
 
-Each event of `TurnTaking.tell` becomes one short entry; frames without changes share one. Texts are kept only as
-far as decisions depend on them: whether there are words, whether they agree with others, whether they are a listener's
-"mhm".
+Each event of `TurnTaking.tell` becomes one short entry; frames without changes share one. Of a text only what decisions
+depend on is kept: whether there are words, whether they equal other words, and whether they are a backchannel.
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
-    hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: speaking since 38912, probabilities
-                                                      (0: silent since; 2: and perhaps about to go on; 3: speaking,
-                                                      and clear of the silence before)
-    partial 41600 34112 0 words                       of a segment: rough or not; -, mhm, words, called or echo; and
-                                                      "asked" where turn taking asked for them: nobody was sure of the
-                                                      voice
-    judged 41600 34112 0.49 160.0 650.0 0.2 sound     a segment's silence: probability, length, excess of a pause, share
-                                                      of the speaker's turns with one, sources
-    words 41600 1 2 34112 0 9d161719                  for turn 1, attempt 2: rough or not; - or a salted hash; and why
-                                                      they are none to be answered, if so (called)
-    lost 41600 1 2 34112                              these never came
-    playing 41600 1 2 3 1                             of this reply, three whole words were heard; it is audible
-    ended 41600 1 2                                   this reply is over
-    asked 41600 greeting 1                            a reply nobody spoke for, with words of its own
-    submitted|pressed|cleared|cancelled 41600         by the client
-    cancelled 41600 request                           and what it asked for is not wanted either
+    hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: state, start of the state, possible end,
+                                                      probabilities of speech. State 0: silent; 1: speaking;
+                                                      2: silent, possible onset; 3: speaking, clearly above the noise;
+                                                      4: speaking, at background level
+    partial 41600 34112 0 words                       interim transcript of a segment: low confidence or not; -, mhm,
+                                                      words, called or echo; "asked" if it was requested
+    judged 41600 34112 0.49 160.0 650.0 0.2 sound     EOT estimate of a segment: probability, length of the silence,
+                                                      mean excess of a pause, share of the speaker's turns with a pause,
+                                                      sources
+    words 41600 1 2 34112 0 9d161719                  final transcript for turn 1, attempt 2: low confidence or not; "-"
+                                                      or a salted hash; why it is ignored, if so (called)
+    lost 41600 1 2 34112                              the transcript failed
+    playing 41600 1 2 3 1                             three complete words of this reply were heard; it is audible
+    ended 41600 1 2                                   the reply has ended
+    asked 41600 greeting 1                            a reply was requested; 1: with a text to say
+    submitted|pressed|cleared|cancelled 41600         actions of the client
+    cancelled 41600 request                           cancelled including the request for a reply
 """
 
 import base64
@@ -54,24 +54,27 @@ from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 
-MOST_ENTRIES = 20_000
-"""Kept between two records: more than an hour of anything. Then the oldest go; `before` tells that some are missing."""
+MAX_ENTRIES = 20_000
+"""Limit on the entries between two records, more than an hour of events. If there are more, the oldest are dropped;
+`before` shows how many are missing."""
 
-MOST_FRAMES = 3000
-"""Of voice in one entry: a minute. Of each frame it is kept how sure the detector was; of a silence only its length."""
+MAX_FRAMES = 3000
+"""Limit on the speech frames in one entry: one minute. An entry holds the probability of each speech frame; of silence
+only the length."""
 
-PLAYING_EVERY = samples_of_ms(500)
-"""A report that tells nothing new is kept this often: turn taking asks only whether any came within seconds."""
+PROGRESS_INTERVAL = samples_of_ms(500)
+"""Interval, in samples, at which unchanged progress reports are kept. Turn taking only checks that one arrived within
+seconds."""
 
-_STIRS, _CLEAR, _MURMUR = "2", "3", "4"
+_POSSIBLE_ONSET, _ABOVE_NOISE, _BACKGROUND = "2", "3", "4"
 
-_CLIENT_EVENTS: dict[type[Event], str] = {
+_CLIENT_ENTRIES = {
     InputCommitted: "submitted",
     KeyPressed: "pressed",
     InputCleared: "cleared",
     ReplyCancelled: "cancelled",
 }
-"""The names of these events in an entry. They are the trace's and stay, whatever the classes are called."""
+"""Names of the client's actions in the trace. They are part of its format, whatever the classes are called."""
 
 Told = Event | TurnSettings
 
@@ -79,15 +82,16 @@ _Single = (
     InterimTranscript | EndOfTurnScored | FinalTranscript | TranscriptFailed | PlaybackProgress | ReplyEnded
     | ReplyRequested | InputCommitted | KeyPressed | InputCleared | ReplyCancelled
 )  # fmt: skip
-"""What has an entry of its own: frames share theirs."""
+"""Events with one entry each. Frames share entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntries:
-    """What was told since the last time.
+    """The entries since the last `drain`.
 
     Attributes:
-        before: How many entries there were before these.
+        before: The number of entries before these, including dropped ones.
+        entries: The entries, oldest first.
     """
 
     before: int
@@ -96,37 +100,37 @@ class LogEntries:
 
 @dataclass(slots=True)
 class EventLog:
-    """Takes down what one conversation's turn taking is told.
+    """Records the turn-taking events of one conversation.
 
     Attributes:
-        salt: For hashes of words; never written down.
+        salt: The key for hashes of words. It is never written to the trace.
     """
 
     salt: bytes
-    _entries: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_ENTRIES))
+    _entries: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_ENTRIES))
     _count: int = 0
     _settings: TurnSettings | None = None
-    _last: FrameProcessed | None = None  # of the frames that are to share an entry
+    _last: FrameProcessed | None = None  # the last frame of the open frame entry
     _frames: int = 0
-    _sure: bytearray = field(default_factory=bytearray)
-    _playing: PlaybackProgress | None = None  # the last one told
-    _kept: PlaybackProgress | None = None  # the last one kept
+    _probabilities: bytearray = field(default_factory=bytearray)
+    _playing: PlaybackProgress | None = None  # the last report
+    _logged: PlaybackProgress | None = None  # the last report that has an entry
     _partial: str = ""
 
     def tell(self, event: Event, settings: TurnSettings) -> None:
-        """The next event, before turn taking hears it, and the settings it will be decided by."""
+        """Records the next event and the settings in effect. Call it before `TurnTaking.tell`."""
         if settings != self._settings:
             self._settings, self._partial = settings, ""
             self._add(f"set {json.dumps(asdict(settings), separators=(',', ':'))}")
         match event:
             case FrameProcessed():
-                if self._playing is not self._kept and self._playing is not None:
-                    self._keep_playing(event.at)
-                self._hear(event)
+                if self._playing is not self._logged and self._playing is not None:
+                    self._add_last_progress(event.at)
+                self._add_frame(event)
             case PlaybackProgress():
                 self._playing = event
-                if self._kept is None or _news(self._kept, event):
-                    self._kept = event
+                if self._logged is None or _is_new(self._logged, event):
+                    self._logged = event
                     self._add(_entry(event, self.salt))
             case InterimTranscript(was_requested=False):
                 entry = _entry(event, self.salt)
@@ -137,32 +141,32 @@ class EventLog:
                 self._add(_entry(event, self.salt))
 
     def drain(self) -> LogEntries:
-        """What came since the last time; it is not kept any longer."""
+        """Returns and removes the entries since the last call."""
         self._flush()
         entries = tuple(self._entries)
         self._entries.clear()
         return LogEntries(self._count - len(entries), entries)
 
     def forget(self) -> None:
-        """What came since the last time is not to be kept: a gap, which the next entries' `before` tells."""
+        """Drops the entries since the last `drain`. The gap shows in `before` of the next entries."""
         self._flush()
         self._entries.clear()
-        self._count += 1  # also where nothing was there: the settings, and what was heard, cannot be decided upon again
-        self._settings = self._playing = self._kept = None
+        self._count += 1  # always leave a gap, since a replay of the following entries would lack the state before it
+        self._settings = self._playing = self._logged = None
         self._partial = ""
 
-    def _hear(self, event: FrameProcessed) -> None:
-        if self._last is not None and (not _goes_on(self._last, event) or len(self._sure) >= MOST_FRAMES):
+    def _add_frame(self, event: FrameProcessed) -> None:
+        if self._last is not None and (not _shares_entry(self._last, event) or len(self._probabilities) >= MAX_FRAMES):
             self._flush()
         self._last = event
         self._frames += 1
-        if event.vad.speaking:  # how sure the detector is matters only of voice
-            self._sure.append(probability_byte(event.vad.probability))
+        if event.vad.speaking:  # the probability only matters for speech
+            self._probabilities.append(probability_byte(event.vad.probability))
 
-    def _keep_playing(self, now: Samples) -> None:
-        """The reports have stopped: the last one counts, however little it told."""
-        if self._playing is not None and now - self._playing.at >= PLAYING_EVERY:
-            self._kept = self._playing
+    def _add_last_progress(self, now: Samples) -> None:
+        """Records the last report, even if unchanged, once the reports have stopped."""
+        if self._playing is not None and now - self._playing.at >= PROGRESS_INTERVAL:
+            self._logged = self._playing
             self._add(_entry(self._playing, self.salt))
 
     def _add(self, entry: str) -> None:
@@ -173,13 +177,13 @@ class EventLog:
     def _flush(self) -> None:
         if self._last is None:
             return
-        self._entries.append(_heard_entry(self._last, self._frames, bytes(self._sure)))
+        self._entries.append(_frames_entry(self._last, self._frames, bytes(self._probabilities)))
         self._count += 1
-        self._last, self._frames, self._sure = None, 0, bytearray()
+        self._last, self._frames, self._probabilities = None, 0, bytearray()
 
 
 def told_of(entries: Iterable[str]) -> Iterator[Told]:
-    """What was told, one after another. Raises ValueError for an entry of another form."""
+    """Yields the events and settings of the entries in order. Raises ValueError for a malformed entry."""
     for entry in entries:
         kind, _, rest = entry.partition(" ")
         if kind == "set":
@@ -191,7 +195,7 @@ def told_of(entries: Iterable[str]) -> Iterator[Told]:
 
 
 def settings_of(found: dict[str, object]) -> TurnSettings:
-    """Settings as they were taken down; what a newer version adds is ignored. Raises TypeError, ValueError."""
+    """Returns the recorded settings. Unknown fields of newer versions are ignored. Raises TypeError, ValueError."""
     known = {name: value for name, value in found.items() if name in TurnSettings.__dataclass_fields__}
     patience = known.get("patience")
     if isinstance(patience, dict):
@@ -201,16 +205,16 @@ def settings_of(found: dict[str, object]) -> TurnSettings:
 
 
 def probability_byte(probability: float) -> int:
-    """0..1 to 0..255, as fine as a trace keeps it."""
+    """Maps a probability 0..1 to 0..255, the precision of the trace."""
     return round(min(max(probability, 0.0), 1.0) * 255)
 
 
-def _news(kept: PlaybackProgress, event: PlaybackProgress) -> bool:
+def _is_new(kept: PlaybackProgress, event: PlaybackProgress) -> bool:
     same = (kept.reply, kept.words_heard, kept.audible) == (event.reply, event.words_heard, event.audible)
-    return not same or event.at - kept.at >= PLAYING_EVERY
+    return not same or event.at - kept.at >= PROGRESS_INTERVAL
 
 
-def _goes_on(last: FrameProcessed, event: FrameProcessed) -> bool:
+def _shares_entry(last: FrameProcessed, event: FrameProcessed) -> bool:
     before, now = last.vad, event.vad
     same = (before.speaking, before.boundary, before.possible_end) == (now.speaking, now.boundary, now.possible_end)
     same = same and (before.possible_onset, before.above_noise, before.background_level) == (
@@ -224,20 +228,20 @@ def _goes_on(last: FrameProcessed, event: FrameProcessed) -> bool:
 # ---- to entries ----
 
 
-def _heard_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
-    voicing = last.vad
-    fading = "-" if voicing.possible_end is None else str(voicing.possible_end)
+def _frames_entry(last: FrameProcessed, frames: int, sure: bytes) -> str:
+    vad = last.vad
+    possible_end = "-" if vad.possible_end is None else str(vad.possible_end)
     marked = (
-        _STIRS
-        if voicing.possible_onset
-        else _CLEAR
-        if voicing.above_noise
-        else _MURMUR
-        if voicing.background_level
+        _POSSIBLE_ONSET
+        if vad.possible_onset
+        else _ABOVE_NOISE
+        if vad.above_noise
+        else _BACKGROUND
+        if vad.background_level
         else ""
     )
-    state = marked or f"{voicing.speaking:d}"
-    entry = f"hear {last.at} {frames} {state} {voicing.boundary} {fading}"
+    state = marked or f"{vad.speaking:d}"
+    entry = f"hear {last.at} {frames} {state} {vad.boundary} {possible_end}"
     return f"{entry} {base64.b64encode(sure).decode()}" if sure else entry
 
 
@@ -270,7 +274,7 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
         case ReplyCancelled(at, including_request=True):
             return f"cancelled {at} request"
         case InputCommitted() | KeyPressed() | InputCleared() | ReplyCancelled():
-            return f"{_CLIENT_EVENTS[type(event)]} {event.at}"
+            return f"{_CLIENT_ENTRIES[type(event)]} {event.at}"
         case _:
             assert_never(event)
 
@@ -296,22 +300,32 @@ def _hashed(text: str, salt: bytes) -> str:
 
 
 def _frames_of(fields: list[str]) -> Iterator[FrameProcessed]:
-    at, count, state, edge, fading, *sure = fields
-    probabilities = base64.b64decode(sure[0]) if sure else bytes(int(count))
+    at, count, state, boundary, end_field, *encoded = fields
+    probabilities = base64.b64decode(encoded[0]) if encoded else bytes(int(count))
     if len(probabilities) != int(count):
         raise ValueError(f"{count} frames, {len(probabilities)} probabilities")
     for number, probability in enumerate(probabilities, 1):
         end = Samples(int(at) - (int(count) - number) * FRAME_SAMPLES)
-        fades = None if fading == "-" else Samples(int(fading))
-        speaking, stirs = state in {"1", _CLEAR, _MURMUR}, state == _STIRS
-        clear, murmur = state == _CLEAR, state == _MURMUR  # older traces know of no murmur
+        possible_end = None if end_field == "-" else Samples(int(end_field))
+        speaking, possible_onset = state in {"1", _ABOVE_NOISE, _BACKGROUND}, state == _POSSIBLE_ONSET
+        # Older traces have no background level.
+        above_noise, background = state == _ABOVE_NOISE, state == _BACKGROUND
         yield FrameProcessed(
-            end, VadResult(speaking, Samples(int(edge)), probability / 255, fades, stirs, clear, murmur)
+            end,
+            VadResult(
+                speaking,
+                Samples(int(boundary)),
+                probability / 255,
+                possible_end,
+                possible_onset,
+                above_noise,
+                background,
+            ),
         )
 
 
 def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
-    position, *rest = fields  # "unpack" is what is said where there are none
+    position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:
         case "partial", [segment, rough, said, *asked] if asked in ([], ["asked"]):
@@ -321,7 +335,7 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
                 at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"
             )
         case "judged", [segment, probability, silence_ms, excess_ms, *pausing, sources] if len(pausing) <= 1:
-            share = float(pausing[0]) if pausing else 0.0  # older traces have none: all were waited for alike
+            share = float(pausing[0]) if pausing else 0.0  # older traces do not have it
             found = float(probability), float(silence_ms), float(excess_ms)
             return EndOfTurnScored(
                 at, SegmentId(int(segment)), EndOfTurnEstimate(*found, sources.replace("-", ""), share)

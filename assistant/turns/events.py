@@ -1,4 +1,7 @@
-"""What turn taking is told, and what it wants done: the vocabulary of `assistant.turns.machine`."""
+"""Defines the events and effects of the turn-taking machine in `assistant.turns.machine`.
+
+Every `at` is a position on the sample clock.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,30 +14,48 @@ from audio.vad import VadResult
 
 @dataclass(frozen=True, slots=True, order=True)
 class ReplyId:
-    """An attempt at answering a turn. Everything bound for the speaker carries one."""
+    """Identifies one attempt at a reply. All audio for the speaker carries the id of its attempt."""
 
     turn: int
     attempt: int
 
 
 AbandonReason = Literal["no words", "noise", "stuck", "requested", "cleared", "overheard", "called", "backchannel"]
-"""Why a turn ends without an answer. noise: its words are a guess, and nothing in it was surely a voice; overheard: not
-meant for the assistant; called: the wake phrase alone; backchannel: it only shows that somebody listens to
-the reply that it cut."""
+"""Why a turn ends without a reply.
+
+- no words: the transcript is empty.
+- noise: the transcript has low confidence, and the VAD was not certain of a voice.
+- stuck: a transcript or a reply did not arrive in time.
+- requested: another reply was requested.
+- cleared: the client discarded the input.
+- overheard: the speech was not addressed to the assistant.
+- called: the turn is the wake phrase alone.
+- backchannel: the speech that interrupted a reply was only a backchannel.
+"""
 
 Origin = Literal["spoken", "greeting", "announcement", "requested", "repeated", "resumed"]
-"""What a reply answers: speech, nothing (a greeting, a timer that rings, the last reply once more, or its rest), or
-a request of a client's (typed text, say)."""
+"""What caused a reply.
+
+- spoken: speech of the user.
+- greeting: the start of the conversation.
+- announcement: a timer or another event without user input.
+- requested: a request of the client, for example typed text.
+- repeated: the last reply is said again.
+- resumed: the rest of an interrupted reply is said.
+"""
 
 DropReason = AbandonReason | Literal["went on", "same words", "other words"]
-"""Why an attempt is abandoned."""
+"""Why an attempt is dropped: its turn ended, the user continued, or a later transcript had the same or other words."""
 
 # ---- events ----
 
 
 @dataclass(frozen=True, slots=True)
 class FrameProcessed:
-    """One frame of the microphone went by; `at` is its end. Also the clock: it comes every 20 ms."""
+    """Reports the VAD result of one microphone frame, which ends at `at`.
+
+    Frames arrive every 20 ms and also serve as the machine's clock.
+    """
 
     at: Samples
     vad: VadResult
@@ -42,12 +63,12 @@ class FrameProcessed:
 
 @dataclass(frozen=True, slots=True)
 class InterimTranscript:
-    """Words so far of the open segment.
+    """Reports the interim transcript of the open segment.
 
     Attributes:
-        called: The wake phrase is among them: they take the floor, whatever may interrupt otherwise.
-        asked: `RequestTranscript` asked for them, and no better ones will come.
-        echo: They were the reply's own, come back through a loudspeaker, and are none.
+        has_wake_phrase: The transcript contains the wake phrase. It interrupts a reply in every mode.
+        was_requested: The transcript answers a `RequestTranscript`; no better one follows.
+        is_echo: The words were the reply's own, picked up from the loudspeaker. The transcript is then empty.
     """
 
     at: Samples
@@ -59,7 +80,7 @@ class InterimTranscript:
 
 @dataclass(frozen=True, slots=True)
 class EndOfTurnScored:
-    """How likely the turn is over, as far as is known at this moment of a silence."""
+    """Reports an estimate, made during a silence, of whether the turn is over."""
 
     at: Samples
     segment: SegmentId
@@ -68,11 +89,11 @@ class EndOfTurnScored:
 
 @dataclass(frozen=True, slots=True)
 class FinalTranscript:
-    """The words an attempt asked for.
+    """Reports the final transcript that an attempt requested.
 
     Attributes:
-        void: Why they are none to be answered; "" if they are. Without a text in any case, but for a backchannel: it is
-            only void where it cut a reply.
+        ignored_because: Why the transcript is not answered; "" if it is answered. A transcript that is ignored has no
+            text, except a backchannel: it is only ignored if it interrupted a reply.
     """
 
     at: Samples
@@ -83,7 +104,7 @@ class FinalTranscript:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFailed:
-    """Speech to text failed or took too long; the person will be told."""
+    """Reports that speech recognition failed or timed out. The reply then tells the user so."""
 
     at: Samples
     reply: ReplyId
@@ -92,7 +113,12 @@ class TranscriptFailed:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackProgress:
-    """The speaker reports: so many whole words of the reply were heard, and whether anything was."""
+    """Reports how much of the reply the user has heard.
+
+    Attributes:
+        words_heard: The number of complete words that were played.
+        audible: Some sound of the reply was played.
+    """
 
     at: Samples
     reply: ReplyId
@@ -102,7 +128,7 @@ class PlaybackProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReplyEnded:
-    """The reply is over: played to its end, or failed and said so."""
+    """Reports that the reply has ended: it was played completely, or it failed and said so."""
 
     at: Samples
     reply: ReplyId
@@ -110,16 +136,19 @@ class ReplyEnded:
 
 @dataclass(frozen=True, slots=True)
 class ReplyRequested:
-    """A reply without anybody having spoken.
+    """Requests a reply that no user speech caused.
 
-    A greeting is said only while nobody speaks, else never; an announcement (a timer rings) as soon as nobody does; a
-    request for an answer to the history as it stands (typed text is in it) takes the floor, and so does the last reply
-    that is to be said again, unless another one is about to begin. The rest of a reply that was cut by nothing is said
-    where `ResumeReply` asked for it.
+    What happens depends on the origin:
+
+    - greeting: said if nobody speaks now; otherwise never.
+    - announcement: said as soon as nobody speaks.
+    - requested: answers the history as it is, including typed text. It replaces the current reply.
+    - repeated: says the last reply again. It replaces the current reply, unless a new one is about to begin.
+    - resumed: says the rest of an interrupted reply, in response to `ResumeReply`.
 
     Attributes:
-        text: What to say; "" for a request.
-        behind: Nothing more of the reply under way is to be made or sent: it is played to its end, before this one.
+        text: The text to say; "" for "requested".
+        behind: The current reply is complete as generated so far. It is played to its end before this one.
     """
 
     at: Samples
@@ -130,10 +159,10 @@ class ReplyRequested:
 
 @dataclass(frozen=True, slots=True)
 class InputCommitted:
-    """The client says that the turn is over.
+    """The client ends the turn.
 
     Attributes:
-        behind: As of `Asked`: the reply that plays is not cut by it.
+        behind: The current reply is not interrupted; see `ReplyRequested`.
     """
 
     at: Samples
@@ -142,24 +171,24 @@ class InputCommitted:
 
 @dataclass(frozen=True, slots=True)
 class KeyPressed:
-    """The key is pressed that is held while one speaks: a reply ends here; a turn that was let go just now goes on."""
+    """The push-to-talk key is pressed. It ends a reply; a turn that was released just before continues."""
 
     at: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class InputCleared:
-    """The client says that what is being heard was nothing."""
+    """The client discards the current input."""
 
     at: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyCancelled:
-    """The client wants no more of the reply.
+    """The client cancels the current reply.
 
     Attributes:
-        request_too: Nor one that it asked for while the turn's words were still to come.
+        including_request: Also cancels a reply that was requested while the transcript was still pending.
     """
 
     at: Samples
@@ -176,7 +205,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class OpenSegment:
-    """Begin to transcribe, from this position on (it lies in the past: the pre-roll)."""
+    """Starts transcription at position `segment`, which lies before the onset by the pre-roll."""
 
     segment: SegmentId
     onset: Samples
@@ -184,7 +213,7 @@ class OpenSegment:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """Somebody has the floor who had it not before: the open segment is theirs, and belongs to this turn."""
+    """Reports that a user turn has started. The open segment belongs to it."""
 
     turn: int
     onset: Samples
@@ -192,11 +221,11 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class Transcribe:
-    """Ask for the words so far of the segment, for this attempt.
+    """Requests the transcript of the segment for this attempt.
 
     Attributes:
-        early: They are asked for again when they have settled.
-        draft: A draft will do, see `Transcript`.
+        early: The silence is shorter than `settle_ms`; the transcript is requested again later.
+        draft: A draft is sufficient; see `Transcript`.
     """
 
     reply: ReplyId
@@ -208,7 +237,7 @@ class Transcribe:
 
 @dataclass(frozen=True, slots=True)
 class RequestTranscript:
-    """Requests the words of speech that ended before it was certain; an `InterimTranscript` brings them."""
+    """Requests the words of speech that ended before the VAD was certain. An `InterimTranscript` delivers them."""
 
     segment: SegmentId
     speech_end: Samples
@@ -216,13 +245,13 @@ class RequestTranscript:
 
 @dataclass(frozen=True, slots=True)
 class PrepareReply:
-    """Start the reply to `text`, held at its gate.
+    """Starts the reply to `text`. It stays silent until `CommitTurn`.
 
     Attributes:
         text: All words of the turn.
-        added: Those of them that are not in the history yet; "" asks for an answer to the history as it stands.
-        unheard: The words are lost: say so instead.
-        recited: `text` is itself what is to be said.
+        new_text: The words that are not in the history yet; "" answers the history as it is.
+        transcript_lost: There is no transcript; the reply says so.
+        is_literal: `text` is not answered but spoken.
     """
 
     reply: ReplyId
@@ -234,21 +263,21 @@ class PrepareReply:
 
 @dataclass(frozen=True, slots=True)
 class EndOfTurn:
-    """The decision that the turn is over; the answer may still have to wait for its words."""
+    """Reports the decision that the turn is over. The reply may still wait for the transcript."""
 
     turn: int
 
 
 @dataclass(frozen=True, slots=True)
 class CommitTurn:
-    """Open the gate, remember what was said.
+    """Writes the turn to the history and lets the reply play.
 
     Attributes:
         text: All words of the turn.
-        added: Those that are not in the history yet.
-        speech_end: None where nobody spoke.
-        rough: The recognizer itself says that the words are a guess.
-        submitted: The client ended the turn: it is in the history even if it has no words.
+        new_text: The words that are not in the history yet.
+        speech_end: The end of the user's speech; None if nobody spoke.
+        low_confidence: The recognizer reports low confidence in the words.
+        submitted: The client ended the turn. It is in the history even without words.
     """
 
     reply: ReplyId
@@ -262,7 +291,7 @@ class CommitTurn:
 
 @dataclass(frozen=True, slots=True)
 class RecordTurn:
-    """Remember what was said; whether it is answered is for the client to say."""
+    """Writes the turn to the history without a reply; the client requests one if it wants one."""
 
     turn: int
     text: str
@@ -273,7 +302,7 @@ class RecordTurn:
 
 @dataclass(frozen=True, slots=True)
 class CloseSegment:
-    """The segment's words were used."""
+    """Closes a segment whose transcript was used."""
 
     segment: SegmentId
     turn: int
@@ -281,7 +310,7 @@ class CloseSegment:
 
 @dataclass(frozen=True, slots=True)
 class DiscardSegment:
-    """The segment was nothing; it was heard during this turn."""
+    """Discards a segment that contained no speech for the assistant. `turn` is the turn in which it was recorded."""
 
     segment: SegmentId
     turn: int
@@ -289,7 +318,7 @@ class DiscardSegment:
 
 @dataclass(frozen=True, slots=True)
 class DropAttempt:
-    """Abandon an attempt that was never committed."""
+    """Cancels an attempt that was not committed."""
 
     reply: ReplyId
     reason: DropReason
@@ -297,17 +326,17 @@ class DropAttempt:
 
 @dataclass(frozen=True, slots=True)
 class RetractReply:
-    """Cancel a committed reply of which no whole word was heard; its turn goes on."""
+    """Cancels a committed reply of which no complete word was heard. Its turn continues."""
 
     reply: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptReply:
-    """Cancel a reply that was being heard; remember it up to the last whole word.
+    """Cancels a reply that was being heard. The history keeps it up to the last complete word.
 
     Attributes:
-        went_on: It came while its listener was only pausing: they spoke up right behind its beginning.
+        continues_turn: The user spoke right after the reply began: they had only paused and continue their turn.
     """
 
     reply: ReplyId
@@ -317,38 +346,38 @@ class InterruptReply:
 
 @dataclass(frozen=True, slots=True)
 class HoldPlayback:
-    """Nobody has heard anything of it, and somebody may be going on: its first sound waits."""
+    """Delays the first sound of a reply, because the user may be resuming."""
 
     reply: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlayback:
-    """It was nothing, or takes too long to be known: the reply may sound."""
+    """Lets a delayed reply play: the user did not resume, or the delay has reached its limit."""
 
     reply: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class DuckReply:
-    """Somebody may be interrupting: lower the reply at once."""
+    """Lowers the volume of the reply at once, because the user may be interrupting."""
 
     reply: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class UnduckReply:
-    """It was nothing: let the reply swell up again from where it is."""
+    """Restores the volume of the reply, because the overlap was not an interruption."""
 
     reply: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
 class TurnDiscarded:
-    """The turn ends without an answer: there was voice but no words, nothing came for too long, or it is not wanted.
+    """Ends a turn without a reply.
 
     Attributes:
-        submitted: The client ended the turn: it is in the history even without words.
+        submitted: The client ended the turn. It is in the history even without words.
     """
 
     turn: int
@@ -360,7 +389,7 @@ class TurnDiscarded:
 
 @dataclass(frozen=True, slots=True)
 class ResumeReply:
-    """The voice that cut this reply said nothing, nor did anybody since: the rest of the reply is to be said."""
+    """False interruption: requests that the rest of this reply is said."""
 
     reply: ReplyId
 

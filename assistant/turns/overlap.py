@@ -1,4 +1,4 @@
-"""The reply that has the floor, and the voice into it that is not decided yet. Pure."""
+"""Holds the state of the active reply and of user speech that overlaps it. Pure."""
 
 from dataclasses import dataclass, field
 
@@ -15,45 +15,47 @@ from assistant.turns.events import (
 )
 from assistant.turns.resume_guard import ResumeGuard
 from assistant.turns.settings import TurnSettings
-from assistant.turns.speech_candidate import ASKED_AFTER_MS, LONGEST_MS, WORDS_WITHIN_MS, SpeechCandidate
+from assistant.turns.speech_candidate import MAX_SPAN_MS, REQUEST_AFTER_MS, WORDS_WITHIN_MS, SpeechCandidate
 from assistant.turns.user_turn import UserTurn, as_traced, certainty
 from audio.stt import SegmentId
 from audio.units import FRAME_MS, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 
-UNSURE = 0.6
-"""The detector's probability up to which a frame during a reply says nothing."""
+UNCERTAIN_SPEECH = 0.6
+"""Speech probability up to which a frame during a reply counts nothing towards an interruption."""
 
 EARLY_MS = 700.0
-"""Who speaks up so soon behind the beginning of an answer goes on, and shows by no "mhm" that they listen: a word takes
-some 400 ms to be heard, and 200 to 300 ms more to be answered."""
+"""Speech within this time, in ms, of the reply's first sound continues the turn; it is never a backchannel. A listener
+needs about 400 ms to hear a word and 200 to 300 ms more to react."""
 
-LIKELY = 0.5
-"""The detector's probability from which a frame of such a voice counts in full, or one that is clear of the silence."""
+LIKELY_SPEECH = 0.5
+"""Speech probability from which a frame counts in full, if the speech is early or clearly above the noise."""
 
-UNSURE_MS = 100.0
-"""So much of it at least, where no frame says more than `UNSURE`: a train that comes in is one window above a half."""
+MIN_EARLY_SPEECH_MS = 100.0
+"""Speech in ms that early speech needs if no frame exceeds `UNCERTAIN_SPEECH`. A noise such as a train gives one VAD
+window above 0.5."""
 
-MURMUR_MS = 1000.0
-"""So much sure voice that is no louder than what was heard before it takes the floor without a word that was
-understood: such are the voices of a coffee shop (docs/lab/experiments.md, "Voices of a room") ..."""
+BACKGROUND_SPEECH_MS = 1000.0
+"""Speech in ms, no louder than the background, that interrupts without a transcript. Background voices, as in a coffee
+shop, are usually shorter (docs/lab/experiments.md, "Voices of a room")."""
 
-ECHOES_MS = 300.0
-"""... or so much, where so much is asked for of any voice: there what was heard before is an echo."""
+ECHO_INTERRUPT_AFTER_MS = 300.0
+"""Value of `interrupt_after_ms` from which `BACKGROUND_SPEECH_MS` does not apply. There the background level contains
+the reply's own echo."""
 
-LOWERED_MS = 1000.0
-"""Voice that is not sure for so long is that of a room, or of nobody: the reply is no longer lowered for it."""
+MAX_DUCKING_MS = 1000.0
+"""Longest ducking in ms for an undecided overlap. Speech that stays undecided for longer is background or noise."""
 
-MOST_FAILURES = 2
-"""An announcement of which nothing was heard this often, though nobody spoke, is made no more."""
+MAX_FAILURES = 2
+"""Number of failures after which an announcement is given up. A failure: nothing of it was audible and nobody spoke."""
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What is said as soon as nobody speaks: a timer rings.
+    """Text that is said as soon as nobody speaks, for example when a timer rings.
 
     Attributes:
-        failures: So often nothing of it was heard, for want of a voice.
+        failures: How often speech synthesis failed for it.
     """
 
     text: str
@@ -62,22 +64,25 @@ class Announcement:
 
 @dataclass(slots=True)
 class Overlap:
-    """Voice during a reply, not yet decided.
+    """User speech during a reply, not yet classified.
 
     Attributes:
-        early: It began so soon that it is no answer to the reply: whoever the reply answers goes on.
-        kept: It was a turn already when somebody asked for this reply, by typing, or it may not interrupt: its words
-            are a turn behind it, and what goes on of it interrupts nothing. Voice that begins anew may, if any may.
-        turn: The number of that turn, where it was told already that it began.
-        aside: The turn that it is if it is addressed: its words were asked for beside the reply.
-        speech_end: Should nothing more come.
-        backchannel: As far as its words are known, it only shows that somebody listens.
-        lowered_at: Since when the reply is lowered for it, or was.
-        sure_ms: How much of it was surely voice.
-        surest: As of a turn.
-        somebodys: There was enough of it to be somebody's, of whom it is not known whether they speak to the assistant.
-        hushed: It has ended, as far as is known, and was not sure.
-        asked_at: Its words were asked for then.
+        segment: The segment that is transcribed for it.
+        onset: Where it began.
+        speech_end: Its end, if no more speech follows.
+        backchannel: Its transcript so far is a backchannel.
+        ducked: The reply is ducked for it now.
+        ducked_at: When ducking began; None if the reply was not ducked for it.
+        speech_ms: The amount of certain speech.
+        peak_probability: The highest speech probability of its frames.
+        is_speech: It was long enough to be speech. Whether it is addressed to the assistant is open.
+        early: It began so soon after the reply that it continues the previous turn; see `EARLY_MS`.
+        deferred: It does not interrupt the reply and becomes a turn after it. Either it was a turn already when this
+            reply was requested, or speech may not interrupt. A new onset may still interrupt, if the mode allows it.
+        turn: The number of that turn, if its start was reported.
+        side_talk: The turn whose transcript shows whether the speech is addressed to the assistant.
+        paused: The speech has ended, as far as is known, without interrupting.
+        asked_at: When its transcript was requested.
     """
 
     segment: SegmentId
@@ -85,105 +90,114 @@ class Overlap:
     speech_end: Samples
     backchannel: bool = False
     ducked: bool = False
-    lowered_at: Samples | None = None
-    sure_ms: float = 0.0
-    surest: float = 0.0
+    ducked_at: Samples | None = None
+    speech_ms: float = 0.0
+    peak_probability: float = 0.0
     is_speech: bool = False
     early: bool = False
-    kept: bool = False
+    deferred: bool = False
     turn: int | None = None
     side_talk: UserTurn | None = None
     paused: bool = False
     asked_at: Samples | None = None
 
-    def goes_on(self, at: Samples, voicing: VadResult) -> None:
-        """Another frame, which may be its end."""
-        self.surest = max(self.surest, certainty(voicing))
-        if voicing.speaking:
-            self.speech_end = at if voicing.possible_end is None else max(voicing.possible_end, self.onset)
-            if self.paused:  # another voice, in the same segment
-                self.paused, self.asked_at, self.sure_ms = False, None, 0.0
+    def add_frame(self, at: Samples, vad: VadResult) -> None:
+        """Takes the VAD result of the next frame: speech continues or pauses."""
+        self.peak_probability = max(self.peak_probability, certainty(vad))
+        if vad.speaking:
+            self.speech_end = at if vad.possible_end is None else max(vad.possible_end, self.onset)
+            if self.paused:  # a new onset in the same segment
+                self.paused, self.asked_at, self.speech_ms = False, None, 0.0
         else:
-            self.speech_end, self.paused = max(voicing.boundary, self.onset), True
+            self.speech_end, self.paused = max(vad.boundary, self.onset), True
 
-    def asks(self, at: Samples) -> Effects:
-        """It has ended, and nothing but its words can tell whether it was anything; nothing to ask now: ()."""
-        if self.asked_at is not None or at - self.speech_end < samples_of_ms(ASKED_AFTER_MS):
+    def request_transcript(self, at: Samples) -> Effects:
+        """Requests the transcript after a pause, once; () if it is too early or was requested already."""
+        if self.asked_at is not None or at - self.speech_end < samples_of_ms(REQUEST_AFTER_MS):
             return ()
         self.asked_at = at
         return (RequestTranscript(self.segment, self.speech_end),)
 
-    def waits(self, at: Samples) -> bool:
-        """Its words may still come in time; what goes on and off for long, and never surely, is babble."""
-        if not self.is_speech and self.speech_end - self.onset > samples_of_ms(LONGEST_MS):
+    def awaits_transcript(self, at: Samples) -> bool:
+        """Returns whether the transcript may still arrive in time. Long intermittent noise is not waited for."""
+        if not self.is_speech and self.speech_end - self.onset > samples_of_ms(MAX_SPAN_MS):
             return False
         return self.asked_at is None or at - self.asked_at < samples_of_ms(WORDS_WITHIN_MS)
 
-    def takes(self, voicing: VadResult, settings: TurnSettings) -> bool:
-        """With this frame it takes the floor, whatever it says."""
-        sure = self.is_sure(voicing, settings)
+    def interrupts(self, vad: VadResult, settings: TurnSettings) -> bool:
+        """Takes a frame and returns whether the overlap interrupts the reply now, without a transcript."""
+        sure = self.is_long_enough(vad, settings)
         self.is_speech = self.is_speech or sure
-        murmur = voicing.background_level and settings.interrupt_after_ms < ECHOES_MS
-        return sure and not (murmur and self.sure_ms < MURMUR_MS)
+        murmur = vad.background_level and settings.interrupt_after_ms < ECHO_INTERRUPT_AFTER_MS
+        return sure and not (murmur and self.speech_ms < BACKGROUND_SPEECH_MS)
 
-    def is_sure(self, voicing: VadResult, settings: TurnSettings) -> bool:
-        """With this frame there was enough of it to be somebody's."""
-        self.counts(voicing)
+    def is_long_enough(self, vad: VadResult, settings: TurnSettings) -> bool:
+        """Takes a frame and returns whether there is enough speech for an interruption."""
+        self.count_speech(vad)
         enough_ms = settings.interrupt_after_ms * (2 if self.backchannel and not self.early else 1)
-        if self.early and self.surest <= UNSURE:
-            enough_ms = max(enough_ms, UNSURE_MS)
-        return self.sure_ms >= enough_ms
+        if self.early and self.peak_probability <= UNCERTAIN_SPEECH:
+            enough_ms = max(enough_ms, MIN_EARLY_SPEECH_MS)
+        return self.speech_ms >= enough_ms
 
-    def receding(self) -> SpeechCandidate:
-        """It has ended, and so has the reply: what may become a turn, if it was a word."""
+    def to_candidate(self) -> SpeechCandidate:
+        """Returns the speech as a candidate for a turn, after the reply has ended too."""
         asked = self.asked_at is not None
-        return SpeechCandidate(self.onset, self.speech_end, FRAME_MS, self.surest, asked, self.segment)
+        return SpeechCandidate(self.onset, self.speech_end, FRAME_MS, self.peak_probability, asked, self.segment)
 
-    def counts(self, voicing: VadResult) -> None:
-        """A frame, as far as it is surely voice; where it is clear, or early, as far as it is likely to be."""
-        if not voicing.speaking:
+    def count_speech(self, vad: VadResult) -> None:
+        """Adds a frame to the amount of speech, weighted by its probability.
+
+        Frames of early speech or clearly above the noise count in full from `LIKELY_SPEECH` on.
+        """
+        if not vad.speaking:
             return
-        if not (self.early or voicing.above_noise):
-            self.sure_ms += _sure_ms(voicing)
-        elif as_traced(voicing.probability) >= LIKELY:
-            self.sure_ms += FRAME_MS
+        if not (self.early or vad.above_noise):
+            self.speech_ms += _weight_ms(vad)
+        elif as_traced(vad.probability) >= LIKELY_SPEECH:
+            self.speech_ms += FRAME_MS
 
 
 @dataclass(slots=True)
 class ActiveReply:
-    """A committed reply that is not over.
+    """A committed reply that has not ended.
 
     Attributes:
-        earlier: Words that it answers.
-        attempts: Of its turn so far, dropped ones too: no id is used twice.
-        announcement: It is to be made again if nothing of it was heard.
-        surest: Of the turn that it answers.
-        resumed: It is the rest of one that was cut.
-        again: It was taken back for a voice without words: another such voice is believed less.
-        forced: Not a silence ended the turn that it answers, but a client, or its length.
-        look: Of the turn that it answers.
-        held: Its first sound waits, for somebody may be going on.
+        earlier: The words that it answers.
+        low_confidence: The recognizer reported low confidence in them.
+        progress_at: The last sign of progress, for the stuck check.
+        attempts: The number of attempts of its turn, including dropped ones. It keeps reply ids unique.
+        announcement: The announcement it says, which is repeated if it was not heard.
+        requested: The client requested the reply.
+        peak_probability: The highest speech probability of the turn that it answers.
+        resumed: It is the rest of an interrupted reply.
+        was_retracted: It was retracted before for speech without words. It now takes more to retract it.
+        forced: The client or the maximum length ended the turn that it answers, not silence.
+        words_heard: The number of complete words that were played.
+        audible_at: When its first sound was played; None before.
+        overlap: The current overlap, or None.
+        resume_guard: Continues the guard of the turn that it answers.
+        playback_held: Its first sound is delayed, because the user may be resuming.
     """
 
     reply: ReplyId
     earlier: tuple[str, ...]
-    rough: bool
+    low_confidence: bool
     progress_at: Samples
     attempts: int = 1
     announcement: Announcement | None = None
     requested: bool = False
-    surest: float = 0.0
+    peak_probability: float = 0.0
     resumed: bool = False
-    again: bool = False
+    was_retracted: bool = False
     forced: bool = False
     words_heard: int = 0
     audible_at: Samples | None = None
     overlap: Overlap | None = None
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
-    held: bool = False
+    playback_held: bool = False
 
-    def playing(self, event: PlaybackProgress) -> None:
-        """The speaker reports."""
+    def update_progress(self, event: PlaybackProgress) -> None:
+        """Takes a progress report of the speaker."""
         self.progress_at = max(self.progress_at, event.at)
         self.words_heard = max(self.words_heard, event.words_heard)
         if event.audible and self.audible_at is None:
@@ -191,74 +205,74 @@ class ActiveReply:
 
     @property
     def audible(self) -> bool:
-        """Something of it was heard."""
+        """Whether some of its sound was played."""
         return self.audible_at is not None
 
-    def stuck(self, at: Samples, settings: TurnSettings) -> bool:
-        """Nothing was reported for too long."""
+    def is_stuck(self, at: Samples, settings: TurnSettings) -> bool:
+        """Returns whether there was no progress for `stuck_after_s`."""
         return at - self.progress_at >= samples_of_s(settings.stuck_after_s)
 
     @property
-    def looks(self) -> bool:
-        """It answers somebody, who has heard nothing of it: it is not begun over them."""
+    def can_hold_playback(self) -> bool:
+        """Whether its start is delayed if the user resumes: it answers speech and is not audible yet."""
         return bool(self.earlier) and not self.audible
 
-    def looked(self, at: Samples, voicing: VadResult, *, interruptible: bool) -> Effects:
-        """A frame in which nobody is known to speak."""
-        if not (self.looks and interruptible and self.resume_guard.at(at, voicing)):
-            return self.released()
-        held, self.held = self.held, True
+    def update_hold(self, at: Samples, vad: VadResult, *, interruptible: bool) -> Effects:
+        """Takes a frame without confirmed speech. Holds or releases the first sound."""
+        if not (self.can_hold_playback and interruptible and self.resume_guard.at(at, vad)):
+            return self.release()
+        held, self.playback_held = self.playback_held, True
         return () if held else (HoldPlayback(self.reply),)
 
-    def released(self) -> Effects:
-        """It may sound."""
-        held, self.held = self.held, False
+    def release(self) -> Effects:
+        """Releases the first sound, if it was held."""
+        held, self.playback_held = self.playback_held, False
         return (ReleasePlayback(self.reply),) if held else ()
 
-    def challenged(self, at: Samples, voicing: VadResult, segment: SegmentId, *, interruptible: bool) -> Effects:
-        """Somebody speaks into it. Where it was heard already, and may be interrupted, it is lowered."""
-        early = interruptible and self.is_early(voicing.boundary)
-        self.overlap = challenge = Overlap(segment, voicing.boundary, at, surest=certainty(voicing), early=early)
-        challenge.counts(voicing)
-        opened = OpenSegment(segment, voicing.boundary)
+    def start_overlap(self, at: Samples, vad: VadResult, segment: SegmentId, *, interruptible: bool) -> Effects:
+        """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
+        early = interruptible and self.is_early(vad.boundary)
+        self.overlap = overlap = Overlap(segment, vad.boundary, at, peak_probability=certainty(vad), early=early)
+        overlap.count_speech(vad)
+        opened = OpenSegment(segment, vad.boundary)
         if not interruptible or not self.audible:
             return (opened,)
-        return (*self.lowered(at), opened)
+        return (*self.duck(at), opened)
 
     def is_early(self, onset: Samples) -> bool:
-        """A voice that begins there is no answer to it: see `EARLY_MS`."""
-        answers = bool(self.earlier) and not self.again and self.audible_at is not None
+        """Returns whether speech with this onset continues the previous turn; see `EARLY_MS`."""
+        answers = bool(self.earlier) and not self.was_retracted and self.audible_at is not None
         return answers and onset - (self.audible_at or onset) <= samples_of_ms(EARLY_MS)
 
-    def unducked(self) -> Effects:
-        """It swells up again, if it was lowered."""
+    def unduck(self) -> Effects:
+        """Returns the effect that restores the volume, if the reply is ducked."""
         return (UnduckReply(self.reply),) if self.overlap is not None and self.overlap.ducked else ()
 
-    def hushed(self) -> Effects:
-        """The voice into it pauses, or may not interrupt it: it swells up again."""
-        unducked = self.unducked()
+    def stop_ducking(self) -> Effects:
+        """Restores the volume, because the speech pauses or may not interrupt. Later speech may duck again."""
+        unducked = self.unduck()
         if self.overlap is not None:
-            self.overlap.ducked, self.overlap.lowered_at = False, None
+            self.overlap.ducked, self.overlap.ducked_at = False, None
         return unducked
 
-    def lowered(self, at: Samples) -> Effects:
-        """The voice into it begins; where it goes on, and is not decided after a while, the reply swells up again."""
-        challenge = self.overlap
-        if challenge is None:
+    def duck(self, at: Samples) -> Effects:
+        """Ducks the reply when speech begins. Restores the volume if that is undecided after `MAX_DUCKING_MS`."""
+        overlap = self.overlap
+        if overlap is None:
             return ()
-        if challenge.lowered_at is None:
-            challenge.ducked, challenge.lowered_at = True, at
+        if overlap.ducked_at is None:
+            overlap.ducked, overlap.ducked_at = True, at
             return (DuckReply(self.reply),)
-        unducked = self.unducked() if at - challenge.lowered_at >= samples_of_ms(LOWERED_MS) else ()
-        challenge.ducked = challenge.ducked and not unducked
+        unducked = self.unduck() if at - overlap.ducked_at >= samples_of_ms(MAX_DUCKING_MS) else ()
+        overlap.ducked = overlap.ducked and not unducked
         return unducked
 
-    def dismissed(self) -> Effects:
-        """The voice into it was nothing."""
-        unducked, self.overlap = self.unducked(), None
+    def end_overlap(self) -> Effects:
+        """Ends the overlap without an interruption and restores the volume."""
+        unducked, self.overlap = self.unduck(), None
         return unducked
 
 
-def _sure_ms(voicing: VadResult) -> float:
-    """How much of this frame is surely voice: babble and clatter hover around a half, speech stands near one."""
-    return FRAME_MS * min(max((as_traced(voicing.probability) - UNSURE) / (1 - UNSURE), 0.0), 1.0)
+def _weight_ms(vad: VadResult) -> float:
+    """Returns the weight of a frame in ms. Noise has probabilities around 0.5, speech near 1."""
+    return FRAME_MS * min(max((as_traced(vad.probability) - UNCERTAIN_SPEECH) / (1 - UNCERTAIN_SPEECH), 0.0), 1.0)

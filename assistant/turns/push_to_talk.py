@@ -1,8 +1,8 @@
-"""The key that is held while one speaks: what is heard, and when it is over. Pure.
+"""Implements push-to-talk: passes microphone frames while the key is held, and reports when the turn is over. Pure.
 
-The key is pressed and let go at a moment of the event loop, the sound of that moment arrives later. So both are
-positions on the microphone's line: what lies before the press or after the release is silence to whoever listens, and
-the turn ends with the frame that brings the release, not sooner. Who lets go in the midst of a word is heard out.
+The key changes on the event loop, but the sound of that moment arrives later. Press and release are therefore
+positions on the sample clock. Frames before the press and after the release are replaced by silence. The turn ends
+with the frame that contains the release. A word that is being spoken at the release is still passed to its end.
 """
 
 from collections import deque
@@ -16,20 +16,20 @@ from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 
 SHORTEST = samples_of_ms(100)
-"""A key that is held for less was touched by accident, or to interrupt: that is no turn. One that is let go for less
-was held."""
+"""Shortest press and shortest release, in samples. A shorter press is a tap, not a turn; a shorter release is
+ignored."""
 
 TAIL = samples_of_ms(300)
-"""So much after the release is heard at most, of a voice that sounds at the release. A syllable takes 200 ms."""
+"""Longest stretch of speech after the release that is still passed, in samples. A syllable takes 200 ms."""
 
 VOICED = 0.5
-"""A frame of at least this probability is of a word: of one that has just begun a detector says so before it opens."""
+"""Speech probability from which a frame counts as part of a word. The VAD reports it before it opens."""
 
 LATE = samples_of_ms(200)
-"""A detector that has heard nobody by the release may still be about to: a word just before it takes that long."""
+"""How long after the release the VAD may still report speech from before it, in samples."""
 
-MOST_GAPS = 20
-"""Kept in one turn, until their frames have come; of more, the oldest are taken for held."""
+MAX_GAPS = 20
+"""Limit on the releases remembered within one turn. If there are more, the oldest are treated as held."""
 
 _SILENCE = np.zeros(FRAME_SAMPLES, np.int16)
 _SILENCE.flags.writeable = False
@@ -37,25 +37,29 @@ _SILENCE.flags.writeable = False
 
 @dataclass(slots=True)
 class PushToTalk:
-    """The key of one conversation."""
+    """Tracks the push-to-talk key of one conversation."""
 
     _pressed: Samples | None = None
     _released: Samples | None = None
-    _tail: bool = False  # what sounded at the release still does
-    _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))  # let go in between
+    _tail: bool = False  # the word that was spoken at the release continues
+    _gaps: deque[tuple[Samples, Samples]] = field(default_factory=lambda: deque(maxlen=MAX_GAPS))  # release, press
 
     @property
     def held(self) -> bool:
-        """It is held down now."""
+        """Whether the key is down now."""
         return self._pressed is not None and self._released is None
 
     @property
     def waits(self) -> bool:
-        """It was let go, and what was said before that is still on its way: the microphone is still needed."""
+        """Whether the key was released, but frames from before the release are still to come."""
         return self._released is not None
 
     def press(self, at: Samples) -> bool:
-        """Here it is pressed; what was let go and is not over yet goes on. False where it is held already."""
+        """Presses the key. A turn that was released and is not over yet continues.
+
+        Returns:
+            False if the key is down already.
+        """
         if self.held:
             return False
         if self._pressed is None:
@@ -67,44 +71,49 @@ class PushToTalk:
         return True
 
     def release(self, at: Samples) -> None:
-        """Here it is let go."""
+        """Releases the key."""
         if self.held:
             self._released = at
 
     def heard(self, frame: Frame) -> Frame:
-        """The frame if the key was held during any of it, or is let go in the midst of a word; else silence."""
+        """Returns the frame if the key was down during part of it or a word continues after the release; else silence.
+
+        The silent frame has the same start and is marked as inserted.
+        """
         begins, up = self._pressed, self._up_at(frame.start, frame.end)
         if begins is not None and frame.end > begins and (up is None or self._tail):
             return frame
         return Frame(frame.start, _SILENCE, is_inserted=True)
 
-    def judged(self, at: Samples, voicing: VadResult) -> None:
-        """What the detector says of the frame up to `at`: is a release in the midst of a word, and is that over?"""
+    def judged(self, at: Samples, vad: VadResult) -> None:
+        """Updates from the VAD result of the frame that ends at `at` whether a word continues after the release."""
         pressed, released = self._pressed, self._up_at(at, at)
         if pressed is None or released is None or released - pressed < SHORTEST:
             self._tail = False
             return
         going_on = self._tail or at - released < FRAME_SAMPLES
-        self._tail = going_on and voicing.probability >= VOICED and at < released + TAIL
+        self._tail = going_on and vad.probability >= VOICED and at < released + TAIL
 
     def _up_at(self, start: Samples, end: Samples) -> Samples | None:
-        """Since when the key is up where this stretch of the line lies; None where it is held."""
+        """Returns when the key was released before this span, or None if it was down during the span."""
         for let_go, pressed in self._gaps:
             if start >= let_go and end <= pressed:
                 return let_go
         return self._released if self._released is not None and start >= self._released else None
 
     def due(self, at: Samples, onset: Samples | None) -> Literal["submit", "clear"] | None:
-        """What is due once the line has come this far; the key is free again where anything is.
+        """Returns what to do with the turn at this position: submit it, clear it, or nothing yet.
+
+        If something is due, the key state is reset.
 
         Args:
-            at: The end of what was heard.
-            onset: Where the speech that is being heard began; None where nobody speaks.
+            at: The end of the last frame.
+            onset: The onset of the current speech; None if nobody speaks.
         """
         pressed, released = self._pressed, self._released
         if pressed is None or released is None or self._tail or at < released + (LATE if onset is None else 0):
             return None
         self._pressed = self._released = None
-        # Speech from before the press is a turn that was let go too soon: it goes on, and ends with this.
+        # Speech from before the press is a turn that was released too soon. It continues and ends with this release.
         tapped = released - pressed < SHORTEST and (onset is None or onset > pressed - SHORTEST)
         return "clear" if tapped else "submit"

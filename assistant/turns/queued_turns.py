@@ -1,6 +1,6 @@
-"""What is said while the words of the turn before are still to come: it is a turn of its own behind that. Pure.
+"""Queues speech that arrives while the transcript of the previous turn is pending. Pure.
 
-A client, or its length, ends a turn in the midst of speech, and a recognizer may take a second for its words.
+The client or the maximum length can end a turn during speech, and a recognizer may take a second for the transcript.
 """
 
 from collections import deque
@@ -12,123 +12,127 @@ from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 
-MOST_WAITING = 8
-"""Turns behind one whose words are still to come; a client that ends more than that has its last ones joined."""
+MAX_QUEUED_TURNS = 8
+"""Limit on the queued turns. If a client ends more turns than that, the last ones are joined."""
 
-STILL_SPEAKS_MS = 300.0
-"""Voice behind a cut that a client made in speech: no detector takes as long to find that it has ended."""
+MIN_CONTINUED_SPEECH_MS = 300.0
+"""Minimum speech after a cut, in ms, that shows that the user continues. Every VAD reports an offset sooner."""
 
 
 @dataclass(slots=True)
 class QueuedTurn:
-    """What may become a turn.
+    """Speech that becomes a turn once the previous turn has its transcript.
 
     Attributes:
-        segment: Where recognizers are to listen from.
-        voice: What is known of it; None where a client ended a turn in which nobody spoke.
-        speech_end: Of the newest voice in it.
-        goes_on: It is the rest of the voice that the end of the turn before cut.
-        submitted_at: The client ended it there.
-        owed: An answer to it was asked for.
+        segment: The segment to transcribe.
+        candidate: The detected speech; None if the client ended a turn in which nobody spoke.
+        speech_end: The end of its last speech.
+        continues_cut: It is the rest of the speech that the end of the previous turn cut.
+        submitted_at: Where the client ended it; None if it is open.
+        reply_owed: A reply to it was requested.
     """
 
     segment: SegmentId
-    voice: SpeechCandidate | None
+    candidate: SpeechCandidate | None
     speech_end: Samples
-    goes_on: bool = False
+    continues_cut: bool = False
     submitted_at: Samples | None = None
-    owed: bool = False
+    reply_owed: bool = False
 
 
 @dataclass(slots=True)
 class QueuedTurns:
-    """Of one conversation, in order; the last one may still be going on.
+    """Holds the queued turns of one conversation in order. The last one may still be open.
 
     Attributes:
-        waiting: What was said.
+        waiting: The queued turns, oldest first.
     """
 
     waiting: deque[QueuedTurn] = field(default_factory=deque)
     _cut: Samples = Samples(0)
-    _rest: SpeechCandidate | None = None  # of the voice that was cut, while it goes on
+    _rest: SpeechCandidate | None = None  # speech that continues across the cut
 
-    def cut_here(self, at: Samples) -> None:
-        """A turn ends here whose words are still to come."""
+    def mark_cut(self, at: Samples) -> None:
+        """Notes that a turn ends here whose transcript is pending."""
         self._cut, self._rest = at, None
 
-    def hear(self, at: Samples, voicing: VadResult, settings: TurnSettings) -> None:
-        """A frame behind it."""
-        going_on = self.going_on
-        if not voicing.speaking:
-            if going_on is not None:
-                going_on.speech_end = max(voicing.boundary, going_on.speech_end)
+    def add_frame(self, at: Samples, vad: VadResult, settings: TurnSettings) -> None:
+        """Takes the VAD result of the next frame."""
+        open_turn = self.open_turn
+        if not vad.speaking:
+            if open_turn is not None:
+                open_turn.speech_end = max(vad.boundary, open_turn.speech_end)
             elif self._rest is not None:
-                self._rest_is_over(voicing.boundary, settings)
-        elif voicing.boundary < self._cut:
-            self._rest = (self._rest or SpeechCandidate(self._cut, at)).voice(at, self._cut, voicing)
-        elif going_on is None or going_on.voice is None:
-            heard = SpeechCandidate(voicing.boundary, at).voice(at, voicing.boundary, voicing)
-            self._add(QueuedTurn(self._segment(voicing.boundary, settings), heard, at))
+                self._end_rest(vad.boundary, settings)
+        elif vad.boundary < self._cut:
+            self._rest = (self._rest or SpeechCandidate(self._cut, at)).with_frame(at, self._cut, vad)
+        elif open_turn is None or open_turn.candidate is None:
+            candidate = SpeechCandidate(vad.boundary, at).with_frame(at, vad.boundary, vad)
+            self._add(QueuedTurn(self._segment(vad.boundary, settings), candidate, at))
         else:
-            going_on.voice, going_on.speech_end = going_on.voice.voice(at, voicing.boundary, voicing), at
+            open_turn.candidate, open_turn.speech_end = open_turn.candidate.with_frame(at, vad.boundary, vad), at
 
-    def submitted(self, at: Samples, settings: TurnSettings) -> None:
-        """The client ends what was said so far, or a turn in which nobody spoke."""
-        if self.going_on is None and self._rest is not None:
-            self._rest_is_over(at, settings)
-        if self.going_on is None:
+    def commit(self, at: Samples, settings: TurnSettings) -> None:
+        """Ends the open turn for the client. Without speech it adds an empty one."""
+        if self.open_turn is None and self._rest is not None:
+            self._end_rest(at, settings)
+        if self.open_turn is None:
             self._add(QueuedTurn(SegmentId(at), None, at))
         self.waiting[-1].submitted_at = at
-        self.cut_here(at)
+        self.mark_cut(at)
 
-    def cleared(self, at: Samples) -> None:
-        """The client forgets what was said since it ended a turn last."""
-        if self.going_on is not None:
+    def clear(self, at: Samples) -> None:
+        """Drops the open turn for the client."""
+        if self.open_turn is not None:
             self.waiting.pop()
-        self.cut_here(at)
+        self.mark_cut(at)
 
-    def asked(self) -> bool:
-        """An answer is asked for: to the last that the client ended, if there was a voice in it."""
-        ended = [one for one in self.waiting if one.submitted_at is not None and one.voice is not None]
+    def request_reply(self) -> bool:
+        """Requests a reply to the last turn with speech that the client ended.
+
+        Returns:
+            False if there is no such turn.
+        """
+        ended = [queued for queued in self.waiting if queued.submitted_at is not None and queued.candidate is not None]
         if ended:
-            ended[-1].owed = True
+            ended[-1].reply_owed = True
         return bool(ended)
 
-    def next(self, *, rest_too: bool, any_voice: bool) -> QueuedTurn | None:
-        """What is a turn now.
+    def next(self, *, include_rest: bool, include_unconfirmed: bool) -> QueuedTurn | None:
+        """Removes and returns the next queued turn that counts as one; None if there is none.
 
         Args:
-            rest_too: Also what goes on of the voice that was cut; else it was part of the turn before.
-            any_voice: Also what may be none.
+            include_rest: Include the rest of speech that was cut; otherwise it belongs to the previous turn.
+            include_unconfirmed: Include speech that the VAD did not confirm.
         """
         while self.waiting:
-            one = self.waiting.popleft()
-            somebody = one.voice is not None and (any_voice or one.voice.is_somebody)
-            if one.submitted_at is not None or (somebody and (rest_too or not one.goes_on)):
-                return one
+            queued = self.waiting.popleft()
+            counts = queued.candidate is not None and (include_unconfirmed or queued.candidate.is_confirmed)
+            if queued.submitted_at is not None or (counts and (include_rest or not queued.continues_cut)):
+                return queued
         return None
 
     @property
-    def heard(self) -> bool:
-        """Somebody spoke behind the last end, or goes on speaking."""
-        return self.going_on is not None or self._rest is not None
+    def has_speech(self) -> bool:
+        """Whether somebody has spoken since the last cut, or still speaks."""
+        return self.open_turn is not None or self._rest is not None
 
     @property
-    def going_on(self) -> QueuedTurn | None:
-        """What nobody has ended yet."""
+    def open_turn(self) -> QueuedTurn | None:
+        """The queued turn that is still open, or None."""
         last = self.waiting[-1] if self.waiting else None
         return None if last is None or last.submitted_at is not None else last
 
-    def _rest_is_over(self, end: Samples, settings: TurnSettings) -> None:
+    def _end_rest(self, end: Samples, settings: TurnSettings) -> None:
         rest, self._rest = self._rest, None
-        if rest is not None and end - self._cut >= samples_of_ms(STILL_SPEAKS_MS):
-            self._add(QueuedTurn(self._segment(self._cut, settings), rest, end, goes_on=True))
+        if rest is not None and end - self._cut >= samples_of_ms(MIN_CONTINUED_SPEECH_MS):
+            self._add(QueuedTurn(self._segment(self._cut, settings), rest, end, continues_cut=True))
 
     def _segment(self, onset: Samples, settings: TurnSettings) -> SegmentId:
         return SegmentId(max(self._cut, onset - samples_of_ms(settings.pre_roll_ms), 0))
 
-    def _add(self, one: QueuedTurn) -> None:
-        if len(self.waiting) >= MOST_WAITING:
-            self.waiting[-1].submitted_at = None  # the last two are one
+    def _add(self, queued: QueuedTurn) -> None:
+        if len(self.waiting) >= MAX_QUEUED_TURNS:
+            self.waiting[-1].submitted_at = None  # join the new turn to the last one
             return
-        self.waiting.append(one)
+        self.waiting.append(queued)

@@ -1,7 +1,7 @@
-"""The last look before an answer is heard: does somebody go on? Pure.
+"""Delays the start of a reply while the user may be resuming. Pure.
 
-A detector takes one to three frames to be sure of a voice. Whoever goes on in just these was answered in their first
-syllable. So nothing is begun on a frame that may be one; what that costs an end of speech is in docs/turn-taking.md.
+The VAD takes one to three frames to confirm an onset. Without the guard, a reply could start over the first syllable of
+a user who resumes in these frames. docs/turn-taking.md gives the latency this costs.
 """
 
 from dataclasses import dataclass
@@ -10,26 +10,26 @@ from audio.units import FRAME_SAMPLES, Samples, samples_of_ms
 from audio.vad import VadResult
 
 LOOK_MS = 140.0
-"""A voice is known for one after so long: what may be one for longer is a room that is not silent."""
+"""Maximum delay in ms. The VAD confirms a voice sooner; a possible onset that lasts longer is background noise."""
 
 
 @dataclass(slots=True)
 class ResumeGuard:
-    """At the silences of one turn, from when an answer is due until it is heard.
+    """Watches the silences of one turn, from the end-of-turn decision until the reply is audible.
 
     Attributes:
-        holds: As of the newest frame, the answer had better wait.
+        holds: As of the last frame, the reply should wait.
     """
 
     holds: bool = False
     _since: Samples | None = None
     _last: Samples = Samples(0)
 
-    def at(self, at: Samples, voicing: VadResult) -> bool:
-        """Take the next frame; see `holds`. Where frames were left out, it is another silence, or another wait."""
-        if not voicing.possible_onset or at - self._last > FRAME_SAMPLES:
+    def at(self, at: Samples, vad: VadResult) -> bool:
+        """Takes the VAD result of the next frame and returns `holds`. A gap in the frames restarts the measurement."""
+        if not vad.possible_onset or at - self._last > FRAME_SAMPLES:
             self._since = None
-        if voicing.possible_onset and self._since is None:
+        if vad.possible_onset and self._since is None:
             self._since = at
         self._last = at
         self.holds = self._since is not None and at - self._since < samples_of_ms(LOOK_MS)

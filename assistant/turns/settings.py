@@ -1,4 +1,4 @@
-"""How long turn taking waits, and for what."""
+"""Defines the settings of turn taking."""
 
 from dataclasses import dataclass
 
@@ -7,28 +7,29 @@ from assistant.end_of_turn.estimator import EndOfTurnProfile
 
 @dataclass(frozen=True, slots=True)
 class TurnSettings:
-    """How long to wait.
+    """Holds the thresholds and modes of turn taking. The field names are part of the trace format.
 
     Attributes:
-        hangover_ms: Silence after the last word that ends a turn, where nobody judges.
-        patience: From how finished a turn sounds to the silence that ends it; None: always `hangover_ms`.
-        speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the endpoint.
-        settle_ms: Silence after which a recognizer's words are as good as they get: those asked for sooner are asked
-            for again then, and the attempt begins anew if they have changed.
-        interrupt_after_ms: Voice during a reply that takes the floor, a frame counting as much as it is surely voice;
-            less is asked for its words, and without any lets the reply swell up again. Below 300 ms a voice that is no
-            louder than the room takes it with words, or when it is long.
-        max_turn_s: A turn is ended here even if the voice goes on (a fan, a radio) or the key was forgotten. If it had
-            words, what goes on is the next one; else it is nothing, up to the next pause.
-        stuck_after_s: Without progress for so long the floor is given back.
-        pre_roll_ms: A segment begins this much before the detected onset, so that no first word is clipped.
-        manual: Turns end when the client says so, not by silence; replies are not interrupted by voice.
-        held: A key is held while one speaks: as `manual`, but a turn is answered at its end, and prepared for before.
-        answers: Turns are answered; else their words are taken down, and the client asks for an answer or does not.
-        interruptible: Voice during a reply can take the floor.
-        by_client: A client does what turn taking does not: it may cut speech in two, and what goes on behind the cut is
-            another turn; and it may interrupt a reply where voice may not: what is said into one is a turn behind it.
-        by_name: Voice that may not interrupt a reply does if it is addressed: its words are asked for, as a turn's are.
+        hangover_ms: Silence that ends a turn if there is no EOT estimate.
+        patience: Maps the EOT probability to the silence timeout; None: always `hangover_ms`.
+        speculate_after_ms: Silence that starts an attempt; None: the attempt starts at the end of turn.
+        settle_ms: Silence after which a transcript is final. One that was requested sooner is requested again then. The
+            attempt restarts if the words have changed.
+        interrupt_after_ms: Speech during a reply that interrupts it. Each frame is weighted by its speech probability.
+            For less speech the transcript is requested; without words the reply continues at full volume. Below 300 ms,
+            speech no louder than the background interrupts only with words, or when it is long.
+        max_turn_s: Maximum length of a turn, for continuous noise or a forgotten key. If the turn had words, speech
+            that continues is the next turn; otherwise it is ignored up to the next pause.
+        stuck_after_s: Time without progress after which a turn or a reply is given up.
+        pre_roll_ms: How much before the detected onset a segment begins, so that the first word is complete.
+        manual: The client ends turns, not silence. Speech does not interrupt replies.
+        held: Push-to-talk: like `manual`, but a turn is answered when it ends, and attempts are made before.
+        answers: Turns are answered automatically. Otherwise they are only recorded, and the client requests replies.
+        interruptible: Speech interrupts a reply.
+        by_client: The client controls turns in addition. It may cut speech in two: speech after the cut is another
+            turn. It may interrupt a reply that speech may not: such speech is a turn after the reply.
+        by_name: Speech that may not interrupt a reply does so if it is addressed to the assistant. Its transcript is
+            requested like that of a turn.
     """
 
     hangover_ms: float = 400.0

@@ -1,11 +1,11 @@
-"""Whose the floor is, and every way in which it goes from one to the other. Pure.
+"""Holds the state of a conversation and performs its transitions. Pure.
 
-When it does is decided in `assistant.turns.machine`. A turn and a reply are never there at once.
+`assistant.turns.machine` decides when a transition happens. There is never a turn and a reply at the same time.
 
-    nobody ──begin_turn──▶ a turn ──commit──▶ a reply ──finished──▶ nobody
-                             ▲ │                │ ▲
-             take, hand_over │ └── abandon      │ │ recite, request: of nobody's words
-                             └──────────────────┘
+    idle ──begin_turn──▶ turn ──commit──▶ reply ──finished──▶ idle
+                         ▲ │                │ ▲
+            interruption │ └── discard_turn │ │ say, answer_history: replies without user speech
+                         └──────────────────┘
 """
 
 from collections import deque
@@ -35,8 +35,8 @@ from assistant.turns.events import (
     TurnDiscarded,
     TurnStarted,
 )
-from assistant.turns.overlap import MOST_FAILURES, ActiveReply, Announcement, Overlap
-from assistant.turns.queued_turns import STILL_SPEAKS_MS, QueuedTurn, QueuedTurns
+from assistant.turns.overlap import MAX_FAILURES, ActiveReply, Announcement, Overlap
+from assistant.turns.queued_turns import MIN_CONTINUED_SPEECH_MS, QueuedTurn, QueuedTurns
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import PossiblePrefix, SpeechCandidate
 from assistant.turns.user_turn import UserTurn, prepared
@@ -44,17 +44,16 @@ from audio.stt import SegmentId
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult
 
-MOST_ANNOUNCEMENTS = 20
-"""Waiting for somebody to stop speaking; then the oldest are forgotten."""
+MAX_ANNOUNCEMENTS = 20
+"""Limit on the waiting announcements. If there are more, the oldest are dropped."""
 
 
-GOES_ON_AFTER_MS = 1000.0
-"""Silence behind a voice without words before the reply that it cut goes on: who hums in the midst of a thought may
-have more to say."""
+RESUME_DELAY_MS = 1000.0
+"""Silence in ms after a false interruption before the reply resumes. A user who hums may be about to speak."""
 
 
 class Phase(Enum):
-    """Who is being waited for."""
+    """What the conversation waits for."""
 
     IDLE = auto()
     USER_SPEAKING = auto()
@@ -64,103 +63,111 @@ class Phase(Enum):
 
 @dataclass(slots=True)
 class TurnState:
-    """Of one conversation.
+    """The state of one conversation.
 
     Attributes:
-        approach: What may become a turn.
-        turn: The one that is open.
-        behind: What is said behind a turn whose words are still to come.
-        reply: The one that is under way.
-        used_until: Voice that began before this was answered already.
-        cut_at: So, but what goes on behind it is another turn: a client said so, or one with words was too long there.
-        beginning: Of what is said next, perhaps: used as well, but not answered.
-        announcements: Waiting until nobody speaks.
-        goes_on: The reply whose rest is to be said, and when, if nobody speaks: what cut it was nothing.
-        answer_behind: A turn was taken down while a reply played, and is to be answered when that is over.
+        candidate: Unconfirmed speech.
+        turn: The open user turn.
+        queued: Speech that followed a turn whose transcript is pending.
+        reply: The active reply.
+        processed_until: Speech that began before this position is processed already.
+        cut_at: Position at which the client or the maximum length cut the speech. Speech that continues after it is
+            the next turn.
+        prefix: Speech that was not understood and may be the beginning of the next turn.
+        announcements: Announcements that wait until nobody speaks.
+        resume_pending: The falsely interrupted reply, and when its rest is said if nobody speaks.
+        answer_after_reply: A turn was recorded during a reply; it is answered after that reply.
     """
 
     candidate: SpeechCandidate | None = None
     turn: UserTurn | None = None
     queued: QueuedTurns = field(default_factory=QueuedTurns)
     reply: ActiveReply | None = None
-    used_until: Samples = field(default=Samples(0))
+    processed_until: Samples = field(default=Samples(0))
     cut_at: Samples | None = None
     prefix: PossiblePrefix | None = None
-    announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MOST_ANNOUNCEMENTS))
+    announcements: deque[Announcement] = field(default_factory=lambda: deque(maxlen=MAX_ANNOUNCEMENTS))
     resume_pending: tuple[ReplyId, Samples] | None = None
-    answer_behind: bool = False
+    answer_after_reply: bool = False
     _turns_so_far: int = 0
 
     @property
     def phase(self) -> Phase:
-        """Who is being waited for."""
+        """The phase, derived from the turn and the reply."""
         if self.reply is not None:
             return Phase.REPLYING
         if self.turn is None:
             return Phase.IDLE
-        return Phase.USER_SPEAKING if self.turn.endpoint is None else Phase.AWAITING_TRANSCRIPT
+        return Phase.USER_SPEAKING if self.turn.ended_at is None else Phase.AWAITING_TRANSCRIPT
 
-    def used(self, until: Samples) -> None:
-        """Voice that began before this is answered, or was nothing."""
-        self.used_until = max(self.used_until, until)
+    def mark_processed(self, until: Samples) -> None:
+        """Marks speech that began before this position as processed."""
+        self.processed_until = max(self.processed_until, until)
 
-    def cut_here(self, at: Samples, settings: TurnSettings) -> None:
-        """What was said up to here is one thing, and what goes on another, if the client may say so."""
-        self.used(at)
+    def cut_speech(self, at: Samples, settings: TurnSettings) -> None:
+        """Marks speech as processed. If the client controls turns, speech that continues is the next turn."""
+        self.mark_processed(at)
         if settings.by_client:
-            self.cut_at = self.used_until
+            self.cut_at = self.processed_until
 
     def segment_at(self, onset: Samples, settings: TurnSettings) -> SegmentId:
-        """What is to be listened to, of speech that began there."""
-        segment = SegmentId(max(self.used_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
+        """Returns the segment for speech with this onset: with the pre-roll, and the possible prefix."""
+        segment = SegmentId(max(self.processed_until, onset - samples_of_ms(settings.pre_roll_ms), 0))
         before = self.prefix
-        if before is None or self.used_until > before.until or not before.leads_to(onset):
+        if before is None or self.processed_until > before.until or not before.leads_to(onset):
             return segment
-        return SegmentId(min(segment, before.segment + 1))  # a sample later: an id is used once
+        return SegmentId(min(segment, before.segment + 1))  # one sample later, since segment ids are unique
 
     def next_turn(self) -> int:
-        """The number of a turn that begins."""
+        """Returns the number of the next turn, counting from 1."""
         self._turns_so_far += 1
         return self._turns_so_far
 
-    # ---- a turn ----
+    # ---- the user turn ----
 
-    def onset(self, at: Samples, voicing: VadResult, settings: TurnSettings) -> Samples | None:
-        """Where speech began that belongs to no turn yet; None where nobody speaks."""
-        if not voicing.speaking or voicing.boundary >= self.used_until:
-            return voicing.boundary if voicing.speaking else None
-        cut = self._goes_on_behind_cut(settings) and voicing.possible_end is None
-        return self.used_until if cut and at - self.used_until >= samples_of_ms(STILL_SPEAKS_MS) else None
+    def unassigned_onset(self, at: Samples, vad: VadResult, settings: TurnSettings) -> Samples | None:
+        """Returns the onset of speech that belongs to no turn yet, or None.
 
-    def _goes_on_behind_cut(self, settings: TurnSettings) -> bool:
-        """Where speech was cut in two, what goes on behind the cut is the next turn."""
-        return (settings.manual or self.cut_at == self.used_until) and not settings.held
+        Speech that continues well beyond a cut has its onset at the cut.
+        """
+        if not vad.speaking or vad.boundary >= self.processed_until:
+            return vad.boundary if vad.speaking else None
+        cut = self._cut_starts_next_turn(settings) and vad.possible_end is None
+        return (
+            self.processed_until
+            if cut and at - self.processed_until >= samples_of_ms(MIN_CONTINUED_SPEECH_MS)
+            else None
+        )
 
-    def waited(self, settings: TurnSettings) -> QueuedTurn | None:
-        """What was said while the words of the turn before were still to come, and is a turn now."""
-        return self.queued.next(rest_too=self._goes_on_behind_cut(settings), any_voice=settings.manual)
+    def _cut_starts_next_turn(self, settings: TurnSettings) -> bool:
+        """Returns whether speech that continues after a cut is the next turn."""
+        return (settings.manual or self.cut_at == self.processed_until) and not settings.held
 
-    def approached(self, at: Samples, onset: Samples, voicing: VadResult, settings: TurnSettings) -> Effects:
-        """Somebody begins to speak, or something sounds like it: where a silence ends turns, a voice begins them."""
-        discarded = self.heard_nothing()
-        self.candidate = (self.candidate or SpeechCandidate(onset, at)).voice(at, onset, voicing)
-        begins = self.candidate.is_somebody or settings.manual or settings.held
+    def next_queued_turn(self, settings: TurnSettings) -> QueuedTurn | None:
+        """Removes and returns the next queued turn, or None."""
+        return self.queued.next(include_rest=self._cut_starts_next_turn(settings), include_unconfirmed=settings.manual)
+
+    def add_speech_frame(self, at: Samples, onset: Samples, vad: VadResult, settings: TurnSettings) -> Effects:
+        """Takes a speech frame while idle. A confirmed candidate begins a turn; in manual modes any speech does."""
+        discarded = self.discard_candidate_segment()
+        self.candidate = (self.candidate or SpeechCandidate(onset, at)).with_frame(at, onset, vad)
+        begins = self.candidate.is_confirmed or settings.manual or settings.held
         return (*discarded, *(self.begin_turn(settings) if begins else ()))
 
-    def receded(self, voice: SpeechCandidate, at: Samples, settings: TurnSettings) -> Effects:
-        """A frame of silence behind what may become a turn."""
-        if voice.is_over(at):
-            discarded, self.candidate = self.heard_nothing(), None
+    def add_silent_frame(self, candidate: SpeechCandidate, at: Samples, settings: TurnSettings) -> Effects:
+        """Takes a silent frame after a candidate: requests its transcript, or drops the candidate."""
+        if candidate.is_over(at):
+            discarded, self.candidate = self.discard_candidate_segment(), None
             return discarded
-        if voice.asked or not voice.may_be_over(at):
+        if candidate.transcript_requested or not candidate.may_request_transcript(at):
             return ()
-        segment = self.segment_at(voice.onset, settings) if voice.segment is None else voice.segment
-        self.candidate = replace(voice, asked=True, segment=segment)
-        opened = (OpenSegment(segment, voice.onset),) if voice.segment is None else ()
-        return (*opened, RequestTranscript(segment, voice.voiced_until))
+        segment = self.segment_at(candidate.onset, settings) if candidate.segment is None else candidate.segment
+        self.candidate = replace(candidate, transcript_requested=True, segment=segment)
+        opened = (OpenSegment(segment, candidate.onset),) if candidate.segment is None else ()
+        return (*opened, RequestTranscript(segment, candidate.voiced_until))
 
-    def heard_nothing(self) -> Effects:
-        """What may become a turn had no words, as far as is known."""
+    def discard_candidate_segment(self) -> Effects:
+        """Discards the segment of the candidate, whose transcript has no words so far."""
         if self.candidate is None or self.candidate.segment is None:
             return ()
         segment = self.candidate.segment
@@ -168,83 +175,90 @@ class TurnState:
         return (DiscardSegment(segment, self._turns_so_far),)
 
     def begin_turn(self, settings: TurnSettings, *, vouched: bool = False) -> Effects:
-        """Whoever may be speaking is; `vouched`: their words are known, and no detector need be sure."""
+        """Begins the turn of the current candidate, if there is one.
+
+        Args:
+            settings: The current settings.
+            vouched: The transcript confirms the speech, whatever the VAD reported.
+        """
         if self.candidate is None:
             return ()
-        voice, self.candidate = self.candidate, None
-        if voice.segment is not None:
-            turn = self._open(self.next_turn(), voice.segment, voice.onset, voice.voiced_until, settings)
-            turn.surest = 1.0 if vouched else voice.surest
-            return (TurnStarted(turn.number, voice.onset),)
-        return self.begin_at(self.segment_at(voice.onset, settings), voice, voice.onset, settings)
+        candidate, self.candidate = self.candidate, None
+        if candidate.segment is not None:
+            turn = self._open_turn(
+                self.next_turn(), candidate.segment, candidate.onset, candidate.voiced_until, settings
+            )
+            turn.peak_probability = 1.0 if vouched else candidate.peak_probability
+            return (TurnStarted(turn.number, candidate.onset),)
+        return self.begin_at(self.segment_at(candidate.onset, settings), candidate, candidate.onset, settings)
 
     def begin_at(
-        self, segment: SegmentId, voice: SpeechCandidate, speech_end: Samples, settings: TurnSettings
+        self, segment: SegmentId, candidate: SpeechCandidate, speech_end: Samples, settings: TurnSettings
     ) -> Effects:
-        """Somebody speaks, or has spoken up to `speech_end`, as far as is known."""
-        turn = self._open(self.next_turn(), segment, voice.onset, speech_end, settings)
-        turn.surest = voice.surest
-        return (OpenSegment(segment, voice.onset), TurnStarted(turn.number, voice.onset))
+        """Begins a turn for speech that lasted up to `speech_end`, as far as is known."""
+        turn = self._open_turn(self.next_turn(), segment, candidate.onset, speech_end, settings)
+        turn.peak_probability = candidate.peak_probability
+        return (OpenSegment(segment, candidate.onset), TurnStarted(turn.number, candidate.onset))
 
-    def _open(
+    def _open_turn(
         self, number: int, segment: SegmentId, onset: Samples, speech_end: Samples, settings: TurnSettings
     ) -> UserTurn:
-        self.turn = turn = UserTurn(number, segment, onset, speech_end, cut=self._held_up())
+        self.turn = turn = UserTurn(number, segment, onset, speech_end, resumable_reply=self._take_resume_pending())
         turn.answered = settings.answers and not settings.manual
         return turn
 
-    def _held_up(self) -> ReplyId | None:
-        """The reply that was to go on does so only behind the turn that begins, and if that is nothing."""
+    def _take_resume_pending(self) -> ReplyId | None:
+        """Removes and returns the reply that was about to resume. It resumes only if the new turn is discarded."""
         cut, self.resume_pending = None if self.resume_pending is None else self.resume_pending[0], None
         return cut
 
-    def configured(self, settings: TurnSettings) -> Effects:
-        """Whether a turn that is not over is answered, as the client may have said otherwise since it began."""
+    def apply_settings(self, settings: TurnSettings) -> Effects:
+        """Updates whether the open turn is answered, since the client may have changed the settings."""
         turn = self.turn
         answered = settings.answers and not settings.manual
-        if turn is None or turn.endpoint is not None or turn.reply_owed or turn.answered == answered:
+        if turn is None or turn.ended_at is not None or turn.reply_owed or turn.answered == answered:
             return ()
         turn.answered = answered
         return turn.drop_attempts("went on")
 
-    def answer_after_all(self, turn: UserTurn, at: Samples) -> Effects:
-        """An answer is asked for while the turn's words are still to come: they are what it answers."""
+    def request_answer(self, turn: UserTurn, at: Samples) -> Effects:
+        """Handles a request for a reply while the transcript is pending: the reply answers this turn."""
         if turn.answered:
             return ()
         turn.answered = turn.reply_owed = True
-        turn.vouched_for()
+        turn.mark_certain()
         attempt = turn.attempt
         if attempt is None or not attempt.ready:
             return ()
         return (prepared(attempt), *self.commit_if_ready(turn, at))
 
-    def request_dropped(self, turn: UserTurn, at: Samples, settings: TurnSettings) -> Effects:
-        """An answer to words that are still to come is not wanted after all: they are what they were without it."""
+    def withdraw_request(self, turn: UserTurn, at: Samples, settings: TurnSettings) -> Effects:
+        """Withdraws the request for a reply while the transcript is pending."""
         turn.reply_owed, turn.answered = False, settings.answers and not settings.manual
         if turn.answered or turn.attempt is None or not turn.attempt.ready:
             return ()
         return (*turn.drop_attempts("cleared"), turn.begin_attempt(at, turn.speech_end, settings))
 
     def commit_if_ready(self, turn: UserTurn, at: Samples) -> Effects:
-        """The turn is over: answer it, or take it down, if its words are known."""
+        """Commits or records a finished turn once its transcript is known; discards it if there are no words."""
         attempt = turn.attempt
         if attempt is None or attempt.text is None or turn.recheck is not None:
             return ()
         if confirming := turn.confirm(at):
             return confirming
         if not attempt.text and not attempt.transcript_lost and not turn.reply_owed:
-            return self.abandon(turn, at, attempt.ignored_because or "no words")
+            return self.discard_turn(turn, at, attempt.ignored_because or "no words")
         self.turn = None
-        self.used(turn.speech_end)
+        self.mark_processed(turn.speech_end)
         if turn.overlong and attempt.text and not attempt.low_confidence:
-            self.cut_at = self.used_until
+            self.cut_at = self.processed_until
         closed = CloseSegment(turn.segment, turn.number)
         if not turn.answered:
             return (
                 RecordTurn(turn.number, attempt.text, attempt.new_text, turn.speech_end, attempt.low_confidence),
                 closed,
             )
-        # Joined to what follows only if it is retracted; an apology has no words worth joining.
+        # Used only after a retraction, to join the words. A reply to a lost transcript has no words to join.
         earlier = (attempt.text,) if attempt.text else turn.earlier
         self.reply = ActiveReply(
             attempt.reply,
@@ -253,11 +267,11 @@ class TurnState:
             progress_at=at,
             attempts=turn.attempts,
             requested=turn.reply_owed,
-            surest=turn.surest,
-            again=bool(turn.earlier) and not attempt.new_text,
+            peak_probability=turn.peak_probability,
+            was_retracted=bool(turn.earlier) and not attempt.new_text,
             forced=turn.forced,
             resume_guard=turn.resume_guard,
-            held=turn.resume_guard.holds,
+            playback_held=turn.resume_guard.holds,
         )
         commit = CommitTurn(
             attempt.reply,
@@ -270,230 +284,259 @@ class TurnState:
         return (commit, *((HoldPlayback(attempt.reply),) if turn.resume_guard.holds else ()), closed)
 
     def give_up(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
-        """No more is to come of it: what is owed is answered."""
-        return self._answer_earlier(turn, at, why) if turn.reply_owed else self.abandon(turn, at, why)
+        """Ends a turn that cannot complete. A reply that is owed is still given, to the earlier words."""
+        return self._answer_earlier(turn, at, why) if turn.reply_owed else self.discard_turn(turn, at, why)
 
     def _answer_earlier(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
-        """Who seemed to go on did not, or is not understood: what they had said before is answered."""
+        """Replies to the words before the retraction, since no more words were understood."""
         dropped = turn.drop_attempts(why)
         self.turn = None
         turn.attempts += 1
         answer, text = ReplyId(turn.number, turn.attempts), " ".join(turn.earlier)
         self.reply = ActiveReply(
-            answer, turn.earlier, turn.earlier_rough, progress_at=at, attempts=turn.attempts, requested=True, again=True
+            answer,
+            turn.earlier,
+            turn.earlier_low_confidence,
+            progress_at=at,
+            attempts=turn.attempts,
+            requested=True,
+            was_retracted=True,
         )
-        commit = CommitTurn(answer, text, "", None, turn.earlier_rough, origin="requested", submitted=turn.submitted)
+        commit = CommitTurn(
+            answer, text, "", None, turn.earlier_low_confidence, origin="requested", submitted=turn.submitted
+        )
         return (*dropped, DiscardSegment(turn.segment, turn.number), PrepareReply(answer, text), commit)
 
-    def abandon(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
-        """The turn ends without an answer."""
+    def discard_turn(self, turn: UserTurn, at: Samples, why: AbandonReason) -> Effects:
+        """Ends the turn without a reply. A reply that it had falsely interrupted will resume."""
         self.turn = None
-        self.used(turn.speech_end)
-        if turn.cut is not None and turn.answered and why in {"no words", "noise", "overheard", "backchannel"}:
-            self.resume_pending = turn.cut, Samples(turn.speech_end + samples_of_ms(GOES_ON_AFTER_MS))
-        return turn.nothing(at, why)
+        self.mark_processed(turn.speech_end)
+        if (
+            turn.resumable_reply is not None
+            and turn.answered
+            and why in {"no words", "noise", "overheard", "backchannel"}
+        ):
+            self.resume_pending = turn.resumable_reply, Samples(turn.speech_end + samples_of_ms(RESUME_DELAY_MS))
+        return turn.discard(at, why)
 
-    # ---- a voice into a reply ----
+    # ---- overlaps ----
 
-    def take(self, reply: ActiveReply, challenge: Overlap, at: Samples, settings: TurnSettings) -> Effects:
-        """Who speaks into the reply has the floor: their turn goes on if nothing was heard of it, else a new one."""
+    def interrupt_or_retract(
+        self, reply: ActiveReply, overlap: Overlap, at: Samples, settings: TurnSettings
+    ) -> Effects:
+        """Ends the reply in favor of the overlapping speech.
+
+        If no complete word of the reply was heard, the reply is retracted and the turn continues. Otherwise the reply
+        is interrupted and a new turn starts.
+        """
         self.reply = None
-        self.announce_again(reply)
-        if challenge.turn is not None:
-            return (InterruptReply(reply.reply), *self.hand_over(challenge, settings))
-        held_up = self._held_up()
+        self.requeue_announcement(reply)
+        if overlap.turn is not None:
+            return (InterruptReply(reply.reply), *self.begin_turn_from_overlap(overlap, settings))
+        resume_pending = self._take_resume_pending()
         if reply.words_heard == 0:
             effect: Effect = RetractReply(reply.reply)
-            self.turn = turn = UserTurn(reply.reply.turn, challenge.segment, challenge.onset, at)
-            turn.earlier, turn.earlier_rough = reply.earlier, reply.rough
+            self.turn = turn = UserTurn(reply.reply.turn, overlap.segment, overlap.onset, at)
+            turn.earlier, turn.earlier_low_confidence = reply.earlier, reply.low_confidence
             turn.reply_owed = bool(reply.earlier) or reply.requested
-            turn.attempts, turn.surest = reply.attempts, reply.surest
-            turn.cut = reply.reply if reply.resumed else held_up
+            turn.attempts, turn.peak_probability = reply.attempts, reply.peak_probability
+            turn.resumable_reply = reply.reply if reply.resumed else resume_pending
         else:
-            effect = InterruptReply(reply.reply, continues_turn=challenge.early and not reply.forced)
-            self.turn = turn = UserTurn(self.next_turn(), challenge.segment, challenge.onset, at)
-            turn.cut, turn.early = reply.reply, challenge.early
-        turn.surest = max(turn.surest, challenge.surest)
-        turn.reply_owed, self.answer_behind = turn.reply_owed or self.answer_behind, False
+            effect = InterruptReply(reply.reply, continues_turn=overlap.early and not reply.forced)
+            self.turn = turn = UserTurn(self.next_turn(), overlap.segment, overlap.onset, at)
+            turn.resumable_reply, turn.early = reply.reply, overlap.early
+        turn.peak_probability = max(turn.peak_probability, overlap.peak_probability)
+        turn.reply_owed, self.answer_after_reply = turn.reply_owed or self.answer_after_reply, False
         turn.answered = settings.answers or turn.reply_owed
-        started = TurnStarted(turn.number, challenge.onset)
-        # Who interrupts is told of before the reply that ends of it; a turn that goes on, behind what was taken back.
+        started = TurnStarted(turn.number, overlap.onset)
+        # An interrupting turn starts before its reply ends. A continued turn starts after the retraction.
         return (effect, started) if isinstance(effect, RetractReply) else (started, effect)
 
-    def hand_over(self, challenge: Overlap, settings: TurnSettings) -> Effects:
-        """The reply is over; whoever spoke into it has the floor."""
+    def begin_turn_from_overlap(self, overlap: Overlap, settings: TurnSettings) -> Effects:
+        """Turns the overlap into a user turn after the reply has ended."""
         self.reply = None
-        owed, self.answer_behind = self.answer_behind, False
-        number, aside = challenge.turn, challenge.side_talk
-        if aside is not None:
-            self.turn, aside.speech_end, aside.cut = aside, challenge.speech_end, self._held_up()
-            aside.surest = challenge.surest
-            if not challenge.kept:
+        owed, self.answer_after_reply = self.answer_after_reply, False
+        number, side_talk = overlap.turn, overlap.side_talk
+        if side_talk is not None:
+            self.turn, side_talk.speech_end, side_talk.resumable_reply = (
+                side_talk,
+                overlap.speech_end,
+                self._take_resume_pending(),
+            )
+            side_talk.peak_probability = overlap.peak_probability
+            if not overlap.deferred:
                 return ()
-            aside.reply_owed, aside.answered = owed, owed or settings.answers
-            ready = aside.attempt is not None and aside.attempt.ready and aside.answered
-            return (prepared(aside.attempt),) if ready and aside.attempt is not None else ()
-        turn = self._open(
-            number or self.next_turn(), challenge.segment, challenge.onset, challenge.speech_end, settings
-        )
-        turn.surest = challenge.surest
+            side_talk.reply_owed, side_talk.answered = owed, owed or settings.answers
+            ready = side_talk.attempt is not None and side_talk.attempt.ready and side_talk.answered
+            return (prepared(side_talk.attempt),) if ready and side_talk.attempt is not None else ()
+        turn = self._open_turn(number or self.next_turn(), overlap.segment, overlap.onset, overlap.speech_end, settings)
+        turn.peak_probability = overlap.peak_probability
         turn.reply_owed, turn.answered = owed, owed or turn.answered
-        return (TurnStarted(self._turns_so_far, challenge.onset),) if number is None else ()
+        return (TurnStarted(self._turns_so_far, overlap.onset),) if number is None else ()
 
-    def keep(self, challenge: Overlap) -> Effects:
-        """What is said into the reply does not interrupt it, and is a turn behind it."""
-        challenge.kept, challenge.turn = True, self.next_turn()
-        return (TurnStarted(challenge.turn, challenge.onset),)
+    def defer_overlap(self, overlap: Overlap) -> Effects:
+        """Keeps the overlap as a turn after the reply."""
+        overlap.deferred, overlap.turn = True, self.next_turn()
+        return (TurnStarted(overlap.turn, overlap.onset),)
 
-    def ask_aside(self, challenge: Overlap, at: Samples, settings: TurnSettings) -> Effects:
-        """Whoever spoke into the reply is silent: was it addressed?"""
-        aside = challenge.side_talk
+    def request_side_talk(self, overlap: Overlap, at: Samples, settings: TurnSettings) -> Effects:
+        """Requests the transcript of the overlap, to decide whether it is addressed to the assistant."""
+        side_talk = overlap.side_talk
         started: Effects = ()
-        if aside is None:
-            number = challenge.turn
+        if side_talk is None:
+            number = overlap.turn
             if number is None:
-                number = challenge.turn = self.next_turn()
-                started = (TurnStarted(number, challenge.onset),)
-            aside = challenge.side_talk = UserTurn(number, challenge.segment, challenge.onset, challenge.speech_end)
-            # What may not interrupt is only taken down: no answer to it is begun beside this reply.
-            aside.answered = settings.answers and not challenge.kept
-        return (*started, aside.begin_attempt(at, challenge.speech_end, settings))
+                number = overlap.turn = self.next_turn()
+                started = (TurnStarted(number, overlap.onset),)
+            side_talk = overlap.side_talk = UserTurn(number, overlap.segment, overlap.onset, overlap.speech_end)
+            # Speech that may not interrupt is only recorded: no reply to it is prepared during this reply.
+            side_talk.answered = settings.answers and not overlap.deferred
+        return (*started, side_talk.begin_attempt(at, overlap.speech_end, settings))
 
-    def taken_beside(
-        self, reply: ActiveReply, challenge: Overlap, told: FinalTranscript | TranscriptFailed, settings: TurnSettings
+    def record_side_talk(
+        self, reply: ActiveReply, overlap: Overlap, event: FinalTranscript | TranscriptFailed, settings: TurnSettings
     ) -> Effects:
-        """Their words have come while the reply goes on: they are told now, and answered when it is over.
+        """Records a turn whose transcript arrived during the reply. It is answered after the reply.
 
-        Words that are lost are left to the turn that begins then.
+        A lost transcript is handled by the turn that begins then.
         """
-        aside = challenge.side_talk
-        if aside is None:
+        side_talk = overlap.side_talk
+        if side_talk is None:
             return ()
-        aside.surest = challenge.surest
-        effects = aside.told(told, doubted=settings.answers)
-        attempt = aside.attempt
+        side_talk.peak_probability = overlap.peak_probability
+        effects = side_talk.on_transcript(event, doubted=settings.answers)
+        attempt = side_talk.attempt
         if effects is None or attempt is None or attempt.transcript_lost:
             return effects or ()
         if not attempt.text:
             return (
                 *effects,
-                *self.forgive(reply, challenge.speech_end, told.at, attempt.ignored_because or "no words"),
+                *self.dismiss_overlap(reply, overlap.speech_end, event.at, attempt.ignored_because or "no words"),
             )
-        self.used(challenge.speech_end)
-        self.answer_behind = self.answer_behind or settings.answers
-        words = RecordTurn(aside.number, attempt.text, attempt.new_text, challenge.speech_end, attempt.low_confidence)
-        return (*effects, *reply.dismissed(), words, CloseSegment(aside.segment, aside.number))
+        self.mark_processed(overlap.speech_end)
+        self.answer_after_reply = self.answer_after_reply or settings.answers
+        words = RecordTurn(side_talk.number, attempt.text, attempt.new_text, overlap.speech_end, attempt.low_confidence)
+        return (*effects, *reply.end_overlap(), words, CloseSegment(side_talk.segment, side_talk.number))
 
-    def answered_aside(
-        self, reply: ActiveReply, told: FinalTranscript | TranscriptFailed, settings: TurnSettings
+    def on_side_talk_transcript(
+        self, reply: ActiveReply, event: FinalTranscript | TranscriptFailed, settings: TurnSettings
     ) -> Effects:
-        """Their words have come: who was addressed has the floor."""
-        if reply.overlap is not None and reply.overlap.kept:
-            return self.taken_beside(reply, reply.overlap, told, settings)
-        aside = None if reply.overlap is None else reply.overlap.side_talk
-        effects = None if aside is None else aside.told(told)
-        if aside is None or aside.attempt is None or reply.overlap is None or effects is None:
+        """Takes the transcript of side talk: speech addressed to the assistant interrupts, other speech does not."""
+        if reply.overlap is not None and reply.overlap.deferred:
+            return self.record_side_talk(reply, reply.overlap, event, settings)
+        side_talk = None if reply.overlap is None else reply.overlap.side_talk
+        effects = None if side_talk is None else side_talk.on_transcript(event)
+        if side_talk is None or side_talk.attempt is None or reply.overlap is None or effects is None:
             return ()
-        if not aside.attempt.text and aside.attempt.ignored_because != "called":
-            return self.forgive(reply, reply.overlap.speech_end, told.at, aside.attempt.ignored_because or "no words")
-        reply.overlap.surest = 1.0  # addressed by name
-        return (*self.take(reply, reply.overlap, told.at, settings), *effects)
+        if not side_talk.attempt.text and side_talk.attempt.ignored_because != "called":
+            return self.dismiss_overlap(
+                reply, reply.overlap.speech_end, event.at, side_talk.attempt.ignored_because or "no words"
+            )
+        reply.overlap.peak_probability = 1.0  # addressed by name
+        return (*self.interrupt_or_retract(reply, reply.overlap, event.at, settings), *effects)
 
-    def not_understood(self, reply: ActiveReply, challenge: Overlap, at: Samples, *, echo: bool) -> Effects:
-        """Its words were asked for, and are none that interrupt. An echo begins nothing, nor does a plain "mhm"."""
-        if not echo and not challenge.backchannel:
-            self.prefix = PossiblePrefix(challenge.segment, challenge.speech_end)
-        return self.forgive(reply, challenge.speech_end, at)
+    def dismiss_unclear_overlap(self, reply: ActiveReply, overlap: Overlap, at: Samples, *, echo: bool) -> Effects:
+        """Dismisses an overlap whose transcript does not interrupt.
 
-    def forgive(self, reply: ActiveReply, until: Samples, at: Samples, why: AbandonReason = "cleared") -> Effects:
-        """The voice into the reply was nothing, or is to be."""
-        challenge = reply.overlap
-        self.used(until)
-        if challenge is None:
+        Unless it was an echo or a backchannel, it may be the prefix of the next speech.
+        """
+        if not echo and not overlap.backchannel:
+            self.prefix = PossiblePrefix(overlap.segment, overlap.speech_end)
+        return self.dismiss_overlap(reply, overlap.speech_end, at)
+
+    def dismiss_overlap(
+        self, reply: ActiveReply, until: Samples, at: Samples, why: AbandonReason = "cleared"
+    ) -> Effects:
+        """Dismisses the overlap without an interruption. Speech before `until` counts as processed."""
+        overlap = reply.overlap
+        self.mark_processed(until)
+        if overlap is None:
             return ()
-        if challenge.side_talk is not None:
-            return (*reply.dismissed(), *challenge.side_talk.nothing(at, why))
-        discarded = (*reply.dismissed(), DiscardSegment(challenge.segment, reply.reply.turn))
-        nothing = () if challenge.turn is None else (TurnDiscarded(challenge.turn, at, challenge.speech_end, why),)
+        if overlap.side_talk is not None:
+            return (*reply.end_overlap(), *overlap.side_talk.discard(at, why))
+        discarded = (*reply.end_overlap(), DiscardSegment(overlap.segment, reply.reply.turn))
+        nothing = () if overlap.turn is None else (TurnDiscarded(overlap.turn, at, overlap.speech_end, why),)
         return (*discarded, *nothing)
 
-    def cut(self, reply: ActiveReply, at: Samples, why: Literal["requested", "client"]) -> Effects:
-        """The reply ends here, and whoever speaks into it is not listened to; but for what is kept, see `set_aside`."""
+    def stop_reply(self, reply: ActiveReply, at: Samples, why: Literal["requested", "client"]) -> Effects:
+        """Ends the reply and drops the overlap, unless it is kept as a turn; see `move_turn_to_overlap`."""
         self.reply = None
         if why == "requested":
-            self.announce_again(reply)
-        challenge = reply.overlap
-        forgiven: Effects = ()
-        if challenge is not None and not challenge.kept:
-            challenge.ducked = False  # the reply is over
-            forgiven = self.forgive(reply, self.used_until, at, "requested" if why == "requested" else "cleared")
-        return (*forgiven, InterruptReply(reply.reply, why))
+            self.requeue_announcement(reply)
+        overlap = reply.overlap
+        dismissed: Effects = ()
+        if overlap is not None and not overlap.deferred:
+            overlap.ducked = False  # no effect needed, since the reply is over
+            dismissed = self.dismiss_overlap(
+                reply, self.processed_until, at, "requested" if why == "requested" else "cleared"
+            )
+        return (*dismissed, InterruptReply(reply.reply, why))
 
-    def set_aside(self, turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:
-        """Another reply is asked for in the midst of a turn: what was said is listened to beside it, and answered then.
+    def move_turn_to_overlap(self, turn: UserTurn, at: Samples) -> tuple[Overlap, Effects]:
+        """Turns the open turn into an overlap of the reply that was requested during it.
 
-        The turn as such is over: it is another one that will be behind the reply.
+        The turn itself ends. Its speech is still transcribed and becomes another turn after the reply.
         """
         self.turn = None
         dropped = turn.drop_attempts("requested")
-        kept = Overlap(turn.segment, turn.onset, turn.speech_end, surest=turn.surest, kept=True)
+        kept = Overlap(turn.segment, turn.onset, turn.speech_end, peak_probability=turn.peak_probability, deferred=True)
         return kept, (*dropped, TurnDiscarded(turn.number, at, turn.speech_end, "requested"))
 
-    def announce_again(self, reply: ActiveReply) -> None:
-        """An announcement of which no word was heard is made again."""
+    def requeue_announcement(self, reply: ActiveReply) -> None:
+        """Queues the announcement of the reply again if no complete word of it was heard."""
         if reply.announcement is not None and not reply.words_heard:
             self.announcements.appendleft(reply.announcement)
 
-    def failed(self, reply: ActiveReply) -> None:
-        """It ended by itself, or got stuck: an announcement that was not heard is made once more."""
+    def requeue_failed_announcement(self, reply: ActiveReply) -> None:
+        """Queues an announcement again, up to the limit, after a reply ended without any sound."""
         made = reply.announcement
-        if made is not None and not reply.audible and made.failures + 1 < MOST_FAILURES:
+        if made is not None and not reply.audible and made.failures + 1 < MAX_FAILURES:
             reply.announcement = replace(made, failures=made.failures + 1)
-            self.announce_again(reply)
+            self.requeue_announcement(reply)
 
-    # ---- replies that nobody spoke for ----
+    # ---- replies without user speech ----
 
-    def asked(self, event: ReplyRequested) -> Effects:
-        """A reply without anybody having spoken."""
+    def on_reply_requested(self, event: ReplyRequested) -> Effects:
+        """Handles a request for a reply that no user speech caused; see `ReplyRequested`."""
         if event.origin == "announcement":
             self.announcements.append(Announcement(event.text))
-            return ()  # with the next frame that finds nobody speaking
+            return ()  # starts with the next frame in which nobody speaks
         if event.origin == "greeting":
-            return self.recite(event.at, event.origin, event.text) if self.phase is Phase.IDLE else ()
+            return self.say(event.at, event.origin, event.text) if self.phase is Phase.IDLE else ()
         turn, reply = self.turn, self.reply
         self.resume_pending = None
         if event.behind and reply is not None and reply.overlap is None:
             self.reply = None
-            return self.request(event.at, audible=True)
-        if turn is not None and turn.endpoint is not None and event.origin == "requested":
-            return () if self.queued.asked() else self.answer_after_all(turn, event.at)
-        if turn is not None and (turn.endpoint is not None or turn.reply_owed) and event.origin == "repeated":
+            return self.answer_history(event.at, audible=True)
+        if turn is not None and turn.ended_at is not None and event.origin == "requested":
+            return () if self.queued.request_reply() else self.request_answer(turn, event.at)
+        if turn is not None and (turn.ended_at is not None or turn.reply_owed) and event.origin == "repeated":
             return ()
         unheard = None if reply is None or reply.words_heard else reply.announcement
-        effects = self.cut(reply, event.at, "requested") if reply is not None else ()
-        kept = reply.overlap if reply is not None and reply.overlap is not None and reply.overlap.kept else None
+        effects = self.stop_reply(reply, event.at, "requested") if reply is not None else ()
+        kept = reply.overlap if reply is not None and reply.overlap is not None and reply.overlap.deferred else None
         if turn is not None:
-            kept, set_aside = self.set_aside(turn, event.at)
-            effects += set_aside
-        self.used(event.at)
+            kept, moved = self.move_turn_to_overlap(turn, event.at)
+            effects += moved
+        self.mark_processed(event.at)
         if event.origin == "requested":
-            effects += self.request(event.at)
+            effects += self.answer_history(event.at)
         else:
             if unheard is not None:
-                self.announcements.remove(unheard)  # it is what is said again
-            effects += self.recite(event.at, event.origin, event.text, announcement=unheard)
+                self.announcements.remove(unheard)  # the repetition says it
+            effects += self.say(event.at, event.origin, event.text, announcement=unheard)
         if self.reply is not None:
             self.reply.overlap = kept
         return effects
 
-    def resume(self, at: Samples) -> Effects:
-        """Nobody speaks: the reply that was cut goes on, if it is to."""
+    def request_resume(self, at: Samples) -> Effects:
+        """Requests the rest of a falsely interrupted reply, once it is due."""
         if self.resume_pending is None or at < self.resume_pending[1]:
             return ()
         (cut, _), self.resume_pending = self.resume_pending, None
         return (ResumeReply(cut),)
 
-    def recite(
+    def say(
         self,
         at: Samples,
         origin: Literal["greeting", "announcement", "repeated", "resumed"],
@@ -501,27 +544,34 @@ class TurnState:
         *,
         announcement: Announcement | None = None,
     ) -> Effects:
-        """Words of the assistant's own: nobody said anything that they answer."""
-        answer = self._unspoken(at, announcement=announcement)
+        """Starts a reply that says this text literally."""
+        answer = self._start_reply(at, announcement=announcement)
         if self.reply is not None:
             self.reply.resumed = origin == "resumed"
         return (PrepareReply(answer, text, is_literal=True), CommitTurn(answer, "", "", None, origin=origin))
 
-    def answer_now(self, at: Samples) -> Effects:
-        """The reply is over: what was taken down beside it is answered."""
-        return self.request(at) if self.answer_behind else ()
+    def answer_recorded_turn(self, at: Samples) -> Effects:
+        """Answers a turn that was recorded during the reply, which has ended."""
+        return self.answer_history(at) if self.answer_after_reply else ()
 
-    def request(self, at: Samples, *, audible: bool = False) -> Effects:
-        """Answer the history as it stands; `audible`: the reply before it is still heard."""
-        self.answer_behind = False
-        answer = self._unspoken(at, requested=True)
+    def answer_history(self, at: Samples, *, audible: bool = False) -> Effects:
+        """Starts a reply to the history as it is.
+
+        Args:
+            at: The current position.
+            audible: The previous reply is still playing, so the user hears the new one as its continuation.
+        """
+        self.answer_after_reply = False
+        answer = self._start_reply(at, requested=True)
         if self.reply is not None and audible:
             self.reply.audible_at = at
         return (PrepareReply(answer, ""), CommitTurn(answer, "", "", None, origin="requested"))
 
-    def _unspoken(self, at: Samples, *, announcement: Announcement | None = None, requested: bool = False) -> ReplyId:
+    def _start_reply(
+        self, at: Samples, *, announcement: Announcement | None = None, requested: bool = False
+    ) -> ReplyId:
         answer = ReplyId(self.next_turn(), 1)
         self.reply = ActiveReply(
-            answer, (), rough=False, progress_at=at, announcement=announcement, requested=requested
+            answer, (), low_confidence=False, progress_at=at, announcement=announcement, requested=requested
         )
         return answer

@@ -1,7 +1,7 @@
-"""The turn of whoever speaks: what of it is known, and the attempts at answering it while it lasts. Pure.
+"""Holds the state of the open user turn and its attempts. Pure.
 
-An attempt starts at a silence: its words are asked for, and asked for again when they have settled. Others than before
-begin it anew. When it ends, and whether it is answered, is decided in `assistant.turns.machine`.
+An attempt starts at a silence: its transcript is requested, and requested again when it has settled. If the words have
+changed, the attempt restarts. `assistant.turns.machine` decides when the turn ends and whether it is answered.
 """
 
 from dataclasses import dataclass, field
@@ -30,35 +30,39 @@ from audio.vad import VadResult
 
 EARLY_ATTEMPTS = 8
 EARLY_ATTEMPTS_PER_S = 1.0
-"""A turn may cost this many requests before a silence is sure, and as many more for each second that it lasts."""
+"""Limit on the attempts of a turn that start early in a silence: a base, plus a number for each second of the turn."""
 
 RECHECK_MS = 40.0
 RECHECK_APART_MS = 30.0
-"""Words that were asked for early are asked for again after so long, if the time when they have settled is not near."""
+"""Interval in ms after which an early transcript is requested again, and how far in ms that must be before
+`settle_ms`."""
 
 LATE_ATTEMPT_MS = 160.0
-"""A silence that has lasted this long is worth an attempt, and an estimate, whatever the turn has cost."""
+"""Silence in ms from which an attempt and an estimate are made, even beyond the limit on early attempts."""
 
-SURELY_VOICE = 0.75
-"""What the detector's probability of a voice reaches somewhere in whatever is said, and not in noise (docs/vad.md)."""
+CERTAIN_SPEECH = 0.75
+"""Speech probability that the VAD reaches in at least one frame of speech, but not in noise (docs/vad.md)."""
 
-Void = Literal["", "noise", "overheard", "called", "backchannel"]
-"""Why words are none to be answered; "" if they are."""
+IgnoreReason = Literal["", "noise", "overheard", "called", "backchannel"]
+"""Why a transcript is not answered; "" if it is answered."""
 
 _WITHOUT_TEXT = frozenset({"noise", "backchannel"})
 
 
 @dataclass(slots=True)
 class Attempt:
-    """At answering a turn.
+    """One speculative reply to the transcript so far.
 
     Attributes:
-        text: All words of the turn; None before they have come.
-        added: Those of them that are not in the history yet.
-        asked_ms: After how much silence its words were asked for.
-        settled: Nothing better will come.
-        draft: Nothing has confirmed its words yet: it is never committed with them.
-        void: Why its words are none to be answered.
+        reply: The id of the reply.
+        text: All words of the turn; None before the transcript arrives.
+        new_text: The words that are not in the history yet.
+        low_confidence: The recognizer reports low confidence in the words.
+        transcript_lost: The recognizer failed or timed out.
+        asked_ms: The length of the silence when the transcript was requested.
+        settled: The transcript was requested after `settle_ms` and will not improve.
+        draft: The transcript is an unconfirmed draft. It is never committed.
+        ignored_because: Why the transcript is not answered.
     """
 
     reply: ReplyId
@@ -69,32 +73,40 @@ class Attempt:
     asked_ms: float = 0.0
     settled: bool = False
     draft: bool = False
-    ignored_because: Void = ""
+    ignored_because: IgnoreReason = ""
 
     @property
     def ready(self) -> bool:
-        """Its words have come."""
+        """Whether the transcript has arrived."""
         return self.text is not None
 
 
 @dataclass(slots=True)
 class UserTurn:
-    """The one turn that is open.
+    """The open user turn.
 
     Attributes:
+        number: Its number, counting from 1.
+        segment: The segment that is transcribed.
+        onset: Where its speech began.
+        speech_end: The end of its last speech, as far as is known.
         earlier: Words of segments that were committed and then retracted.
-        attempts: So far, dropped ones too: no id is used twice.
-        begun: Of them, without those that only asked for words again.
-        recheck: Its words asked for again.
-        forced: Ended by its length or the client: the voice that still goes on does not reopen it.
-        overlong: Ended by its length in the midst of voice.
-        submitted: Ended by the client.
-        wait_ms: For the silence at hand, as it was judged last.
-        owed: An answer is due even if nothing more was said.
-        surest: How probably the detector heard a voice where it was surest of one.
-        look: Wherever a silence has lasted long enough.
-        cut: The reply that goes on if it turns out to be nothing: it cut that one, or came before that went on.
-        early: It cut a reply right behind its beginning: whoever speaks goes on with what they had said.
+        earlier_low_confidence: The recognizer reported low confidence in the earlier words.
+        attempts: The number of attempts, including dropped ones. It keeps reply ids unique.
+        attempts_without_rechecks: The number of attempts without rechecks.
+        attempt: The current attempt.
+        recheck: The second request for the transcript of the attempt.
+        ended_at: When the turn ended; None while it is open.
+        forced: The client or the maximum length ended it. Speech that continues does not reopen it.
+        overlong: The maximum length ended it during speech.
+        submitted: The client ended it.
+        wait_ms: The silence timeout of the current silence, from the last estimate; None without one.
+        reply_owed: A reply is due even if no more words follow.
+        resumable_reply: The reply that resumes if this turn is discarded: the one it interrupted or kept from resuming.
+        early: It interrupted a reply right after its start, so the user continues the previous turn.
+        answered: It is answered at its end; otherwise it is only recorded.
+        peak_probability: The highest speech probability of its frames.
+        resume_guard: Delays the end of turn and the reply while the user may be resuming.
     """
 
     number: int
@@ -102,58 +114,67 @@ class UserTurn:
     onset: Samples
     speech_end: Samples
     earlier: tuple[str, ...] = ()
-    earlier_rough: bool = False
+    earlier_low_confidence: bool = False
     attempts: int = 0
-    begun: int = 0
+    attempts_without_rechecks: int = 0
     attempt: Attempt | None = None
     recheck: Attempt | None = None
-    endpoint: Samples | None = None
+    ended_at: Samples | None = None
     forced: bool = False
     overlong: bool = False
     submitted: bool = False
     wait_ms: float | None = None
     reply_owed: bool = False
-    cut: ReplyId | None = None
+    resumable_reply: ReplyId | None = None
     early: bool = False
     answered: bool = True
-    surest: float = 0.0
+    peak_probability: float = 0.0
     resume_guard: ResumeGuard = field(default_factory=ResumeGuard)
 
-    def hears(self, voicing: VadResult) -> None:
-        """A frame of it; what is no voice says nothing."""
-        self.surest = max(self.surest, certainty(voicing))
+    def add_frame(self, vad: VadResult) -> None:
+        """Updates the highest speech probability from a frame."""
+        self.peak_probability = max(self.peak_probability, certainty(vad))
 
-    def vouched_for(self) -> None:
-        """Somebody says that there is a turn, or was called by name in it: it does not take the detector's word."""
-        self.surest = 1.0
+    def mark_certain(self) -> None:
+        """Marks the speech as certain, whatever the VAD reports: a client or the wake phrase confirms it."""
+        self.peak_probability = 1.0
 
-    def too_long(self, at: Samples, settings: TurnSettings) -> bool:
-        """It has lasted as long as a turn may."""
+    def is_too_long(self, at: Samples, settings: TurnSettings) -> bool:
+        """Returns whether it has reached the maximum length."""
         return at - self.onset >= samples_of_s(settings.max_turn_s)
 
     # ---- attempts ----
 
     def speculate(self, at: Samples, speech_end: Samples, settings: TurnSettings) -> Effects:
-        """A silence, or what may become one: prepare an answer, in case."""
+        """Starts or rechecks an attempt during a silence or a possible end of speech."""
         self.speech_end = speech_end
         speculate_ms = settings.speculate_after_ms
         if speculate_ms is None or settings.manual:
             return ()
         attempt, silence = self.attempt, at - speech_end
         if attempt is None:
-            early = self.begun < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(at - self.onset)
+            early = self.attempts_without_rechecks < EARLY_ATTEMPTS + EARLY_ATTEMPTS_PER_S * s_of_samples(
+                at - self.onset
+            )
             after_ms = speculate_ms if early else max(speculate_ms, LATE_ATTEMPT_MS)
             if silence < samples_of_ms(after_ms):
                 return ()
             return (self.begin_attempt(at, speech_end, settings, draft=True),)
         if attempt.settled or not attempt.ready or self.recheck is not None:
             return ()
-        return self._ask_again(attempt, ms_of_samples(silence), speech_end, settings)
+        return self._recheck_if_due(attempt, ms_of_samples(silence), speech_end, settings)
 
     def begin_attempt(self, at: Samples, speech_end: Samples, settings: TurnSettings, *, draft: bool = False) -> Effect:
-        """Ask for the words, to answer them; `draft`: or for a draft of them, where they have not settled."""
+        """Starts an attempt and requests its transcript.
+
+        Args:
+            at: The current position.
+            speech_end: The end of the speech.
+            settings: The current settings.
+            draft: Accept a draft if the transcript has not settled.
+        """
         self.attempts += 1
-        self.begun += 1
+        self.attempts_without_rechecks += 1
         asked_ms = ms_of_samples(at - speech_end)
         settled = asked_ms >= settings.settle_ms or self.forced
         self.attempt = Attempt(ReplyId(self.number, self.attempts), asked_ms=asked_ms, settled=settled)
@@ -165,8 +186,10 @@ class UserTurn:
             draft=draft and self.answered and not settled,
         )
 
-    def _ask_again(self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings) -> Effects:
-        """Ask for the words again when they have settled, and on the way there, to learn of others sooner."""
+    def _recheck_if_due(
+        self, attempt: Attempt, silence_ms: float, speech_end: Samples, settings: TurnSettings
+    ) -> Effects:
+        """Requests the transcript again once it has settled, and once before, to notice changes sooner."""
         settle_ms = settings.settle_ms
         again_ms = attempt.asked_ms + RECHECK_MS
         if silence_ms < (again_ms if again_ms <= settle_ms - RECHECK_APART_MS else settle_ms):
@@ -174,9 +197,9 @@ class UserTurn:
         return (self._recheck(attempt, silence_ms, speech_end, settled=silence_ms >= settle_ms),)
 
     def settle(self, at: Samples, settings: TurnSettings) -> Effects:
-        """Words have come: where they have had time to settle they are asked for again at once.
+        """Requests the transcript again at once if it arrived after the settle time.
 
-        The next frame, with which that would be done else, is up to 20 ms away.
+        Waiting for the next frame would cost up to 20 ms.
         """
         attempt = self.attempt
         if attempt is None or not attempt.ready or self.recheck is not None:
@@ -184,111 +207,141 @@ class UserTurn:
         return () if ms_of_samples(at - self.speech_end) < settings.settle_ms else self.confirm(at)
 
     def confirm(self, at: Samples) -> Effects:
-        """The turn is over, and its words were asked for before they had settled: they are asked for once more."""
+        """Requests the transcript once more if the turn is over and it was requested before it had settled."""
         attempt = self.attempt
         if attempt is None or attempt.settled or attempt.transcript_lost:
             return ()
         return (self._recheck(attempt, ms_of_samples(at - self.speech_end), self.speech_end, settled=True),)
 
     def _recheck(self, attempt: Attempt, silence_ms: float, speech_end: Samples, *, settled: bool) -> Effect:
-        attempt.asked_ms, attempt.settled = silence_ms, settled  # or will be, with the answer
+        attempt.asked_ms, attempt.settled = silence_ms, settled  # takes effect when the recheck arrives
         self.attempts += 1
         reply = ReplyId(self.number, self.attempts)
         self.recheck = Attempt(reply, asked_ms=silence_ms, settled=settled)
         return Transcribe(reply, self.segment, speech_end, early=not settled)
 
     def drop_attempts(self, why: DropReason) -> Effects:
-        """What was prepared is of no use."""
+        """Drops the attempt and its recheck."""
         dropped = tuple(
             DropAttempt(attempt.reply, why) for attempt in (self.attempt, self.recheck) if attempt is not None
         )
         self.attempt = self.recheck = None
         return dropped
 
-    # ---- their words ----
+    # ---- transcripts ----
 
-    def told(self, event: FinalTranscript | TranscriptFailed, *, doubted: bool = False) -> Effects | None:
-        """The words that an attempt asked for, or that they are lost; None as in `transcribed`.
+    def on_transcript(self, event: FinalTranscript | TranscriptFailed, *, doubted: bool = False) -> Effects | None:
+        """Takes the transcript of an attempt or its failure. Returns None as `apply_transcript` does.
 
-        `doubted`: A guess is only believed if this was surely a voice.
+        Args:
+            event: The transcript or the failure.
+            doubted: Ignore a low-confidence transcript as noise if the VAD was not certain of speech.
         """
         if isinstance(event, TranscriptFailed):
-            return self.transcribed(event.reply, "", rough=False, unheard=True, void="")
+            return self.apply_transcript(
+                event.reply, "", low_confidence=False, transcript_lost=True, ignored_because=""
+            )
         words, text = event.transcript, event.transcript.text.strip()
-        noise = doubted and words.low_confidence and bool(text) and self.surest < SURELY_VOICE
-        only_listens = self.cut is not None and self.answered and not (self.early or self.forced or self.reply_owed)
-        said: Void = "" if event.ignored_because == "backchannel" and not only_listens else event.ignored_because
-        void: Void = "noise" if noise else said
-        effects = self.transcribed(event.reply, text, rough=words.low_confidence, unheard=False, void=void)
+        noise = doubted and words.low_confidence and bool(text) and self.peak_probability < CERTAIN_SPEECH
+        only_listens = (
+            self.resumable_reply is not None and self.answered and not (self.early or self.forced or self.reply_owed)
+        )
+        said: IgnoreReason = (
+            "" if event.ignored_because == "backchannel" and not only_listens else event.ignored_because
+        )
+        ignored_because: IgnoreReason = "noise" if noise else said
+        effects = self.apply_transcript(
+            event.reply,
+            text,
+            low_confidence=words.low_confidence,
+            transcript_lost=False,
+            ignored_because=ignored_because,
+        )
         attempt = self.attempt
         if not words.is_draft or effects is None or attempt is None or attempt.reply != event.reply:
             return effects
         attempt.draft = True
         return (*effects, self._recheck(attempt, attempt.asked_ms, self.speech_end, settled=False))
 
-    def transcribed(self, reply: ReplyId, text: str, *, rough: bool, unheard: bool, void: Void) -> Effects | None:
-        """The words that an attempt asked for; None where it was dropped, and they come too late to matter."""
+    def apply_transcript(
+        self, reply: ReplyId, text: str, *, low_confidence: bool, transcript_lost: bool, ignored_because: IgnoreReason
+    ) -> Effects | None:
+        """Applies a transcript to its attempt. Returns None if the attempt was dropped and the transcript is late."""
         if self.recheck is not None and self.recheck.reply == reply:
-            self.recheck.ignored_because = void
-            return self._rechecked(self.recheck, text, rough=rough, unheard=unheard)
+            self.recheck.ignored_because = ignored_because
+            return self._apply_recheck(
+                self.recheck, text, low_confidence=low_confidence, transcript_lost=transcript_lost
+            )
         attempt = self.attempt
         if attempt is None or attempt.reply != reply or attempt.ready:
             return None
-        if void in _WITHOUT_TEXT:
-            text, rough = "", False
+        if ignored_because in _WITHOUT_TEXT:
+            text, low_confidence = "", False
         attempt.text, attempt.new_text = " ".join((*self.earlier, text)).strip(), text
         attempt.low_confidence, attempt.transcript_lost, attempt.ignored_because = (
-            rough or self.earlier_rough,
-            unheard,
-            void,
+            low_confidence or self.earlier_low_confidence,
+            transcript_lost,
+            ignored_because,
         )
-        return (prepared(attempt),) if self.answered and (attempt.text or unheard or self.reply_owed) else ()
+        return (prepared(attempt),) if self.answered and (attempt.text or transcript_lost or self.reply_owed) else ()
 
-    def _rechecked(self, recheck: Attempt, text: str, *, rough: bool, unheard: bool) -> Effects | None:
-        """The words, asked for again: the same, and the attempt goes on, or others, and it begins anew."""
+    def _apply_recheck(
+        self, recheck: Attempt, text: str, *, low_confidence: bool, transcript_lost: bool
+    ) -> Effects | None:
+        """Applies a rechecked transcript: with the same words the attempt continues, with others it restarts."""
         attempt, self.recheck = self.attempt, None
         assert attempt is not None, "what is asked for again was asked for before"
         if recheck.ignored_because == attempt.ignored_because and recheck.ignored_because in _WITHOUT_TEXT:
             text = attempt.new_text
         same = plain_words(text) == plain_words(attempt.new_text)
-        if attempt.draft and same and not unheard and recheck.ignored_because != "noise":
-            # As sure as the words, not as the draft: of less sound a decoder is sometimes sure of what nobody said.
+        if attempt.draft and same and not transcript_lost and recheck.ignored_because != "noise":
+            # Use the confidence of the recheck: on the shorter audio of a draft, decoders can be wrongly confident.
             attempt.draft, attempt.ignored_because, attempt.low_confidence = (
                 False,
                 recheck.ignored_because,
-                rough or self.earlier_rough,
+                low_confidence or self.earlier_low_confidence,
             )
             return (DropAttempt(recheck.reply, "same words"),)
-        if not attempt.draft and (unheard or same):
+        if not attempt.draft and (transcript_lost or same):
             attempt.ignored_because = (
-                attempt.ignored_because if unheard or recheck.ignored_because == "noise" else recheck.ignored_because
+                attempt.ignored_because
+                if transcript_lost or recheck.ignored_because == "noise"
+                else recheck.ignored_because
             )
-            # One decoder may know the words before the other, which is surer of them, does.
-            attempt.low_confidence = (attempt.low_confidence and (rough or unheard)) or self.earlier_rough
+            # High confidence in either transcript is enough, since they may come from different decoders.
+            attempt.low_confidence = (
+                attempt.low_confidence and (low_confidence or transcript_lost)
+            ) or self.earlier_low_confidence
             return (DropAttempt(recheck.reply, "same words"),)
         self.attempt = recheck
-        self.begun += attempt.draft  # it cost a request of its own
-        others = self.transcribed(recheck.reply, text, rough=rough, unheard=unheard, void=recheck.ignored_because)
+        self.attempts_without_rechecks += attempt.draft  # the recheck of a draft counts as an attempt of its own
+        others = self.apply_transcript(
+            recheck.reply,
+            text,
+            low_confidence=low_confidence,
+            transcript_lost=transcript_lost,
+            ignored_because=recheck.ignored_because,
+        )
         return (DropAttempt(attempt.reply, "other words"), *(others or ()))
 
-    def nothing(self, at: Samples, why: AbandonReason) -> Effects:
-        """It ends without an answer."""
+    def discard(self, at: Samples, why: AbandonReason) -> Effects:
+        """Returns the effects that end the turn without a reply."""
         dropped = self.drop_attempts(why)
         nothing = TurnDiscarded(self.number, at, self.speech_end, why, self.submitted)
         return (*dropped, DiscardSegment(self.segment, self.number), nothing)
 
 
-def certainty(voicing: VadResult) -> float:
-    """How sure the detector is that somebody speaks in this frame; the trace keeps it of voice."""
-    return as_traced(voicing.probability) if voicing.speaking else 0.0
+def certainty(vad: VadResult) -> float:
+    """Returns the speech probability of a speech frame, 0 for a silent one, at the trace's precision."""
+    return as_traced(vad.probability) if vad.speaking else 0.0
 
 
 def as_traced(probability: float) -> float:
-    """As finely as the trace keeps it, in 8 bits, so that a replay of the trace decides alike."""
+    """Rounds a probability to the trace's 8 bits, so that a replay makes the same decisions."""
     return round(probability * 255) / 255
 
 
 def prepared(attempt: Attempt) -> PrepareReply:
-    """Its answer is to be begun."""
+    """Returns the effect that starts the reply of an attempt."""
     assert attempt.text is not None, "words have come"
     return PrepareReply(attempt.reply, attempt.text, attempt.new_text, attempt.transcript_lost)

@@ -1,8 +1,8 @@
-"""Whether what is said in the room is meant for the assistant: the wake phrase, and the window after a reply. Pure.
+"""Decides whether speech is addressed to the assistant: by the wake phrase, or in the window after a reply. Pure.
 
-The phrase is looked for in the words of the running recognizer, where a turn begins, after a filler, and where the
-recognizer marks a new sentence; nowhere else, so that talk about the phrase is no call. Slips of one letter in eight
-are forgiven, word breaks are not looked at. Positions are on the microphone's line.
+The phrase is searched in the recognizer's transcript at the start of a turn, after fillers, and at the start of a
+sentence. It is not searched elsewhere, so that talk about the phrase does not match. One wrong letter in eight is
+accepted; word breaks are ignored. Positions are on the sample clock.
 """
 
 import re
@@ -15,17 +15,17 @@ from typing import Literal
 from audio.units import Samples, samples_of_s
 
 LETTERS_PER_SLIP = 8
-"""So many letters of the phrase forgive one that is wrong, missing or too many: "hey commuter" calls "hey computer",
-"the computer" (two letters off) does not, and a phrase of seven letters or fewer has to be heard exactly."""
+"""Letters of the phrase for each wrong, missing or extra letter that is accepted. "hey commuter" matches "hey
+computer"; "the computer" (two letters off) does not. A phrase of seven letters or fewer must match exactly."""
 
 CALLED_S = 5.0
-"""Who has only called may take so long to begin, also where replies open no window."""
+"""Time in seconds to start speaking after the wake phrase alone, even if replies open no window."""
 
 FILLERS = frozenset(
     "um uh uhm erm er hm hmm mm ah oh eh so well ok okay and now ahm also na naja euh heu alors bon este pues"
     " bueno".split()
 )
-"""What people begin with before they say what they want: English, German, French, Spanish, without accents."""
+"""Fillers that may precede the wake phrase: English, German, French, Spanish, without accents."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SENTENCE_ENDS = re.compile(r"[.!?…]\s")
@@ -34,12 +34,12 @@ _BETWEEN = " \t\n,.;:!?…-–—"
 
 @dataclass(frozen=True, slots=True)
 class AddressedSpeech:
-    """What words are, and to whom.
+    """Classifies a transcript by its addressee.
 
     Attributes:
         kind: meant: for the assistant, to be answered. called: the wake phrase alone. overheard: for somebody else.
-        text: What was meant, without the phrase; "" of the others.
-        named: The phrase was in it.
+        text: The words without the phrase, if they are meant; otherwise "".
+        named: The transcript contains the phrase.
     """
 
     kind: Literal["meant", "called", "overheard"]
@@ -48,14 +48,14 @@ class AddressedSpeech:
 
 
 class WakePhrase:
-    """The phrase, ready to be looked for.
+    """Searches transcripts for the wake phrase.
 
     Attributes:
-        text: As it was configured.
+        text: The phrase as configured, with single spaces.
     """
 
     def __init__(self, phrase: str) -> None:
-        """Raises ValueError for a phrase without letters."""
+        """Prepares the phrase. Raises ValueError if it has no letters."""
         self.text = " ".join(phrase.split())
         self._words = len(_WORD.findall(phrase))
         self._letters = "".join(_plain(word) for word in _WORD.findall(phrase))
@@ -66,7 +66,10 @@ class WakePhrase:
         self._slips = len(self._letters) // LETTERS_PER_SLIP
 
     def after(self, text: str) -> str | None:
-        """What follows the phrase in `text`, however often it was said; None where it was not."""
+        """Returns what follows the last occurrence of the phrase; None if the phrase does not occur.
+
+        If only fillers follow, the result is "".
+        """
         rest: str | None = None
         while (found := self._end(text if rest is None else rest)) is not None:
             rest = (text if rest is None else rest)[found:].lstrip(_BETWEEN)
@@ -75,7 +78,7 @@ class WakePhrase:
         return rest
 
     def _end(self, text: str) -> int | None:
-        """Where the first phrase in `text` ends."""
+        """Returns the index after the first occurrence of the phrase in `text`, or None."""
         words = list(_WORD.finditer(text))
         plain = [_plain(word.group()) for word in words]
         for start in _beginnings(text, words, plain):
@@ -85,7 +88,7 @@ class WakePhrase:
         return None
 
     def _spoken_at(self, plain: Sequence[str], start: int) -> int:
-        """How many words from `start` on are the phrase; 0 where it is not there."""
+        """Returns the number of words from `start` that match the phrase; 0 without a match."""
         best, words = self._slips + 1, 0
         for count in (self._words, self._words - 1, self._words + 1):
             heard = plain[start : start + count]
@@ -99,33 +102,34 @@ class WakePhrase:
 
 @dataclass(slots=True)
 class WakePhraseGate:
-    """Who is listened to in one conversation.
+    """Decides in one conversation which speech is addressed to the assistant.
 
     Attributes:
-        phrase: None: everybody, always.
-        listen: For so long after a reply what begins needs no phrase; 0: it always needs one, also during a reply.
+        phrase: The wake phrase; None: all speech is addressed to the assistant.
+        listen: How long after a reply speech may begin without the phrase. 0: the phrase is always needed, also
+            during a reply.
     """
 
     phrase: WakePhrase | None = None
     listen: Samples = Samples(0)
-    _until: Samples | None = None  # what begins up to here needs no phrase
+    _until: Samples | None = None  # speech that begins up to here needs no phrase
 
     @property
     def interruptible(self) -> bool:
-        """Voice without the phrase may interrupt a reply: while it plays, the window is open."""
+        """Whether speech without the phrase may interrupt a reply. The window is open while a reply plays."""
         return self.phrase is None or self.listen > 0
 
     @property
     def name(self) -> str:
-        """What calls the assistant; "" where nothing has to."""
+        """The wake phrase; "" if there is none."""
         return "" if self.phrase is None else self.phrase.text
 
     def awake(self, at: Samples) -> bool:
-        """Whether what begins here needs no phrase."""
+        """Returns whether speech that begins here needs no phrase."""
         return self.phrase is None or (self._until is not None and at <= self._until)
 
     def address(self, text: str, onset: Samples) -> AddressedSpeech:
-        """Whom these words are meant for, said from `onset` on."""
+        """Classifies the transcript of speech that began at `onset`."""
         if self.phrase is None:
             return AddressedSpeech("meant", text)
         asked = self.phrase.after(text)
@@ -136,16 +140,16 @@ class WakePhraseGate:
         return AddressedSpeech("meant", text) if self.awake(onset) else AddressedSpeech("overheard")
 
     def replying(self, at: Samples) -> None:
-        """A reply has the floor up to here."""
+        """Notes that a reply is active up to here, which opens the window."""
         self._until = Samples(at + self.listen) if self.listen else None
 
     def called(self, at: Samples) -> None:
-        """The phrase was said alone: what is wanted may still come."""
+        """Opens the window after the phrase was said alone."""
         self._until = Samples(at + max(self.listen, samples_of_s(CALLED_S)))
 
 
 def _beginnings(text: str, words: Sequence[re.Match[str]], plain: Sequence[str]) -> Iterator[int]:
-    """Where a call may begin: with the first word, behind fillers, with a new sentence."""
+    """Yields the word indices at which the phrase may begin: the first word, after fillers, a new sentence."""
     fillers = len(list(takewhile(lambda word: word in FILLERS, plain)))
     for number, word in enumerate(words):
         new = number > 0 and _SENTENCE_ENDS.search(text, words[number - 1].end(), word.start()) is not None
@@ -154,13 +158,13 @@ def _beginnings(text: str, words: Sequence[re.Match[str]], plain: Sequence[str])
 
 
 def _plain(word: str) -> str:
-    """Lower case, without accents and apostrophes."""
+    """Returns the word in lower case, without accents and apostrophes."""
     apart = unicodedata.normalize("NFKD", word.casefold())
     return "".join(char for char in apart if char.isalnum())
 
 
 def _distance(wanted: str, heard: str) -> int:
-    """Letters to insert, delete or replace to get from one to the other."""
+    """Returns the Levenshtein distance of the two strings."""
     row = list(range(len(heard) + 1))
     for at, letter in enumerate(wanted, start=1):
         diagonal, row[0] = row[0], at

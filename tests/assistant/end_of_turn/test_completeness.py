@@ -1,4 +1,4 @@
-"""How finished a partial transcript sounds."""
+"""Tests of the completeness score of interim transcripts."""
 
 import time
 import timeit
@@ -85,38 +85,38 @@ what is five plus seven
 
 
 @pytest.mark.parametrize("text", UNFINISHED)
-def test_a_dangling_end_sounds_unfinished(text: str) -> None:
+def test_incomplete_text_has_low_score(text: str) -> None:
     assert completeness(text) < 0.4
 
 
 @pytest.mark.parametrize("text", FINISHED)
-def test_a_whole_question_command_or_answer_sounds_finished(text: str) -> None:
+def test_complete_text_has_high_score(text: str) -> None:
     assert completeness(text) > 0.55
 
 
 @pytest.mark.parametrize("text", ["", " ", "...", "?!", "。"])
-def test_nothing_is_zero(text: str) -> None:
+def test_text_without_words_scores_zero(text: str) -> None:
     assert completeness(text) == 0.0
 
 
-def test_without_evidence_it_is_in_the_middle() -> None:
+def test_text_without_evidence_scores_in_the_middle() -> None:
     assert completeness("the weather today") == NO_EVIDENCE
 
 
 @pytest.mark.parametrize("text", ["what time is it", "turn on the light", "i went home early today"])
 @pytest.mark.parametrize("tail", ["and", "um", "the", "because", "with the", "of my"])
-def test_a_dangling_word_lowers_the_score(text: str, tail: str) -> None:
+def test_dangling_word_lowers_score(text: str, tail: str) -> None:
     assert completeness(f"{text} {tail}") < completeness(text)
 
 
 @pytest.mark.parametrize("text", UNFINISHED + FINISHED)
-def test_a_full_stop_never_lowers_the_score(text: str) -> None:
+def test_full_stop_never_lowers_score(text: str) -> None:
     bare = text.rstrip(".,?")
     assert completeness(bare + ".") >= completeness(bare)
 
 
 @pytest.mark.parametrize("text", [t for t in UNFINISHED if not t.endswith((".", ","))])
-def test_a_recognizers_full_stop_does_not_outweigh_a_dangling_word(text: str) -> None:
+def test_full_stop_does_not_outweigh_dangling_word(text: str) -> None:
     assert completeness(text + ".") < NO_EVIDENCE
 
 
@@ -129,7 +129,7 @@ def test_any_text_gets_a_score(text: str) -> None:
     assert 0.0 <= completeness(text) <= 1.0
 
 
-def test_it_is_cheap() -> None:
+def test_score_takes_less_than_100_microseconds() -> None:
     text = "could you please tell me what the weather is going to be like in the north of france on sunday and"
     best_s = min(timeit.repeat(lambda: completeness(text), timer=time.thread_time, number=200, repeat=5)) / 200
     assert best_s < 100e-6

@@ -1,4 +1,4 @@
-"""The estimate of a turn's end and the wait that follows from it."""
+"""Tests of the EOT estimate and of the silence timeout."""
 
 import math
 from dataclasses import replace
@@ -53,7 +53,7 @@ def evidences(draw: st.DrawFn) -> EndOfTurnEvidence:
 
 
 @given(evidences(), st.floats(0, 3000))
-def test_an_estimate_is_a_probability_that_grows_with_the_silence(evidence: EndOfTurnEvidence, more_ms: float) -> None:
+def test_probability_grows_with_silence(evidence: EndOfTurnEvidence, more_ms: float) -> None:
     estimator = fitted_turn_end()
     now = estimator.estimate(evidence)
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
@@ -63,7 +63,7 @@ def test_an_estimate_is_a_probability_that_grows_with_the_silence(evidence: EndO
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
-def test_the_wait_falls_with_the_probability(
+def test_silence_timeout_falls_with_probability(
     one: float, other: float, silence_ms: float, excess_ms: float, patience: EndOfTurnProfile
 ) -> None:
     low, high = sorted((one, other))
@@ -72,8 +72,8 @@ def test_the_wait_falls_with_the_probability(
 
 
 @given(evidences(), st.floats(0, 500))
-def test_an_estimate_without_news_does_not_move_the_end(evidence: EndOfTurnEvidence, more_ms: float) -> None:
-    """Judged again later in the same silence with the same evidence, the turn ends at the same sample."""
+def test_later_estimate_with_same_evidence_keeps_timeout(evidence: EndOfTurnEvidence, more_ms: float) -> None:
+    """A later estimate in the same silence with the same evidence ends the turn at the same sample."""
     estimator = fitted_turn_end()
     early = estimator.estimate(evidence)
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
@@ -82,31 +82,31 @@ def test_an_estimate_without_news_does_not_move_the_end(evidence: EndOfTurnEvide
 
 
 @given(st.floats(0, 1), st.floats(0, 2000))
-def test_patience_waits_longer(probability: float, silence_ms: float) -> None:
+def test_patient_profiles_have_longer_timeouts(probability: float, silence_ms: float) -> None:
     waits = [hangover_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
     assert waits == sorted(waits)
 
 
-def test_what_is_known_decides_the_model() -> None:
+def test_available_evidence_selects_model() -> None:
     estimator = fitted_turn_end()
     assert estimator.estimate(EndOfTurnEvidence(200)).sources == ""
     assert estimator.estimate(EndOfTurnEvidence(200)).probability == pytest.approx(0.5)
     assert estimator.estimate(EndOfTurnEvidence(200, text="yes")).sources == "text"
     assert estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", smart=0.5)).sources == "sound+text+smart"
-    told = Punctuation(sentence_end=0.9, continuation=0.05)
+    punctuation = Punctuation(sentence_end=0.9, continuation=0.05)
     assert (
-        estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", told, smart=0.5)).sources
+        estimator.estimate(EndOfTurnEvidence(200, prosody(), "yes", punctuation, smart=0.5)).sources
         == "sound+text+closure+smart"
     )
-    assert estimator.estimate(EndOfTurnEvidence(200, text="", closure=told)).sources == "text", (
-        "there is nothing to be behind"
+    assert estimator.estimate(EndOfTurnEvidence(200, text="", closure=punctuation)).sources == "text", (
+        "no words precede the punctuation"
     )
-    assert estimator.estimate(EndOfTurnEvidence(200, closure=told, smart=0.5)).sources == "smart", (
-        "of a language it cannot read"
+    assert estimator.estimate(EndOfTurnEvidence(200, closure=punctuation, smart=0.5)).sources == "smart", (
+        "no transcript was requested"
     )
 
 
-def test_every_source_moves_the_estimate_its_way() -> None:
+def test_each_source_moves_probability_in_its_direction() -> None:
     estimator = fitted_turn_end()
 
     def chance(evidence: EndOfTurnEvidence) -> float:
@@ -128,12 +128,12 @@ def test_every_source_moves_the_estimate_its_way() -> None:
     assert chance(EndOfTurnEvidence(200, text=whole, habits=slow)) < chance(EndOfTurnEvidence(200, text=whole))
 
 
-def test_a_feature_that_is_no_number_counts_as_its_mean() -> None:
+def test_nan_feature_counts_as_its_mean() -> None:
     model = LinearModel(("pitch", "level"), (3.0, -20.0), (2.0, 5.0), (1.5, -0.5), 0.25)
     assert model.logit({"pitch": math.nan, "level": -10.0}) == model.logit({"pitch": 3.0, "level": -10.0})
 
 
-def test_a_finished_question_is_answered_at_once_and_an_um_is_waited_for() -> None:
+def test_complete_question_has_shortest_timeout_and_filler_longest() -> None:
     estimator = fitted_turn_end()
     over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart=0.99))
     hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart=0.05))
@@ -141,7 +141,7 @@ def test_a_finished_question_is_answered_at_once_and_an_um_is_waited_for() -> No
     assert hangover_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
 
 
-def test_weights_are_counted_as_they_stand() -> None:
+def test_linear_model_clips_features_and_sums_weights() -> None:
     model = LinearModel(("words",), (1.0,), (2.0,), (3.0,), 0.5)
     assert model.logit({"words": 2.0}) == pytest.approx(0.5 + 3 * 0.5)
     assert model.logit({"words": 1000.0}) == pytest.approx(0.5 + 3 * 3)
@@ -149,7 +149,7 @@ def test_weights_are_counted_as_they_stand() -> None:
     assert estimate.probability == pytest.approx(1 / (1 + math.exp(-(0.5 - 1.5))))
 
 
-def test_weights_without_models_are_refused() -> None:
+def test_weights_without_models_raise() -> None:
     with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
         turn_end_of({"models": None, "reference_ms": 200})
     with pytest.raises(TypeError, match=r"bench\.turn_end fit"):
@@ -161,7 +161,7 @@ def test_weights_without_models_are_refused() -> None:
         )
 
 
-def test_a_floor_above_the_ceiling_is_refused() -> None:
+def test_profile_with_inconsistent_limits_raises() -> None:
     with pytest.raises(ValueError, match="floor is 500 ms"):
         EndOfTurnProfile(500, 400, 400, 0)
     with pytest.raises(ValueError, match="ceiling 400, that of an unfinished turn 300"):
@@ -171,7 +171,7 @@ def test_a_floor_above_the_ceiling_is_refused() -> None:
         EndOfTurnProfile(200, 400, 800, 0, 900)
 
 
-def test_who_pauses_often_is_waited_for_longer_where_the_profile_says_so() -> None:
+def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
     def waits(pausing: float, patience: EndOfTurnProfile, probability: float = 0.3) -> float:
         return hangover_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
 
@@ -179,12 +179,14 @@ def test_who_pauses_often_is_waited_for_longer_where_the_profile_says_so() -> No
     assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820]
     assert [waits(often, patience) for patience in PROFILES] == [400, 760, 1600]
     assert waits(stranger, BALANCED) < waits((SELDOM + OFTEN) / 2, BALANCED) < waits(often, BALANCED)
-    assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, "a turn that is surely over ends as soon as ever"
+    assert waits(often, BALANCED, 0.99) == BALANCED.floor_ms, (
+        "a turn that is certainly over still has the shortest timeout"
+    )
     assert waits(often, BALANCED, 0.05) == BALANCED.unfinished_ms
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.sampled_from(PROFILES))
-def test_the_wait_grows_with_the_share_of_turns_that_have_a_pause(
+def test_silence_timeout_grows_with_pausing_share(
     one: float, other: float, probability: float, silence_ms: float, patience: EndOfTurnProfile
 ) -> None:
     seldom, often = sorted((one, other))
@@ -194,7 +196,7 @@ def test_the_wait_grows_with_the_share_of_turns_that_have_a_pause(
     assert patience.floor_ms <= waits[0] <= waits[1] <= patience.unfinished_ms
 
 
-def test_who_paused_in_a_turn_is_waited_for_in_the_same_turn() -> None:
+def test_pause_in_current_turn_lowers_probability() -> None:
     estimator = fitted_turn_end()
     once = SpeakerPauseStats().with_pause(450)
     chances = [

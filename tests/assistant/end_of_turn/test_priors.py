@@ -1,4 +1,4 @@
-"""A speaker's own pauses, and what was asked."""
+"""Tests of the shifts from the speaker's pauses and from the last question."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from assistant.end_of_turn.priors import (
 )
 
 
-def told(pauses_ms: list[float], turns: int) -> SpeakerPauseStats:
+def stats_after(pauses_ms: list[float], turns: int) -> SpeakerPauseStats:
     habits = SpeakerPauseStats()
     for pause_ms in pauses_ms:
         habits = habits.with_pause(pause_ms)
@@ -24,78 +24,82 @@ def told(pauses_ms: list[float], turns: int) -> SpeakerPauseStats:
     return habits
 
 
-def test_a_stranger_is_usual() -> None:
+def test_unknown_speaker_has_prior_means() -> None:
     assert (SpeakerPauseStats().excess_ms, SpeakerPauseStats().shift) == (USUAL_EXCESS_MS, 0.0)
     assert SpeakerPauseStats().pauses_ms == ()
 
 
-def test_who_pauses_long_and_often_is_waited_for() -> None:
-    slow = told([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2)
+def test_long_and_frequent_pauses_lower_estimate() -> None:
+    slow = stats_after([1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0], turns=2)
     assert slow.excess_ms > 1.15 * USUAL_EXCESS_MS
     assert slow.shift < -0.3
     assert slow.pauses_ms == (1200.0, 900.0, 1500.0, 800.0, 1000.0, 1100.0)
 
 
-def test_who_never_pauses_is_answered_sooner() -> None:
-    assert told([], turns=10).shift > 0.3
+def test_turns_without_pauses_raise_estimate() -> None:
+    assert stats_after([], turns=10).shift > 0.3
 
 
 def turns(*paused: bool) -> SpeakerPauseStats:
-    """After turns with and without a pause of half a second."""
+    """Returns the stats after turns with and without a pause of 500 ms."""
     habits = SpeakerPauseStats()
     for one in paused:
         habits = (habits.with_pause(500.0) if one else habits).with_turn()
     return habits
 
 
-def test_one_turn_with_a_pause_says_much_of_a_stranger_and_little_of_an_old_acquaintance() -> None:
+def test_one_pausing_turn_counts_more_for_unknown_speaker() -> None:
     stranger, once = SpeakerPauseStats().pausing, turns(True).pausing
     assert stranger < SELDOM < once < OFTEN < turns(True, True).pausing
     assert turns(*[False] * 10, True).pausing < SELDOM
     assert turns(True, *[False] * 4).pausing < SELDOM
 
 
-def test_the_turn_at_hand_counts_once_it_was_cut_into() -> None:
+def test_current_turn_counts_after_its_pause_was_taken_for_its_end() -> None:
     assert SpeakerPauseStats().with_pause(500.0).pausing == SpeakerPauseStats().pausing
     cut = turns(False).with_return(700.0)
     assert cut.pausing == turns(True).pausing
-    assert turns(False).with_pause(250.0).with_turn().pausing == turns(False, False).pausing, "a short one is none"
+    assert turns(False).with_pause(250.0).with_turn().pausing == turns(False, False).pausing, (
+        "250 ms is too short to count"
+    )
 
 
-def test_what_was_long_ago_is_forgotten() -> None:
+def test_only_last_twelve_turns_count() -> None:
     assert turns(*[True] * 30, *[False] * 12).pausing == turns(*[False] * 12).pausing
 
 
-def test_who_goes_on_behind_the_commit_has_paused_in_that_very_turn() -> None:
+def test_return_after_commit_counts_as_pause_in_that_turn() -> None:
     went_on = turns(False, True).with_return(900.0)
     paused = turns(False).with_pause(500.0).with_pause(900.0)
     assert went_on == replace(paused, cut=True, before=turns(False, True))
     assert went_on.pausing == went_on.with_turn().pausing == turns(False, True).pausing
 
 
-def test_who_is_only_cut_off_by_the_longest_turn_has_not() -> None:
+def test_return_after_maximum_turn_is_no_pause() -> None:
     assert replace(turns(False, False).with_return(-40.0), before=None) == turns(False)
-    assert turns(True).with_return(-40.0).with_turn() == turns(True), "nor is the pause before forgotten"
+    assert turns(True).with_return(-40.0).with_turn() == turns(True), "the earlier pause still counts"
 
 
-def test_who_asks_why_no_answer_comes_has_not_paused() -> None:
+def test_return_after_long_silence_is_no_pause() -> None:
     asked = turns(False, False).with_return(7000.0)
     assert (asked.pausing, asked.excess_ms) == (turns(False).pausing, USUAL_EXCESS_MS)
 
 
-@pytest.mark.parametrize("before", [turns(), turns(True), turns(False, True, False)])
+@pytest.mark.parametrize(
+    "before", [turns(), turns(True), turns(False, True, False)], ids=["no turns", "one pause", "three turns"]
+)
 @pytest.mark.parametrize("pause_ms", [-40.0, 900.0, 7000.0])
-def test_a_voice_that_comes_to_nothing_has_opened_no_turn_again(before: SpeakerPauseStats, pause_ms: float) -> None:
+def test_discarded_speech_restores_previous_stats(before: SpeakerPauseStats, pause_ms: float) -> None:
     assert before.with_return(pause_ms).without_turn() == before
 
 
-def test_a_plosive_is_no_pause() -> None:
-    assert told([120.0], turns=0) == SpeakerPauseStats()
+def test_short_silence_is_no_pause() -> None:
+    assert stats_after([120.0], turns=0) == SpeakerPauseStats()
 
 
 @given(st.lists(st.floats(0, 60_000), max_size=80), st.integers(0, 200))
-def test_habits_are_bounded(pauses_ms: list[float], turns: int) -> None:
-    habits = told(pauses_ms, turns)
+def test_stats_are_bounded(pauses_ms: list[float], turns: int) -> None:
+    habits = stats_after(pauses_ms, turns)
     assert len(habits.pauses_ms) <= 50
     assert -1 <= habits.shift <= 1
     assert len(habits.recent) <= 12
@@ -116,11 +120,11 @@ def test_habits_are_bounded(pauses_ms: list[float], turns: int) -> None:
         ("?", "a phrase"),
     ],
 )
-def test_what_a_question_expects(said: str, expected: str) -> None:
+def test_question_determines_expected_answer(said: str, expected: str) -> None:
     assert expected_answer(said) == expected
 
 
-def test_an_answer_that_was_asked_for_is_whole() -> None:
+def test_expected_answer_raises_estimate() -> None:
     assert answer_shift("yes or no", "yes please") > answer_shift("a phrase", "the kitchen") > 0
     assert answer_shift("anything", "yes") == 0
     assert answer_shift("yes or no", "i was thinking about") == 0

@@ -1,4 +1,4 @@
-"""The estimate on real recordings, with the real detector."""
+"""Tests of the EOT estimate on recordings, with the real VAD."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroVad
 
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 LEAD_S = 0.3
 
 pytestmark = pytest.mark.slow
 
-# What was read at 200 ms of silence after the last word.
+# Features at 200 ms of silence after the last word.
 GOLDEN = {
     "rhasspy3_turn-on-the-lamp.wav": {
         "pitch_end_st": 1.03,
@@ -40,7 +40,7 @@ GOLDEN = {
 
 
 def silences(name: str) -> list[tuple[float, Prosody]]:
-    """Every silence of 200 ms: where its speech ended, in s of the recording, and the features."""
+    """Returns for each silence of 200 ms the end of its speech, in s of the recording, and the features."""
     pcm: Pcm = soundfile.read(RECORDINGS / name, dtype="int16")[0]
     whole = np.concatenate([np.zeros(samples_of_s(LEAD_S), np.int16), pcm, np.zeros(samples_of_s(0.6), np.int16)])
     vad, track = SileroVad(), ProsodyTrack()
@@ -48,23 +48,23 @@ def silences(name: str) -> list[tuple[float, Prosody]]:
     found: dict[Samples, Prosody] = {}
     for start in range(0, len(whole) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), whole[start : start + FRAME_SAMPLES])
-        voicing = vad.process(frame)
-        track.push(frame, voicing)
-        if voicing.speaking and onset is None:
-            onset = voicing.boundary
-        is_long = not voicing.speaking and frame.end - voicing.boundary >= samples_of_ms(200)
-        if onset is not None and is_long and voicing.boundary not in found:
-            found[voicing.boundary] = prosody_at(track, onset, voicing.boundary)
+        result = vad.process(frame)
+        track.push(frame, result)
+        if result.speaking and onset is None:
+            onset = result.boundary
+        is_long = not result.speaking and frame.end - result.boundary >= samples_of_ms(200)
+        if onset is not None and is_long and result.boundary not in found:
+            found[result.boundary] = prosody_at(track, onset, result.boundary)
     return [(edge / 16_000 - LEAD_S, prosody) for edge, prosody in found.items()]
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_the_features_of_a_recording_stay_what_they_are(name: str) -> None:
+def test_features_of_recording_match_golden_values(name: str) -> None:
     _, prosody = silences(name)[-1]
     assert {key: prosody.named()[key] for key in GOLDEN[name]} == pytest.approx(GOLDEN[name], rel=0.06, abs=0.06)
 
 
-def test_every_pause_of_a_hesitating_speaker_is_judged() -> None:
+def test_each_pause_of_hesitating_speaker_gets_an_estimate() -> None:
     files = [path.name for path in RECORDINGS.glob("*internalsil*")]
     estimates: list[EndOfTurnEstimate] = [
         fitted_turn_end().estimate(EndOfTurnEvidence(200, prosody)) for _, prosody in silences(files[0])
@@ -73,7 +73,7 @@ def test_every_pause_of_a_hesitating_speaker_is_judged() -> None:
     assert all(0 < estimate.probability < 1 for estimate in estimates)
 
 
-def test_words_and_smart_turn_tell_a_finished_command_from_its_beginning() -> None:
+def test_text_and_smart_turn_separate_complete_command_from_its_start() -> None:
     end_s, prosody = silences("rhasspy3_turn-on-the-lamp.wav")[-1]
     assert end_s == pytest.approx(1.92, abs=0.1)
     whole = fitted_turn_end().estimate(

@@ -1,4 +1,4 @@
-"""How likely a sentence ends after its last words."""
+"""Tests of the table of sentence ends."""
 
 import pytest
 
@@ -11,7 +11,7 @@ SMALL = SentenceEnds(words={"milk": 70, "it": 94}, pairs={"of it": 49}, other=81
     ("words", "log10"),
     [([], 0.0), (["milk"], -0.7), (["it"], -0.94), (["of", "it"], -0.49), (["with", "it"], -0.94), (["xyz"], -0.81)],
 )
-def test_a_pair_goes_before_a_word(words: list[str], log10: float) -> None:
+def test_word_pair_takes_precedence_over_word(words: list[str], log10: float) -> None:
     assert SMALL.log10(words) == log10
 
 
@@ -19,11 +19,11 @@ def test_a_pair_goes_before_a_word(words: list[str], log10: float) -> None:
     ("ends", "goes_on"),
     [("the weather today", "the weather in"), ("tell me about it", "tell me about the"), ("thank you", "are you")],
 )
-def test_the_shipped_table_knows_english(ends: str, goes_on: str) -> None:
+def test_shipped_table_separates_complete_from_incomplete_text(ends: str, goes_on: str) -> None:
     assert english().log10(ends.split()) > english().log10(goes_on.split()) + 0.4
 
 
-def test_the_shipped_table_is_of_probabilities() -> None:
+def test_shipped_table_holds_probabilities() -> None:
     table = english()
     assert len(table.words) >= 3000
     assert all(0 < value < 800 for value in (*table.words.values(), *table.pairs.values(), table.other))

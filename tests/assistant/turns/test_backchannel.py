@@ -1,3 +1,5 @@
+"""Tests of backchannels, echoes and questions in short texts."""
+
 import pytest
 
 from assistant.turns.backchannel import asks, is_backchannel, is_echo
@@ -14,19 +16,19 @@ from assistant.turns.backchannel import asks, is_backchannel, is_echo
         ("...", "", False),
     ],
 )
-def test_an_echo_is_words_that_were_said_in_a_row(text: str, said: str, *, echo: bool) -> None:
+def test_echo_is_a_run_of_words_of_the_reply(text: str, said: str, *, echo: bool) -> None:
     assert is_echo(text, said) is echo
 
 
 @pytest.mark.parametrize(
-    ("text", "listens"),
+    ("text", "expected"),
     [
         *[(text, True) for text in ("Uh-huh, right.", "Mhm", "Yeah.", "mm hmm", "Genau!", "D’accord.", "¡Vale!", "OK")],
         *[(text, False) for text in ("Right, stop", "Stop.", "No.", "Wait", "Yeah but why", "Nein", "Non", "Espera")],
     ],
 )
-def test_a_backchannel_is_nothing_but_what_listeners_say(text: str, *, listens: bool) -> None:
-    assert is_backchannel(text) is listens
+def test_backchannel_has_only_backchannel_words(text: str, *, expected: bool) -> None:
+    assert is_backchannel(text) is expected
 
 
 @pytest.mark.parametrize(
@@ -40,5 +42,5 @@ def test_a_backchannel_is_nothing_but_what_listeners_say(text: str, *, listens: 
         ("", False),
     ],
 )
-def test_reply_asks_if_its_last_whole_sentence_is_a_question(heard: str, *, expected: bool) -> None:
+def test_reply_asks_if_its_last_complete_sentence_is_a_question(heard: str, *, expected: bool) -> None:
     assert asks(heard) is expected

@@ -1,4 +1,4 @@
-"""What turn taking is told, to text and back: nothing that a decision hangs on is lost, and no words are kept."""
+"""Tests of the event log: a replay makes the same decisions, and no words are kept."""
 
 import tracemalloc
 from dataclasses import replace
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import plain_words
-from assistant.turns.event_log import MOST_ENTRIES, EventLog, settings_of, told_of
+from assistant.turns.event_log import MAX_ENTRIES, EventLog, settings_of, told_of
 from assistant.turns.events import (
     CommitTurn,
     Effect,
@@ -47,14 +47,14 @@ def words(text: str, *, rough: bool = False) -> Transcript:
 
 
 def log(*events: Event) -> EventLog:
-    made = EventLog(b"salt")
+    event_log = EventLog(b"salt")
     for event in events:
-        made.tell(event, SETTINGS)
-    return made
+        event_log.tell(event, SETTINGS)
+    return event_log
 
 
-def frame(number: int, voicing: VadResult) -> FrameProcessed:
-    return FrameProcessed(Samples(number * FRAME_SAMPLES), voicing)
+def frame(number: int, vad: VadResult) -> FrameProcessed:
+    return FrameProcessed(Samples(number * FRAME_SAMPLES), vad)
 
 
 @pytest.mark.parametrize(
@@ -87,11 +87,11 @@ def frame(number: int, voicing: VadResult) -> FrameProcessed:
         InterimTranscript(AT, words(""), was_requested=True, is_echo=True),
     ],
 )
-def test_there_and_back(event: Event) -> None:
+def test_event_survives_round_trip(event: Event) -> None:
     assert list(told_of(log(event).drain().entries)) == [SETTINGS, event]
 
 
-def test_estimates_of_older_traces_know_no_share_of_turns_with_a_pause() -> None:
+def test_estimate_of_older_trace_has_no_pausing_share() -> None:
     assert list(told_of(["judged 320 7 0.5 160.0 650.0 sound"])) == [
         EndOfTurnScored(Samples(320), SegmentId(7), EndOfTurnEstimate(0.5, 160.0, 650.0, "sound"))
     ]
@@ -105,14 +105,14 @@ def test_frames_share_an_entry_while_nothing_changes() -> None:
     assert list(told_of(drained.entries))[1:] == [*speaking, *silent]
 
 
-def test_how_sure_the_detector_is_is_kept_in_8_bits() -> None:
+def test_speech_probability_is_kept_in_8_bits() -> None:
     ((_, found),) = [list(told_of(log(frame(1, VadResult(True, Samples(0), 0.7301, Samples(100)))).drain().entries))]
     assert isinstance(found, FrameProcessed)
     assert found.vad.probability == round(0.7301 * 255) / 255
     assert found.vad.possible_end == 100
 
 
-def test_reports_that_tell_nothing_new_are_thinned_but_not_the_last() -> None:
+def test_unchanged_progress_reports_are_thinned_except_the_last() -> None:
     reports = [PlaybackProgress(Samples(number * 320), REPLY, 1, audible=True) for number in range(100)]
     later = frame(200, VadResult(False, Samples(0), 0.0))
     found = [told for told in told_of(log(*reports, later).drain().entries) if isinstance(told, PlaybackProgress)]
@@ -121,7 +121,7 @@ def test_reports_that_tell_nothing_new_are_thinned_but_not_the_last() -> None:
     assert found[-1] == reports[-1]
 
 
-def test_a_partial_counts_once() -> None:
+def test_unchanged_interim_transcript_is_logged_once() -> None:
     found = log(
         InterimTranscript(AT, words("what")),
         InterimTranscript(AT, words("what time")),
@@ -130,36 +130,36 @@ def test_a_partial_counts_once() -> None:
     assert [entry.rpartition(" ")[2] for entry in found.entries[1:]] == ["words", "mhm"]
 
 
-def test_words_that_were_asked_for_count_each_time() -> None:
+def test_requested_interim_transcript_is_logged_each_time() -> None:
     found = log(*(InterimTranscript(AT, words(""), was_requested=True) for _ in range(2)))
     assert len(found.drain().entries) == 3
 
 
-def test_words_agree_or_do_not_and_are_not_kept() -> None:
+def test_words_are_logged_as_hashes_that_compare() -> None:
     said = ["What time is it?", "what time is it", "what time was it", "...", "!"]
     entries = log(*(FinalTranscript(AT, REPLY, words(text)) for text in said)).drain().entries[1:]
     texts = [told.transcript.text for told in told_of(entries) if isinstance(told, FinalTranscript)]
     assert texts[0] == texts[1] != texts[2]
-    assert all(texts), "what is not empty stays so"
+    assert all(texts), "a text that is not empty stays not empty"
     assert plain_words(texts[3]) == plain_words(texts[4]) == ""
     assert not any("time" in entry for entry in entries)
 
 
-def test_what_is_drained_is_not_kept_and_a_gap_is_told() -> None:
-    made = log(InputCommitted(AT))
-    assert made.drain().before == 0
-    assert made.drain() == type(made.drain())(2, ())
-    for _ in range(MOST_ENTRIES + 5):
-        made.tell(InputCommitted(AT), SETTINGS)
-    drained = made.drain()
-    assert (drained.before, len(drained.entries)) == (7, MOST_ENTRIES)
+def test_drain_removes_entries_and_counts_dropped_ones() -> None:
+    event_log = log(InputCommitted(AT))
+    assert event_log.drain().before == 0
+    assert event_log.drain() == type(event_log.drain())(2, ())
+    for _ in range(MAX_ENTRIES + 5):
+        event_log.tell(InputCommitted(AT), SETTINGS)
+    drained = event_log.drain()
+    assert (drained.before, len(drained.entries)) == (7, MAX_ENTRIES)
 
 
-def test_settings_are_told_when_they_change() -> None:
-    made = log(InputCommitted(AT), InputCommitted(AT))
+def test_settings_are_logged_when_they_change() -> None:
+    event_log = log(InputCommitted(AT), InputCommitted(AT))
     other = TurnSettings(manual=True)
-    made.tell(InputCommitted(AT), other)
-    kinds = [told if isinstance(told, TurnSettings) else None for told in told_of(made.drain().entries)]
+    event_log.tell(InputCommitted(AT), other)
+    kinds = [told if isinstance(told, TurnSettings) else None for told in told_of(event_log.drain().entries)]
     assert kinds == [SETTINGS, None, None, other, None]
 
 
@@ -173,22 +173,24 @@ def test_settings_of_older_and_newer_versions_are_read() -> None:
 @pytest.mark.parametrize(
     "entry", ["nonsense 1", "words 1 2", "hear 640 2 1 0 - AA==", "asked 1 somebody 1", "cancelled"]
 )
-def test_an_entry_of_another_form_is_refused(entry: str) -> None:
+def test_malformed_entry_raises(entry: str) -> None:
     with pytest.raises(ValueError, match=r"frames|told|unpack"):
         list(told_of([entry]))
 
 
-def test_what_is_kept_of_an_idle_conversation_does_not_grow() -> None:
-    """Nobody speaks for a quarter of an hour, or a radio does: frames of one entry are not kept one by one."""
+def test_log_of_idle_conversation_does_not_grow() -> None:
+    """15 minutes of silence or of continuous speech: frames of one entry share their memory."""
     for speaking in (False, True):
-        made = EventLog(b"salt")
+        event_log = EventLog(b"salt")
         tracemalloc.start()
         for number in range(45_000):
-            made.tell(FrameProcessed(Samples(number * FRAME_SAMPLES), VadResult(speaking, Samples(0), 0.9)), SETTINGS)
+            event_log.tell(
+                FrameProcessed(Samples(number * FRAME_SAMPLES), VadResult(speaking, Samples(0), 0.9)), SETTINGS
+            )
         kept_bytes, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert kept_bytes < 500_000
-        told = list(told_of(made.drain().entries))[1:]
+        told = list(told_of(event_log.drain().entries))[1:]
         assert len(told) == 45_000
         assert [one.at for one in told if isinstance(one, FrameProcessed)][-1] == 44_999 * FRAME_SAMPLES
 
@@ -197,8 +199,15 @@ REPLIES = st.builds(ReplyId, st.integers(1, 5), st.integers(1, 4))
 TEXTS = st.sampled_from(["", "...", "mhm", "Mhm!", "what time", "What time?", "and the date"])
 LOUD = "clear", "murmur"
 FRAMES = st.builds(
-    lambda speaking, back, sure, fades, marks: (
-        (speaking, back, sure, fades, marks == "stirs" and not speaking, *(speaking and marks == one for one in LOUD))
+    lambda speaking, back, sure, possible_end, marks: (
+        (
+            speaking,
+            back,
+            sure,
+            possible_end,
+            marks == "stirs" and not speaking,
+            *(speaking and marks == one for one in LOUD),
+        )
     ),
     st.booleans(),
     st.integers(0, 40),
@@ -209,8 +218,8 @@ FRAMES = st.builds(
 
 
 @st.composite
-def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
-    """Whatever turn taking may be told, in any order, about replies and segments that are there or not."""
+def event_sequences(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
+    """Draws events in any order, for replies and segments that exist or do not."""
     at, found, chosen = 0, [], draw(RANDOM_SETTINGS)
     turns = TurnTaking(chosen)
     for _ in range(draw(st.integers(1, 60))):
@@ -219,7 +228,7 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
                 ["frames"] * 6 + ["words", "words", "partial", "judged", "playing", "ended", "other", "set"]
             )
         )
-        reply = draw(st.sampled_from([*_known(turns)])) if draw(st.booleans()) else draw(REPLIES)
+        reply = draw(st.sampled_from([*_known_replies(turns)])) if draw(st.booleans()) else draw(REPLIES)
         segment = (
             turns._state.turn.segment if turns._state.turn is not None else SegmentId(draw(st.integers(0, 3)) * 320)
         )
@@ -229,12 +238,12 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
         events: list[Event] = []
         match kind:
             case "frames":
-                speaking, back, sure, fades, *marks = draw(FRAMES)
+                speaking, back, sure, possible_end, *marks = draw(FRAMES)
                 for _ in range(draw(st.sampled_from([1, 3, 12, 40]))):
                     at += FRAME_SAMPLES
-                    fading = None if fades is None else Samples(max(0, at - fades * 320))
+                    end = None if possible_end is None else Samples(max(0, at - possible_end * 320))
                     edge = Samples(max(0, at - back * FRAME_SAMPLES))
-                    events.append(FrameProcessed(Samples(at), VadResult(speaking, edge, sure, fading, *marks)))
+                    events.append(FrameProcessed(Samples(at), VadResult(speaking, edge, sure, end, *marks)))
             case "words":
                 heard = FinalTranscript(Samples(at), reply, replace(words, is_draft=draw(st.booleans())))
                 events = [heard, TranscriptFailed(Samples(at), reply, segment)]
@@ -255,7 +264,7 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
             case _:
                 origin = draw(st.sampled_from(["greeting", "announcement", "requested", "repeated", "resumed"]))
                 events = [
-                    ReplyRequested(Samples(at), origin, "Hello."),  # type: ignore[arg-type]  # one of them it is
+                    ReplyRequested(Samples(at), origin, "Hello."),  # type: ignore[arg-type]  # one of the literals
                     InputCommitted(Samples(at)),
                     KeyPressed(Samples(at)),
                     InputCleared(Samples(at)),
@@ -270,7 +279,7 @@ def anything(draw: st.DrawFn) -> list[tuple[Event, TurnSettings]]:
     return found
 
 
-def _known(turns: TurnTaking) -> list[ReplyId]:
+def _known_replies(turns: TurnTaking) -> list[ReplyId]:
     known = [REPLY]
     if turns.replying is not None:
         known = [turns.replying]
@@ -287,7 +296,7 @@ RANDOM_SETTINGS = st.builds(
     speculate_after_ms=st.sampled_from([None, 40.0]),
     interrupt_after_ms=st.sampled_from([40.0, 200.0]),
     max_turn_s=st.sampled_from([1.0, 60.0]),
-    stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the least that can be set
+    stuck_after_s=st.sampled_from([2.0, 10.0]),  # 2 is the smallest valid value
     patience=st.sampled_from([None, BALANCED]),
     manual=st.booleans(),
     held=st.booleans(),
@@ -298,35 +307,35 @@ RANDOM_SETTINGS = st.builds(
 )
 
 
-@given(anything())
-def test_whatever_is_told_is_decided_alike_when_told_again(told: list[tuple[Event, TurnSettings]]) -> None:
-    live, made, then = TurnTaking(TurnSettings()), EventLog(b"salt"), []
+@given(event_sequences())
+def test_replay_of_log_makes_same_decisions(told: list[tuple[Event, TurnSettings]]) -> None:
+    live, event_log, then = TurnTaking(TurnSettings()), EventLog(b"salt"), []
     for event, chosen in told:
         live.settings = chosen
-        made.tell(event, chosen)
-        then += [(event.at, _worded(effect)) for effect in live.tell(event)]
+        event_log.tell(event, chosen)
+        then += [(event.at, _without_words(effect)) for effect in live.tell(event)]
     again, now = TurnTaking(TurnSettings()), []
-    for item in told_of(made.drain().entries):
+    for item in told_of(event_log.drain().entries):
         if isinstance(item, TurnSettings):
             again.settings = item
         else:
-            now += [(item.at, _worded(effect)) for effect in again.tell(item)]
+            now += [(item.at, _without_words(effect)) for effect in again.tell(item)]
     assert now == then
 
 
-def _worded(effect: Effect) -> Effect:
-    """Without the words: only whether there were any."""
+def _without_words(effect: Effect) -> Effect:
+    """Replaces the words by whether there were any."""
     if isinstance(effect, PrepareReply | CommitTurn | RecordTurn):
         return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
     return effect
 
 
-def test_what_is_forgotten_leaves_a_gap_that_shows() -> None:
-    made = log(InputCommitted(AT))
-    first = made.drain()
-    made.tell(InputCommitted(AT), SETTINGS)
-    made.forget()
-    made.tell(InputCleared(AT), SETTINGS)
-    after = made.drain()
+def test_forget_leaves_a_visible_gap() -> None:
+    event_log = log(InputCommitted(AT))
+    first = event_log.drain()
+    event_log.tell(InputCommitted(AT), SETTINGS)
+    event_log.forget()
+    event_log.tell(InputCleared(AT), SETTINGS)
+    after = event_log.drain()
     assert after.before > first.before + len(first.entries)
     assert [type(told) for told in told_of(after.entries)] == [TurnSettings, InputCleared]

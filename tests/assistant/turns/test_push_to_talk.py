@@ -1,4 +1,4 @@
-"""The key that is held while one speaks."""
+"""Tests of the push-to-talk key."""
 
 import numpy as np
 from hypothesis import given
@@ -20,11 +20,11 @@ def at(number: int) -> Samples:
     return Samples(number * FRAME_SAMPLES)
 
 
-def test_nothing_is_heard_but_while_it_is_held() -> None:
+def test_frames_pass_only_while_key_is_down() -> None:
     key = PushToTalk()
     assert not key.heard(frame(0)).pcm.any()
     assert key.press(at(10))
-    assert not key.heard(frame(9)).pcm.any(), "what was said before the press is nobody's business"
+    assert not key.heard(frame(9)).pcm.any(), "frames before the press are silent"
     assert key.heard(frame(10)).pcm is LOUD
     key.release(at(50))
     assert key.waits
@@ -34,7 +34,7 @@ def test_nothing_is_heard_but_while_it_is_held() -> None:
     assert not silent.pcm.any()
 
 
-def test_the_turn_ends_when_the_release_has_come() -> None:
+def test_turn_is_submitted_with_the_frame_of_the_release() -> None:
     key = PushToTalk()
     key.press(at(10))
     assert key.due(at(40), at(12)) is None
@@ -45,7 +45,7 @@ def test_the_turn_ends_when_the_release_has_come() -> None:
     assert key.due(at(51), at(12)) is None
 
 
-def test_a_detector_that_has_heard_nobody_yet_is_waited_for() -> None:
+def test_submission_waits_for_late_vad_onset() -> None:
     key = PushToTalk()
     key.press(at(0))
     key.release(at(50))
@@ -56,21 +56,21 @@ def test_a_detector_that_has_heard_nobody_yet_is_waited_for() -> None:
     assert key.due(Samples(at(150) + LATE), None) == "submit"
 
 
-def test_a_touch_is_no_turn() -> None:
+def test_tap_is_no_turn() -> None:
     key = PushToTalk()
     key.press(at(0))
     key.release(Samples(SHORTEST - 1))
     assert key.due(at(10), at(1)) == "clear"
 
 
-def test_a_touch_in_the_midst_of_a_turn_that_was_let_go_ends_it_again() -> None:
+def test_tap_during_released_turn_submits_it() -> None:
     key = PushToTalk()
     key.press(at(100))
     key.release(at(102))
     assert key.due(at(102), at(10)) == "submit"
 
 
-def test_a_key_that_bounces_was_held_all_the_time() -> None:
+def test_key_bounce_is_ignored() -> None:
     key = PushToTalk()
     key.press(at(0))
     assert not key.press(at(5))
@@ -83,14 +83,14 @@ def test_a_key_that_bounces_was_held_all_the_time() -> None:
     assert key.due(at(90), at(2)) == "submit"
 
 
-def test_a_release_without_a_press_is_nothing() -> None:
+def test_release_without_press_is_ignored() -> None:
     key = PushToTalk()
     key.release(at(3))
     assert key.due(at(30), at(2)) is None
 
 
 def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
-    """Which of the frames behind a release at frame 50 are heard; the first probability is of the frame before it."""
+    """Returns which frames after a release at frame 50 pass. The first probability belongs to the frame before it."""
     key, passed = PushToTalk(), []
     key.press(at(pressed))
     key.release(at(50))
@@ -102,12 +102,12 @@ def tail(*probabilities: float, pressed: int = 0) -> list[bool]:
     return passed[1:]
 
 
-def test_a_word_that_is_cut_off_by_the_release_is_heard_to_its_end() -> None:
+def test_word_at_release_passes_to_its_end() -> None:
     assert tail(0.9, 0.9, 0.9, 0.1, 0.9) == [True, True, True]
-    assert tail(*[0.9] * 40) == [True] * 15, "300 ms at most"
+    assert tail(*[0.9] * 40) == [True] * 15, "at most 300 ms"
 
 
-def test_a_word_that_is_cut_off_is_heard_out_also_where_the_key_is_pressed_again_meanwhile() -> None:
+def test_word_at_release_passes_to_its_end_despite_new_press() -> None:
     key, passed = PushToTalk(), []
     key.press(at(0))
     key.release(at(50))
@@ -118,13 +118,13 @@ def test_a_word_that_is_cut_off_is_heard_out_also_where_the_key_is_pressed_again
     assert passed == [True] * 6 + [False] * 5 + [True] * 2
 
 
-def test_who_is_silent_at_the_release_is_not_listened_to_any_more() -> None:
+def test_silence_at_release_stops_frames() -> None:
     assert tail(0.1, 0.9, 0.9) == []
-    assert tail(*[0.9] * 40, pressed=47) == [], "a touch is no turn"
+    assert tail(*[0.9] * 40, pressed=47) == [], "a tap is no turn"
 
 
 @given(st.lists(st.tuples(st.sampled_from(["press", "release", "frame"]), st.integers(0, 3)), max_size=60))
-def test_what_is_heard_lies_within_a_press_and_every_release_ends_something(steps: list[tuple[str, int]]) -> None:
+def test_frames_pass_only_within_press_and_each_release_completes(steps: list[tuple[str, int]]) -> None:
     key, now, held = PushToTalk(), 0, False
     for what, ahead in steps:
         if what == "press":
@@ -147,11 +147,11 @@ def test_what_is_heard_lies_within_a_press_and_every_release_ends_something(step
         assert not key.waits
 
 
-def test_a_turn_that_goes_on_has_a_gap_where_the_key_was_up_however_late_that_comes() -> None:
+def test_frames_between_release_and_new_press_are_silent() -> None:
     key = PushToTalk()
     key.press(at(0))
     key.release(at(50))
-    assert key.press(at(58)), "what was let go has not come yet: the turn goes on"
+    assert key.press(at(58)), "the frame of the release is still to come, so the turn continues"
     assert [key.heard(frame(number)).pcm.any() for number in (49, 50, 57, 58)] == [True, False, False, True]
     key.release(at(90))
     assert key.due(at(90), at(2)) == "submit"

@@ -1,4 +1,4 @@
-"""Who is meant: the wake phrase in a recognizer's words, and the window after a reply."""
+"""Tests of the wake phrase in transcripts, and of the window after a reply."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ HEY = WakePhrase("hey computer")
 NOON = Samples(1_000_000)
 
 
-def woken(listen_s: float = 8.0) -> WakePhraseGate:
+def gate_with_window(listen_s: float = 8.0) -> WakePhraseGate:
     return WakePhraseGate(HEY, samples_of_s(listen_s))
 
 
@@ -34,7 +34,7 @@ def woken(listen_s: float = 8.0) -> WakePhraseGate:
         ("Äh, hey computer, stop", "stop"),
     ],
 )
-def test_the_phrase_is_found_and_what_follows_it(text: str, asked: str) -> None:
+def test_text_after_wake_phrase_is_returned(text: str, asked: str) -> None:
     assert HEY.after(text) == asked
 
 
@@ -55,61 +55,59 @@ def test_the_phrase_is_found_and_what_follows_it(text: str, asked: str) -> None:
         "hey come here",
     ],
 )
-def test_elsewhere_or_otherwise_it_is_not(text: str) -> None:
+def test_text_without_wake_phrase_at_a_valid_place_does_not_match(text: str) -> None:
     assert HEY.after(text) is None
 
 
-def test_a_short_phrase_is_to_be_heard_exactly() -> None:
+def test_short_wake_phrase_must_match_exactly() -> None:
     short = WakePhrase("Jarvis")
     assert short.after("jarvis stop") == "stop"
     assert short.after("jervis stop") is None
 
 
-def test_a_phrase_has_letters() -> None:
+def test_wake_phrase_without_letters_raises() -> None:
     with pytest.raises(ValueError, match="no letters"):
         WakePhrase("--")
 
 
 @pytest.mark.parametrize("phrase", ["ok haus", "hé l'ordi", "компьютер", "你好电脑"])
-def test_phrases_of_other_languages_are_found(phrase: str) -> None:
+def test_wake_phrase_in_other_languages_matches(phrase: str) -> None:
     assert WakePhrase(phrase).after(f"{phrase.upper()}, stop") == "stop"
 
 
-def test_everybody_is_listened_to_without_a_phrase() -> None:
-    attention = WakePhraseGate()
-    assert attention.address("hey computer stop", NOON) == AddressedSpeech("meant", "hey computer stop")
-    assert attention.awake(NOON)
-    assert attention.interruptible
+def test_all_speech_is_addressed_without_wake_phrase() -> None:
+    gate = WakePhraseGate()
+    assert gate.address("hey computer stop", NOON) == AddressedSpeech("meant", "hey computer stop")
+    assert gate.awake(NOON)
+    assert gate.interruptible
 
 
-def test_the_phrase_alone_opens_the_window() -> None:
-    attention = woken(listen_s=0)
-    assert attention.address("hey computer", NOON) == AddressedSpeech("called", named=True)
-    attention.called(NOON)
+def test_wake_phrase_alone_opens_window() -> None:
+    gate = gate_with_window(listen_s=0)
+    assert gate.address("hey computer", NOON) == AddressedSpeech("called", named=True)
+    gate.called(NOON)
     last = Samples(NOON + samples_of_s(CALLED_S))
-    assert attention.address("what time is it", last) == AddressedSpeech("meant", "what time is it")
-    assert attention.address("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
+    assert gate.address("what time is it", last) == AddressedSpeech("meant", "what time is it")
+    assert gate.address("what time is it", Samples(last + 1)) == AddressedSpeech("overheard")
 
 
-def test_with_no_window_a_reply_closes_what_a_call_has_opened() -> None:
-    attention = woken(listen_s=0)
-    attention.called(NOON)
-    attention.replying(NOON)
-    assert not attention.awake(NOON)
-    assert not attention.interruptible
+def test_reply_closes_window_if_listen_time_is_zero() -> None:
+    gate = gate_with_window(listen_s=0)
+    gate.called(NOON)
+    gate.replying(NOON)
+    assert not gate.awake(NOON)
+    assert not gate.interruptible
 
 
 WORDS = st.lists(st.sampled_from(["what", "time", "hey", "the", "come", "put", "um", "stop.", "computer"]), max_size=8)
 
 
 @given(WORDS.map(" ".join), st.integers(0, 10**7), st.integers(0, 10**7), st.floats(0, 60))
-def test_nothing_unaddressed_is_ever_answered_and_the_window_always_is(
-    text: str, replied: int, onset: int, listen_s: float
-) -> None:
-    attention = woken(listen_s)
-    attention.replying(Samples(replied))
-    within = attention.listen > 0 and onset <= replied + attention.listen
-    address = attention.address(text, Samples(onset))
+def test_only_addressed_speech_is_meant(text: str, replied: int, onset: int, listen_s: float) -> None:
+    gate = gate_with_window(listen_s)
+    gate.replying(Samples(replied))
+    within = gate.listen > 0 and onset <= replied + gate.listen
+    address = gate.address(text, Samples(onset))
     named = HEY.after(text) is not None
     assert (address.kind == "overheard") == (not named and not within)
     assert address.kind != "overheard" or address.text == ""
@@ -118,7 +116,7 @@ def test_nothing_unaddressed_is_ever_answered_and_the_window_always_is(
 
 
 @given(st.lists(st.sampled_from(sorted(FILLERS)), max_size=3), st.sampled_from([" ", ", ", "! "]), WORDS)
-def test_the_request_is_what_follows_whatever_came_before(fillers: list[str], joint: str, words: list[str]) -> None:
+def test_request_follows_fillers_and_wake_phrase(fillers: list[str], joint: str, words: list[str]) -> None:
     request = " ".join(words)
     found = HEY.after(" ".join([*fillers, f"hey computer{joint}{request}"]))
     assert found is not None
@@ -126,6 +124,6 @@ def test_the_request_is_what_follows_whatever_came_before(fillers: list[str], jo
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_taken(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     found = HEY.after(text)
     assert found is None or text.endswith(found) or found == ""

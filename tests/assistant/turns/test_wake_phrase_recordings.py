@@ -1,4 +1,4 @@
-"""The wake phrase in real speech, as pocketsphinx hears it."""
+"""Tests of the wake phrase in recordings, as pocketsphinx transcribes them."""
 
 from pathlib import Path
 
@@ -21,16 +21,16 @@ COMMANDS = {
     "set-timer": (0.34, 2.115, "set timer for ten minutes"),
     "turn-on-the-lamp": (0.89, 2.07, "turn on the lamp"),
 }
-"""File, the part that is said, in seconds, and its words."""
+"""Start and end of the speech in the recording, in seconds, and its words, by file."""
 
 
 @pytest.fixture(scope="module")
-def hears() -> "Hears":
-    return Hears("computer")
+def recognizer() -> "PhraseRecognizer":
+    return PhraseRecognizer("computer")
 
 
-class Hears:
-    """Both decoders, as `talk` loads them for this phrase."""
+class PhraseRecognizer:
+    """Transcribes with both decoders, as `talk` loads them for this phrase."""
 
     def __init__(self, phrase: str) -> None:
         self._pair = SphinxPair(with_phrase(understood_sentences(), phrase))
@@ -44,7 +44,7 @@ class Hears:
 
 
 def sound(path: Path) -> Pcm:
-    """These are mono, at 16 kHz."""
+    """Reads a mono recording at 16 kHz."""
     pcm, rate_hz = soundfile.read(path, dtype="int16")
     assert (rate_hz, pcm.ndim) == (MIC_RATE_HZ, 1)
     return np.asarray(pcm, np.int16)
@@ -52,24 +52,26 @@ def sound(path: Path) -> Pcm:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_call_and_a_command_are_heard_as_one(hears: Hears, command: str) -> None:
+def test_wake_phrase_and_command_are_recognized_together(recognizer: PhraseRecognizer, command: str) -> None:
     begin_s, end_s, wanted = COMMANDS[command]
     spoken = sound(ROOT / "tests" / "recordings" / f"rhasspy3_{command}.wav")
     spoken = spoken[round(begin_s * MIC_RATE_HZ) : round(end_s * MIC_RATE_HZ)]
     call = sound(CALL)[: round(CALL_ENDS_S * MIC_RATE_HZ)]
     pause = np.zeros(MIC_RATE_HZ // 5, np.int16)
-    assert WakePhrase("computer").after(hears.text(np.concatenate([call, pause, spoken]))) == wanted
+    assert WakePhrase("computer").after(recognizer.text(np.concatenate([call, pause, spoken]))) == wanted
 
 
 @pytest.mark.slow
-def test_a_question_with_the_phrase_is_heard_whole(hears: Hears) -> None:
-    assert WakePhrase("computer").after(hears.text(sound(CALL))) == "what's the weather like"
+def test_question_after_wake_phrase_is_recognized(recognizer: PhraseRecognizer) -> None:
+    assert WakePhrase("computer").after(recognizer.text(sound(CALL))) == "what's the weather like"
 
 
 @pytest.mark.slow
-def test_nobody_else_calls(hears: Hears) -> None:
+def test_other_recordings_do_not_contain_wake_phrase(recognizer: PhraseRecognizer) -> None:
     others = [*(ROOT / "tests" / "recordings").glob("*.wav"), *(ROOT / "bench" / "clips").glob("*.wav")]
     others.remove(CALL)
-    called = [path.name for path in others if WakePhrase("computer").after(hears.text(sound(path)[: 6 * MIC_RATE_HZ]))]
+    called = [
+        path.name for path in others if WakePhrase("computer").after(recognizer.text(sound(path)[: 6 * MIC_RATE_HZ]))
+    ]
     assert len(others) > 20
     assert called == []

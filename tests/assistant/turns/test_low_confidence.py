@@ -1,0 +1,254 @@
+"""Tests of low-confidence transcripts: noise, or words to answer."""
+
+from dataclasses import replace
+
+import pytest
+from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript, words
+
+from assistant.turns.events import (
+    CommitTurn,
+    DiscardSegment,
+    DropAttempt,
+    FinalTranscript,
+    FrameProcessed,
+    InputCommitted,
+    InterimTranscript,
+    OpenSegment,
+    PrepareReply,
+    RecordTurn,
+    ReplyId,
+    ReplyRequested,
+    RequestTranscript,
+    Transcribe,
+    TurnDiscarded,
+    TurnStarted,
+)
+from assistant.turns.settings import TurnSettings
+from assistant.turns.states import Phase
+from audio.stt import SegmentId
+from audio.vad import VadResult
+
+
+def test_turn_with_one_confident_transcript_is_not_noise() -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.uncertain_speech(160, 0.6)
+    scene.requested_transcript("Quit.", scene.silence(160))
+    [asking] = [effect for effect in scene.silence(500) if isinstance(effect, Transcribe)]
+    told = FinalTranscript(at(scene.now_ms), asking.reply, replace(words("quit", asking.segment), low_confidence=True))
+    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "not noise"
+
+
+def test_low_confidence_wake_phrase_begins_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.uncertain_speech(200, 0.6)
+    [wanted] = [effect for effect in scene.silence(160) if isinstance(effect, RequestTranscript)]
+    heard = replace(words("computer", wanted.segment), low_confidence=True)
+    assert scene.tell(InterimTranscript(at(scene.now_ms), heard, has_wake_phrase=True, was_requested=True)) == (
+        TurnStarted(1, at(1000)),
+    )
+    scene.silence(400)
+    told = FinalTranscript(at(scene.now_ms), FIRST, replace(words("what time", wanted.segment), low_confidence=True))
+    assert any(isinstance(effect, CommitTurn) for effect in scene.tell(told)), "not noise"
+
+
+def test_low_confidence_transcript_of_uncertain_speech_is_noise() -> None:
+    scene = Scene()
+    scene.uncertain_speech(600, 0.74)
+    scene.silence(400)
+    assert low_confidence_transcript(scene, FIRST) == (
+        DropAttempt(FIRST, "noise"),
+        DiscardSegment(SegmentId(0), 1),
+        TurnDiscarded(1, at(1000), at(600), "noise"),
+    )
+    assert not [effect for effect in scene.effects if isinstance(effect, PrepareReply)]
+    assert scene.phase() is Phase.IDLE
+
+
+def test_low_confidence_transcript_with_one_certain_frame_is_answered() -> None:
+    scene = Scene()
+    scene.uncertain_speech(140, 0.6)
+    scene.uncertain_speech(20, 0.76)
+    scene.uncertain_speech(140, 0.6)
+    scene.silence(400)
+    assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, FIRST))
+
+
+def test_confident_transcript_of_uncertain_speech_is_answered() -> None:
+    scene = Scene()
+    scene.uncertain_speech(600)
+    scene.silence(400)
+    assert any(isinstance(effect, CommitTurn) for effect in scene.transcript(FIRST, "stop"))
+
+
+def test_low_confidence_transcript_is_answered_if_client_ends_turn() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.uncertain_speech(300)
+    scene.tell(InputCommitted(at(scene.now_ms)))
+    assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, FIRST))
+
+
+@pytest.mark.parametrize(
+    "settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)], ids=["manual", "push-to-talk"]
+)
+def test_low_confidence_transcript_is_kept_in_manual_modes(settings: TurnSettings) -> None:
+    scene = Scene(settings)
+    scene.uncertain_speech(600)
+    scene.silence(100)
+    asked = [effect.reply for effect in scene.effects if isinstance(effect, Transcribe)]
+    for reply in asked:
+        low_confidence_transcript(scene, reply)
+    told = scene.tell(InputCommitted(at(scene.now_ms)))
+    asked = [effect.reply for effect in told if isinstance(effect, Transcribe)]
+    for reply in asked:
+        low_confidence_transcript(scene, reply)
+    assert [effect.text for effect in scene.effects if isinstance(effect, CommitTurn | RecordTurn)] == ["the"]
+
+
+def test_low_confidence_words_join_the_retracted_turn() -> None:
+    scene = Scene()
+    scene.commit_reply("set the volume to")
+    scene.uncertain_speech(300, 0.72)
+    scene.silence(600)
+    commit = next(
+        e for e in low_confidence_transcript(scene, last_requested(scene), "fifty") if isinstance(e, CommitTurn)
+    )
+    assert (commit.text, commit.low_confidence) == ("set the volume to fifty", True)
+
+
+def test_low_confidence_recheck_confirms_same_words() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene.uncertain_speech(600, 0.72)
+    scene.silence(60)
+    scene.transcript(last_requested(scene), "what time is it")
+    scene.silence(60)
+    assert low_confidence_transcript(scene, last_requested(scene), "what time is it") == (
+        DropAttempt(ReplyId(1, 2), "same words"),
+    )
+    assert any(isinstance(effect, CommitTurn) for effect in scene.silence(400))
+
+
+@pytest.mark.parametrize("guesses", [(True, False), (False, True)])
+def test_one_confident_transcript_of_two_is_enough(guesses: tuple[bool, bool]) -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene.speech(300)
+    scene.silence(60)
+    for rough in guesses:
+        heard = replace(words("what time is it"), low_confidence=rough)
+        scene.tell(FinalTranscript(at(scene.now_ms), last_requested(scene), heard))
+        scene.silence(60)
+    commit = next(effect for effect in scene.silence(400) if isinstance(effect, CommitTurn))
+    assert not commit.low_confidence
+
+
+def test_confident_recheck_replaces_noise() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene.uncertain_speech(600, 0.72)
+    scene.silence(60)
+    low_confidence_transcript(scene, last_requested(scene), "stock")
+    scene.silence(60)
+    scene.transcript(last_requested(scene), "stop")
+    commit = next(effect for effect in scene.silence(400) if isinstance(effect, CommitTurn))
+    assert commit.text == "stop"
+
+
+def test_low_confidence_recheck_of_uncertain_speech_stays_noise() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40, settle_ms=100))
+    scene.uncertain_speech(600, 0.72)
+    scene.silence(60)
+    low_confidence_transcript(scene, last_requested(scene), "the")
+    scene.silence(60)
+    assert low_confidence_transcript(scene, last_requested(scene), "they") == (
+        DropAttempt(ReplyId(1, 2), "same words"),
+    )
+    assert [effect.reason for effect in scene.silence(400) if isinstance(effect, TurnDiscarded)] == ["noise"]
+    assert not [effect for effect in scene.effects if isinstance(effect, PrepareReply)]
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_low_confidence_transcript_is_answered_on_request(answers: bool) -> None:
+    scene = Scene(TurnSettings(by_client=True, answers=answers))
+    scene.uncertain_speech(600, 0.7)
+    scene.silence(400)
+    assert scene.phase() is Phase.AWAITING_TRANSCRIPT
+    scene.tell(InputCommitted(at(scene.now_ms)) if answers else ReplyRequested(at(scene.now_ms), "requested", ""))
+    commit = next(
+        effect
+        for effect in low_confidence_transcript(scene, last_requested(scene), "fifty")
+        if isinstance(effect, CommitTurn)
+    )
+    assert commit.text == "fifty"
+
+
+def test_low_confidence_transcript_is_recorded_without_auto_reply() -> None:
+    scene = Scene(TurnSettings(by_client=True, answers=False))
+    scene.uncertain_speech(600, 0.7)
+    scene.silence(400)
+    assert [
+        effect.text
+        for effect in low_confidence_transcript(scene, last_requested(scene))
+        if isinstance(effect, RecordTurn)
+    ] == ["the"]
+
+
+@pytest.mark.parametrize("during_a_reply", [True, False])
+def test_wake_phrase_makes_low_confidence_transcript_valid(during_a_reply: bool) -> None:
+    scene = Scene(TurnSettings(by_name=True, interruptible=False))
+    if during_a_reply:
+        scene.commit_reply(words_heard=3, audible=True)
+        scene.silence(1000)
+    scene.uncertain_speech(600, 0.7)
+    segment = next(effect.segment for effect in reversed(scene.effects) if isinstance(effect, OpenSegment))
+    scene.tell(
+        InterimTranscript(at(scene.now_ms), replace(words("stop", segment), low_confidence=True), has_wake_phrase=True)
+    )
+    scene.silence(400)
+    commit = next(
+        effect
+        for effect in low_confidence_transcript(scene, last_requested(scene), "stop")
+        if isinstance(effect, CommitTurn)
+    )
+    assert commit.text == "stop"
+
+
+def test_addressed_side_talk_is_not_noise_when_it_continues() -> None:
+    scene = Scene(TurnSettings(by_name=True, interruptible=False))
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.uncertain_speech(600, 0.7)
+    scene.silence(400)
+    low_confidence_transcript(scene, last_requested(scene), "what time")
+    scene.uncertain_speech(300, 0.7)
+    scene.silence(600)
+    commit = next(
+        e
+        for e in low_confidence_transcript(scene, last_requested(scene), "what time is it")
+        if isinstance(e, CommitTurn)
+    )
+    assert commit.text == "what time is it"
+
+
+def test_silent_frames_do_not_raise_certainty() -> None:
+    """The trace only keeps the probability of speech, and a replay must make the same decisions."""
+    scene = Scene()
+    scene.uncertain_speech(600, 0.6)
+    scene.tell(FrameProcessed(at(620), VadResult(False, at(600), 1.0)))
+    scene.now_ms, scene.speaking, scene.edge_ms = 620, False, 600
+    scene.silence(400)
+    assert TurnDiscarded(1, at(1020), at(600), "noise") in low_confidence_transcript(scene, FIRST)
+
+
+@pytest.mark.parametrize("words_heard", [0, 2])
+def test_certainty_of_overlap_counts_for_the_turn(words_heard: int) -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=words_heard, audible=True)
+    scene.silence(1000)
+    while scene.phase() is Phase.REPLYING:
+        scene.speech(20)
+    scene.uncertain_speech(100)
+    scene.silence(600)
+    asked = next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+    commit = next(effect for effect in low_confidence_transcript(scene, asked) if isinstance(effect, CommitTurn))
+    assert commit.new_text == "the"

@@ -1,0 +1,146 @@
+"""Tests of the delay of a reply while the user may be resuming."""
+
+from dataclasses import replace
+
+import pytest
+from turn_scene import FIRST, Scene, at
+
+from assistant.turns.events import (
+    CommitTurn,
+    DropAttempt,
+    DuckReply,
+    EndOfTurn,
+    HoldPlayback,
+    InputCommitted,
+    ReleasePlayback,
+    ReplyId,
+    ReplyRequested,
+    RetractReply,
+    TurnStarted,
+)
+from assistant.turns.resume_guard import LOOK_MS
+from assistant.turns.settings import TurnSettings
+
+
+def turn_about_to_end() -> Scene:
+    """Runs a turn with a prepared reply up to 20 ms before its end."""
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100))
+    scene.speech(800)
+    scene.silence(100)
+    scene.transcript(FIRST, "a small coffee")
+    scene.silence(280)
+    return scene
+
+
+def test_possible_onset_delays_end_of_turn() -> None:
+    scene = turn_about_to_end()
+    assert scene.possible_onset(60) == ()
+    assert scene.speech(20) == (DropAttempt(FIRST, "went on"),)
+
+
+def test_turn_ends_when_possible_onset_is_over() -> None:
+    scene = turn_about_to_end()
+    assert scene.possible_onset(60) == ()
+    assert EndOfTurn(1) in scene.silence(20)
+
+
+def test_long_possible_onset_does_not_delay_end_of_turn_further() -> None:
+    scene = turn_about_to_end()
+    assert scene.possible_onset(LOOK_MS) == ()
+    ended = scene.possible_onset(20)
+    assert [effect for effect in ended if isinstance(effect, EndOfTurn | CommitTurn | HoldPlayback)] == [
+        EndOfTurn(1),
+        CommitTurn(FIRST, "a small coffee", "a small coffee", at(800)),
+    ]
+    assert scene.possible_onset(200) == (), "the delay is used up"
+
+
+def test_each_silence_has_its_own_delay() -> None:
+    scene = turn_about_to_end()
+    assert scene.possible_onset(60) == ()
+    scene.speech(500)
+    scene.silence(100)
+    scene.transcript(ReplyId(1, 2), "a small coffee with milk")
+    scene.silence(280)
+    assert scene.possible_onset(LOOK_MS) == ()
+    assert EndOfTurn(1) in scene.possible_onset(20)
+
+
+def test_longer_silence_timeout_starts_a_new_delay() -> None:
+    scene = turn_about_to_end()
+    assert scene.possible_onset(40) == ()
+    assert scene.turns._state.turn is not None
+    scene.turns._state.turn.wait_ms = 600.0
+    assert scene.silence(160) == ()
+    assert scene.possible_onset(LOOK_MS) == ()
+    assert EndOfTurn(1) in scene.possible_onset(20)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"interruptible": False}, {"manual": True}, {"held": True}, {"by_client": True}],
+    ids=["uninterruptible", "manual", "push-to-talk", "client"],
+)
+def test_uninterruptible_reply_is_not_held(changed: dict[str, bool]) -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=100, **changed))  # type: ignore[arg-type]
+    scene.speech(800)
+    scene.silence(60)
+    told = scene.possible_onset(400)
+    told += scene.tell(InputCommitted(at(scene.now_ms)))
+    told += scene.possible_onset(40)
+    for attempt in (1, 2):
+        told += scene.transcript(ReplyId(1, attempt), "hello")
+    told += scene.tell(ReplyRequested(at(scene.now_ms), "requested"))
+    assert any(isinstance(effect, CommitTurn) for effect in told)
+    assert not any(isinstance(effect, HoldPlayback) for effect in told)
+
+
+def test_possible_onset_holds_reply_until_it_is_audible() -> None:
+    scene = Scene()
+    reply = scene.commit_reply("a small coffee")
+    assert not scene.turns.is_quiet, "the next silent frame may hold the reply"
+    assert scene.possible_onset(20) == (HoldPlayback(reply),)
+    assert scene.possible_onset(40) == ()
+    assert not scene.turns.is_quiet
+    assert scene.silence(20) == (ReleasePlayback(reply),)
+    assert scene.possible_onset(LOOK_MS) == (HoldPlayback(reply),)
+    assert scene.possible_onset(20) == (ReleasePlayback(reply),)
+    assert scene.possible_onset(100) == ()
+    scene.progress(reply, 0)
+    assert scene.turns.is_quiet
+    assert scene.speech(20)[0] == DuckReply(reply)
+
+
+def test_speech_while_reply_is_held_retracts_it() -> None:
+    scene = Scene()
+    reply = scene.commit_reply("a small coffee")
+    assert scene.possible_onset(40) == (HoldPlayback(reply),)
+    assert scene.speech(20)[1:] == (RetractReply(reply), TurnStarted(1, at(scene.now_ms - 20)))
+
+
+def test_reply_committed_during_possible_onset_is_held() -> None:
+    scene = Scene()
+    scene.speech(800)
+    scene.silence(460)
+    assert scene.possible_onset(40) == ()
+    assert scene.transcript(FIRST, "hello")[2] == HoldPlayback(FIRST)
+    assert scene.silence(20) == (ReleasePlayback(FIRST),)
+
+
+@pytest.mark.parametrize("case", ["heard", "greeting", "not interruptible"])
+def test_other_replies_are_not_held(case: str) -> None:
+    scene = Scene(TurnSettings(interruptible=case != "not interruptible"))
+    if case == "greeting":
+        scene.tell(ReplyRequested(at(0), "greeting", "Hello."))
+    else:
+        scene.commit_reply(audible=case == "heard")
+    assert scene.possible_onset(100) == ()
+
+
+def test_held_reply_is_released_when_it_becomes_uninterruptible() -> None:
+    for speaks in (False, True):
+        scene = Scene()
+        reply = scene.commit_reply()
+        assert scene.possible_onset(20) == (HoldPlayback(reply),)
+        scene.turns.settings = replace(scene.turns.settings, interruptible=False)
+        assert (scene.speech(20) if speaks else scene.possible_onset(20))[0] == ReleasePlayback(reply)

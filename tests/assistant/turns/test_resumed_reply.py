@@ -1,0 +1,145 @@
+"""Tests of replies that resume after a false interruption."""
+
+from dataclasses import replace
+
+import pytest
+from turn_scene import FIRST, Scene, at, has_resumed, interrupt_briefly, low_confidence_transcript, words
+
+from assistant.turns.events import (
+    CommitTurn,
+    FinalTranscript,
+    InterruptReply,
+    PlaybackProgress,
+    PrepareReply,
+    ReplyCancelled,
+    ReplyEnded,
+    ReplyId,
+    ReplyRequested,
+    ResumeReply,
+    RetractReply,
+    TurnDiscarded,
+)
+from assistant.turns.settings import TurnSettings
+from assistant.turns.states import Phase
+
+
+def test_reply_resumes_after_noise() -> None:
+    scene = Scene()
+    cut = scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    assert InterruptReply(cut) in scene.uncertain_speech(1400, 0.7)
+    scene.silence(400)
+    low_confidence_transcript(scene, ReplyId(2, 1))
+    assert scene.silence(1000)[-1] == ResumeReply(cut)
+
+
+def test_reply_resumes_after_cough() -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.transcript(interrupt_briefly(scene), "")
+    assert scene.turns.resume_pending
+    assert scene.silence(580) == ()  # 980 ms after the speech
+    assert scene.silence(20) == (ResumeReply(FIRST),)
+    answer = ReplyId(3, 1)
+    assert scene.tell(ReplyRequested(at(scene.now_ms), "resumed", "and a half")) == (
+        PrepareReply(answer, "and a half", is_literal=True),
+        CommitTurn(answer, "", "", None, origin="resumed"),
+    )
+    scene.tell(PlaybackProgress(at(scene.now_ms), answer, 0, audible=True))
+    again = interrupt_briefly(scene)  # before a word of the rest was played
+    assert RetractReply(answer) in scene.effects
+    scene.transcript(again, "")
+    assert scene.silence(600)[-1] == ResumeReply(answer)
+
+
+def test_reply_does_not_resume_if_words_follow_hum() -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.transcript(interrupt_briefly(scene), "")
+    scene.transcript(interrupt_briefly(scene), "")  # once more, before the reply resumes
+    scene.silence(580)
+    assert not has_resumed(scene)
+    scene.transcript(interrupt_briefly(scene), "what is the date")
+    scene.silence(2000)
+    assert not has_resumed(scene)
+    assert scene.turns.phase is Phase.REPLYING
+
+
+def announcement_after_interruption(words_heard: int) -> Scene:
+    """A cough interrupts a reply, and an announcement starts before the reply resumes."""
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.transcript(interrupt_briefly(scene), "")
+    scene.tell(ReplyRequested(at(scene.now_ms), "announcement", "Your timer is done."))
+    scene.silence(20)
+    scene.tell(PlaybackProgress(at(scene.now_ms), ReplyId(3, 1), words_heard, audible=True))
+    return scene
+
+
+@pytest.mark.parametrize("words_heard", [0, 2])
+def test_reply_does_not_resume_after_words_during_announcement(words_heard: int) -> None:
+    scene = announcement_after_interruption(words_heard)
+    asking = interrupt_briefly(scene)
+    scene.transcript(asking, "what is the date")
+    scene.tell(PlaybackProgress(at(scene.now_ms), asking, 2, audible=True))
+    again = interrupt_briefly(scene)
+    scene.transcript(again, "stop")
+    scene.tell(ReplyEnded(at(scene.now_ms), again))
+    scene.silence(2000)
+    assert not has_resumed(scene)
+
+
+@pytest.mark.parametrize(("words_heard", "rest_of"), [(0, FIRST), (2, ReplyId(3, 1))])
+def test_interrupted_announcement_resumes_instead_if_it_was_heard(words_heard: int, rest_of: ReplyId) -> None:
+    scene = announcement_after_interruption(words_heard)
+    scene.transcript(interrupt_briefly(scene), "")
+    if not words_heard:  # the announcement is repeated before the reply resumes
+        scene.silence(20)
+        scene.tell(PlaybackProgress(at(scene.now_ms), ReplyId(4, 1), 4, audible=True))
+        scene.tell(ReplyEnded(at(scene.now_ms), ReplyId(4, 1)))
+    scene.silence(2000)
+    assert [effect for effect in scene.effects if isinstance(effect, ResumeReply)] == [ResumeReply(rest_of)]
+
+
+@pytest.mark.parametrize(
+    "event", [ReplyRequested(at(0), "requested"), ReplyCancelled(at(0))], ids=["request", "cancel"]
+)
+def test_request_or_cancel_prevents_resuming(
+    event: ReplyRequested | ReplyCancelled,
+) -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.transcript(interrupt_briefly(scene), "")
+    scene.tell(replace(event, at=at(scene.now_ms)))
+    scene.silence(2000)
+    assert not scene.turns.resume_pending
+    assert not has_resumed(scene)
+
+
+def test_reply_does_not_resume_after_words() -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    effects = scene.transcript(interrupt_briefly(scene), "what is the date")
+    assert CommitTurn(ReplyId(2, 1), "what is the date", "what is the date", at(2100)) in effects
+    scene.silence(2000)
+    assert not has_resumed(scene)
+
+
+def test_reply_does_not_resume_without_auto_reply() -> None:
+    scene = Scene(TurnSettings(answers=False))
+    scene.tell(ReplyRequested(at(0), "requested"))
+    scene.tell(PlaybackProgress(at(0), FIRST, 3, audible=True))
+    scene.transcript(interrupt_briefly(scene), "")
+    scene.silence(2000)
+    assert scene.phase() is Phase.IDLE
+    assert not has_resumed(scene)
+
+
+def test_wake_phrase_alone_ends_reply() -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    cough = interrupt_briefly(scene)
+    effects = scene.tell(FinalTranscript(at(scene.now_ms), cough, words(""), "called"))
+    assert effects[-1] == TurnDiscarded(2, at(scene.now_ms), at(2100), "called")
+    scene.silence(2000)
+    assert not has_resumed(scene)

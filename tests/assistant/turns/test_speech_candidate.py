@@ -1,0 +1,163 @@
+"""Tests of speech onsets that are not confirmed yet."""
+
+import pytest
+from turn_scene import FIRST, Scene, at, last_requested, low_confidence_transcript
+
+from assistant.turns.events import (
+    CommitTurn,
+    DiscardSegment,
+    DropAttempt,
+    EndOfTurn,
+    InputCommitted,
+    OpenSegment,
+    ReplyRequested,
+    RequestTranscript,
+    Transcribe,
+    TurnStarted,
+)
+from assistant.turns.settings import TurnSettings
+from assistant.turns.states import Phase
+from audio.stt import SegmentId
+
+
+def test_short_noises_begin_no_turn() -> None:
+    scene = Scene()
+    for _ in range(10):
+        assert scene.uncertain_speech(380, 0.74) == ()
+        assert scene.requested_transcript("", scene.silence(160)) == (
+            DiscardSegment(SegmentId(max(0, at(scene.edge_ms - 680))), 0),
+        )
+        assert scene.silence(240) == ()
+    assert scene.phase() is Phase.IDLE
+
+
+def test_candidate_with_words_begins_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.uncertain_speech(200, 0.7)
+    assert scene.silence(140) == ()
+    asked = scene.silence(20)
+    assert asked == (OpenSegment(SegmentId(at(700)), at(1000)), RequestTranscript(SegmentId(at(700)), at(1200)))
+    assert scene.phase() is Phase.IDLE
+    assert scene.requested_transcript("Quit.", asked) == (TurnStarted(1, at(1000)),)
+    assert Transcribe(FIRST, SegmentId(at(700)), at(1200)) in scene.silence(400)
+
+
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)])
+def test_candidate_without_clear_words_begins_no_turn(text: str, *, rough: bool) -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.uncertain_speech(200, 0.7)
+    asked = scene.silence(160)
+    assert scene.requested_transcript(text, asked, low_confidence=rough) == (DiscardSegment(SegmentId(at(700)), 0),)
+    assert scene.requested_transcript("quit", asked) == (), "the candidate was dropped"
+    assert scene.silence(1000) == ()
+
+
+def test_late_transcript_of_dropped_candidate_is_ignored() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.uncertain_speech(200, 0.7)
+    asked = scene.silence(780)
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(700)), 0),)
+    assert scene.requested_transcript("quit", asked) == ()
+
+
+def test_speech_long_after_candidate_begins_its_own_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.uncertain_speech(200, 0.7)
+    scene.silence(400)
+    forgotten, opened, started = scene.speech(20)
+    assert forgotten == DiscardSegment(SegmentId(at(700)), 0)
+    assert (opened, started) == (OpenSegment(SegmentId(at(1300)), at(1600)), TurnStarted(1, at(1600)))
+
+
+def test_commit_by_client_turns_candidate_into_turn() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.silence(1000)
+    scene.uncertain_speech(200, 0.7)
+    scene.silence(200)
+    effects = scene.tell(InputCommitted(at(scene.now_ms)))
+    assert effects[0] == TurnStarted(1, at(1000))
+    assert EndOfTurn(1) in effects
+
+
+def test_turn_begins_at_first_onset_of_candidate() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    assert scene.uncertain_speech(300, 0.6) == ()
+    assert scene.uncertain_speech(20, 0.76) == (OpenSegment(SegmentId(at(700)), at(1000)), TurnStarted(1, at(1000)))
+
+
+def test_soft_first_word_belongs_to_turn() -> None:
+    scene = Scene()
+    scene.silence(1000)
+    scene.uncertain_speech(200, 0.6)
+    scene.silence(380)
+    segment = SegmentId(at(700))
+    assert scene.speech(20) == (DiscardSegment(segment, 0), OpenSegment(segment, at(1000)), TurnStarted(1, at(1000)))
+
+
+def test_long_uncertain_speech_begins_turn() -> None:
+    scene = Scene()
+    assert scene.uncertain_speech(380, 0.55) == ()
+    assert scene.uncertain_speech(20, 0.55) == (OpenSegment(SegmentId(0), at(0)), TurnStarted(1, at(0)))
+
+
+def test_joined_noises_are_limited_in_length() -> None:
+    scene = Scene()
+    for _ in range(6):
+        scene.uncertain_speech(60, 0.55)
+        scene.requested_transcript("", scene.silence(380))
+    assert scene.speech(20) == (OpenSegment(SegmentId(at(1900)), at(2200)), TurnStarted(1, at(2200)))
+
+
+def test_certainty_is_reset_after_discarded_turn() -> None:
+    scene = Scene()
+    scene.speech(300)
+    scene.silence(400)
+    scene.transcript(FIRST, "")
+    assert scene.uncertain_speech(300, 0.7) == ()
+
+
+def test_uncertain_speech_after_pause_continues_turn() -> None:
+    scene = Scene(TurnSettings(hangover_ms=400, speculate_after_ms=40))
+    scene.speech(300)
+    scene.silence(200)
+    assert any(isinstance(effect, DropAttempt) for effect in scene.uncertain_speech(20, 0.55))
+
+
+@pytest.mark.parametrize(
+    "settings", [TurnSettings(by_client=True, manual=True), TurnSettings(held=True)], ids=["manual", "push-to-talk"]
+)
+def test_any_speech_begins_turn_in_manual_modes(settings: TurnSettings) -> None:
+    assert TurnStarted(1, at(0)) in Scene(settings).uncertain_speech(20, 0.55)
+
+
+def test_uncertain_speech_committed_by_client_is_answered() -> None:
+    scene = Scene(TurnSettings(by_client=True))
+    scene.silence(1000)
+    scene.uncertain_speech(100, 0.55)
+    told = scene.tell(InputCommitted(at(scene.now_ms)))
+    assert told[:2] == (OpenSegment(SegmentId(at(700)), at(1000)), TurnStarted(1, at(1000)))
+    assert any(isinstance(effect, CommitTurn) for effect in low_confidence_transcript(scene, last_requested(scene)))
+
+
+def test_request_during_candidate_keeps_the_speech() -> None:
+    scene = Scene()
+    scene.uncertain_speech(100, 0.55)
+    asked = scene.tell(ReplyRequested(at(scene.now_ms), "requested", ""))
+    assert asked[:2] == (OpenSegment(SegmentId(0), at(0)), TurnStarted(1, at(0)))
+
+
+def test_announcement_waits_for_candidate() -> None:
+    scene = Scene()
+    scene.speech(300)
+    scene.tell(ReplyRequested(at(scene.now_ms), "announcement", "Your timer rings."))
+    scene.silence(400)
+    scene.transcript(FIRST, "")
+    assert scene.uncertain_speech(300, 0.6) == ()
+    assert not scene.turns.is_quiet
+    scene.requested_transcript("", scene.silence(380))
+    assert any(isinstance(effect, CommitTurn) for effect in scene.silence(20))

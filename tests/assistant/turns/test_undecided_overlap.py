@@ -1,0 +1,142 @@
+"""Tests of ducking and segments during overlaps that stay undecided."""
+
+import pytest
+from turn_scene import Scene, at, words
+
+from assistant.turns.events import (
+    DiscardSegment,
+    DuckReply,
+    Effect,
+    InputCleared,
+    InterimTranscript,
+    InterruptReply,
+    OpenSegment,
+    ReplyEnded,
+    ReplyId,
+    ReplyRequested,
+    RequestTranscript,
+    Transcribe,
+    TurnStarted,
+    UnduckReply,
+)
+from assistant.turns.states import Phase
+from audio.stt import SegmentId
+
+
+def test_intermittent_uncertain_speech_ducks_for_one_second() -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    for _ in range(20):
+        scene.uncertain_speech(300, 0.6)
+        scene.silence(100)
+    ducks = [type(effect) for effect in scene.effects if isinstance(effect, DuckReply | UnduckReply)]
+    assert ducks[:2] == [DuckReply, UnduckReply]
+    assert ducks == [DuckReply, UnduckReply] * 3 + [DuckReply], "three segments are over"
+
+
+@pytest.mark.parametrize("silence_ms", [20, 160])
+@pytest.mark.parametrize(("text", "said"), [("quit", (TurnStarted(2, at(2800)),)), ("", ())])
+def test_overlap_pending_at_end_of_reply_is_turn_if_it_has_words(
+    silence_ms: float, text: str, said: tuple[Effect, ...]
+) -> None:
+    scene = Scene()
+    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.uncertain_speech(160)
+    asked = scene.silence(silence_ms)
+    assert scene.tell(ReplyEnded(at(scene.now_ms), reply)) == (UnduckReply(reply),)
+    assert scene.phase() is Phase.IDLE
+    asked += scene.silence(160 - silence_ms)
+    assert scene.requested_transcript(text, asked) == (said or (DiscardSegment(SegmentId(at(2500)), 1),))
+    asking = [effect for effect in scene.silence(600) if isinstance(effect, Transcribe)]
+    assert [effect.speech_end for effect in asking] == [at(2960)] * len(said)
+
+
+def test_continuous_uncertain_speech_ducks_for_one_second() -> None:
+    scene = Scene()
+    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    assert scene.uncertain_speech(1000) == (DuckReply(reply), OpenSegment(SegmentId(at(2500)), at(2800)))
+    assert scene.uncertain_speech(20) == (UnduckReply(reply),)
+    assert scene.uncertain_speech(3000) == ()
+    assert scene.speech(280) == (), "certain speech after it still needs 300 ms"
+    assert scene.speech(20) == (TurnStarted(2, at(2800)), InterruptReply(reply))
+
+
+def test_long_uncertain_speech_is_discarded_without_transcript() -> None:
+    scene = Scene()
+    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.uncertain_speech(2100)
+    assert scene.silence(20) == (DiscardSegment(SegmentId(at(2500)), 1),), (
+        "no transcript is requested for long uncertain speech"
+    )
+    assert scene.uncertain_speech(20)[0] == DuckReply(reply)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_reply_without_progress_is_stuck_during_uncertain_speech(*, beside: bool) -> None:
+    scene = Scene()
+    if beside:
+        scene.speech(500)
+        scene.tell(ReplyRequested(at(500), "requested"))
+        scene.silence(200)
+        scene.progress(ReplyId(2, 1), 1)
+    else:
+        scene.commit_reply(words_heard=3, audible=True)
+        scene.silence(1000)
+    effects = scene.uncertain_speech(10_000)
+    assert [type(effect) for effect in effects if isinstance(effect, DuckReply | UnduckReply)] == [
+        DuckReply,
+        UnduckReply,
+    ]
+    assert any(isinstance(effect, InterruptReply) and effect.reason == "stuck" for effect in effects)
+
+
+@pytest.mark.parametrize(("text", "rough"), [("", False), ("the", True)])
+def test_segment_starts_at_unclear_prefix(text: str, *, rough: bool) -> None:
+    """A soft first word that was not understood alone belongs to the following speech."""
+    scene = Scene()
+    reply = scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.uncertain_speech(160)
+    scene.requested_transcript(text, scene.silence(160), low_confidence=rough)
+    scene.silence(220)
+    segment = SegmentId(at(2500) + 1)
+    assert scene.speech(280) == (DuckReply(reply), OpenSegment(segment, at(3340)))
+    assert scene.speech(20) == (TurnStarted(2, at(3340)), InterruptReply(reply))
+    scene.speech(500)
+    [asking] = [effect for effect in scene.silence(400) if isinstance(effect, Transcribe)][:1]
+    assert asking.segment == segment
+
+
+@pytest.mark.parametrize(
+    ("silence_ms", "text", "echo", "clears"),
+    [(240, "", False, False), (160, "", True, False), (160, "", False, True), (160, "Mhm.", False, False)],
+)
+def test_segment_does_not_include_other_prefixes(silence_ms: float, text: str, *, echo: bool, clears: bool) -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    scene.uncertain_speech(160)
+    [asked] = [effect for effect in scene.silence(160) if isinstance(effect, RequestTranscript)]
+    scene.tell(InterimTranscript(at(scene.now_ms), words(text, asked.segment), was_requested=True, is_echo=echo))
+    if clears:
+        scene.tell(InputCleared(at(scene.now_ms)))
+    scene.silence(silence_ms)
+    [opened] = [effect for effect in scene.speech(20) if isinstance(effect, OpenSegment)]
+    assert opened.segment >= at(2960)
+
+
+def test_unclear_prefixes_are_joined_for_one_second() -> None:
+    scene = Scene()
+    scene.commit_reply(words_heard=3, audible=True)
+    scene.silence(1000)
+    segments = []
+    for _ in range(12):
+        segments += [effect.segment for effect in scene.uncertain_speech(200) if isinstance(effect, OpenSegment)]
+        scene.requested_transcript("", scene.silence(200))
+    assert len(segments) == len(set(segments)) == 12
+    assert [segment - at(2500) for segment in segments[:2]] == [0, 1]
+    assert segments[2] > at(2500 + 400)

@@ -1,0 +1,190 @@
+"""Drives the turn-taking machine with synthetic frames, transcripts and playback reports."""
+
+from dataclasses import replace
+
+from assistant.turns.events import (
+    Effect,
+    Event,
+    FinalTranscript,
+    FrameProcessed,
+    InterimTranscript,
+    PlaybackProgress,
+    PrepareReply,
+    ReplyId,
+    ReplyRequested,
+    RequestTranscript,
+    ResumeReply,
+    Transcribe,
+)
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
+from assistant.turns.states import Phase
+from audio.stt import SegmentId, Transcript
+from audio.units import Samples, samples_of_ms
+from audio.vad import VadResult
+
+SOME_SEGMENT = SegmentId(0)
+
+
+def at(ms: float) -> Samples:
+    return samples_of_ms(ms)
+
+
+def words(text: str, segment: SegmentId = SOME_SEGMENT) -> Transcript:
+    return Transcript(segment, Samples(0), text)
+
+
+class Scene:
+    """Feeds a `TurnTaking` machine with stretches of speech and silence, and with the reports of a session.
+
+    Each method returns the effects of its events. `effects` collects the effects of all events.
+    """
+
+    def __init__(self, settings: TurnSettings | None = None) -> None:
+        self.turns = TurnTaking(settings or TurnSettings())
+        self.now_ms = 0.0
+        self.edge_ms = self.onset_ms = 0.0
+        self.speaking = False
+        self.effects: list[Effect] = []
+
+    def phase(self) -> Phase:
+        return self.turns.phase
+
+    def tell(self, event: Event) -> tuple[Effect, ...]:
+        effects = self.turns.tell(event)
+        self.effects.extend(effects)
+        return effects
+
+    def speech(self, ms: float) -> tuple[Effect, ...]:
+        return self._add_frames(ms, speaking=True)
+
+    def silence(self, ms: float) -> tuple[Effect, ...]:
+        return self._add_frames(ms, speaking=False)
+
+    def possible_end(self, ms: float) -> tuple[Effect, ...]:
+        """Adds frames in which the VAD still reports speech, with a possible end."""
+        if self.speaking:
+            self.onset_ms, self.edge_ms, self.speaking = self.edge_ms, self.now_ms, False
+        emitted: tuple[Effect, ...] = ()
+        for _ in range(0, int(ms), 20):
+            self.now_ms += 20
+            vad = VadResult(True, at(self.onset_ms), 0.1, possible_end=at(self.edge_ms))
+            emitted += self.tell(FrameProcessed(at(self.now_ms), vad))
+        return emitted
+
+    def uncertain_speech(self, ms: float, probability: float = 0.58) -> tuple[Effect, ...]:
+        """Adds speech frames with a low probability."""
+        return self._add_frames(ms, speaking=True, probability=probability)
+
+    def possible_onset(self, ms: float) -> tuple[Effect, ...]:
+        """Adds silent frames with a possible onset."""
+        return self._add_frames(ms, speaking=False, possible_onset=True)
+
+    def speech_above_noise(self, ms: float, probability: float) -> tuple[Effect, ...]:
+        """Adds speech frames that are louder than the silence before."""
+        return self._add_frames(ms, speaking=True, probability=probability, above_noise=True)
+
+    def background_speech(self, ms: float) -> tuple[Effect, ...]:
+        """Adds certain speech frames that are no louder than the background."""
+        return self._add_frames(ms, speaking=True, background=True)
+
+    def _add_frames(
+        self,
+        ms: float,
+        *,
+        speaking: bool,
+        probability: float = 1.0,
+        possible_onset: bool = False,
+        above_noise: bool = False,
+        background: bool = False,
+    ) -> tuple[Effect, ...]:
+        if speaking != self.speaking:
+            self.speaking, self.edge_ms = speaking, self.now_ms
+        emitted: list[Effect] = []
+        end_ms = self.now_ms + ms
+        while self.now_ms < end_ms:
+            self.now_ms += 20
+            certainty = speaking * probability
+            vad = VadResult(
+                speaking,
+                at(self.edge_ms),
+                certainty,
+                possible_onset=possible_onset,
+                above_noise=above_noise,
+                background_level=background,
+            )
+            emitted += self.tell(FrameProcessed(at(self.now_ms), vad))
+        return tuple(emitted)
+
+    def transcript(self, reply: ReplyId, text: str) -> tuple[Effect, ...]:
+        return self.tell(FinalTranscript(at(self.now_ms), reply, words(text)))
+
+    def requested_transcript(
+        self, text: str, effects: tuple[Effect, ...], *, low_confidence: bool = False
+    ) -> tuple[Effect, ...]:
+        """Delivers the transcript that the `RequestTranscript` among `effects` asked for."""
+        [asked] = [effect for effect in effects if isinstance(effect, RequestTranscript)]
+        heard = replace(words(text, asked.segment), low_confidence=low_confidence)
+        return self.tell(InterimTranscript(at(self.now_ms), heard, was_requested=True))
+
+    def progress(self, reply: ReplyId, words_heard: int, *, audible: bool = True) -> tuple[Effect, ...]:
+        return self.tell(PlaybackProgress(at(self.now_ms), reply, words_heard, audible))
+
+    def commit_reply(self, text: str = "what time is it", *, words_heard: int = 0, audible: bool = False) -> ReplyId:
+        """Runs a turn up to its committed reply, of which so many words were heard."""
+        self.silence(500)
+        self.speech(800)
+        self.silence(500)
+        reply = ReplyId(1, 1)
+        self.transcript(reply, text)
+        assert self.phase() is Phase.REPLYING
+        if audible:
+            self.progress(reply, words_heard)
+        return reply
+
+
+FIRST = ReplyId(1, 1)
+"""The first attempt of the first turn."""
+
+
+def low_confidence_transcript(scene: Scene, reply: ReplyId, text: str = "the") -> tuple[Effect, ...]:
+    """Delivers a low-confidence transcript."""
+    return scene.tell(FinalTranscript(at(scene.now_ms), reply, replace(words(text), low_confidence=True)))
+
+
+def last_requested(scene: Scene) -> ReplyId:
+    """Returns the attempt whose transcript was requested last."""
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+
+
+def interrupt_briefly(scene: Scene) -> ReplyId:
+    """Speaks long enough to interrupt a reply, then stops. Returns the attempt of the new turn."""
+    scene.speech(300)
+    scene.silence(400)
+    return next(effect.reply for effect in reversed(scene.effects) if isinstance(effect, Transcribe))
+
+
+def has_resumed(scene: Scene) -> bool:
+    return any(isinstance(effect, ResumeReply) for effect in scene.effects)
+
+
+def unheard_announcement(settings: TurnSettings | None = None) -> Scene:
+    """Returns a scene in which an announcement has started but is not audible."""
+    scene = Scene(settings)
+    scene.tell(ReplyRequested(at(0), "announcement", "Your timer is done."))
+    scene.silence(20)
+    return scene
+
+
+def announcement_count(scene: Scene) -> int:
+    return sum(isinstance(effect, PrepareReply) and effect.is_literal for effect in scene.effects)
+
+
+SLOW_TO_SETTLE = TurnSettings(hangover_ms=300, speculate_after_ms=40, settle_ms=160)
+
+
+def draft_transcript(scene: Scene, text: str) -> tuple[Effect, ...]:
+    """Runs a turn up to a silence and delivers a draft as its first transcript."""
+    scene.speech(800)
+    scene.possible_end(40)
+    return scene.tell(FinalTranscript(at(scene.now_ms), FIRST, replace(words(text), is_draft=True)))
