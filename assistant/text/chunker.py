@@ -1,7 +1,8 @@
-"""Tokens to speakable units: the first one early, at a clause; the later ones at the ends of sentences.
+"""Splits the streamed reply into speakable chunks.
 
-Units are slices of the speakable text in its order, so no word is lost or said twice, wherever the tokens were cut.
-A mark decides as soon as what follows it is known; "?" and "!" decide at once, and so does a comma behind a plain word.
+The first chunk may end early, at a clause; later chunks end at sentences. Chunks are consecutive slices of the
+speakable text, so no word is lost or repeated, however the text was divided into tokens. A mark is decided as soon
+as the text after it is known; "?", "!" and a comma after a plain word are decided immediately.
 """
 
 import re
@@ -28,9 +29,9 @@ class TextChunk:
     """A piece of the reply that is synthesized at once.
 
     Attributes:
-        text: Plain text for a voice; holds at least one letter or digit; no line breaks.
+        text: Plain text with at least one letter or digit and without line breaks.
         index: Position in the reply, from 0.
-        ends_sentence: False where it was cut at a clause or for its length, and the voice goes on.
+        ends_sentence: False if the chunk was cut at a clause or for its length, so that the intonation must not fall.
     """
 
     text: str
@@ -43,18 +44,18 @@ def _is_greek(char: str) -> bool:
 
 
 class Chunker:
-    """Takes the tokens of one reply, gives its units."""
+    """Splits the tokens of one reply into chunks. Not thread-safe."""
 
     def __init__(self, first_unit_min_words: int = 3, max_unit_chars: int = 300, *, code_note: str = CODE_NOTE) -> None:
-        """Settings of one reply.
+        """Configures the chunker for one reply.
 
         Args:
-            first_unit_min_words: A first unit cut at a clause has at least this many words.
-            max_unit_chars: No unit is longer; it is cut at a word where there is one.
-            code_note: Said once in place of code, in the language of the reply; "" says nothing.
+            first_unit_min_words: Minimum number of words of a first chunk that is cut at a clause.
+            max_unit_chars: Maximum length of a chunk in characters. Longer text is cut between words where possible.
+            code_note: Sentence that replaces the first block of code, in the language of the reply; "" for none.
 
         Raises:
-            ValueError: A setting below 1, or max_unit_chars below 20.
+            ValueError: `first_unit_min_words` is below 1, or `max_unit_chars` is below 20.
         """
         if first_unit_min_words < 1 or max_unit_chars < 20:
             raise ValueError(
@@ -65,15 +66,15 @@ class Chunker:
         self._speakable = Speakable(code_note)
         self._unspoken = ChunkBuffer(first_unit_min_words)
         self._place = ScanState()
-        self._unit_place = ScanState()  # as it was at the start of the unit
+        self._unit_place = ScanState()  # state at the start of the current chunk
         self._index = 0
 
     def feed(self, token: str) -> tuple[TextChunk, ...]:
-        """Take a piece of the reply; return the units that are complete."""
+        """Adds a token of the reply and returns the chunks that are now complete."""
         return self._take(self._speakable.feed(token))
 
     def finish(self) -> tuple[TextChunk, ...]:
-        """The reply is complete: return what is left."""
+        """Marks the reply as complete and returns the remaining chunks."""
         rest = self._speakable.finish()
         self._unspoken.final = True
         return self._take(rest)
@@ -98,7 +99,7 @@ class Chunker:
             unspoken.start = end
             self._place.scan = max(self._place.scan, end)
             self._unit_place = self._place.copy()
-        # The spoken part is dropped once per call, so that a long text in one call costs no copy per unit.
+        # Chunked text is dropped once per call, so that a long text in one call is not copied for every chunk.
         unspoken.text = unspoken.text[unspoken.start :]
         for place in (self._place, self._unit_place):
             place.scan -= unspoken.start
@@ -121,7 +122,7 @@ class Chunker:
     # Where to cut
 
     def _next_cut(self) -> Judgement:
-        """The end of the next unit, or WAIT."""
+        """Finds the end of the next chunk; the decision is WAIT if more text is needed."""
         unspoken = self._unspoken
         limit = unspoken.start + self._max_chars
         verdict, end = self._search(self._place, limit)
@@ -143,7 +144,7 @@ class Chunker:
         return BoundaryDecision.WAIT, unspoken.start
 
     def _search(self, place: ScanState, limit: int) -> Judgement:
-        """The next mark that ends a clause or a sentence; moves `place` up to it."""
+        """Finds the next clause or sentence boundary up to `limit` and moves `place` to it."""
         marks = _FIRST_MARK if self._unspoken.first else _MARK
         while mark := marks.search(self._unspoken.text, place.scan, limit + 1):
             at = mark.start()
@@ -160,7 +161,7 @@ class Chunker:
         return BoundaryDecision.WAIT, place.scan
 
     def _whole_sentence_or(self, clause_end: int) -> Judgement:
-        """The first clause, or the first sentence if it is short and already there."""
+        """Returns the boundary of the first sentence if it is short and complete, otherwise that of the clause."""
         ahead = self._place.copy()
         while True:
             verdict, end = self._search(ahead, self._unspoken.start + _SHORT_SENTENCE_CHARS)
@@ -173,7 +174,7 @@ class Chunker:
         return BoundaryDecision.CLAUSE, clause_end
 
     def _merged(self, end: int) -> int:
-        """A very short sentence takes the next one along if that is already there, in the same line."""
+        """Extends a very short sentence by the next one if that is complete and on the same line."""
         unspoken = self._unspoken
         if unspoken.word_count(end) > _SHORT_WORDS or unspoken.text.startswith("\n", end):
             return end
@@ -187,7 +188,10 @@ class Chunker:
         return end
 
     def _forced_cut(self, limit: int) -> int:
-        """At most at `limit`: behind a mark or a word in the second half if there is one, else inside the word."""
+        """Returns a cut position of at most `limit`.
+
+        Prefers the last mark in the second half, then the last space, then a position inside a word.
+        """
         unspoken = self._unspoken
         half = unspoken.start + self._max_chars // 2
         marks = [mark.end() for mark in _CUT_MARK.finditer(unspoken.text, half, limit)]
@@ -202,12 +206,12 @@ class Chunker:
         return cut
 
     def _rewind_to(self, end: int) -> None:
-        """The search went past a forced cut: what lies behind it is to be judged again."""
+        """Resets the search state to a forced cut, because the search has already passed it."""
         self._place = self._unit_place.copy()
         self._place.move(self._unspoken, self._unspoken.start, end)
 
     def _judge(self, place: ScanState, at: int) -> Judgement:
-        """What the mark at `at` means."""
+        """Decides whether a chunk may end at the mark at `at`."""
         char = self._unspoken.text[at]
         if char == "\n":
             end = at + 1
@@ -225,7 +229,7 @@ class Chunker:
         return judge_clause(self._unspoken, at) if self._unspoken.first else (BoundaryDecision.PASS, at + 1)
 
     def _judge_bracket(self, at: int) -> Judgement:
-        """A bracket or quotation mark: nothing ends there, except behind a stage direction."""
+        """Decides about a bracket or quotation mark: a boundary only after a stage direction."""
         unspoken, char = self._unspoken, self._unspoken.text[at]
         if char == ")" and unspoken.text[unspoken.start] == "(":
             return judge_direction(unspoken, at)

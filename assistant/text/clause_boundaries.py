@@ -1,4 +1,4 @@
-"""Whether the first unit may end at a clause: at a comma, a dash, or before a conjunction."""
+"""Decides whether the first chunk may end at a clause: at a comma, at a dash, or before a conjunction."""
 
 import re
 
@@ -28,7 +28,7 @@ _OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
 
 
 def judge_space(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """A space before a conjunction, or, in a script without spaces between words, behind a phrase."""
+    """Decides about a space before a conjunction, or after a phrase in a script without spaces between words."""
     passed = BoundaryDecision.PASS, at + 1
     if at > unspoken.start and re.match(f"[{UNSPACED}]", unspoken.text[at - 1]):
         words = unspoken.word_count(at)
@@ -71,7 +71,7 @@ def _judge_conjunction(unspoken: ChunkBuffer, at: int, word: str, word_end: int,
 
 
 def _judge_dash(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """A spaced hyphen is a dash, except behind a number or a variable, and as the sign of an amount."""
+    """Decides about a spaced hyphen. It is a dash, except after an operand and as the sign of an amount."""
     text, passed = unspoken.text, (BoundaryDecision.PASS, at + 1)
     ahead = text[at + 1 : at + 4]
     if ahead[:1] not in ("", "-") or unspoken.word_count(at) < unspoken.min_words:
@@ -87,7 +87,7 @@ def _judge_dash(unspoken: ChunkBuffer, at: int) -> Judgement:
 
 
 def _is_minus(unspoken: ChunkBuffer, at: int) -> bool | None:
-    """Whether the dash at `at` is a sign or subtracts; None where more text is needed."""
+    """Returns whether the dash at `at` is a minus sign; None if more text is needed."""
     before = unspoken.text[max(unspoken.start, at - 40) : at]
     following = unspoken.text[at + 1 : at + 8].lstrip(" ")[:1]
     if between_amounts(before) and (following.isdigit() or following in ("$", "€", "£", "¥", "₹")):
@@ -96,7 +96,7 @@ def _is_minus(unspoken: ChunkBuffer, at: int) -> bool | None:
 
 
 def judge_clause(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """A comma, colon, semicolon or dash."""
+    """Decides about a comma, colon, semicolon or dash."""
     text, passed = unspoken.text, (BoundaryDecision.PASS, at + 1)
     char = text[at]
     if unspoken.word_count(at) < unspoken.min_words:
@@ -124,7 +124,7 @@ def _judge_long_dash(unspoken: ChunkBuffer, at: int) -> Judgement:
 
 
 def _judge_named_number(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """The colon of "Your order number is: 12345" parts the number from what it names."""
+    """Decides about the colon in "Your order number is: 12345". It is no boundary if the number follows."""
     rest = unspoken.text[at + 1 : at + 8].lstrip()
     if not rest and not unspoken.final:
         return BoundaryDecision.WAIT, at
@@ -132,13 +132,16 @@ def _judge_named_number(unspoken: ChunkBuffer, at: int) -> Judgement:
 
 
 def _behind_a_plain_word(unspoken: ChunkBuffer, at: int) -> bool:
-    """Not a name, a number, a date or a variable: nothing that follows can make this comma a part of something."""
+    """Returns whether a plain word precedes: not a name, number, date or variable.
+
+    After a plain word, no following text can make the comma part of a larger expression.
+    """
     found = _PLAIN_WORD.search(unspoken.text[max(unspoken.start, at - _PLAIN_WORD_CHARS) : at])
     return found is not None and found.group(1).islower()
 
 
 def _joins(text: str, at: int, rest: str) -> bool:
-    """Whether a comma belongs to a name, a number or a date ("Sat., Dec. 5"), other marks to a sum ("10 : 2 = 5")."""
+    """Returns whether a mark belongs to a name, number, date ("Sat., Dec. 5") or sum ("10 : 2 = 5")."""
     before = text[at - 1] if text[at] == "," else text[at - 2] * text.startswith(" ", at - 1)
     if before.isdigit() and rest[:1].isdigit():
         return True

@@ -1,4 +1,4 @@
-"""Whether a mark ends a sentence: full stops also stand behind abbreviations, numbers and initials."""
+"""Decides whether a mark ends a sentence. A full stop can also follow an abbreviation, a number or an initial."""
 
 import re
 from dataclasses import dataclass
@@ -43,18 +43,18 @@ _ORDINAL = re.compile(rf"{_DAY.pattern}|[IVXL]+")
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """The word behind a mark, up to an apostrophe: "It" of "It's".
+    """The word after a mark, up to an apostrophe: "It" in "It's".
 
     Attributes:
-        word: As written, "" where none is known yet.
-        grows: More of it may come.
+        word: The word as written, "" if none has arrived.
+        grows: Whether more of the word may arrive.
     """
 
     word: str
     grows: bool
 
     def among(self, words: frozenset[str]) -> bool | None:
-        """Whether it is one of these; None where that depends on what comes."""
+        """Returns whether the word is one of `words`; None if that depends on further text."""
         word = self.word.lower()
         if self.grows and any(known.startswith(word) for known in words):
             return None
@@ -62,7 +62,7 @@ class _Ahead:
 
 
 def judge_end(unspoken: ChunkBuffer, place: ScanState, at: int) -> Judgement:
-    """A mark that may end a sentence, with the marks and closing quotes behind it."""
+    """Decides about a mark that may end a sentence, including the end marks and closing quotes after it."""
     text, size = unspoken.text, len(unspoken.text)
     end = at + 1
     while end < size and text[end] in ENDS:
@@ -74,7 +74,7 @@ def judge_end(unspoken: ChunkBuffer, place: ScanState, at: int) -> Judgement:
     for position in range(at, end):
         inside.track(unspoken, position)
     known = end < size or unspoken.final
-    at_once = text[at] in END_AT_ONCE or text[at] == ";"  # a Greek one
+    at_once = text[at] in END_AT_ONCE or text[at] == ";"  # a Greek question mark
     if inside.encloses(at):
         return (BoundaryDecision.PASS, end) if known else (BoundaryDecision.WAIT, at)
     if not known:
@@ -83,13 +83,16 @@ def judge_end(unspoken: ChunkBuffer, place: ScanState, at: int) -> Judgement:
         if end == marks_end and (text[end].isupper() or text[end] in "¿¡"):
             return _judge_unspaced(unspoken, at, end, at_once=at_once)
         wide = text[at] in _FULL_WIDTH_ENDS or UNSPACED_LETTER.match(text[end])
-        # A letter right behind a closed quotation goes on with its sentence.
+        # A letter directly after a closed quotation continues the sentence.
         return (BoundaryDecision.END if wide and end == marks_end else BoundaryDecision.PASS), end
     return _judge_by_next(unspoken, at, marks_end, end, at_once=at_once)
 
 
 def judge_direction(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """The bracket at `at`: behind a stage direction, "(laughs)", with a new sentence behind it, a unit ends."""
+    """Decides about the closing bracket at `at`.
+
+    A chunk ends after a stage direction such as "(laughs)" if a new sentence follows.
+    """
     text = unspoken.text
     if STAGE_DIRECTION.fullmatch(text, unspoken.start, at + 1) is None:
         return BoundaryDecision.PASS, at + 1
@@ -102,7 +105,10 @@ def judge_direction(unspoken: ChunkBuffer, at: int) -> Judgement:
 
 
 def _judge_unspaced(unspoken: ChunkBuffer, at: int, end: int, *, at_once: bool) -> Judgement:
-    """A mark right before a capital: "another one.What now?" ends a sentence, "foo.Bar" and "Sheet1!A1" do not."""
+    """Decides about a mark directly before a capital letter.
+
+    "another one.What now?" contains a sentence end, "foo.Bar" and "Sheet1!A1" do not.
+    """
     text = unspoken.text
     if text[end] in "¿¡":
         return BoundaryDecision.END, end
@@ -126,7 +132,7 @@ def _ends_at_once(unspoken: ChunkBuffer, at: int, word_end: int) -> bool:
 
 
 def _starts(unspoken: ChunkBuffer, at: int, found: re.Match[str] | None, *, grows: bool) -> bool | None:
-    """Whether the word right behind a dot begins a sentence; None where that depends on what comes."""
+    """Returns whether the word directly after a dot begins a sentence; None if that depends on further text."""
     before = _word_before(unspoken, at)
     named = "." in before.strip(".") or not before[-1:].isalnum() or (len(before) < 2 and not before.isdigit())
     if found is None or named:
@@ -141,7 +147,7 @@ def _starts(unspoken: ChunkBuffer, at: int, found: re.Match[str] | None, *, grow
 
 
 def _closes(unspoken: ChunkBuffer, place: ScanState, at: int) -> bool:
-    """Whether the character at `at` closes a quotation or bracket behind an end mark."""
+    """Returns whether the character at `at` closes a quotation or bracket after an end mark."""
     char = unspoken.text[at]
     if char == '"':
         return place.quoted or at + 1 >= len(unspoken.text) or unspoken.text[at + 1].isspace()
@@ -179,7 +185,7 @@ def _judge_dot(unspoken: ChunkBuffer, at: int, end: int, following: str) -> Judg
 
 
 def _goes_on(unspoken: ChunkBuffer, at: int, end: int, following: str) -> bool | None:
-    """Whether the sentence goes on behind a dot; None where the next word decides and may still grow."""
+    """Returns whether the sentence continues after a dot; None if the next word decides and may be incomplete."""
     word, ahead = _word_before(unspoken, at), _ahead(unspoken, end)
     lower = word.lower()
     head = unspoken.text[max(unspoken.start, at - 40) : at]
@@ -204,14 +210,17 @@ def _goes_on(unspoken: ChunkBuffer, at: int, end: int, following: str) -> bool |
 
 
 def _never_ends(head: str, word: str) -> bool:
-    """Also "z. B." and "p. ej." with their spaces, and the Spanish "Sr.", which stands before a name, not behind it."""
+    """Returns whether the dot of this abbreviation never ends a sentence.
+
+    Covers spaced forms ("z. B.", "p. ej.") and the Spanish "Sr.", which precedes a name.
+    """
     spaced = _SPACED_LETTERS.search(head)
     joined = spaced.group().replace(" ", "").lower() if spaced else word
     return word in NEVER_ENDS or joined in NEVER_ENDS or (word == "sr" and _SPANISH_SIR.search(head) is not None)
 
 
 def _behind_number(head: str, ahead: _Ahead, following: str) -> bool | None:
-    """Whether a number is a German ordinal, whose sentence goes on."""
+    """Returns whether a number is a German ordinal, so that the sentence continues."""
     counted = ahead.among(COUNTED_IN_ORDINALS) if following.isupper() else False
     if counted is False and _GERMAN_ORDINAL.search(head) and not _DIALLED.search(head):
         return _no_starter(ahead, following, GERMAN_STARTERS)
@@ -219,19 +228,19 @@ def _behind_number(head: str, ahead: _Ahead, following: str) -> bool | None:
 
 
 def _behind_letters(unspoken: ChunkBuffer, word: str, end: int, following: str) -> bool | None:
-    """Whether letters are initials, or the first of several letters with dots, whose sentence goes on."""
+    """Returns whether letters are initials or start a dotted abbreviation, so that the sentence continues."""
     ahead = _ahead(unspoken, end)
     initials = "." in word and all(len(part) == 1 for part in word.split("."))
     if initials or (len(word) == 1 and word.isupper() and word != "I"):
         return _no_starter(ahead, following, STARTERS)
     if len(word) == 1 and word.islower() and len(ahead.word) <= 1:
-        # "z. B." against "Solve for x. A solution ..."
+        # "z. B.", but not "Solve for x. A solution ..."
         return None if ahead.grows else unspoken.text.startswith(ahead.word + ".", _skip_to_letter(unspoken, end))
     return False
 
 
 def _no_starter(ahead: _Ahead, following: str, starters: frozenset[str]) -> bool | None:
-    """Whether what follows is none of the words that begin sentences; None where that depends on what comes."""
+    """Returns whether the next word does not begin a sentence; None if that depends on further text."""
     starts = ahead.among(starters) if following.isupper() else False
     return None if starts is None else not starts
 

@@ -1,4 +1,4 @@
-"""Formulas, escapes and entities, as far as they can be said in words."""
+"""Handles formulas, escapes and entities, as far as they can be spoken."""
 
 import html
 import re
@@ -17,22 +17,22 @@ _POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3}|\\(?:c(?:i(?:r(?
 _MATH_CHARS = re.compile(r"[\\^_=+<>{}]")
 _NUMBER_OPENS = re.compile(r"\d|[-−][\w\\(.]")
 _NO_PROSE = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\}?)?|</?[A-Za-z][\w-]*>?")
-# What an amount of money may have behind it, and a formula has not: a line end, a sentence end, a word.
+# What may follow an amount of money but not a formula: a line end, a sentence end or a word.
 _AMOUNT_GOES_ON = re.compile(r"\n|\?|(?<!\\)[.:;]\s|[\s/(-][^\W\d_]{3}|[^\W\d_]{4}|[^\x00-\u05ff\u2000-\u2fff]")
 _MAX_INLINE_MATH_CHARS = 120
 _MAX_DISPLAY_MATH_CHARS = 400
 
 
 class Formulas:
-    """The rules of "$", "\\", "^" and "&"."""
+    """Rules for "$", "\\", "^" and "&"."""
 
     def __init__(self, reading: MarkupReader, bare: BareFormulas) -> None:
-        """Of the text that `reading` goes through."""
+        """Applies to the text of `reading`."""
         self._reading = reading
         self._bare = bare
 
     def dollar(self, text: str, pos: int) -> int:
-        """A formula, or an amount of money."""
+        """Handles "$": a formula or an amount of money."""
         if self._reading.lacks(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
@@ -47,7 +47,7 @@ class Formulas:
         return self._inline_math(text, pos, amount=amount)
 
     def _inline_math(self, text: str, pos: int, *, amount: bool) -> int:
-        """A formula up to the next "$"; with an `amount` at its head only where nothing in it reads like prose."""
+        """Handles a formula up to the next "$". If it starts with an `amount`, it must not contain prose."""
         limit = pos + 1 + _MAX_INLINE_MATH_CHARS
         end = text.find("$", pos + 1, limit)
         if amount and _AMOUNT_GOES_ON.search(_NO_PROSE.sub("", text[pos + 1 : end if end >= 0 else limit])):
@@ -74,7 +74,7 @@ class Formulas:
         return end + len(closing)
 
     def backslash(self, text: str, pos: int) -> int:
-        """A formula, a command of one, a path, or an escape."""
+        """Handles a backslash: a formula, a command, a path or an escape."""
         if self._reading.lacks(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
@@ -101,7 +101,7 @@ class Formulas:
         return pos + 2
 
     def caret(self, text: str, pos: int) -> int:
-        """A power."""
+        """Handles a power."""
         power = _POWER.match(text, pos)
         if _POWER_BEGUN.fullmatch(text, pos) and not self._reading.final:
             return WAIT
@@ -112,7 +112,7 @@ class Formulas:
         return self._reading.literal(text, pos)
 
     def ampersand(self, text: str, pos: int) -> int:
-        """An entity, if it is one."""
+        """Handles "&": an entity or a plain character."""
         entity = _ENTITY.match(text, pos)
         if entity and is_entity(entity.group()):
             return self._decoded(text, pos, entity.end())
@@ -121,7 +121,7 @@ class Formulas:
         return self._reading.literal(text, pos)
 
     def _decoded(self, text: str, pos: int, end: int) -> int:
-        """One entity; `&amp;` at the head of another (`&amp;lt;`) counts as one with it."""
+        """Decodes one entity. `&amp;` at the start of another entity (`&amp;lt;`) is decoded with it."""
         entity = html.unescape(text[pos:end])
         if entity == "&":
             inner = _ENTITY.match("&" + text[end : end + 34])

@@ -1,4 +1,4 @@
-"""Links, images, citations and addresses: their words are said, and of an address the host."""
+"""Handles links, images, citations and addresses. Link texts are spoken; of an address only the host is."""
 
 import re
 
@@ -26,17 +26,17 @@ _MAX_HOST_CHARS = 120
 
 
 class Links:
-    """The rules of brackets and "!", and of the letters that may begin an address."""
+    """Rules for brackets, "!" and the letters that may begin an address."""
 
     def __init__(self, reading: MarkupReader, directions: StageDirections) -> None:
-        """Of the text that `reading` goes through."""
+        """Applies to the text of `reading`."""
         self._reading = reading
         self._directions = directions
 
     # Brackets
 
     def bracket(self, text: str, pos: int) -> int:
-        """A citation, or the text of a link begins; in code an index."""
+        """Handles "[": a citation, the start of a link text, or an index in code."""
         if self._reading.in_code_span:
             self._reading.plain.push(" ")
             return pos + 1
@@ -59,17 +59,17 @@ class Links:
             return WAIT
         following = text[end : end + 1]
         if text[pos + 1] in " xX" and not (self._reading.plain.at_line_start and following == " "):
-            return pos + 1  # no box to tick but a letter, or the text of a link
+            return pos + 1  # a checkbox with a letter, or the text of a link
         if following == ":" and self._reading.plain.at_line_start:
-            self._reading.skip_line()  # the list of references itself
+            self._reading.skip_line()  # an entry in a list of references
             return end + 1
         if following and following in ".,;:!?":
             self._reading.plain.unspace()
-        # A link behind the mark is the closing bracket's business.
+        # The rule of the closing bracket handles a link after the citation.
         return end - 1 if following == "(" else end
 
     def bracket_end(self, text: str, pos: int) -> int:
-        """The text of a link ends: its target is not said, behind a stray "`" either; in code an index does."""
+        """Handles "]": drops the target of a link, also after a stray "`". In code it closes an index."""
         if self._reading.lacks(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
@@ -78,7 +78,7 @@ class Links:
         return self._target(text, pos) if following == "(" else pos + 1
 
     def _target(self, text: str, pos: int) -> int:
-        """The address of a link whose text ended at `pos`."""
+        """Drops the address of a link whose text ended at `pos`."""
         limit = pos + 1 + _MAX_TARGET_CHARS
         target = _LINK_TARGET.match(text, pos + 1, limit)
         if target:
@@ -87,7 +87,7 @@ class Links:
             return pos + 1
         if self._reading.lacks(text, pos + 1, _MAX_TARGET_CHARS):
             return WAIT
-        # So long without a space: an address for certain.
+        # This long without a space, it must be an address.
         self._reading.mode = self._long_target
         return pos + 2
 
@@ -105,8 +105,8 @@ class Links:
         return end + 1 if end >= 0 and "\n" not in text[pos:end] else pos + 1
 
     def image(self, text: str, pos: int) -> int:
-        """Before a bracket: the text of an image is said as that of a link; "!=" ends no sentence."""
-        # A "!" behind a word ends a sentence and must not wait; only one that stands alone may open an image.
+        """Handles "!" before a bracket: an image is spoken like a link. "!=" does not end a sentence."""
+        # A "!" after a word ends a sentence and must not wait. Only a separate one may open an image.
         if self._reading.previous and not self._reading.previous.isspace():
             return self._reading.literal(text, pos)
         if self._reading.lacks(text, pos, 2):
@@ -117,7 +117,7 @@ class Links:
         return pos + 1 if text.startswith("[", pos + 1) else self._reading.literal(text, pos)
 
     def lenticular(self, text: str, pos: int) -> int:
-        """A citation as some models write it, or brackets around words."""
+        """Handles "【": a citation as some models write it, or brackets around words."""
         mark = _LENTICULAR.match(text, pos)
         if mark:
             inner = mark.group()[1:-1]
@@ -132,7 +132,7 @@ class Links:
     # Addresses
 
     def address(self, text: str, pos: int) -> int:
-        """A letter that begins an address, or a word."""
+        """Handles a letter that begins an address or a word."""
         rest = text[pos : pos + 8].lower()
         known = next((scheme for scheme in _SCHEMES if rest.startswith(scheme)), "")
         if not known or self._reading.previous.isalnum():
@@ -153,7 +153,7 @@ class Links:
         return end
 
     def _address_tail(self, text: str, pos: int) -> int:
-        """Drop path, query and port; a mark that ends the sentence is not part of the address."""
+        """Drops path, query and port. A mark that ends the sentence is not part of the address."""
         part = _ADDRESS_PART.match(text, pos)
         if part:
             return part.end()

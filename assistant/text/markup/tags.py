@@ -1,4 +1,4 @@
-"""Tags, comments and special tokens: dropped, or what they stand for; reasoning is dropped with all that it holds."""
+"""Handles tags, comments and special tokens. They are dropped or replaced; reasoning is dropped with its content."""
 
 import re
 
@@ -32,9 +32,9 @@ _SSML_TAGS = frozenset(
     "speak break prosody emphasis say-as phoneme audio sentence paragraph voice lang w token lexicon lookup metadata"
     " meta desc par seq media bookmark".split()
 )
-"""Elements of SSML that are not HTML as well. What they ask of a voice is not passed on, except a break."""
+"""SSML elements that are not HTML elements. Except for breaks, they have no effect on the voice."""
 _MAYBE_PLACEHOLDERS = frozenset("voice lang token lexicon lookup metadata desc par seq media bookmark w".split())
-"""Without attributes these are also written for something to fill in: "--voice <voice>"."""
+"""Element names that without attributes are also written as placeholders: "--voice <voice>"."""
 _SSML_PREFIXES = frozenset("ssml amazon mstts google apple azure".split())
 _SSML_BREAKS = frozenset("break p paragraph sentence silence".split())
 _NO_BREAK = re.compile(r"""strength\s*=\s*["']?none\b|time\s*=\s*["']?\+?0+(?:\.0*)?m?s\b""", re.IGNORECASE)
@@ -47,15 +47,15 @@ _MAX_PLACEHOLDER_CHARS = 60
 
 
 class Tags:
-    """The rules of "<" and ">"."""
+    """Rules for "<" and ">"."""
 
     def __init__(self, reading: MarkupReader) -> None:
-        """Of the text that `reading` goes through."""
+        """Applies to the text of `reading`."""
         self._reading = reading
-        self._in_ssml = False  # between <speak> and </speak>, where <s> is a sentence
+        self._in_ssml = False  # between <speak> and </speak>, where <s> marks a sentence
 
     def angle(self, text: str, pos: int) -> int:
-        """A tag, a comment or a special token, if it is one."""
+        """Handles "<": a tag, a comment, a special token or a plain character."""
         if self._reading.lacks(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
@@ -68,7 +68,7 @@ class Tags:
         return others.get(following, self._reading.literal)(text, pos)
 
     def angle_end(self, text: str, pos: int) -> int:
-        """A ">" that ends no tag."""
+        """Handles a ">" that does not end a tag."""
         self._reading.plain.push(" " if self._reading.in_code_span else ">")
         return pos + 1
 
@@ -89,7 +89,7 @@ class Tags:
         return self._reading.literal(text, pos)
 
     def _declaration(self, text: str, pos: int) -> int:
-        """The first line of an XML document is dropped."""
+        """Drops the first line of an XML document."""
         whole = _XML_DECLARATION.match(text, pos)
         if whole:
             return whole.end()
@@ -122,7 +122,7 @@ class Tags:
         return self._reading.literal(text, pos)
 
     def _known_tag(self, text: str, tag: re.Match[str]) -> int | None:
-        """Where to read on behind an HTML or SSML tag; None for any other."""
+        """Returns the position after an HTML or SSML tag; None for other tags."""
         closing, end = tag[1] or text[tag.end() - 2] == "/", tag.end()
         prefix, _, name = tag[2].lower().rpartition(":")
         if prefix and not (prefix in _SSML_PREFIXES or closing or tag[3]):
@@ -146,7 +146,7 @@ class Tags:
         return tag.end()
 
     def _alias(self, text: str, tag: re.Match[str]) -> int:
-        """`<sub alias="...">` is said as its alias."""
+        """Speaks `<sub alias="...">` as its alias."""
         alias = _ALIAS.search(tag[3])
         inner_end = self._element_end(text, tag.end(), "sub")
         if alias is None or inner_end is None:
@@ -156,7 +156,7 @@ class Tags:
         return inner_end
 
     def _spelled(self, text: str, tag: re.Match[str]) -> int:
-        """What is to be said letter by letter, digit by digit."""
+        """Spells an element letter by letter or digit by digit."""
         inner_end = self._element_end(text, tag.end(), "say-as")
         if inner_end is None or inner_end == WAIT:
             return tag.end() if inner_end is None else WAIT
@@ -165,7 +165,7 @@ class Tags:
         return inner_end
 
     def _element_end(self, text: str, pos: int, name: str) -> int | None:
-        """Behind the closing tag of an element without others in it; None where there is none near."""
+        """Returns the position after the closing tag of an element without children; None if there is none nearby."""
         closing = f"</{name}>"
         limit = pos + _MAX_ELEMENT_CHARS
         end = text.find("<", pos, limit)
