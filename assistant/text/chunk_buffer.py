@@ -16,8 +16,8 @@ _CLOSES_GERMAN = {"“": "„", '"': "„", "«": "»"}
 
 Elsewhere the first mark of each pair opens a quotation.
 """
-_BEHIND_FRENCH = re.compile(r"[\s.,;:!?)]")  # behind "»", where that closes
-_QUOTE_PATIENCE_CHARS = 120  # a sentence inside a longer quotation may end a unit: a story in quotes must not wait
+_BEHIND_FRENCH = re.compile(r"[\s.,;:!?)]")  # follows a closing "»"
+_QUOTE_PATIENCE_CHARS = 120  # in a longer quotation, sentences may end a chunk, so that it does not delay speech
 
 
 class BoundaryDecision(Enum):

@@ -20,7 +20,7 @@ _CUT_MARK = re.compile(r"[,;:，、；：،؛—–.!?…。！？](?=\s)|[，�
 _LEFTOVER = re.compile(r"[\s…!?,;:.)”»」』\]，、；：。！？]*(?<!\d)(?:[\"'’—–-]+\s+)*\s*")
 
 _MERGED_CHARS = 120
-_SHORT_SENTENCE_CHARS = 60  # a whole first sentence up to this length is spoken whole if it is already there
+_SHORT_SENTENCE_CHARS = 60  # a first sentence up to this length is not cut if it is already complete
 _SHORT_WORDS = 2
 
 
@@ -119,7 +119,7 @@ class Chunker:
         self._unspoken.first = False
         return unit
 
-    # Where to cut
+    # Boundary search
 
     def _next_cut(self) -> Judgement:
         """Finds the end of the next chunk; the decision is WAIT if more text is needed."""
@@ -236,4 +236,4 @@ class Chunker:
         begun = char == "»" and at + 1 == len(unspoken.text) and not unspoken.final
         return (
             (BoundaryDecision.WAIT, at) if begun else (BoundaryDecision.PASS, at + 1)
-        )  # "»" opens only before a letter
+        )  # "»" opens a quotation only before a letter

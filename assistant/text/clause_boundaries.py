@@ -13,7 +13,7 @@ from assistant.text.abbreviations import (
 from assistant.text.chunk_buffer import NEXT_WORD, UNSPACED, BoundaryDecision, ChunkBuffer, Judgement
 from assistant.text.minus_signs import between_amounts, spaced_minus
 
-_PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
+_PHRASE_CHARS = 60  # minimum length of a later chunk in an unspaced script that ends at a space
 _LATE_WORDS = 7
 _NEW_CLAUSE_WORDS = 6
 _WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|(?:Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.)\Z")

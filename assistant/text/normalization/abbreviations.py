@@ -1,4 +1,4 @@
-"""Abbreviations, letters to spell, Roman numerals."""
+"""Normalizes abbreviations, spelled letters and Roman numerals."""
 
 import re
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import cardinal, ordinal
 from assistant.text.normalization.rule import DIGITS, Rule, goes_on
 
-# What espeak-ng, and Piper through it, reads as a word (checked by phonemes); "A.W.S" it spells, "A W S" it does not.
+# espeak-ng, also within Piper, reads these as words (checked in its phonemes). It spells "A.W.S", but not "A W S".
 _SPELLED = "AWS LED LEDs IDE IDEs UX CLI CLIs VAT FAQ FAQs".split()
 
-_ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" name parts and sizes as often
+_ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" often name parts or sizes
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50}
 _AFTER_ROMAN = "(?!\\w|-|['’](?!s\\b))"
 _INITIALS = re.compile(r"(?:[A-ZÄÖÜ]\. ?)+")
@@ -29,7 +29,7 @@ _NUMBERED = (
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Abbreviations of the language, then Roman numerals, then letters."""
+    """Returns the rules in order: abbreviations of the language, Roman numerals, street names and spelled letters."""
     found = [*_known(lexicon), *_romans(lexicon)]
     if lexicon.code == "en":
         found += _english()
@@ -54,7 +54,7 @@ def _known(lexicon: Lexicon) -> list[Rule]:
         counted = (
             match.string[: match.start()].rstrip()[-1:].isdigit() and match[0].rstrip(".").lower() in lexicon.units
         )
-        return None if counted else _written_out(match, inner)  # "10 min." is no minimum
+        return None if counted else _written_out(match, inner)  # "10 min." is not a minimum
 
     def at_end(match: re.Match[str]) -> str | None:
         words = _written_out(match, closing)
@@ -77,7 +77,7 @@ def _known(lexicon: Lexicon) -> list[Rule]:
 
 
 def _tight(table: Mapping[str, str]) -> dict[str, str]:
-    """Also without the spaces in them."""
+    """Returns `table` with additional keys without the spaces in the abbreviations."""
     return {name.replace(". ", "."): words for name, words in table.items()} | dict(table)
 
 
@@ -86,7 +86,11 @@ def _capital(words: str) -> str:
 
 
 def _written_out(match: re.Match[str], table: Mapping[str, str]) -> str | None:
-    """With a capital only at the head of a sentence ("saw Max. 5 men"), and no initials ("M. E. Gray", "D. C.")."""
+    """Returns the words of an abbreviation; None if it is not one here.
+
+    Capitals mark an abbreviation only at the start of a sentence; "saw Max. 5 men" contains a name. Initials are not
+    abbreviations ("M. E. Gray", "D. C.").
+    """
     name, text = match[0], match.string
     if name in table:
         return table[name]

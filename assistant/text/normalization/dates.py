@@ -1,4 +1,4 @@
-"""Dates, ordinals and decades."""
+"""Normalizes dates, ordinals and decades."""
 
 import re
 
@@ -16,7 +16,7 @@ _TAGE = {
     "Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag", "Sa": "Samstag",
     "So": "Sonntag",
 }  # fmt: skip
-# Behind "on 3/4", a word other than these is what there are three quarters of.
+# After "on 3/4", any other word is the thing of which there are three quarters.
 _PART_OF = re.compile(
     " (?!(?:at|and|or|in|from|to|until|through|for|with|by|before|after|as|because|but|when|if|is|was|will|the|a|an|"
     "this|there|we|you|it|he|she|they|my|your|his|her|our|their)\\b)[a-z]"
@@ -32,7 +32,7 @@ _DECADES = {
 
 
 def say_date(day: int, month: int, year_of: int | None, lexicon: Lexicon, before: str = "") -> str | None:
-    """A date as it stands in a sentence behind the word `before`; None where there is no such day."""
+    """Returns a date in words, inflected for the preceding word `before`; None if there is no such day."""
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     code, name = lexicon.code, lexicon.months[month - 1]
@@ -57,12 +57,12 @@ def _english(day: int, month: str, lexicon: Lexicon, before: str) -> str:
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Dates in figures, dates with a month's name, ordinals, decades."""
+    """Returns the rules for numeric dates, dates with month names, ordinals and decades."""
     return (*_weekdays(lexicon), *_in_figures(lexicon), *_with_name(lexicon), *_ordinals(lexicon))
 
 
 def _weekdays(lexicon: Lexicon) -> list[Rule]:
-    """ "Mon-Fri", and in German, where it stands before hours and dates, "Sa. 10-14 Uhr"."""
+    """Returns rules for "Mon-Fri" and, in German before hours and dates, "Sa. 10-14 Uhr"."""
     days = {"en": _WEEKDAYS, "de": _TAGE}.get(lexicon.code)
     if days is None:
         return []
@@ -123,7 +123,7 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _article(match: re.Match[str]) -> str:
-    """The word that decides about the ending, looking past a weekday: "am Freitag, 3. Mai"."""
+    """Returns the word that decides the ending of the ordinal. Skips a weekday: "am Freitag, 3. Mai"."""
     before = word_before(match)
     if before.endswith("tag,") or before in ("mittwoch,", "freitag"):
         return "am"

@@ -1,4 +1,4 @@
-"""Equations and spaced signs, while their amounts are still in figures."""
+"""Normalizes equations and spaced signs while their amounts are still digits."""
 
 import re
 
@@ -14,12 +14,12 @@ _HEAD_CHARS = 40
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Before all others that read numbers: to those "$20 - $5" is a range."""
+    """Returns the rules. They apply before all other number rules, which read "$20 - $5" as a range."""
     return (_equation(lexicon), *_spaced(lexicon))
 
 
 def _equation(lexicon: Lexicon) -> Rule:
-    """ "$20 - $5 = $15", "(2 + 3) × 4 kg - 2 kg ≤ 20 kg": a hyphen subtracts where a relation is among the signs."""
+    """ "$20 - $5 = $15", "(2 + 3) × 4 kg - 2 kg ≤ 20 kg": a hyphen is a minus if the expression contains a relation."""
     operand = _operand(lexicon)
     step = re.compile(rf"({_MARK})({operand})")
     first = re.compile(operand)

@@ -1,4 +1,4 @@
-"""German ordinals, "der 2. Versuch", with the ending that stands to the article in front and to the noun behind."""
+"""Normalizes German ordinals ("der 2. Versuch"), inflected for the preceding article and the following noun."""
 
 import re
 
@@ -32,7 +32,7 @@ _DATIVE = frozenset("in aus mit von zu auf an nach seit bei unter vor ab".split(
 
 
 def german_ordinal(value: int, before: str, gender: str = "m", *, dative: bool = False) -> str:
-    """Behind the article `before`, before a noun of this gender ("m", "f", "n")."""
+    """Returns the ordinal inflected for the article `before` and a noun of `gender` ("m", "f", "n")."""
     words = ordinal(value, "de")
     if _ASKS_E.fullmatch(before):
         return words + ("n" if before.endswith("er") and (dative or gender == "f") else "")
@@ -40,7 +40,7 @@ def german_ordinal(value: int, before: str, gender: str = "m", *, dative: bool =
 
 
 def rules() -> tuple[Rule, ...]:
-    """Behind an article, before a noun that is counted so, and at the end of a sentence where it is a day."""
+    """Returns the rules: after an article, before nouns that take ordinals, and for a day at the end of a sentence."""
     article = (
         "d(?:er|ie|as|e[mns])|[ai]m|zu[mr]|vom|beim|[ia]ns|aufs|jede[mnrs]?|diese[mnrs]?|"
         "(?:[mdsk]?ein|ihr|unser)(?:e[mnrs]?)?"
@@ -61,7 +61,7 @@ def _behind_article(match: re.Match[str]) -> str | None:
     article, following = match["article"].lower(), match["next"]
     gender = _GENDER.fullmatch(following)
     if gender is None and _ASKS_GENDER.fullmatch(article):
-        return None  # "ein zweiter" or "ein zweites"
+        return None  # ambiguous: "ein zweiter" or "ein zweites"
     preposition = match["preposition"] or ""
     said = _said(match, article, gender, dative=preposition.lower() in _DATIVE)
     ends = following[0].isupper() and following.lower() in GERMAN_STARTERS
@@ -76,7 +76,7 @@ def _alone(match: re.Match[str]) -> str | None:
 
 
 def _said(match: re.Match[str], article: str, gender: re.Match[str] | None, *, dative: bool) -> str:
-    """One or two ordinals."""
+    """Returns one ordinal or two joined ordinals."""
     known = (gender and gender.lastgroup) or "m"
     said = german_ordinal(int(match["low"]), article, known, dative=dative)
     if match["high"]:

@@ -1,4 +1,4 @@
-"""Numbers that name something, said digit by digit: telephones, cards, accounts, orders; against grouped amounts."""
+"""Normalizes identifiers digit by digit: telephone, card, account and order numbers; distinguishes grouped amounts."""
 
 import re
 
@@ -25,7 +25,7 @@ _CALLS = {
         r"(?: (?:al|el))?(?: número)?(?: es(?: el)?|:)?"
     ),
 }
-"""What stands before a number to call; a short one is an amount behind "at" and before what it counts."""
+"""Words before a telephone number. A short number after "at" or before a counted noun is an amount instead."""
 
 _LABELS = {
     "en": (
@@ -64,7 +64,7 @@ _PIECES = re.compile(r"[A-Z]+|\d+")
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Before dates, times and amounts, which some of the groups look like."""
+    """Returns the rules. They apply before dates, times and amounts, because some groups look like those."""
     return (_international(lexicon), *_called(lexicon), *_shaped(lexicon), *_amounts(lexicon))
 
 
@@ -77,7 +77,7 @@ def _international(lexicon: Lexicon) -> Rule:
 
 
 def _called(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Behind a word that says what the number is."""
+    """Returns rules for numbers after a word that says what the number is."""
     code = lexicon.code
     counted = re.compile(_COUNTED[code])
     thousands = re.compile(rf"\d{{1,3}}(?:[ {lexicon.thousands}]\d{{3}})+")
@@ -114,7 +114,7 @@ def _called(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _shaped(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Whose groups no amount has."""
+    """Returns rules for digit groups that no amount has."""
     code = lexicon.code
     counted = re.compile(_COUNTED[code])
 
@@ -164,7 +164,7 @@ def _spelled(piece: str, code: str) -> str:
 
 
 def _amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """ "1 800 123 people", "12 000 km" in English, where a space between thousands is rare: before what is counted."""
+    """ "1 800 123 people", "12 000 km" in English, where thousands rarely have spaces: only before a counted noun."""
     if lexicon.code != "en":
         return ()
     units = "|".join(

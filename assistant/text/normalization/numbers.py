@@ -1,4 +1,4 @@
-"""Numbers as words: whole, decimal, ordinal, years, digit by digit."""
+"""Converts numbers to words: whole, decimal and ordinal numbers, fractions, years, single digits."""
 
 import re
 from functools import lru_cache
@@ -8,7 +8,7 @@ from num2words import num2words
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, word_before
 
-_MAX_WORDS_DIGITS = 15  # past it a number is a name, and is said digit by digit
+_MAX_WORDS_DIGITS = 15  # a longer number is an identifier and is read digit by digit
 _YEAR_WORDS = frozenset(
     "in since of by until till before after during around circa year years early late mid class ©"
     " spring summer autumn fall winter january february march april may june july august september october november"
@@ -45,7 +45,7 @@ _HALF_BEHIND = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y m
 
 
 def number_pattern(lexicon: Lexicon) -> str:
-    """A number without sign, as this language writes it: no groups, bounded."""
+    """Returns a pattern for an unsigned number as written in this language, without groups or boundaries."""
     thousands, decimal = lexicon.thousands, lexicon.decimal
     indian = rf"\d{{1,2}}(?:,\d\d){{1,4}},\d{{3}}(?:{decimal}\d{{1,15}})?(?!,?\d)|" if lexicon.code == "en" else ""
     return (
@@ -56,18 +56,18 @@ def number_pattern(lexicon: Lexicon) -> str:
 
 @lru_cache(maxsize=2000)
 def cardinal(value: int, code: str) -> str:
-    """A whole number. The commas num2words sets between thousands would be heard as pauses."""
+    """Returns a whole number in words, without the commas of num2words, which would be spoken as pauses."""
     return str(num2words(value, lang=code)).replace(",", "")
 
 
 @lru_cache(maxsize=500)
 def ordinal(value: int, code: str) -> str:
-    """ "twenty-first", "einundzwanzigste", "vingt et unième", "vigésimo primero"."""
+    """Returns an ordinal: "twenty-first", "einundzwanzigste", "vingt et unième", "vigésimo primero"."""
     return str(num2words(value, lang=code, to="ordinal")).replace(",", "")
 
 
 def before_noun(words: str, code: str, *, feminine: bool) -> str:
-    """As the noun behind a number bends it: "veintiún días", "doscientas casas", "vingt et une heures"."""
+    """Inflects a number for the noun after it: "veintiún días", "doscientas casas", "vingt et une heures"."""
     if code == "fr" and feminine:
         return re.sub(r"\bun\Z", "une", words)
     if code != "es":
@@ -79,7 +79,7 @@ def before_noun(words: str, code: str, *, feminine: bool) -> str:
 
 
 def year(value: int, code: str) -> str:
-    """ "twenty twenty-six", "neunzehnhundertvierundachtzig"."""
+    """Returns a year in words: "twenty twenty-six", "neunzehnhundertvierundachtzig"."""
     if code == "de" and 1100 <= value < 2000 and value % 100 == 0:
         return cardinal(value // 100, code) + "hundert"
     words = str(num2words(value, lang=code, to="year")).replace(",", "")
@@ -87,13 +87,13 @@ def year(value: int, code: str) -> str:
 
 
 def digits(figures: str, code: str) -> str:
-    """Each digit by itself; anything else is a pause."""
+    """Returns each digit as a word. Any other character becomes a pause."""
     groups = re.findall(r"\d+", figures)
     return ", ".join(" ".join(cardinal(int(figure), code) for figure in group) for group in groups)
 
 
 def say(figures: str, lexicon: Lexicon) -> str:
-    """A number as written in this language, without sign."""
+    """Returns an unsigned number, written as in this language, in words."""
     whole, _, rest = figures.replace("\\", "").partition(lexicon.decimal.replace("\\", ""))
     grouped = re.sub(r"\D", "", whole)
     if _INDIAN.fullmatch(whole):
@@ -106,14 +106,14 @@ def say(figures: str, lexicon: Lexicon) -> str:
 
 
 def _after_point(rest: str, code: str) -> str:
-    # In French the digits behind the comma are said as a number where there are two of them.
+    # In French, two decimals are read as one number.
     if code == "fr" and len(rest) == 2 and rest[0] != "0":
         return cardinal(int(rest), code)
     return digits(rest, code)
 
 
 def counted(figures: str, one: str, lexicon: Lexicon) -> str:
-    """A number before what is called `one` where there is one of it: "una libra" makes it "veintiuna"."""
+    """Returns a number inflected for the unit `one` (its singular with article): "una libra" gives "veintiuna"."""
     article = one.split(" ", 1)[0]
     if article not in ("un", "una", "une") or re.search(rf"{lexicon.decimal}\d{{1,15}}\Z", figures):
         return say(figures, lexicon)
@@ -121,7 +121,7 @@ def counted(figures: str, one: str, lexicon: Lexicon) -> str:
 
 
 def fraction(over: int, under: int, code: str) -> str | None:
-    """ "three quarters", or None where the language has no short name for it here."""
+    """Returns a fraction such as "three quarters"; None if the language has no short name for it."""
     if code != "en":
         return _FRACTIONS[code].get((over, under)) or _with_ordinal(over, under, code)
     one, many = _PARTS.get(under, (ordinal(under, code), ordinal(under, code) + "s"))
@@ -129,7 +129,7 @@ def fraction(over: int, under: int, code: str) -> str | None:
 
 
 def _with_ordinal(over: int, under: int, code: str) -> str | None:
-    """ "zwei Fünftel", "deux cinquièmes", "dos quintos"."""
+    """Returns a fraction with an ordinal: "zwei Fünftel", "deux cinquièmes", "dos quintos"."""
     if under == 2 or (code == "es" and under > 10):
         return None
     part = ordinal(under, code)
@@ -138,13 +138,13 @@ def _with_ordinal(over: int, under: int, code: str) -> str | None:
 
 
 def bends_with_noun(match: re.Match[str], code: str) -> bool:
-    """Whether a noun follows that decides between "ein" and "eine", "un" and "une"."""
+    """Returns whether a noun follows that decides between "ein" and "eine", "un" and "une"."""
     following = match.string[match.end() : match.end() + 2]
     return code != "en" and following[:1] == " " and following[1:].isalpha()
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Fractions, powers of ten; before these come all expressions that are made of numbers."""
+    """Returns rules for fractions and powers of ten. All larger expressions with numbers come before these."""
     code, number = lexicon.code, number_pattern(lexicon)
 
     def vulgar(match: re.Match[str]) -> str | None:
@@ -187,7 +187,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Numbers that are nothing else: the last rules."""
+    """Returns the last rules: numbers that are not part of another expression."""
     code, number = lexicon.code, number_pattern(lexicon)
 
     def plain(match: re.Match[str]) -> str | None:
@@ -209,7 +209,7 @@ def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _spanish(match: re.Match[str], sign: str, words: str) -> str | None:
-    """A number that bends with its noun; a short one stays in figures where the noun's gender is not sure."""
+    """Inflects a number for its noun. A short number stays in digits if the noun's gender is uncertain."""
     noun = _SPANISH_PLURAL.match(match.string, match.end())
     feminine, masculine = (before_noun(words, "es", feminine=one) for one in (True, False))
     if noun is None or feminine == masculine:

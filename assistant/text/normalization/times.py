@@ -1,4 +1,4 @@
-"""Times of day, their ranges and zones."""
+"""Normalizes times of day, their ranges and time zones."""
 
 import re
 
@@ -10,7 +10,7 @@ _ZONES = {
     "ET": "Eastern", "PT": "Pacific", "CT": "Central", "MT": "Mountain", "EST": "Eastern Standard Time",
     "EDT": "Eastern Daylight Time", "PST": "Pacific Standard Time", "PDT": "Pacific Daylight Time",
 }  # fmt: skip
-# "ten AM" is a form of "be" for espeak-ng, and for Piper through it; with a dot between its letters it is spelled.
+# espeak-ng, also within Piper, reads the "AM" of "ten AM" as a form of "be". With a dot between, it spells the letters.
 _HALVES = {"a": "A.M", "p": "PM"}
 
 _RATIO_BEFORE = re.compile(
@@ -23,7 +23,7 @@ _WEEKDAY = re.compile(" (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Times as the language writes them."""
+    """Returns the rules for times as written in the language."""
     if lexicon.code == "en":
         return _english()
     return _continental(lexicon)
@@ -44,7 +44,7 @@ def _clock(hour: int, minute: int, half: str | None) -> str:
 
 
 def _is_ratio(match: re.Match[str]) -> bool:
-    """Whether one is spoken of: "a 1:10 ratio", "im Verhältnis von 1:10"."""
+    """Returns whether the match is a ratio: "a 1:10 ratio", "im Verhältnis von 1:10"."""
     before = match.string[max(0, match.start() - 24) : match.start()]
     return (_RATIO_BEFORE.search(before) or _RATIO_BEHIND.match(match.string, match.end())) is not None
 
@@ -101,7 +101,7 @@ def _english() -> tuple[Rule, ...]:
 
 
 def _tail(match: re.Match[str]) -> str:
-    """The zone, and the dot of "p.m." where it ended the sentence as well."""
+    """Returns the time zone, or the dot of "p.m." if it also ended the sentence."""
     if match["zone"]:
         return " " + _ZONES.get(match["zone"], "UTC" if match["zone"] == "Z" else match["zone"])
     return "." if match["dot"] and not goes_on(match) and _ends_here(match) else ""
