@@ -1,4 +1,4 @@
-"""Alarms: which moment is meant by "seven thirty", and which alarm."""
+"""Alarms: finds the time that "seven thirty" means, and the alarm that a request means."""
 
 import re
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ _MOST_TOLD = 4
 _WITH_POINT = re.compile(r"(\d{1,2})\.([0-5]\d)")
 
 _BEGINS = {"evening": 1, "night": 6}
-"""From which hour on they are of their own day; those before it are behind midnight."""
+"""First hour that still belongs to the named day. Earlier hours are after midnight."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Clock:
-    """A time as it was said.
+    """A time of day as the user said it.
 
     Attributes:
-        hour: 0 to 23; of which half of the day is open where `half` is None and it is 1 to 12.
+        hour: 0 to 23; 1 to 12 is ambiguous if `half` is None.
         half: "am", "pm", "evening", "night", or None.
-        day: Days from today; None if nobody said.
-        half_of_day: Whether the half is said of the day: "tomorrow night" goes on behind midnight, while "tomorrow at
-            two at night" is still tomorrow.
-        of_24: The hour is one of 24, as a leading zero says: "06:30", "0630".
+        day: Days from today; None if not given.
+        half_of_day: Whether `half` belongs to the day. "tomorrow night" includes hours after midnight, while "tomorrow
+            at two at night" is tomorrow.
+        of_24: Whether the hour is in 24-hour time, shown by a leading zero: "06:30", "0630".
     """
 
     hour: int
@@ -40,7 +40,7 @@ class _Clock:
     of_24: bool = False
 
     def hours(self, *, waking: bool) -> tuple[int, ...]:
-        """The hours of the day that may be meant, the likeliest day's first."""
+        """Returns the possible hours of the day, those of the most likely day first."""
         twelve = self.hour % 12
         if self.half in _BEGINS:
             return (twelve + 12 if twelve >= _BEGINS[self.half] else twelve,)
@@ -51,11 +51,13 @@ class _Clock:
         if waking and twelve:
             return (twelve,)
         if self.day:
-            return (twelve + 12 * (twelve < 5),)  # "tomorrow at two" is not in the night, "tomorrow at six" is early
+            return (
+                twelve + 12 * (twelve < 5),
+            )  # "tomorrow at two" is in the afternoon, "tomorrow at six" in the morning
         return (twelve, twelve + 12)
 
     def next(self, now: datetime, *, waking: bool) -> datetime | None:
-        """The moment after `now` that is meant; None if it has passed."""
+        """Returns the first matching time after `now`; None if it has passed."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         moments = (
             midnight + timedelta(days=day, hours=hour, minutes=self.minute)
@@ -65,7 +67,7 @@ class _Clock:
         return min((moment for moment in moments if moment > now), default=None)
 
     def _days(self, hour: int) -> tuple[int, ...]:
-        """From today, on which that hour may be meant."""
+        """Returns the possible days of `hour`, in days from today."""
         day = self.day or 0
         behind_midnight = hour < _BEGINS.get(self.half or "", 0)
         if day and self.half_of_day and behind_midnight:
@@ -74,7 +76,7 @@ class _Clock:
 
 
 def set_alarm(found: Found, language: Language) -> Reply:
-    """An alarm at a time of day."""
+    """Sets an alarm for a time of day."""
     waking = found.intent == "alarm_wake"
     if not _names_time(found):
         return lambda _context: language.say("alarm_which_time")
@@ -90,7 +92,7 @@ def set_alarm(found: Found, language: Language) -> Reply:
 
 
 def set_alarm_in(found: Found, language: Language) -> Reply:
-    """An alarm some time from now."""
+    """Sets an alarm after a length of time."""
     seconds = duration_s(found)
     assert seconds is not None, "the template has a duration"
     if not 1 <= seconds <= _LONGEST_S:
@@ -98,7 +100,7 @@ def set_alarm_in(found: Found, language: Language) -> Reply:
     after = timedelta(seconds=float(seconds))
 
     def reply(context: SkillContext) -> str | Deed:
-        # Time that passes, whatever the clock on the wall shows then.
+        # Elapsed time, independent of clock changes.
         at = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
         return _set(language, at.replace(tzinfo=None), context)
 
@@ -106,7 +108,7 @@ def set_alarm_in(found: Found, language: Language) -> Reply:
 
 
 def cancel_alarms(found: Found, language: Language) -> Reply:
-    """Forget the alarms that were meant."""
+    """Cancels the requested alarms."""
     clock = _clock(found) if _names_time(found) else None
     if clock is None and _names_time(found):
         return lambda _context: language.say("no_time_of_day")
@@ -132,7 +134,7 @@ def cancel_alarms(found: Found, language: Language) -> Reply:
 
 
 def tell_alarms(language: Language, context: SkillContext) -> str:
-    """The alarms that are set."""
+    """Lists the alarms that are set."""
     alarms = context.running.alarms
     return _told(language, alarms, context.now) if alarms else language.say("no_alarm")
 
@@ -167,7 +169,9 @@ def _clock(found: Found) -> _Clock | None:
         hour, minute = _wrapped(total // 60, hour), total % 60
     elif "m" not in numbers and (written := _WITH_POINT.fullmatch(said)):  # "6.30 pm"
         hour, minute = Fraction(written[1]), Fraction(written[2])
-    elif "m" not in numbers and (hour >= 100 or (of_24 and len(said) > 2)):  # as some write half past seven: "730"
+    elif "m" not in numbers and (
+        hour >= 100 or (of_24 and len(said) > 2)
+    ):  # some people write half past seven as "730"
         hour, minute = Fraction(hour // 100), hour % 100
     if hour.denominator > 1 or minute.denominator > 1 or not (0 <= hour < 24 and 0 <= minute < 60):
         return None
@@ -178,7 +182,7 @@ def _clock(found: Found) -> _Clock | None:
 
 
 def _wrapped(hour: int, asked: Fraction) -> Fraction:
-    """The hour before one is twelve, and that before zero is twenty-three."""
+    """Wraps an hour: twelve precedes one, and twenty-three precedes zero."""
     if hour < 0:
         return Fraction(hour % 24)
     return Fraction(12 if hour == 0 and asked == 1 else hour)

@@ -1,4 +1,4 @@
-"""Coins, dice and numbers by chance; the luck is in the context."""
+"""Coins, dice and random numbers. The random number generator is in the context."""
 
 from fractions import Fraction
 
@@ -12,12 +12,12 @@ _LARGEST = 10**9
 
 
 def flip_coin(language: Language, context: SkillContext) -> str:
-    """Heads or tails."""
+    """Returns heads or tails."""
     return language.say(context.rng.choice(("heads", "tails")))
 
 
 def roll_dice(found: Found, language: Language) -> Reply:
-    """One die or several, and their sum."""
+    """Rolls one or more dice and returns their sum."""
     phrases = language.phrases
     count = found.numbers.get("count", Fraction(1))
     sides = found.numbers.get("sides", Fraction(6))
@@ -37,7 +37,7 @@ def roll_dice(found: Found, language: Language) -> Reply:
 
 
 def pick_number(found: Found, language: Language) -> Reply:
-    """A whole number within two bounds, both included."""
+    """Picks a whole number between two bounds, both included."""
     low, high = sorted((found.numbers["low"], found.numbers["high"]))
     if low.denominator > 1 or high.denominator > 1:
         return lambda _context: language.say("whole_numbers_only")

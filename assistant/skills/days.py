@@ -8,17 +8,17 @@ from assistant.skills import Reply, SkillContext
 from assistant.skills.language import DayName, Language
 from assistant.skills.sentences import Found
 
-# In eight years there is a twenty-ninth of February, even around 2100.
+# Every span of eight years has a February 29, even around 2100.
 _YEARS_WITH_EVERY_DAY = 8
 _LAST_YEAR = 9998
 
 
 @dataclass(frozen=True, slots=True)
 class _Day:
-    """A date as it was said: with its year, or the next one, or a weekday.
+    """A date as the user said it: with or without a year, or a weekday.
 
     Attributes:
-        said: The words it was named by, if its date alone does not name it: "christmas".
+        said: The words that named the date, such as "christmas", if not the date itself.
     """
 
     month: int = 0
@@ -37,7 +37,7 @@ class _Day:
         return next((found for year in years if (found := self._in(year)) is not None), None)
 
     def after(self, today: date) -> date | None:
-        """The day of that name from today on, or the very day if its year was said; None if there is none."""
+        """Returns the first such day from `today` on, or the day in the given year; None if there is none."""
         if self.weekday is not None:
             return today + timedelta(days=(self.weekday - today.weekday()) % 7)
         if self.year is not None:
@@ -48,7 +48,7 @@ class _Day:
         return self._in_years(range(today.year + 1, today.year + 1 + _YEARS_WITH_EVERY_DAY))
 
     def before(self, today: date) -> date | None:
-        """The day of that name up to today."""
+        """Returns the last such day up to `today`, or the day in the given year; None if there is none."""
         if self.weekday is not None:
             return today - timedelta(days=(today.weekday() - self.weekday) % 7)
         if self.year is not None:
@@ -59,17 +59,17 @@ class _Day:
         return self._in_years(range(today.year - 1, today.year - 1 - _YEARS_WITH_EVERY_DAY, -1))
 
     def name(self, day: date) -> DayName:
-        """What to call `day`, which it is."""
+        """Returns the name for `day`, a day that this date matches."""
         return DayName(day, self.said, self.weekday is not None, self.year is not None)
 
     def missing(self, language: Language) -> str:
-        """The sentence for a date that no calendar has."""
+        """Returns the sentence for a date that does not exist."""
         missing = language.phrases.missing_day(self.month, self.day, that_year=self.year is not None)
         return language.say("missing_day", missing=missing)
 
 
 def days_until(found: Found, language: Language) -> Reply | None:
-    """How many days, or weeks, from today to a date."""
+    """Counts the days or weeks from today to a date."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
         return None
@@ -89,7 +89,7 @@ def days_until(found: Found, language: Language) -> Reply | None:
 
 
 def days_since(found: Found, language: Language) -> Reply | None:
-    """How many days, or weeks, from a date to today."""
+    """Counts the days or weeks from a date to today."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
         return None
@@ -109,7 +109,7 @@ def days_since(found: Found, language: Language) -> Reply | None:
 
 
 def days_between(found: Found, language: Language) -> Reply | None:
-    """How many days, or weeks, from one date to another, the later of which is the next one."""
+    """Counts the days or weeks between two dates. The later one is the next such day."""
     first, second, weeks = _day(found), _day(found, "o"), found.values.get("span") == "weeks"
     if first is None or second is None:
         return None
@@ -119,7 +119,7 @@ def days_between(found: Found, language: Language) -> Reply | None:
         end = second.after(start) if start is not None else None
         if start is None or end is None:
             return first.missing(language) if start is None else second.missing(language)
-        if end < start:  # the year of the second was said
+        if end < start:  # the year of the second date was given
             start, end = end, start
         between = language.phrases.between(first.name(start), second.name(end))
         count = (end - start).days
@@ -130,7 +130,7 @@ def days_between(found: Found, language: Language) -> Reply | None:
 
 
 def tell_weekday(found: Found, language: Language) -> Reply | None:
-    """On which day of the week a date falls, or fell; with the date, if it was named otherwise."""
+    """Returns the past or future weekday of a date, with the date if it was named otherwise."""
     day = _day(found)
     past, this_year = found.values.get("tense") == "past", "this_year" in found.values
     if day is None or day.weekday is not None:
@@ -165,7 +165,7 @@ def _told(language: Language, answer: str, name: DayName, count: int, *, weeks: 
 
 
 def _day(found: Found, which: str = "") -> _Day | None:
-    """The date in the slots that begin with `which`; None if its numbers are no date."""
+    """Returns the date in the slots that begin with `which`; None if the numbers are not a date."""
     values, numbers = found.values, found.numbers
     if (weekday := values.get(f"{which}weekday")) is not None:
         return _Day(weekday=int(weekday))
@@ -183,7 +183,7 @@ def _day(found: Found, which: str = "") -> _Day | None:
 
 
 def _year(numbers: dict[str, Fraction]) -> int | None:
-    """ "twenty twenty seven" comes as two numbers, "2027" as one."""
+    """Returns the year; "twenty twenty seven" arrives as two numbers, "2027" as one."""
     if "y" not in numbers:
         return None
     first, second = numbers["y"], numbers.get("z")

@@ -1,4 +1,4 @@
-"""Sentence templates (YAML, hassil) against words: which intent, with which values."""
+"""Matches words against the sentence templates (YAML, hassil) and returns the intent with its values."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,11 +22,12 @@ TEMPLATES = (
     *("clock", "cities", "days", "timers", "alarms", "arithmetic", "conversion", "chance", "conversation", "voice"),
     "missing",
 )
-# In the templates {number} matches the place of a number among those found, never its value: hassil's own
+# {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
+# number and cannot match most decimals. No template has more numbers than this.
 # ranges would hold one entry per speakable number, and know no decimals between tenths. No template has more.
 MAX_NUMBERS = 6
 _MOST_NAME_WORDS = 3
-# Of intents: what is about lengths of time and hours of day.
+# Prefixes of intents with durations and times of day.
 _TIMED = ("timer_", "alarm_")
 
 
@@ -35,12 +36,12 @@ class Found:
     """A template that matches the whole sentence.
 
     Attributes:
-        intent: Its name in the YAML.
-        values: Values of its text slots, by slot.
-        said: The words behind each of those values, and of those numbers.
-        numbers: Values of its number slots, by slot.
-        answer: The fixed answer that stands beside the template, if one does.
-        missing: Whether it only says what nothing here can do.
+        intent: Name of the intent in the YAML file.
+        values: Values of the text slots, by slot.
+        said: The spoken words of each value and number, by slot.
+        numbers: Values of the number slots, by slot.
+        answer: The fixed answer of the template; None if there is none.
+        missing: Whether the answer only says that no skill can do this.
     """
 
     intent: str
@@ -52,7 +53,7 @@ class Found:
 
 
 def load_intents(language: Language) -> Intents:
-    """Read and parse a language's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
+    """Reads and parses a language's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
     merged: dict[str, object] = {}
     for name in TEMPLATES:
         merge_dict(merged, read_yaml(language.code, name))
@@ -66,7 +67,7 @@ def load_intents(language: Language) -> Intents:
 
 
 class SentenceTemplates:
-    """The templates of a language, ready to match. Blocking work happens in the constructor only."""
+    """The compiled templates of a language. Only the constructor blocks."""
 
     def __init__(self, language: Language) -> None:
         self.intents = load_intents(language)
@@ -78,18 +79,18 @@ class SentenceTemplates:
         self._as_heard = replace(self.wording, contractions={})
 
     def zone_names(self) -> set[str]:
-        """The time zones of all places that are understood."""
+        """Returns the time zones of all known places."""
         places = self.intents.slot_lists["city"]
         assert isinstance(places, TextSlotList)
         return {str(place.value_out) for place in places.values}
 
     def find(self, text: str) -> Found | None:
-        """The template that matches all of `text`, as it is or without the politeness around it.
+        """Returns the template that matches all of `text`, with or without its polite phrases.
 
-        What none matches is tried again with its lengths of time and hours of day in the form that templates know.
+        If none matches, durations and times of day are rewritten into the form of the templates and matched again.
         """
         words = plain_words(text, self.wording)
-        # "0700 hours" is no length of time, though a template takes it for one.
+        # "0700 hours" is not a duration, although a template would match it as one.
         if says_hours_of_day(words, self._duration_words) and (found := self._match_timed(text, words)) is not None:
             return found
         bare = without_frame(words, self.wording)
@@ -108,7 +109,7 @@ class SentenceTemplates:
         return None
 
     def heard(self, text: str) -> tuple[str, ...]:
-        """The words of `text` as they were heard, without the politeness around them."""
+        """Returns the words of `text` with contractions unchanged, without polite phrases."""
         return without_frame(plain_words(text, self._as_heard), self._as_heard)
 
     def _match(self, words: tuple[str, ...], intents: Intents) -> Found | None:
@@ -123,7 +124,7 @@ class SentenceTemplates:
 
 
 def _at_word_borders(result: RecognizeResult, text: str) -> bool:
-    """Whether every slot took whole words: hassil alone reads "5 min feet" as "5 m", "in feet"."""
+    """Returns whether every slot matched whole words. hassil alone reads "5 min feet" as "5 m", "in feet"."""
     padded = f" {text} "
     for entity in result.entities_list:
         if entity.text_span is None:
@@ -136,7 +137,7 @@ def _at_word_borders(result: RecognizeResult, text: str) -> bool:
 
 
 def _well_named(result: RecognizeResult, wording: Wording) -> bool:
-    """Whether what stands in the place of a name can be one."""
+    """Returns whether the text in each name slot can be a name."""
     names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard]
     return all(
         0 < len(words) <= _MOST_NAME_WORDS

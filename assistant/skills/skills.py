@@ -1,4 +1,4 @@
-"""All skills behind one question: what is the answer to these words, if it needs no language model?"""
+"""Finds the answer to a user's words that needs no language model. Entry point of all skills."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
 from assistant.skills.voice import change_voice
 
-# What was found becomes a reply, or None where the words turn out to be half understood.
+# Turns a match into a reply, or into None if the words are only partly understood.
 _Binder = Callable[[Found], Reply | None]
 
 UNDERSTOOD = "understood.txt"
@@ -36,7 +36,7 @@ _BRACKETS = frozenset("()")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Words that were understood: who answers, waiting for the context."""
+    """The skill that understood the words, and its reply to a context."""
 
     skill: str
     reply: Reply
@@ -44,25 +44,25 @@ class Match:
 
 
 def no_model_answer(text: str, language: str = "en") -> str:
-    """What to say to `text` when no skill understands it and there is no language model. For the ear.
+    """Returns the spoken answer to `text` if no skill understands it and there is no language model.
 
-    In English where the skills do not speak the language. Raises OSError if the installation lacks its files.
+    The answer is in English if the language is not supported. Raises OSError if the installation is incomplete.
     """
     speaking = load_language(base_of(language) or "en")
     return speaking.say("no_model" if text.strip() else "no_words")
 
 
 def understood_sentences() -> tuple[str, ...]:
-    """Some thousands of sentences that the skills understand, lower case and without digits.
+    """Returns some thousands of sentences that the skills understand, in lower case and without digits.
 
-    `python -m assistant.skills` writes them anew. Raises OSError if the installation lacks the file.
+    `python -m assistant.skills` updates them. Raises OSError if the file is missing.
     """
     return tuple((files("assistant.skills") / UNDERSTOOD).read_text(encoding="utf-8").splitlines())
 
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """What one language is matched against."""
+    """The matching data of one language."""
 
     language: Language
     sentences: SentenceTemplates
@@ -76,7 +76,7 @@ class _Tables:
         if found is None:
             return None
         if found.intent in ARITHMETIC and not _BRACKETS.isdisjoint(text):
-            return None  # what is in them comes first, and no template knows that
+            return None  # brackets change the order of operations, which no template supports
         if found.answer is not None:
             return Match(found.intent, _always(found.answer), found.missing)
         skill, bind = self.binders[found.intent]
@@ -85,17 +85,17 @@ class _Tables:
 
 
 class Skills:
-    """The skills. After `load` everything is memory and arithmetic: no I/O, no clock."""
+    """All skills. After `load`, they use neither I/O nor a clock."""
 
     def __init__(self) -> None:
         self._tables: dict[str, _Tables] = {}
-        # The same words are asked for twice in a row: by the router, then by the answer.
+        # The same words are matched twice in a row: by the router, then by the answer.
         self._latest: tuple[str, str, Match | None] | None = None
 
     def load(self, language: str = "en") -> None:
-        """Build the tables of a language and match once; blocks for some 100 ms, the second time not at all.
+        """Builds the tables of a language and matches once, which blocks for about 100 ms.
 
-        A language that the skills do not speak has none. Raises OSError if the installation lacks its sentence files.
+        A second call returns immediately. Does nothing for an unsupported language. Raises OSError if the sentence files are missing.
         """
         code = base_of(language)
         if code is None or code in self._tables:
@@ -109,14 +109,14 @@ class Skills:
         self._tables[code] = tables
 
     def match(self, text: str, language: str = "en") -> Match | None:
-        """Who answers `text`, or None if no skill understood all of it, or none speaks the language.
+        """Returns the skill that understands all of `text`; None if no skill does or the language is unsupported.
 
         Raises RuntimeError before `load` of that language.
         """
         code = base_of(language)
         if code is None:
             return None
-        latest = self._latest  # read once: another thread may replace it
+        latest = self._latest  # read once, because another thread may replace it
         if latest is not None and latest[:2] == (code, text):
             return latest[2]
         match = self._loaded(code).match(text)
@@ -124,7 +124,7 @@ class Skills:
         return match
 
     def answer(self, text: str, context: SkillContext) -> SkillAnswer | None:
-        """The answer to `text` in the language of the context, or None: a language model's turn.
+        """Returns the answer to `text` in the language of the context; None if a language model should answer.
 
         Raises RuntimeError before `load` of that language.
         """
@@ -136,9 +136,9 @@ class Skills:
         return SkillAnswer(text, match.skill, effect, match.missing)
 
     def sample(self) -> tuple[str, ...]:
-        """A sample of the English that is understood, lower case and without digits, the same at every call.
+        """Returns a deterministic sample of the understood English sentences, in lower case and without digits.
 
-        Blocks for some seconds: `understood_sentences` reads what was sampled when the templates last changed.
+        Blocks for some seconds. `understood_sentences` returns the stored result for the current templates.
         Raises RuntimeError before `load`.
         """
         return sample_sentences(self._loaded("en").sentences, lambda text: self.match(text) is not None)
@@ -151,7 +151,7 @@ class Skills:
 
 
 def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
-    """Per intent that is only told something: the skill's name, and what makes a reply of what was found."""
+    """Maps each intent without an effect to the skill's name and the function that creates its reply."""
     told: dict[str, tuple[str, Callable[[Language, SkillContext], str]]] = {
         "time": ("time", tell_time),
         "date": ("date", tell_date),
@@ -182,7 +182,7 @@ def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[st
 
 
 def _doing(language: Language) -> dict[str, tuple[str, _Binder]]:
-    """The same per intent whose answer comes with an effect."""
+    """Maps each intent with an effect to the skill's name and the function that creates its reply."""
     asked: dict[str, tuple[str, Callable[[Found, Language], Reply | None]]] = {
         "timer_set": ("timers", set_timer),
         "timer_cancel": ("timers", cancel_timers),

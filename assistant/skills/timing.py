@@ -1,4 +1,4 @@
-"""Timers: what is set, paused, cancelled, and left. What becomes of it is an effect; nothing runs here."""
+"""Timer requests: sets, pauses, cancels and lists timers. The result is an effect; no timer runs here."""
 
 from collections.abc import Callable
 
@@ -19,13 +19,13 @@ from assistant.skills.sentences import Found
 
 _LONGEST_S = 24 * 3600
 _MOST_TIMERS = 20
-# More than this many at once is a list nobody can follow by ear.
+# A longer list is hard to follow by ear.
 _MOST_TOLD = 4
 _Choice = Callable[[SkillContext], tuple[TimerState, ...] | str]
 
 
 def set_timer(found: Found, language: Language) -> Reply:
-    """A new timer."""
+    """Sets a timer."""
     name, seconds = found.values.get("name"), duration_s(found)
     if seconds is None:
         return lambda _context: language.say("timer_how_long")
@@ -45,22 +45,22 @@ def set_timer(found: Found, language: Language) -> Reply:
 
 
 def cancel_timers(found: Found, language: Language) -> Reply:
-    """Forget the timers that were meant."""
+    """Cancels the requested timers."""
     return _act(found, language, CancelTimers, "timer_cancelled")
 
 
 def pause_timers(found: Found, language: Language) -> Reply:
-    """Hold the timers that were meant."""
+    """Pauses the requested timers."""
     return _act(found, language, PauseTimers, "timer_paused")
 
 
 def resume_timers(found: Found, language: Language) -> Reply:
-    """Let the timers that were meant go on."""
+    """Resumes the requested timers."""
     return _act(found, language, ResumeTimers, "timer_resumed")
 
 
 def tell_time_left(found: Found, language: Language) -> Reply:
-    """What is left on the timers that were meant; on all if none was."""
+    """Returns the remaining time of the requested timers, or of all."""
     choose = _choice(found, language, or_all=True)
 
     def reply(context: SkillContext) -> str:
@@ -111,7 +111,7 @@ def _act(found: Found, language: Language, effect: Callable[[tuple[int, ...]], T
 
 
 def _choice(found: Found, language: Language, *, or_all: bool) -> _Choice:
-    """Which timers are meant, or the sentence that says why that is not clear."""
+    """Selects the requested timers; returns a sentence if the request is ambiguous."""
     name, seconds = found.values.get("name"), duration_s(found)
     everything = "all" in found.values or (or_all and name is None and seconds is None)
     both = found.values.get("all") == "both" and not or_all
@@ -144,7 +144,7 @@ def _choice(found: Found, language: Language, *, or_all: bool) -> _Choice:
 
 
 def _same(one: str | None, other: str, plural_endings: tuple[str, ...]) -> bool:
-    """ "the egg timer" is that for eggs."""
+    """Returns whether two timer names are equal; "the egg timer" matches a timer for eggs."""
     if one is None:
         return False
     shorter, longer = sorted((one, other), key=len)
@@ -152,5 +152,5 @@ def _same(one: str | None, other: str, plural_endings: tuple[str, ...]) -> bool:
 
 
 def _label(language: Language, name: str | None, seconds: float) -> str:
-    """By its name if it has one, else by its length."""
+    """Returns the name of a timer, or its length if it has no name."""
     return language.phrases.timer(name, None) if name is not None else language.phrases.timer(None, seconds)

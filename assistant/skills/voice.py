@@ -1,4 +1,4 @@
-"""How loud and how fast the assistant speaks. What becomes of it is an effect."""
+"""Volume and speed of the assistant's voice. The result is an effect."""
 
 from assistant.skills import ChangeSpeed, ChangeVolume, Deed, Reply
 from assistant.skills.language import Language
@@ -9,7 +9,7 @@ _SPEED_STEPS = {"little": 1, "some": 2, "much": 4}
 
 
 def change_voice(found: Found, language: Language) -> Reply:
-    """Louder, quieter, faster or slower, as the intent is called; a bit, or a lot."""
+    """Makes the voice louder, quieter, faster or slower, as the intent says, by a little or a lot."""
     how_much = found.values.get("how_much", "some")
     effect: ChangeVolume | ChangeSpeed
     if found.intent in ("louder", "quieter"):

@@ -1,4 +1,4 @@
-"""German numbers, as people say them and as recognizers write them: one long word, or digits."""
+"""Reads German numbers as people say them and as recognizers write them: one long word, or digits."""
 
 import re
 from fractions import Fraction
@@ -25,7 +25,7 @@ class GermanNumerals(TableNumerals):
     """Reads German numbers, which are single words below a million."""
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """The number that begins at `at`, and where it ends; (None, at) when none does."""
+        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
         word = word_at(words, at)
         if word == "anderthalb":
             return Fraction(3, 2), at + 1
@@ -41,7 +41,7 @@ class GermanNumerals(TableNumerals):
 
 
 def _compound(word: str) -> int | None:
-    """ "zweitausenddreihundertvierundfünfzig", "neunzehnhundertvierundachtzig"."""
+    """Reads a compound: "zweitausenddreihundertvierundfünfzig", "neunzehnhundertvierundachtzig"."""
     simple = _below_hundred(word)
     if simple is not None or ("hundert" not in word and "tausend" not in word):
         return simple

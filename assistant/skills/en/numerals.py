@@ -1,4 +1,4 @@
-"""English numbers, as people say them and as recognizers write them."""
+"""Reads English numbers as people say them and as recognizers write them."""
 
 from fractions import Fraction
 
@@ -20,11 +20,11 @@ class EnglishNumerals:
     """Reads English numbers."""
 
     def sign(self, words: tuple[str, ...], at: int) -> bool:
-        """Whether the word at `at` makes the number behind it negative."""
+        """Returns whether the word at `at` makes the following number negative."""
         return words[at] in ("minus", "negative")
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """The number that begins at `at`, and where it ends; (None, at) when none does."""
+        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
         return _number(words, at)
 
 
@@ -32,7 +32,7 @@ NUMERALS = EnglishNumerals()
 
 
 def _number(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """The number that begins at `at`, and where it ends; (None, at) when none does."""
+    """Returns the number that begins at `at` and its end; (None, at) if there is none."""
     value, end = _cardinal(words, at)
     decimals, decimals_end = _decimals(words, end)
     if decimals is not None:
@@ -49,7 +49,7 @@ def _number(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
 
 
 def _cardinal(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """Thousands, millions, ... in falling order, each below a thousand of them."""
+    """Reads thousands, millions, ... in descending order, each with a factor below one thousand."""
     total, end, previous = Fraction(0), at, max(_SCALES.values()) * 1000
     while True:
         start = end + (end > at and word_at(words, end) == "and" and previous > 1)
@@ -66,7 +66,7 @@ def _cardinal(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
 
 
 def _below_thousand(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """Digits, or "[a|five] hundred [[and] six]", or "twenty five"; "a" counts only before a magnitude."""
+    """Reads digits, "[a|five] hundred [[and] six]", or "twenty five"; "a" counts only before a magnitude."""
     word = word_at(words, at)
     digits = written_number(word, ",", ".")
     if digits is not None:
@@ -98,7 +98,7 @@ def _below_hundred(words: tuple[str, ...], at: int) -> tuple[int | None, int]:
 
 
 def _decimals(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """What follows "point", digit by digit ("one four") or as a number below a hundred ("twenty five")."""
+    """Reads the decimals after "point": single digits ("one four"), or a number below a hundred ("twenty five")."""
     if word_at(words, at) not in ("point", "dot"):
         return None, at
     text, end = "", at + 1

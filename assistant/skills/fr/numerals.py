@@ -1,4 +1,4 @@
-"""French numbers, as people say them and as recognizers write them."""
+"""Reads French numbers as people say them and as recognizers write them."""
 
 from collections.abc import Iterator
 from fractions import Fraction
