@@ -95,7 +95,8 @@ class Skills:
     def load(self, language: str = "en") -> None:
         """Builds the tables of a language and matches once, which blocks for about 100 ms.
 
-        A second call returns immediately. Does nothing for an unsupported language. Raises OSError if the sentence files are missing.
+        A second call returns immediately. Does nothing for an unsupported language. Raises OSError if the sentence
+        files are missing.
         """
         code = base_of(language)
         if code is None or code in self._tables:
