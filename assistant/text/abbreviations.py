@@ -40,13 +40,13 @@ ENDS_BEFORE_STARTER = frozenset("tsd mio mrd chr std sek jh jhd".split())
 """Abbreviations whose dot ends a sentence only before a word of `GERMAN_STARTERS`; not in "3 Mio. Euro"."""
 
 _ROMANS = frozenset("ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split())
-_BEHIND_HOUR = frozenset(
+_AFTER_HOUR = frozenset(
     "est edt cst cdt mst mdt pst pdt et ct mt pt gmt utc cet cest bst mon tue wed thu fri sat sun"
     " monday tuesday wednesday thursday friday saturday sunday".split()
 )
 BOUND_TO: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("vol", "vols", "ch", "chap", "cap", "kap", "sec", "sect", "bd", "fig"), _ROMANS),
-    **dict.fromkeys(("a.m", "p.m", "am", "pm"), _BEHIND_HOUR),
+    **dict.fromkeys(("a.m", "p.m", "am", "pm"), _AFTER_HOUR),
     **dict.fromkeys(("v", "n"), frozenset(("chr",))),
     "apr": frozenset("j"),
 }

@@ -16,8 +16,8 @@ _CLOSES_GERMAN = {"“": "„", '"': "„", "«": "»"}
 
 Elsewhere the first mark of each pair opens a quotation.
 """
-_BEHIND_FRENCH = re.compile(r"[\s.,;:!?)]")  # follows a closing "»"
-_QUOTE_PATIENCE_CHARS = 120  # in a longer quotation, sentences may end a chunk, so that it does not delay speech
+_AFTER_FRENCH_CLOSER = re.compile(r"[\s.,;:!?)]")  # follows a closing "»"
+_MAX_QUOTE_WAIT_CHARS = 120  # in a longer quotation, sentences may end a chunk, so that it does not delay speech
 
 
 class BoundaryDecision(Enum):
@@ -36,7 +36,7 @@ class BoundaryDecision(Enum):
     END = auto()
 
 
-Judgement = tuple[BoundaryDecision, int]
+Boundary = tuple[BoundaryDecision, int]
 """The decision about a mark, and the position after the mark and its trailing characters."""
 
 
@@ -97,35 +97,35 @@ class ScanState:
         return ScanState(self.scan, self.depth, self.quoted, self.opened_at)
 
     def encloses(self, at: int) -> bool:
-        """Returns whether `at` is inside a quotation or bracket opened less than `_QUOTE_PATIENCE_CHARS` ago."""
-        return (self.depth > 0 or self.quoted) and at - self.opened_at < _QUOTE_PATIENCE_CHARS
+        """Returns whether `at` is inside a quotation or bracket opened less than `_MAX_QUOTE_WAIT_CHARS` ago."""
+        return (self.depth > 0 or self.quoted) and at - self.opened_at < _MAX_QUOTE_WAIT_CHARS
 
-    def closes_german(self, unspoken: ChunkBuffer, at: int) -> bool:
+    def closes_german(self, buffer: ChunkBuffer, at: int) -> bool:
         """Returns whether the mark at `at`, an opening mark in other languages, closes a German quotation."""
-        char, before = unspoken.text[at], unspoken.text[unspoken.start : at]
+        char, before = buffer.text[at], buffer.text[buffer.start : at]
         opener = _CLOSES_GERMAN.get(char) if self.depth else None
         if opener is None:
             return False
         # The count covers nested quotations: „Er rief „Ja“ laut“.
         return before.rfind(opener) > before.rfind(char) or before.count(opener) > before.count(char)
 
-    def track(self, unspoken: ChunkBuffer, at: int) -> None:
+    def track(self, buffer: ChunkBuffer, at: int) -> None:
         """Updates the open quotations and brackets for the character at `at`."""
-        text = unspoken.text
+        text = buffer.text
         char = text[at]
-        if self.depth and (char in CLOSERS or self.closes_german(unspoken, at)):
+        if self.depth and (char in CLOSERS or self.closes_german(buffer, at)):
             self.depth -= 1
         elif char == '"':
             inches = not self.quoted and at > 0 and text[at - 1].isdigit()
             if not inches:
                 self.quoted = not self.quoted
                 self.opened_at = at if self.quoted and not self.depth else self.opened_at
-        elif char in OPENERS or (char == "»" and not _BEHIND_FRENCH.match(text, at + 1)):
+        elif char in OPENERS or (char == "»" and not _AFTER_FRENCH_CLOSER.match(text, at + 1)):
             self.opened_at = self.opened_at if self.depth or self.quoted else at
             self.depth += 1
 
-    def move(self, unspoken: ChunkBuffer, at: int, end: int) -> None:
+    def move(self, buffer: ChunkBuffer, at: int, end: int) -> None:
         """Moves the scan position to `end`, tracking the characters from `at` on."""
-        for position in range(at, min(end, len(unspoken.text))):
-            self.track(unspoken, position)
+        for position in range(at, min(end, len(buffer.text))):
+            self.track(buffer, position)
         self.scan = end

@@ -43,9 +43,9 @@ def spaced_minus(before: str, text: str, at: int, *, final: bool) -> bool | None
     head = before[-24:].rstrip()
     found = _NEXT.match(text, at)
     if not final and _NEXT_BEGUN.fullmatch(text, at):
-        plain, degrees = (_judged(head, text[at], degrees=degrees) for degrees in (False, True))
+        plain, degrees = (_is_minus_sign(head, text[at], degrees=degrees) for degrees in (False, True))
         return plain if found and plain == degrees else None
-    return found is not None and _judged(head, text[at], degrees=(found[3] or "").lower() in _DEGREES)
+    return found is not None and _is_minus_sign(head, text[at], degrees=(found[3] or "").lower() in _DEGREES)
 
 
 def between_amounts(before: str) -> bool:
@@ -56,7 +56,7 @@ def between_amounts(before: str) -> bool:
     return not linked and _AMOUNT.search(head) is not None
 
 
-def _judged(head: str, dash: str, *, degrees: bool) -> bool:
+def _is_minus_sign(head: str, dash: str, *, degrees: bool) -> bool:
     word = _LAST_WORD.search(head)
     link = word is not None and word[0].lower() in _LINKS
     if word and len(word[0]) == 1:

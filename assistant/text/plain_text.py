@@ -13,7 +13,7 @@ _JOINERS = "\u200c\u200d"
 _SYMBOLS = re.escape(_MARKUP) + r"<>#$~\-+=*_^|→•—–" + _JOINERS
 _PIECE = re.compile(rf"(?P<run>[ {_SYMBOLS}]+)|[^ {_SYMBOLS}]+")
 _NEVER_SPOKEN = re.compile(f"[{re.escape(_MARKUP)}]")
-_WATCHED = re.compile(r"[,;:!?.…/。！？、，；：]")
+_MARKS = re.compile(r"[,;:!?.…/。！？、，；：]")
 _SINGLE_MARKS = frozenset(",;:!?…。！？、，；：")
 _SEPARATOR = re.compile(r"[|→•]")
 _REPEATED = re.compile(r"(.)\1{3,}")
@@ -77,8 +77,8 @@ def _clean(before: str, run: str, following: str) -> str:
         run = re.sub(f"[{_JOINERS}]", "", run)
     run = re.sub(r"[-—–]+>|=+>", "→", run)
     run = re.sub(r"-{2,}|[-—–]*[—–][-—–]+|-+[—–]+", "—", run)
-    kept = "++" if before.isalnum() and re.match(r"\+\+(?!\+)", run) else ""  # "C++", "i++"
-    run = kept + _SAME_SYMBOL.sub(r"\1", run[len(kept) :])
+    plus_signs = "++" if before.isalnum() and re.match(r"\+\+(?!\+)", run) else ""  # "C++", "i++"
+    run = plus_signs + _SAME_SYMBOL.sub(r"\1", run[len(plus_signs) :])
     if before in ("", "\n"):
         run = _drop_at_line_start(run, following)
     if "~" in run:
@@ -179,18 +179,18 @@ class PlainText:
             if piece.lastgroup == "run":
                 self._hold(found)
             else:
-                self._settle_before(found[0])
-                self._give_words(found)
+                self._flush_before(found[0])
+                self._emit_words(found)
 
-    def unspace(self) -> None:
+    def strip_space(self) -> None:
         """Removes the space before removed markup, because a punctuation mark follows."""
         self._run = self._run.rstrip(" ")
 
     def line_break(self) -> None:
         """Ends the line, so that the next text begins a new sentence."""
-        self._settle_before("")
+        self._flush_before("")
         if self._tail and not self._tail.endswith("\n"):
-            self._give("\n\n")
+            self._emit("\n\n")
 
     def take(self) -> str:
         """Returns the output since the last call."""
@@ -203,31 +203,31 @@ class PlainText:
         joined = re.sub(r" {2,}", " ", self._run + run) if self._run or len(run) > 1 else run
         self._run = _REPEATED.sub(r"\1\1\1", joined)[:_MAX_RUN_CHARS]
 
-    def _settle_before(self, following: str) -> None:
+    def _flush_before(self, following: str) -> None:
         if self._run:
             settled = _resolve(self.last, self._run, following)
             self._run = ""
             if settled:
-                self._give(settled)
+                self._emit(settled)
 
-    def _give(self, text: str) -> None:
+    def _emit(self, text: str) -> None:
         self._out.append(text)
         self._tail = (self._tail + text)[-_TAIL_CHARS:]
 
-    def _give_words(self, text: str) -> None:
+    def _emit_words(self, text: str) -> None:
         done = 0
-        for mark in _WATCHED.finditer(text):
+        for mark in _MARKS.finditer(text):
             if mark.start() > done:
-                self._settle_before(text[done])
-                self._give(text[done : mark.start()])
+                self._flush_before(text[done])
+                self._emit(text[done : mark.start()])
             done = mark.end()
-            self._give_mark(mark.group())
+            self._emit_mark(mark.group())
         if done < len(text):
-            self._settle_before(text[done])
-            self._give(text[done:])
+            self._flush_before(text[done])
+            self._emit(text[done:])
 
-    def _give_mark(self, mark: str) -> None:
-        self._settle_before(mark)
+    def _emit_mark(self, mark: str) -> None:
+        self._flush_before(mark)
         tail = self._tail
         if mark in _SINGLE_MARKS and tail.endswith(mark):
             return
@@ -244,4 +244,4 @@ class PlainText:
             entity = _ENTITY_BEFORE_SEMICOLON.search(tail)
             if entity and is_entity(entity.group() + ";"):
                 return
-        self._give(mark)
+        self._emit(mark)

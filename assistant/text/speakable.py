@@ -36,7 +36,7 @@ class Speakable:
 
     def __init__(self, code_note: str = CODE_NOTE) -> None:
         """Starts a text; `code_note` replaces the first block of code, "" for nothing."""
-        self._held = ""
+        self._pending = ""
         self._reading = reading = MarkupReader()
         self._blocks = blocks = Blocks(reading, code_note)
         directions = StageDirections(reading)
@@ -64,7 +64,7 @@ class Speakable:
 
     def feed(self, token: str) -> str:
         """Adds a token and returns the text that can be spoken so far."""
-        self._held += visible(token)
+        self._pending += visible(token)
         return self._advance()
 
     def finish(self) -> str:
@@ -75,7 +75,7 @@ class Speakable:
         return rest + self._reading.plain.take()
 
     def _advance(self) -> str:
-        text, pos, size = self._held, 0, len(self._held)
+        text, pos, size = self._pending, 0, len(self._pending)
         while pos < size:
             moved = self._step(text, pos)
             if moved == WAIT:
@@ -83,7 +83,7 @@ class Speakable:
             if moved > pos:
                 self._reading.previous = text[moved - 1]
             pos = moved
-        self._held = text[pos:]
+        self._pending = text[pos:]
         return self._reading.plain.take()
 
     def _step(self, text: str, pos: int) -> int:

@@ -63,7 +63,7 @@ class BareFormulas:
         limit = pos + _MAX_ATTACHED_CHARS
         attached = _ATTACHED.match(text, pos, limit)
         end = attached.end() if attached else pos + 1
-        if _ATTACHED_BEGUN.fullmatch(text, end, limit) and self._reading.lacks(text, pos, _MAX_ATTACHED_CHARS):
+        if _ATTACHED_BEGUN.fullmatch(text, end, limit) and self._reading.needs_more(text, pos, _MAX_ATTACHED_CHARS):
             return WAIT
         apart = " " * (text[end : end + 1].isalnum() or text[end : end + 1] in ("(", "√"))
         self._reading.plain.push(" " + spoken_math(text[pos:end]) + apart)

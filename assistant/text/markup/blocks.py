@@ -129,7 +129,7 @@ class Blocks:
             if not text.startswith(self._fence[0], end):
                 return end
             pos = end
-        if self._reading.lacks(text, pos, 3):
+        if self._reading.needs_more(text, pos, 3):
             return WAIT
         if not text.startswith(self._fence, pos):
             return pos + 1

@@ -33,12 +33,12 @@ class Formulas:
 
     def dollar(self, text: str, pos: int) -> int:
         """Handles "$": a formula or an amount of money."""
-        if self._reading.lacks(text, pos, 2):
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if following == "$":
             return self._math(text, pos, "$$", "$$", _MAX_DISPLAY_MATH_CHARS)
-        if following in ("-", "−") and self._reading.lacks(text, pos, 3):
+        if following in ("-", "−") and self._reading.needs_more(text, pos, 3):
             return WAIT
         amount = _NUMBER_OPENS.match(text, pos + 1) is not None
         opens = amount or (following.isascii() and following.isalpha()) or (following and following in "\\({")
@@ -53,9 +53,9 @@ class Formulas:
         if amount and _AMOUNT_GOES_ON.search(_NO_PROSE.sub("", text[pos + 1 : end if end >= 0 else limit])):
             return self._reading.literal(text, pos)
         if end < 0:
-            stray = "\n" in text[pos:limit] or not self._reading.lacks(text, pos + 1, _MAX_INLINE_MATH_CHARS)
+            stray = "\n" in text[pos:limit] or not self._reading.needs_more(text, pos + 1, _MAX_INLINE_MATH_CHARS)
             return self._reading.literal(text, pos) if stray else WAIT
-        if self._reading.lacks(text, end, 2):
+        if self._reading.needs_more(text, end, 2):
             return WAIT
         inner = text[pos + 1 : end]
         is_math = len(inner) == 1 or _MATH_CHARS.search(inner) or not re.search(r"\s", inner)
@@ -69,13 +69,13 @@ class Formulas:
         start = pos + len(opening)
         end = text.find(closing, start, start + max_chars)
         if end < 0:
-            return WAIT if self._reading.lacks(text, start, max_chars) else start
+            return WAIT if self._reading.needs_more(text, start, max_chars) else start
         self._reading.plain.push(" " + spoken_math(text[start:end]) + " ")
         return end + len(closing)
 
     def backslash(self, text: str, pos: int) -> int:
         """Handles a backslash: a formula, a command, a path or an escape."""
-        if self._reading.lacks(text, pos, 2):
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if following in ("(", "[") and not self._reading.in_code_span:
@@ -128,7 +128,7 @@ class Formulas:
             if inner and is_entity(inner.group()):
                 self._reading.plain.push(visible(html.unescape(inner.group())).replace("\n", " "))
                 return end + inner.end() - 1
-            if _ENTITY_BEGUN.fullmatch("&" + text[end:]) and self._reading.lacks(text, end, 33):
+            if _ENTITY_BEGUN.fullmatch("&" + text[end:]) and self._reading.needs_more(text, end, 33):
                 return WAIT
         self._reading.plain.push(visible(entity).replace("\n", " "))
         return end

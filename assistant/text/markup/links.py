@@ -42,7 +42,7 @@ class Links:
             return pos + 1
         citation = _CITATION.match(text, pos)
         if citation:
-            return self._cited(text, pos, citation.end())
+            return self._citation(text, pos, citation.end())
         if text[pos : pos + 7].lower() == "[think]":
             self._reading.drop_until("[/think]")
             return pos + 7
@@ -54,8 +54,8 @@ class Links:
         direction = self._directions.direction(text, pos)
         return pos + 1 if direction is None else direction
 
-    def _cited(self, text: str, pos: int, end: int) -> int:
-        if self._reading.lacks(text, end, 1):
+    def _citation(self, text: str, pos: int, end: int) -> int:
+        if self._reading.needs_more(text, end, 1):
             return WAIT
         following = text[end : end + 1]
         if text[pos + 1] in " xX" and not (self._reading.plain.at_line_start and following == " "):
@@ -64,20 +64,20 @@ class Links:
             self._reading.skip_line()  # an entry in a list of references
             return end + 1
         if following and following in ".,;:!?":
-            self._reading.plain.unspace()
+            self._reading.plain.strip_space()
         # The rule of the closing bracket handles a link after the citation.
         return end - 1 if following == "(" else end
 
     def bracket_end(self, text: str, pos: int) -> int:
         """Handles "]": drops the target of a link, also after a stray "`". In code it closes an index."""
-        if self._reading.lacks(text, pos, 2):
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if following == "[" and not self._reading.in_code_span:
             return self._reference(text, pos)
-        return self._target(text, pos) if following == "(" else pos + 1
+        return self._link_target(text, pos) if following == "(" else pos + 1
 
-    def _target(self, text: str, pos: int) -> int:
+    def _link_target(self, text: str, pos: int) -> int:
         """Drops the address of a link whose text ended at `pos`."""
         limit = pos + 1 + _MAX_TARGET_CHARS
         target = _LINK_TARGET.match(text, pos + 1, limit)
@@ -85,13 +85,13 @@ class Links:
             return target.end()
         if not _LINK_TARGET_BEGUN.fullmatch(text[pos + 1 : limit]):
             return pos + 1
-        if self._reading.lacks(text, pos + 1, _MAX_TARGET_CHARS):
+        if self._reading.needs_more(text, pos + 1, _MAX_TARGET_CHARS):
             return WAIT
         # This long without a space, it must be an address.
-        self._reading.mode = self._long_target
+        self._reading.mode = self._long_link_target
         return pos + 2
 
-    def _long_target(self, text: str, pos: int) -> int:
+    def _long_link_target(self, text: str, pos: int) -> int:
         if text[pos].isspace() or text[pos] == ")":
             self._reading.mode = None
             return pos + 1 if text[pos] == ")" else pos
@@ -100,7 +100,7 @@ class Links:
     def _reference(self, text: str, pos: int) -> int:
         limit = pos + 62
         end = text.find("]", pos + 2, limit)
-        if end < 0 and "\n" not in text[pos:limit] and self._reading.lacks(text, pos, 62):
+        if end < 0 and "\n" not in text[pos:limit] and self._reading.needs_more(text, pos, 62):
             return WAIT
         return end + 1 if end >= 0 and "\n" not in text[pos:end] else pos + 1
 
@@ -109,7 +109,7 @@ class Links:
         # A "!" after a word ends a sentence and must not wait. Only a separate one may open an image.
         if self._reading.previous and not self._reading.previous.isspace():
             return self._reading.literal(text, pos)
-        if self._reading.lacks(text, pos, 2):
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         if text.startswith("=", pos + 1):
             self._reading.plain.push("≠")
@@ -125,7 +125,7 @@ class Links:
                 return mark.end()
             self._reading.plain.push("(" + inner + ")")
             return mark.end()
-        if "\n" not in text[pos : pos + 62] and self._reading.lacks(text, pos, 62):
+        if "\n" not in text[pos : pos + 62] and self._reading.needs_more(text, pos, 62):
             return WAIT
         return pos + 1
 
@@ -143,7 +143,7 @@ class Links:
         host = _HOST.match(text, start, start + _MAX_HOST_CHARS)
         end = host.end() if host else start
         open_ended = end == len(text) or (end == len(text) - 1 and text[end] == ".")
-        if open_ended and self._reading.lacks(text, start, _MAX_HOST_CHARS):
+        if open_ended and self._reading.needs_more(text, start, _MAX_HOST_CHARS):
             return WAIT
         if host is None:
             self._reading.plain.push(known.rstrip(":/"))

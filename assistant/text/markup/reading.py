@@ -31,7 +31,7 @@ class MarkupReader:
     mode: Rule | None = None
     _until: str = ""
 
-    def lacks(self, text: str, pos: int, chars: int) -> bool:
+    def needs_more(self, text: str, pos: int, chars: int) -> bool:
         """Returns whether fewer than `chars` characters are known from `pos` on and more may arrive."""
         return not self.final and len(text) - pos < chars
 
@@ -42,21 +42,21 @@ class MarkupReader:
 
     def skip_line(self) -> None:
         """Drops the rest of the line."""
-        self.mode = self._skipped
+        self.mode = self._skip_line_rest
 
     def drop_until(self, closing: str) -> None:
         """Drops the text up to and including `closing`, which is in lower case."""
         self._until = closing
-        self.mode = self._dropped
+        self.mode = self._drop_text
 
-    def _skipped(self, text: str, pos: int) -> int:
+    def _skip_line_rest(self, text: str, pos: int) -> int:
         end = text.find("\n", pos)
         if end < 0:
             return len(text)
         self.mode = None
         return end
 
-    def _dropped(self, text: str, pos: int) -> int:
+    def _drop_text(self, text: str, pos: int) -> int:
         """Drops reasoning or a comment. The closing mark may be divided over tokens."""
         end = text.lower().find(self._until, pos)
         if end >= 0:

@@ -39,7 +39,7 @@ _SSML_PREFIXES = frozenset("ssml amazon mstts google apple azure".split())
 _SSML_BREAKS = frozenset("break p paragraph sentence silence".split())
 _NO_BREAK = re.compile(r"""strength\s*=\s*["']?none\b|time\s*=\s*["']?\+?0+(?:\.0*)?m?s\b""", re.IGNORECASE)
 _ALIAS = re.compile(r"""\balias\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_SPELLED = re.compile(r"""\binterpret-as\s*=\s*["']?(?:characters|spell-out|verbatim|digits)\b""", re.IGNORECASE)
+_SPELL_OUT = re.compile(r"""\binterpret-as\s*=\s*["']?(?:characters|spell-out|verbatim|digits)\b""", re.IGNORECASE)
 _LETTERS_OR_DIGIT = re.compile(r"[^\W\d_]+|\d")
 _MAX_ELEMENT_CHARS = 200
 _MAX_TAG_CHARS = 400
@@ -56,7 +56,7 @@ class Tags:
 
     def angle(self, text: str, pos: int) -> int:
         """Handles "<": a tag, a comment, a special token or a plain character."""
-        if self._reading.lacks(text, pos, 2):
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if self._reading.in_code_span:
@@ -73,7 +73,7 @@ class Tags:
         return pos + 1
 
     def _comment(self, text: str, pos: int) -> int:
-        if "<!--".startswith(text[pos : pos + 4]) and self._reading.lacks(text, pos, 4):
+        if "<!--".startswith(text[pos : pos + 4]) and self._reading.needs_more(text, pos, 4):
             return WAIT
         if text.startswith("<!--", pos):
             self._reading.drop_until("-->")
@@ -108,7 +108,9 @@ class Tags:
             stray = "<" in text[pos + 1 : limit]
             stray = stray or ("\n" in text[pos:limit] and not _TAG_BEGUN.fullmatch(text, pos, limit))
             return (
-                self._reading.literal(text, pos) if stray or not self._reading.lacks(text, pos, limit - pos) else WAIT
+                self._reading.literal(text, pos)
+                if stray or not self._reading.needs_more(text, pos, limit - pos)
+                else WAIT
             )
         tag = _TAG.fullmatch(text, pos, end + 1)
         if tag:
@@ -130,7 +132,7 @@ class Tags:
         if not prefix and name not in _TAGS and name not in _SSML_TAGS:
             return None
         if name in _MAYBE_PLACEHOLDERS and not (prefix or closing or tag[3] or self._in_ssml):
-            if self._reading.lacks(text, end, 1):
+            if self._reading.needs_more(text, end, 1):
                 return WAIT
             if not text[end : end + 1].isalnum():
                 return None
@@ -140,8 +142,8 @@ class Tags:
         self._in_ssml = (self._in_ssml or name == "speak") and not (closing and name == "speak")
         if name == "sub" and tag[3] and not closing:
             return self._alias(text, tag)
-        if name == "say-as" and _SPELLED.search(tag[3]):
-            return self._spelled(text, tag)
+        if name == "say-as" and _SPELL_OUT.search(tag[3]):
+            return self._spell_out(text, tag)
         self._apply_tag(name, tag[3], opening=not closing)
         return tag.end()
 
@@ -155,7 +157,7 @@ class Tags:
             self._reading.plain.push((alias[1] or alias[2] or "").replace("\n", " "))
         return inner_end
 
-    def _spelled(self, text: str, tag: re.Match[str]) -> int:
+    def _spell_out(self, text: str, tag: re.Match[str]) -> int:
         """Spells an element letter by letter or digit by digit."""
         inner_end = self._element_end(text, tag.end(), "say-as")
         if inner_end is None or inner_end == WAIT:
@@ -170,8 +172,8 @@ class Tags:
         limit = pos + _MAX_ELEMENT_CHARS
         end = text.find("<", pos, limit)
         if end < 0:
-            return WAIT if self._reading.lacks(text, pos, _MAX_ELEMENT_CHARS) else None
-        if self._reading.lacks(text, end, len(closing)) and closing.startswith(text[end:].lower()):
+            return WAIT if self._reading.needs_more(text, pos, _MAX_ELEMENT_CHARS) else None
+        if self._reading.needs_more(text, end, len(closing)) and closing.startswith(text[end:].lower()):
             return WAIT
         return end + len(closing) if text[end : end + len(closing)].lower() == closing else None
 

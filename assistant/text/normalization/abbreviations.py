@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import cardinal, ordinal
-from assistant.text.normalization.rule import DIGITS, Rule, goes_on
+from assistant.text.normalization.rule import DIGITS, Rule, sentence_continues
 
 # espeak-ng, also within Piper, reads these as words (checked in its phonemes). It spells "A.W.S", but not "A W S".
 _SPELLED = "AWS LED LEDs IDE IDEs UX CLI CLIs VAT FAQ FAQs".split()
@@ -30,7 +30,7 @@ _NUMBERED = (
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns the rules in order: abbreviations of the language, Roman numerals, street names and spelled letters."""
-    found = [*_known(lexicon), *_romans(lexicon)]
+    found = [*_abbreviations(lexicon), *_romans(lexicon)]
     if lexicon.code == "en":
         found += _english()
     if lexicon.code == "de":
@@ -41,11 +41,15 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 def _street(match: re.Match[str]) -> str | None:
     if not re.split("[\\s(]", match.string[max(0, match.start() - 40) : match.start()])[-1][:1].isupper():
         return None  # "illustr."
-    return "straße" if goes_on(match, numbered=True) else "straße."
+    return "straße" if sentence_continues(match, numbered=True) else "straße."
 
 
-def _known(lexicon: Lexicon) -> list[Rule]:
-    inner, closing, numbered = _tight(lexicon.abbreviations), _tight(lexicon.closing), lexicon.numbered
+def _abbreviations(lexicon: Lexicon) -> list[Rule]:
+    inner, closing, numbered = (
+        _with_compact_keys(lexicon.abbreviations),
+        _with_compact_keys(lexicon.closing),
+        lexicon.numbered,
+    )
 
     def any_of(names: list[str]) -> str:
         return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
@@ -58,7 +62,7 @@ def _known(lexicon: Lexicon) -> list[Rule]:
 
     def at_end(match: re.Match[str]) -> str | None:
         words = _written_out(match, closing)
-        ends = match[0].endswith(".") and not goes_on(match, numbered=match[0] == "Str.")
+        ends = match[0].endswith(".") and not sentence_continues(match, numbered=match[0] == "Str.")
         return words and words + ("." if ends else "")
 
     def before_number(match: re.Match[str]) -> str:
@@ -76,7 +80,7 @@ def _known(lexicon: Lexicon) -> list[Rule]:
     ]
 
 
-def _tight(table: Mapping[str, str]) -> dict[str, str]:
+def _with_compact_keys(table: Mapping[str, str]) -> dict[str, str]:
     """Returns `table` with additional keys without the spaces in the abbreviations."""
     return {name.replace(". ", "."): words for name, words in table.items()} | dict(table)
 
@@ -95,7 +99,7 @@ def _written_out(match: re.Match[str], table: Mapping[str, str]) -> str | None:
     if name in table:
         return table[name]
     inside = text[: match.start()].rstrip()[-1:]
-    if inside.isalnum() or inside == "," or (_INITIALS.fullmatch(name) and not goes_on(match)):
+    if inside.isalnum() or inside == "," or (_INITIALS.fullmatch(name) and not sentence_continues(match)):
         return None
     return _capital(table[name[0].lower() + name[1:]])
 
@@ -151,7 +155,7 @@ def _english() -> list[Rule]:
         name = {"St": "Street", "Dr": "Drive", "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane"}[
             match[2]
         ]
-        return f"{match[1]} {name}" + ("" if not match[3] or goes_on(match) else ".")
+        return f"{match[1]} {name}" + ("" if not match[3] or sentence_continues(match) else ".")
 
     def spelled(match: re.Match[str]) -> str:
         plural = match[0].endswith("s")

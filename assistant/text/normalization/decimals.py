@@ -5,7 +5,7 @@ import re
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.rule import Rule
 
-_WORDS_TOO = frozenset(("in", "pt", "N", "a"))  # units that are also words or word endings
+_ALSO_WORDS = frozenset(("in", "pt", "N", "a"))  # units that are also words or word endings
 _UNIT_WORDS = {
     "de": "Grad|Prozent|Millionen|Milliarden|Tausend|Meilen?|Zoll|Fuß|Punkte?|Mal|mal",
     "fr": "degrés?|degré|pour cent|millions?|milliards?|milles?|points?|fois",
@@ -60,7 +60,7 @@ def _grouped_money(lexicon: Lexicon, money: str) -> Rule:
 
 def _unit_names(lexicon: Lexicon) -> str:
     # In French and Spanish, "12.30 h" is a time. In German, times are already normalized here.
-    left_out = _WORDS_TOO if lexicon.code == "de" else _WORDS_TOO | {"h"}
+    left_out = _ALSO_WORDS if lexicon.code == "de" else _ALSO_WORDS | {"h"}
     names = {symbol for symbol in lexicon.units if symbol not in left_out} | set(lexicon.currencies)
     for one, many in lexicon.units.values():
         names |= {one.split(" ", 1)[1], many}

@@ -6,7 +6,7 @@ from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import digits
 from assistant.text.normalization.rule import DIGITS, Rule
 
-_CALLS = {
+_CALL_WORDS = {
     "en": (
         r"(?:call|dial|ring|phone|text|fax|telephone)(?: (?:me|us|him|her|them|back|toll-free|now))?(?P<at> (?:on|at))?"
         r"|reach (?:me|us|him|her|them)(?P<at_too> (?:on|at))"
@@ -65,7 +65,7 @@ _PIECES = re.compile(r"[A-Z]+|\d+")
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns the rules. They apply before dates, times and amounts, because some groups look like those."""
-    return (_international(lexicon), *_called(lexicon), *_shaped(lexicon), *_amounts(lexicon))
+    return (_international(lexicon), *_labeled_numbers(lexicon), *_grouped_numbers(lexicon), *_amounts(lexicon))
 
 
 def _international(lexicon: Lexicon) -> Rule:
@@ -76,7 +76,7 @@ def _international(lexicon: Lexicon) -> Rule:
     return Rule(frozenset("+"), re.compile(pattern), read)
 
 
-def _called(lexicon: Lexicon) -> tuple[Rule, ...]:
+def _labeled_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns rules for numbers after a word that says what the number is."""
     code = lexicon.code
     counted = re.compile(_COUNTED[code])
@@ -107,13 +107,13 @@ def _called(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     figures = rf"(?P<figures>{_GROUPS}|\d{{3,15}}){_END}"
     return (
-        Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_CALLS[code]}) ){figures}"), call),
+        Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_CALL_WORDS[code]}) ){figures}"), call),
         Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_LABELS[code]}) ?){figures}"), label),
         Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_NUMBER_WORDS[code]}) )(?P<figures>{_GROUPS}){_END}"), number),
     )
 
 
-def _shaped(lexicon: Lexicon) -> tuple[Rule, ...]:
+def _grouped_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns rules for digit groups that no amount has."""
     code = lexicon.code
     counted = re.compile(_COUNTED[code])

@@ -41,7 +41,7 @@ _FRACTIONS = {
     "fr": {(1, 2): "un demi", (1, 3): "un tiers", (2, 3): "deux tiers", (1, 4): "un quart", (3, 4): "trois quarts"},
     "es": {(1, 2): "un medio", (1, 3): "un tercio", (2, 3): "dos tercios"},
 }
-_HALF_BEHIND = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y medio"}
+_HALF_AFTER = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y medio"}
 
 
 def number_pattern(lexicon: Lexicon) -> str:
@@ -137,7 +137,7 @@ def _with_ordinal(over: int, under: int, code: str) -> str | None:
     return f"{'ein' if code == 'de' else 'un'} {name}" if over == 1 else f"{cardinal(over, code)} {name}"
 
 
-def bends_with_noun(match: re.Match[str], code: str) -> bool:
+def agrees_with_noun(match: re.Match[str], code: str) -> bool:
     """Returns whether a noun follows that decides between "ein" and "eine", "un" and "une"."""
     following = match.string[match.end() : match.end() + 2]
     return code != "en" and following[:1] == " " and following[1:].isalpha()
@@ -149,15 +149,15 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def vulgar(match: re.Match[str]) -> str | None:
         over, under = VULGAR[match[2]]
-        if under == 2 and not match[1] and bends_with_noun(match, code):
+        if under == 2 and not match[1] and agrees_with_noun(match, code):
             return None
         part = fraction(over, under, code)
         if part is None or not match[1]:
             return part
         if under == 2:
             if code == "de":
-                return re.sub(r"eins\Z", "ein", cardinal(int(match[1]), code)) + _HALF_BEHIND[code]
-            return f"{cardinal(int(match[1]), code)} {_HALF_BEHIND[code]}"
+                return re.sub(r"eins\Z", "ein", cardinal(int(match[1]), code)) + _HALF_AFTER[code]
+            return f"{cardinal(int(match[1]), code)} {_HALF_AFTER[code]}"
         return (
             cardinal(int(match[1]), code)
             + f" {lexicon.conjunction} "
@@ -170,7 +170,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
             return f"{cardinal(over, code)} {cardinal(under, code)}"
         if code == "en" and under in (10, 100) and over <= under and not match.string.startswith(" of", match.end()):
             return f"{cardinal(over, code)} out of {cardinal(under, code)}"
-        if not 0 < over < under or under not in DENOMINATORS or (under == 2 and bends_with_noun(match, code)):
+        if not 0 < over < under or under not in DENOMINATORS or (under == 2 and agrees_with_noun(match, code)):
             return None
         part = fraction(over, under, code)
         return part if part is None or not whole else cardinal(int(whole), code) + f" {lexicon.conjunction} " + part
@@ -193,7 +193,7 @@ def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     def plain(match: re.Match[str]) -> str | None:
         figures = match[2]
         sign = f"{lexicon.minus} " if match[1] else ""
-        if figures == "1" and bends_with_noun(match, code):
+        if figures == "1" and agrees_with_noun(match, code):
             return None
         if code == "en" and not sign and len(figures) == 4 and figures.isdigit():
             return _year_or_count(match, int(figures))
@@ -202,13 +202,13 @@ def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         if figures.isdigit() and len(figures) >= 10:
             return sign + digits(figures, code)
         if code == "es" and "," not in figures:
-            return _spanish(match, sign, say(figures, lexicon))
+            return _spanish_number(match, sign, say(figures, lexicon))
         return sign + say(figures, lexicon)
 
     return (Rule(DIGITS, re.compile(rf"{STARTS}([-−])?({number}){ENDS}"), plain),)
 
 
-def _spanish(match: re.Match[str], sign: str, words: str) -> str | None:
+def _spanish_number(match: re.Match[str], sign: str, words: str) -> str | None:
     """Inflects a number for its noun. A short number stays in digits if the noun's gender is uncertain."""
     noun = _SPANISH_PLURAL.match(match.string, match.end())
     feminine, masculine = (before_noun(words, "es", feminine=one) for one in (True, False))

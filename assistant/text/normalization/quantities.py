@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 from assistant.text.normalization.lexicon import Currency, Lexicon
 from assistant.text.normalization.numbers import VULGAR, cardinal, counted, number_pattern, say, year
-from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
+from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, sentence_continues, word_before
 
-_GLUED_ONLY_APART = frozenset("s t h N".split())  # "1990s", "5h": units only after a space
-_WORDS_TOO = frozenset(("in", "pt"))  # "5 in the box", "12 pt type": units only with a dot inside a sentence
+_UNITS_ONLY_AFTER_SPACE = frozenset("s t h N".split())  # "1990s", "5h": units only after a space
+_ALSO_WORDS = frozenset(("in", "pt"))  # "5 in the box", "12 pt type": units only with a dot inside a sentence
 _ARTICLES = frozenset(("a", "an"))
 _BETWEEN = frozenset(("between", "zwischen", "entre"))
 _ONE_OF = {
@@ -35,8 +35,8 @@ def _alternatives(names: Iterable[str]) -> str:
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     """Returns the rules: money first, then units, then plain ranges."""
     return (
-        _each(lexicon),
-        _beside(lexicon),
+        _per_unit(lexicon),
+        _paired_amounts(lexicon),
         _unit_twice(lexicon),
         *_money(lexicon),
         *_scaled_count(lexicon),
@@ -46,7 +46,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     )
 
 
-def _each(lexicon: Lexicon) -> Rule:
+def _per_unit(lexicon: Lexicon) -> Rule:
     """ "$1.99/lb", "4 g/day", "5.5 l/100 km": reads the part after the slash. Later rules read the part before it."""
     words = {word: word for word in _EACH[lexicon.code].split("|")} | (_SHORT_EACH if lexicon.code == "en" else {})
     symbols = {symbol: one.split(" ", 1)[1] for symbol, (one, _many) in lexicon.units.items() if symbol[0].isalpha()}
@@ -64,7 +64,7 @@ def _each(lexicon: Lexicon) -> Rule:
     return Rule(frozenset("/"), re.compile(rf"(?<![\w.,$€£¥₹])({amount})/(?P<each>{each})(?![\w/²³])"), read)
 
 
-def _beside(lexicon: Lexicon) -> Rule:
+def _paired_amounts(lexicon: Lexicon) -> Rule:
     """ "72°F / 22°C", "5 ft/1.5 m": the same amount twice, or two amounts. A quotient has its value after it."""
     amount = rf"{number_pattern(lexicon)} ?(?:{_alternatives(lexicon.units)})"
 
@@ -93,11 +93,11 @@ def _fraction_of_unit(lexicon: Lexicon) -> Rule:
 
     def read(match: re.Match[str]) -> str | None:
         symbol = match["symbol"]
-        apart = symbol in _GLUED_ONLY_APART and match["gap"] != " "
-        if apart or (symbol in _WORDS_TOO and not (match["dot"] and goes_on(match))):
+        apart = symbol in _UNITS_ONLY_AFTER_SPACE and match["gap"] != " "
+        if apart or (symbol in _ALSO_WORDS and not (match["dot"] and sentence_continues(match))):
             return None
         one, many = lexicon.units[symbol]
-        dot = "." if match["dot"] and not goes_on(match) else ""
+        dot = "." if match["dot"] and not sentence_continues(match) else ""
         return f"{match['fraction']} {many if match['whole'] else one.split(' ', 1)[1]}{dot}"
 
     fraction = rf"(?:(?P<whole>\d{{1,3}})[ -]?)?(?:(?<!\d)\d{{1,2}}/\d{{1,2}}|[{''.join(VULGAR)}])"
@@ -188,17 +188,17 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def read(match: re.Match[str]) -> str | None:
         sign, low, high, scale, gap, symbol = (match[index] for index in range(1, 7))
-        dotted = match[7] and goes_on(match)
-        if symbol in _GLUED_ONLY_APART and gap != " ":
+        dotted = match[7] and sentence_continues(match)
+        if symbol in _UNITS_ONLY_AFTER_SPACE and gap != " ":
             return None
-        if symbol in _WORDS_TOO and (gap or symbol == "pt") and not dotted:
+        if symbol in _ALSO_WORDS and (gap or symbol == "pt") and not dotted:
             return None
         one, many = lexicon.units[symbol]
         minus = f"{lexicon.minus} " if sign else ""
         if gap == "-":
             joined = lexicon.code == "en" and match.string[match.end() : match.end() + 1] == " "
             return f"{say(low, lexicon)} {one.split(' ', 1)[1]}" if joined and not high else None
-        dot = "." if match[7] and not (goes_on(match) or parts(match, symbol)) else ""
+        dot = "." if match[7] and not (sentence_continues(match) or parts(match, symbol)) else ""
         if high:
             joint = lexicon.conjunction if word_before(match) in _BETWEEN else lexicon.to
             return f"{minus}{say(low, lexicon)} {joint} {counted(high, one, lexicon)} {many}{dot}"

@@ -26,12 +26,12 @@ from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.rule import Rule
 
 _MODULES = {"en": "english", "de": "german", "fr": "french", "es": "spanish"}
-_MOST_PASSES = 6
+_MAX_PASSES = 6
 """Maximum number of passes over the rules.
 
 Ordinary sentences are stable after one pass. Of 60 000 generated rows, 84 needed a second pass because one rule
 enabled another. A pass over text without digits and signs costs a thirtieth of the first."""
-_DAY_FIRST = frozenset("en-gb en-au en-nz en-ie en-in en-za".split())
+_DAY_FIRST_LANGUAGES = frozenset("en-gb en-au en-nz en-ie en-in en-za".split())
 
 
 def spoken(text: str, language: str = "en") -> str:
@@ -42,15 +42,15 @@ def spoken(text: str, language: str = "en") -> str:
         language: A code such as "en", "en-GB" or "de_AT". Text in a language without rules is returned unchanged.
     """
     rules = _rules(language.lower().replace("_", "-"))
-    for _ in range(_MOST_PASSES):
-        heard = _pass(text, rules)
+    for _ in range(_MAX_PASSES):
+        heard = _apply_rules(text, rules)
         if heard == text:
             break
         text = heard
     return text
 
 
-def _pass(text: str, rules: tuple[Rule, ...]) -> str:
+def _apply_rules(text: str, rules: tuple[Rule, ...]) -> str:
     chars = frozenset(text)
     for rule in rules:
         if not rule.needs or not rule.needs.isdisjoint(chars):
@@ -66,7 +66,7 @@ def _rules(language: str) -> tuple[Rule, ...]:
     if name is None:
         return ()
     lexicon: Lexicon = getattr(importlib.import_module(f"assistant.text.normalization.{name}"), name.upper())
-    if language in _DAY_FIRST:
+    if language in _DAY_FIRST_LANGUAGES:
         lexicon = replace(lexicon, day_first=True)
     powers = {symbol: symbol.replace("²", "2").replace("³", "3") for symbol in lexicon.units}
     lexicon = replace(lexicon, units={powers[symbol]: words for symbol, words in lexicon.units.items()} | lexicon.units)

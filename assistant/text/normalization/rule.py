@@ -34,7 +34,7 @@ class Rule:
         return match[0] if words is None else words
 
 
-def goes_on(match: re.Match[str], *, numbered: bool = False) -> bool:
+def sentence_continues(match: re.Match[str], *, numbered: bool = False) -> bool:
     """Returns whether a lower-case letter, bracket or hyphen follows, so that the dot of the match ends no sentence.
 
     With `numbered`, a digit also continues the sentence: "Hauptstr. 12".
