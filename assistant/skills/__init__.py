@@ -166,7 +166,7 @@ class SkillAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AnswerWithEffect:
     """The text of an answer, with its effect."""
 
     text: str
@@ -174,4 +174,4 @@ class Deed:
 
 
 # An answer that only needs its context. All requests that can be refused were refused before it is created.
-Reply = Callable[[SkillContext], str | Deed]
+Reply = Callable[[SkillContext], str | AnswerWithEffect]

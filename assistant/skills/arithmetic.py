@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from assistant.skills import Reply
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 # Larger powers have too many digits to be spoken, and take long to compute.
 _MAX_POWER = 1000
@@ -17,18 +17,20 @@ class _UnanswerableError(Exception):
     """Raised if a calculation has no result; the message is the name of the answer that explains why."""
 
 
-def calculate(found: Found, language: Language) -> Reply:
+def calculate(found: TemplateMatch, language: Language) -> Reply:
     """Calculates the requested result; the intent is one of `ARITHMETIC`."""
     if found.intent == "chain":
-        value = _spoken(language, lambda numbers: _chain(found.values, numbers), found.numbers)
+        value = _result_sentence(language, lambda numbers: _chain(found.values, numbers), found.numbers)
     elif found.intent == "share":
-        value = _spoken(language, lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers)
+        value = _result_sentence(
+            language, lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers
+        )
     else:
-        value = _spoken(language, _OPERATIONS[found.intent], found.numbers)
+        value = _result_sentence(language, _OPERATIONS[found.intent], found.numbers)
     return lambda _context: value
 
 
-def _spoken(language: Language, operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
+def _result_sentence(language: Language, operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
     try:
         result = operation(numbers)
     except _UnanswerableError as reason:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from assistant.skills import Reply, SkillContext
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 _MOST_DICE = 6
 _MOST_SIDES = 1000
@@ -16,7 +16,7 @@ def flip_coin(language: Language, context: SkillContext) -> str:
     return language.say(context.rng.choice(("heads", "tails")))
 
 
-def roll_dice(found: Found, language: Language) -> Reply:
+def roll_dice(found: TemplateMatch, language: Language) -> Reply:
     """Rolls one or more dice and returns their sum."""
     phrases = language.phrases
     count = found.numbers.get("count", Fraction(1))
@@ -36,7 +36,7 @@ def roll_dice(found: Found, language: Language) -> Reply:
     return reply
 
 
-def pick_number(found: Found, language: Language) -> Reply:
+def pick_number(found: TemplateMatch, language: Language) -> Reply:
     """Picks a whole number between two bounds, both included."""
     low, high = sorted((found.numbers["low"], found.numbers["high"]))
     if low.denominator > 1 or high.denominator > 1:

@@ -19,7 +19,7 @@ def _none_running() -> Running:
     return Running()
 
 
-class Asking:
+class SkillQuery:
     """Answers the last user message of a conversation with the skills, once for the same messages.
 
     Args:
@@ -71,7 +71,7 @@ class Asking:
     def text(self, messages: Sequence[Message]) -> str:
         """Returns the skills' answer, or the sentence that there is no language model."""
         answer = self.answer(messages)
-        return answer.text if answer else no_model_answer(_last(messages, "user") or "", self._language)
+        return answer.text if answer else no_model_answer(_last_content(messages, "user") or "", self._language)
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect of the answer to `messages`."""
@@ -79,7 +79,9 @@ class Asking:
         return None if answer is None else answer.effect
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
-        return SkillContext(self._now(), _last(messages, "assistant"), self._language, self._running(), self._rng)
+        return SkillContext(
+            self._now(), _last_content(messages, "assistant"), self._language, self._running(), self._rng
+        )
 
 
 class SkillsChat:
@@ -104,7 +106,7 @@ class SkillsChat:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
     ) -> None:
-        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom(), alone=True)
+        self._query = SkillQuery(skills, now, language, running, rng or random.SystemRandom(), alone=True)
 
     @property
     def detail(self) -> str:
@@ -113,15 +115,15 @@ class SkillsChat:
 
     async def load(self) -> None:
         """Builds the sentence tables."""
-        await self._asking.load()
+        await self._query.load()
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect to apply when the turn with `messages` is committed; None for most turns."""
-        return self._asking.effect_of(messages)
+        return self._query.effect_of(messages)
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Yields the skill's answer, or the sentence that there is no language model."""
-        for event in _spoken_events(self._asking.text(messages)):
+        for event in _spoken_events(self._query.text(messages)):
             yield event
 
     async def aclose(self) -> None:
@@ -152,7 +154,7 @@ class SkillsFirst:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
     ) -> None:
-        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom(), alone=False)
+        self._query = SkillQuery(skills, now, language, running, rng or random.SystemRandom(), alone=False)
         self._model = model
 
     @property
@@ -162,16 +164,16 @@ class SkillsFirst:
 
     async def load(self) -> None:
         """Builds the sentence tables and loads the model."""
-        await self._asking.load()
+        await self._query.load()
         await self._model.load()
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
         """Returns the effect to apply when the turn with `messages` is committed; None for the model's replies."""
-        return self._asking.effect_of(messages)
+        return self._query.effect_of(messages)
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Yields who answers, then the skill's answer or the model's events. Raises LlmError."""
-        answer = self._asking.answer(messages)
+        answer = self._query.answer(messages)
         if answer is not None:
             yield AnsweringEndpoint(self.name)
             for spoken in _spoken_events(answer.text):
@@ -190,7 +192,7 @@ class SkillsFirst:
         await self._model.aclose()
 
 
-def _last(messages: Sequence[Message], role: str) -> str | None:
+def _last_content(messages: Sequence[Message], role: str) -> str | None:
     return next((message.content for message in reversed(messages) if message.role == role), None)
 
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assistant.skills import Reply, SkillContext
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 
 def load_zones(names: set[str]) -> dict[str, tzinfo]:
@@ -40,7 +40,7 @@ def tell_month(language: Language, context: SkillContext) -> str:
     return language.say("this_month", month=language.phrases.month(context.now.month))
 
 
-def time_elsewhere(found: Found, language: Language, zones: dict[str, tzinfo]) -> Reply:
+def time_elsewhere(found: TemplateMatch, language: Language, zones: dict[str, tzinfo]) -> Reply:
     """Returns the time in the named city, and the day there if it differs."""
     place, zone = language.phrases.place(found.said["city"]), zones.get(found.values["city"])
 
@@ -57,7 +57,7 @@ def time_elsewhere(found: Found, language: Language, zones: dict[str, tzinfo]) -
     return reply
 
 
-def date_of_other_day(found: Found, language: Language) -> Reply:
+def date_of_other_day(found: TemplateMatch, language: Language) -> Reply:
     """Returns the date a number of days from today."""
     days = int(found.values.get("other_day") or found.values["other_day_of"])
 

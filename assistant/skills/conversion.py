@@ -5,7 +5,7 @@ from fractions import Fraction
 from assistant.skills import Reply
 from assistant.skills.language import Language, Quantity
 from assistant.skills.measures import UNIT_OF, Dimension, MeasureUnit, convert
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 CONVERSION = frozenset(("convert", "convert_many", "convert_one", "convert_half", "convert_two"))
 """The intents that `convert_units` answers."""
@@ -13,9 +13,9 @@ CONVERSION = frozenset(("convert", "convert_many", "convert_one", "convert_half"
 _AMOUNTS = {"convert_one": Fraction(1), "convert_half": Fraction(1, 2)}
 
 
-def convert_units(found: Found, language: Language) -> Reply | None:
+def convert_units(found: TemplateMatch, language: Language) -> Reply | None:
     """Converts the quantity; returns None if its two parts have different dimensions."""
-    source, target = _agreed(language.units[found.values["from"]], language.units[found.values["to"]])
+    source, target = _resolve_ounces(language.units[found.values["from"]], language.units[found.values["to"]])
     parts = [(_AMOUNTS.get(found.intent) or found.numbers["number"], source)]
     if found.intent == "convert_two":
         finer = language.units[found.values["finer"]]
@@ -26,7 +26,7 @@ def convert_units(found: Found, language: Language) -> Reply | None:
     return lambda _context: sentence
 
 
-def _agreed(source: MeasureUnit, target: MeasureUnit) -> tuple[MeasureUnit, MeasureUnit]:
+def _resolve_ounces(source: MeasureUnit, target: MeasureUnit) -> tuple[MeasureUnit, MeasureUnit]:
     """Reads an ounce as a fluid ounce if the other unit is a volume."""
     fluid = UNIT_OF["fluid ounce"]
     if source is UNIT_OF["ounce"] and target.dimension is Dimension.VOLUME:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from assistant.skills import Reply, SkillContext
 from assistant.skills.language import DayName, Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 # Every span of eight years has a February 29, even around 2100.
 _YEARS_WITH_EVERY_DAY = 8
@@ -14,7 +14,7 @@ _LAST_YEAR = 9998
 
 
 @dataclass(frozen=True, slots=True)
-class _Day:
+class _SpokenDate:
     """A date as the user said it: with or without a year, or a weekday.
 
     Attributes:
@@ -68,7 +68,7 @@ class _Day:
         return language.say("missing_day", missing=missing)
 
 
-def days_until(found: Found, language: Language) -> Reply | None:
+def days_until(found: TemplateMatch, language: Language) -> Reply | None:
     """Counts the days or weeks from today to a date."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
@@ -81,14 +81,14 @@ def days_until(found: Found, language: Language) -> Reply | None:
             return day.missing(language)
         days = (then - today).days
         if days < 0:
-            return _told(language, "day_was_ago", day.name(then), -days, weeks=weeks)
+            return _count_sentence(language, "day_was_ago", day.name(then), -days, weeks=weeks)
         answer = {0: "day_is_today", 1: "day_is_tomorrow"}.get(days, "days_until")
-        return _told(language, answer, day.name(then), days, weeks=weeks)
+        return _count_sentence(language, answer, day.name(then), days, weeks=weeks)
 
     return reply
 
 
-def days_since(found: Found, language: Language) -> Reply | None:
+def days_since(found: TemplateMatch, language: Language) -> Reply | None:
     """Counts the days or weeks from a date to today."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
@@ -101,14 +101,14 @@ def days_since(found: Found, language: Language) -> Reply | None:
             return day.missing(language)
         days = (today - then).days
         if days < 0:
-            return _told(language, "day_is_away", day.name(then), -days, weeks=weeks)
+            return _count_sentence(language, "day_is_away", day.name(then), -days, weeks=weeks)
         answer = {0: "day_is_today", 1: "day_was_yesterday"}.get(days, "days_since")
-        return _told(language, answer, day.name(then), days, weeks=weeks)
+        return _count_sentence(language, answer, day.name(then), days, weeks=weeks)
 
     return reply
 
 
-def days_between(found: Found, language: Language) -> Reply | None:
+def days_between(found: TemplateMatch, language: Language) -> Reply | None:
     """Counts the days or weeks between two dates. The later one is the next such day."""
     first, second, weeks = _day(found), _day(found, "o"), found.values.get("span") == "weeks"
     if first is None or second is None:
@@ -129,7 +129,7 @@ def days_between(found: Found, language: Language) -> Reply | None:
     return reply
 
 
-def tell_weekday(found: Found, language: Language) -> Reply | None:
+def tell_weekday(found: TemplateMatch, language: Language) -> Reply | None:
     """Returns the past or future weekday of a date, with the date if it was named otherwise."""
     day = _day(found)
     past, this_year = found.values.get("tense") == "past", "this_year" in found.values
@@ -152,7 +152,7 @@ def tell_weekday(found: Found, language: Language) -> Reply | None:
     return reply
 
 
-def _told(language: Language, answer: str, name: DayName, count: int, *, weeks: bool) -> str:
+def _count_sentence(language: Language, answer: str, name: DayName, count: int, *, weeks: bool) -> str:
     phrases = language.phrases
     return language.say(
         answer,
@@ -164,14 +164,14 @@ def _told(language: Language, answer: str, name: DayName, count: int, *, weeks: 
     )
 
 
-def _day(found: Found, which: str = "") -> _Day | None:
+def _day(found: TemplateMatch, which: str = "") -> _SpokenDate | None:
     """Returns the date in the slots that begin with `which`; None if the numbers are not a date."""
     values, numbers = found.values, found.numbers
     if (weekday := values.get(f"{which}weekday")) is not None:
-        return _Day(weekday=int(weekday))
+        return _SpokenDate(weekday=int(weekday))
     if (holiday := values.get(f"{which}holiday")) is not None:
         month, day = holiday.split("-")
-        return _Day(int(month), int(day), said=found.said[f"{which}holiday"])
+        return _SpokenDate(int(month), int(day), said=found.said[f"{which}holiday"])
     number, ordinal = numbers.get(f"{which}d", Fraction(0)), int(values.get(f"{which}o", "0"))
     if ordinal and number and not (number in (20, 30) and ordinal < 10):
         return None
@@ -179,7 +179,7 @@ def _day(found: Found, which: str = "") -> _Day | None:
     year = _year(numbers)
     if total.denominator > 1 or not 1 <= total <= 31 or (year is not None and not 1 <= year <= _LAST_YEAR):
         return None
-    return _Day(int(values[f"{which}m"]), int(total), year)
+    return _SpokenDate(int(values[f"{which}m"]), int(total), year)
 
 
 def _year(numbers: dict[str, Fraction]) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from assistant.skills.numerals import FRACTION_SLASH, Numerals, word_at
+from assistant.skills.numerals import FRACTION_SLASH, Numerals, word_or_empty
 
 _VULGAR = {
     "½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3", "⅛": "1/8", "⅜": "3/8", "⅝": "5/8", "⅞": "7/8",
@@ -24,7 +24,7 @@ _PRIMES = re.compile(r"(?<!\d)(\d{1,3}) ?['′] ?([0-5]?\d)(?:\"|″|'')?(?![\d'
 # Replaces ":", which is dropped as punctuation, by a sign that stays a word.
 _RATIO = "∶"
 _BELOW = {3600: 60, 60: 1}
-_MOST_NUMBER_WORDS = 8
+_MAX_NUMBER_WORDS = 8
 _KNOWN_UNITS = frozenset({3600, 60, 1, None})
 _IN_HUNDREDS = re.compile(r"0\d{2,3}|[12]\d{3}")
 
@@ -81,7 +81,7 @@ def duration_words_of(data: Mapping[str, Any]) -> DurationWords:
     )
 
 
-def with_signs_kept(text: str) -> str:
+def keep_number_signs(text: str) -> str:
     """Returns `text` with fractions as single numbers and colons between digits as words.
 
     Without this, both are lost when punctuation is removed.
@@ -116,14 +116,14 @@ def with_durations(words: tuple[str, ...], language: DurationWords, numerals: Nu
     return tuple(out)
 
 
-def says_hours_of_day(words: tuple[str, ...], language: DurationWords) -> bool:
+def contains_24_hour_time(words: tuple[str, ...], language: DurationWords) -> bool:
     """Returns whether `words` contain a 24-hour time such as "0700 hours"."""
     return any(
-        _IN_HUNDREDS.fullmatch(word) and word_at(words, at + 1) in language.hours for at, word in enumerate(words)
+        _IN_HUNDREDS.fullmatch(word) and word_or_empty(words, at + 1) in language.hours for at, word in enumerate(words)
     )
 
 
-def with_hours_of_day(words: tuple[str, ...], language: DurationWords, numerals: Numerals) -> tuple[str, ...]:
+def with_24_hour_times(words: tuple[str, ...], language: DurationWords, numerals: Numerals) -> tuple[str, ...]:
     """Returns `words` with 24-hour times in the form of the templates, with a leading zero.
 
     Examples of such times: "oh six thirty", "0700 hours".
@@ -132,7 +132,7 @@ def with_hours_of_day(words: tuple[str, ...], language: DurationWords, numerals:
     found = "hundred" in words and bool(language.hours)
     at = 0
     while at < len(words):
-        word, behind = words[at], word_at(words, at + 1)
+        word, behind = words[at], word_or_empty(words, at + 1)
         digit, _ = numerals.number((behind,), 0) if word in language.zeros else (None, 0)
         if digit is not None and digit.denominator == 1 and 0 <= digit < 10:
             out.append(f"0{digit}")
@@ -166,18 +166,18 @@ class _Reader:
     def duration(self, at: int) -> tuple[Fraction, int]:
         """Reads a duration, in seconds."""
         self.plain = True
-        if not any(at <= unit_at <= at + _MOST_NUMBER_WORDS for unit_at in self._units_at):
+        if not any(at <= unit_at <= at + _MAX_NUMBER_WORDS for unit_at in self._units_at):
             return Fraction(0), at
         total, unit_s, end = self._part(at)
         if end == at:
             return Fraction(0), at
         while True:
-            begin = end + (word_at(self._words, end) in self._language.ands)
+            begin = end + (word_or_empty(self._words, end) in self._language.ands)
             value, smaller_s, part_end = self._part(begin)
             if part_end == begin or smaller_s >= unit_s:
                 break
             total, unit_s, end = total + value, smaller_s, part_end
-        value, end = self._rest(end, unit_s)
+        value, end = self._smaller_part(end, unit_s)
         if value or any(FRACTION_SLASH in word for word in self._words[at:end]):
             self.plain = False
         return total + value, end
@@ -209,19 +209,19 @@ class _Reader:
         language = self._language
         fraction, end = self._fraction(at, joined=False, alone=True)
         if fraction:
-            self.plain = self.plain and self._unit(self._behind_joint(end)) is None
-            return fraction, self._behind_joint(end)
+            self.plain = self.plain and self._unit(self._after_joint(end)) is None
+            return fraction, self._after_joint(end)
         value, end = self._numerals.number(self._words, at)
         if value is None:
-            if word_at(self._words, at) not in language.ones:
+            if word_or_empty(self._words, at) not in language.ones:
                 return None, at
             value, end = Fraction(1), at + 1
         if value <= 0:
             return None, at
         if value < 1:
-            return value, self._behind_joint(end)
+            return value, self._after_joint(end)
         more, after = self._fraction(end, joined=True)
-        if not more and word_at(self._words, end) in language.mixed:
+        if not more and word_or_empty(self._words, end) in language.mixed:
             more, after = self._fraction(end, joined=False)
         if more and value.denominator == 1 and self._unit(after) is not None:
             self.plain = False
@@ -231,11 +231,11 @@ class _Reader:
     def _fraction(self, at: int, *, joined: bool, alone: bool = False) -> tuple[Fraction, int]:
         """Reads a fraction, after a word of `ands` if `joined`. Returns 0 if there is none."""
         begin = at
-        if word_at(self._words, at) in self._language.ands and not alone:
+        if word_or_empty(self._words, at) in self._language.ands and not alone:
             begin += 1
         elif joined:
             return Fraction(0), at
-        above, slash, below = word_at(self._words, begin).partition(FRACTION_SLASH)
+        above, slash, below = word_or_empty(self._words, begin).partition(FRACTION_SLASH)
         if slash and above.isdecimal() and below.isdecimal() and int(above) < int(below):
             return Fraction(int(above), int(below)), begin + 1
         for run, value in self._language.fractions.items():
@@ -243,16 +243,16 @@ class _Reader:
                 return value, begin + len(run)
         return Fraction(0), at
 
-    def _behind_joint(self, at: int) -> int:
+    def _after_joint(self, at: int) -> int:
         for joint in self._language.joints:
             if self._words[at : at + len(joint)] == joint:
                 return at + len(joint)
         return at
 
     def _unit(self, at: int) -> int | None:
-        word = word_at(self._words, at)
+        word = word_or_empty(self._words, at)
         unit_s = self._language.units.get(word.removeprefix("d'"))
-        if unit_s is None and at and word_at(self._words, at - 1)[-1:].isdigit():
+        if unit_s is None and at and word_or_empty(self._words, at - 1)[-1:].isdigit():
             unit_s = self._language.short_units.get(word)
             self.plain = self.plain and unit_s is None
         if unit_s not in _KNOWN_UNITS:
@@ -262,7 +262,7 @@ class _Reader:
     def _split_by_colon(self, amount: Fraction, at: int) -> tuple[tuple[Fraction, int], int]:
         """Reads "2:30 minutes" or "1:30:00". Returns the seconds, the unit of the last number and the end."""
         numbers = [amount]
-        while word_at(self._words, at) == _RATIO and word_at(self._words, at + 1).isdecimal():
+        while word_or_empty(self._words, at) == _RATIO and word_or_empty(self._words, at + 1).isdecimal():
             numbers.append(Fraction(self._words[at + 1]))
             at += 2
         unit_s = self._unit(at)
@@ -272,9 +272,9 @@ class _Reader:
             return (Fraction(0), 0), 0
         return (numbers[0] * unit_s + numbers[1] * _BELOW[unit_s], _BELOW[unit_s]), at + 1
 
-    def _rest(self, at: int, unit_s: int) -> tuple[Fraction, int]:
+    def _smaller_part(self, at: int, unit_s: int) -> tuple[Fraction, int]:
         """Reads "1 minute 30": a number in the next smaller unit."""
-        begin = at + (word_at(self._words, at) in self._language.ands)
+        begin = at + (word_or_empty(self._words, at) in self._language.ands)
         value, end = self._numerals.number(self._words, begin)
         smaller_s = _BELOW.get(unit_s)
         if value is None or smaller_s is None or value.denominator > 1 or not 0 < value < 60:

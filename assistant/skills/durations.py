@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 _UNITS_S = (3600, 60, 1)
 _QUARTER_OF_AN_HOUR_S = 900
@@ -11,7 +11,7 @@ _QUARTER_OF_AN_HOUR_S = 900
 _SECONDS_COUNT_BELOW_S = 600
 
 
-def duration_s(found: Found) -> Fraction | None:
+def duration_s(found: TemplateMatch) -> Fraction | None:
     """Returns the seconds in the slots of the templates' <duration>; None without a duration."""
     values, numbers = found.values, found.numbers
     if "part" in values:
@@ -39,7 +39,7 @@ def duration_parts(seconds: float) -> list[tuple[int, int]]:
     return parts
 
 
-def left_to_say(seconds: float) -> tuple[int, bool]:
+def rounded_time_left(seconds: float) -> tuple[int, bool]:
     """Rounds remaining time for speech. Returns the seconds, and whether they are approximate."""
     whole = math.ceil(seconds)
     if whole < _SECONDS_COUNT_BELOW_S or whole % 60 == 0:

@@ -193,7 +193,7 @@ class Language:
         return self.phrases.number(value)
 
 
-def base_of(tag: str) -> str | None:
+def base_language(tag: str) -> str | None:
     """Returns the skill language of a BCP 47 tag, "de" for "de-AT"; None if it is not supported."""
     code = tag.replace("_", "-").partition("-")[0].lower()
     return code if code in LANGUAGES else None

@@ -23,7 +23,7 @@ class Numerals(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedWords:
     """Words in which each number is replaced by its index in `numbers`, in digits.
 
     Attributes:
@@ -37,7 +37,7 @@ class Numbered:
     said: tuple[str, ...]
 
 
-def find_numbers(words: tuple[str, ...], numerals: Numerals) -> Numbered:
+def find_numbers(words: tuple[str, ...], numerals: Numerals) -> NumberedWords:
     """Replaces every number in `words` (lower case, without punctuation) by its index."""
     out: list[str] = []
     numbers: list[Fraction] = []
@@ -54,10 +54,10 @@ def find_numbers(words: tuple[str, ...], numerals: Numerals) -> Numbered:
         numbers.append(-value if negative else value)
         said.append(" ".join(words[at:end]))
         at = end
-    return Numbered(tuple(out), tuple(numbers), tuple(said))
+    return NumberedWords(tuple(out), tuple(numbers), tuple(said))
 
 
-def word_at(words: tuple[str, ...], at: int) -> str:
+def word_or_empty(words: tuple[str, ...], at: int) -> str:
     """Returns the word at `at`; "" after the last word."""
     return words[at] if at < len(words) else ""
 
@@ -84,7 +84,7 @@ class TableNumerals:
         below_thousand: Maps the length of a run of words to a map from the run to its value.
         scales: "mille", "millions" and similar words. A scale without a number counts once.
         points: Words between the integer part and the decimals.
-        signs: Words that make the next number negative, except after a word of `no_sign_behind`.
+        signs: Words that make the next number negative, except after a word of `no_sign_after`.
         articles: Articles that also mean one. They are numbers only before a word of `counted`.
         counted: Counted nouns and words of arithmetic; "" if an article is a number at the end of a sentence.
         halves: Runs of words after a number that add a fraction: ("et", "demi").
@@ -99,18 +99,18 @@ class TableNumerals:
     articles: frozenset[str]
     counted: frozenset[str]
     halves: Mapping[tuple[str, ...], Fraction] = field(default_factory=dict)
-    no_sign_behind: frozenset[str] = frozenset()
+    no_sign_after: frozenset[str] = frozenset()
     thousands: str = "."
     decimal: str = ","
 
     def sign(self, words: tuple[str, ...], at: int) -> bool:
         """Returns whether the word at `at` makes the following number negative."""
-        return words[at] in self.signs and not (at and words[at - 1] in self.no_sign_behind)
+        return words[at] in self.signs and not (at and words[at - 1] in self.no_sign_after)
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
         """Returns the number that begins at `at` and its end; (None, at) if there is none."""
-        word = word_at(words, at)
-        if word in self.articles and not self._counts(words, at):
+        word = word_or_empty(words, at)
+        if word in self.articles and not self._is_number(words, at):
             return None, at
         written = written_number(word, self.thousands, self.decimal)
         value, end = (written, at + 1) if written is not None else self._cardinal(words, at)
@@ -118,13 +118,13 @@ class TableNumerals:
             return None, at
         value, end = self._with_decimals(words, value, end)
         value, end = self._with_half(words, value, end)
-        while (scale := self.scales.get(word_at(words, end))) is not None:  # "trois virgule cinq millions"
+        while (scale := self.scales.get(word_or_empty(words, end))) is not None:  # "trois virgule cinq millions"
             value, end = value * scale, end + 1
         return value, end
 
-    def _counts(self, words: tuple[str, ...], at: int) -> bool:
+    def _is_number(self, words: tuple[str, ...], at: int) -> bool:
         """Returns whether the article at `at` is a number: in "una milla", "deux plus un"; not in "una moneda"."""
-        after = word_at(words, at + 1)
+        after = word_or_empty(words, at + 1)
         return after in self.counted or after in self.scales or after in self.points
 
     def _cardinal(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
@@ -132,7 +132,7 @@ class TableNumerals:
         total, end, previous = 0, at, max(self.scales.values()) * 1000
         while end < len(words):
             group, group_end = self._below_thousand(words, end)
-            scale = self.scales.get(word_at(words, group_end), 1)
+            scale = self.scales.get(word_or_empty(words, group_end), 1)
             if (group is None and scale == 1) or scale >= previous or (previous == 1):
                 break
             total += (1 if group is None else group) * scale
@@ -148,11 +148,11 @@ class TableNumerals:
 
     def _with_decimals(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:
         """Reads the decimals after a word such as "Komma": single digits, or a number below a hundred."""
-        if word_at(words, at) not in self.points:
+        if word_or_empty(words, at) not in self.points:
             return value, at
         text, end = "", at + 1
         while len(text) < MAX_DIGITS:
-            word = word_at(words, end)
+            word = word_or_empty(words, end)
             digit, behind = (word, end + 1) if word.isdecimal() else self._below_thousand(words, end)
             if digit is None or (text and len(str(digit)) > 1):
                 break

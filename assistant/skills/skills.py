@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from importlib.resources import files
 
-from assistant.skills import Deed, Reply, SkillAnswer, SkillContext
+from assistant.skills import AnswerWithEffect, Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
 from assistant.skills.chance import flip_coin, pick_number, roll_dice
@@ -20,15 +20,15 @@ from assistant.skills.clock import (
 )
 from assistant.skills.conversion import CONVERSION, convert_units
 from assistant.skills.days import days_between, days_since, days_until, tell_weekday
-from assistant.skills.language import Language, base_of, load_language
+from assistant.skills.language import Language, base_language, load_language
 from assistant.skills.samples import sample_sentences
-from assistant.skills.sentences import Found, SentenceTemplates
+from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
 from assistant.skills.voice import change_voice
 
 # Turns a match into a reply, or into None if the words are only partly understood.
-_Binder = Callable[[Found], Reply | None]
+_Binder = Callable[[TemplateMatch], Reply | None]
 
 UNDERSTOOD = "understood.txt"
 _BRACKETS = frozenset("()")
@@ -48,7 +48,7 @@ def no_model_answer(text: str, language: str = "en") -> str:
 
     The answer is in English if the language is not supported. Raises OSError if the installation is incomplete.
     """
-    speaking = load_language(base_of(language) or "en")
+    speaking = load_language(base_language(language) or "en")
     return speaking.say("no_model" if text.strip() else "no_words")
 
 
@@ -69,16 +69,16 @@ class _Tables:
     binders: Mapping[str, tuple[str, _Binder]]
 
     def match(self, text: str) -> Match | None:
-        spelling = spelling_of(self.sentences.heard(text), self.language.spelling)
+        spelling = spelling_of(self.sentences.recognized_words(text), self.language.spelling)
         if spelling is not None:
-            return Match("spelling", _always(spelling))
+            return Match("spelling", _fixed_reply(spelling))
         found = self.sentences.find(text)
         if found is None:
             return None
         if found.intent in ARITHMETIC and not _BRACKETS.isdisjoint(text):
             return None  # brackets change the order of operations, which no template supports
         if found.answer is not None:
-            return Match(found.intent, _always(found.answer), found.missing)
+            return Match(found.intent, _fixed_reply(found.answer), found.missing)
         skill, bind = self.binders[found.intent]
         reply = bind(found)
         return None if reply is None else Match(skill, reply)
@@ -98,13 +98,13 @@ class Skills:
         A second call returns immediately. Does nothing for an unsupported language. Raises OSError if the sentence
         files are missing.
         """
-        code = base_of(language)
+        code = base_language(language)
         if code is None or code in self._tables:
             return
         speaking = load_language(code)
         sentences = SentenceTemplates(speaking)
         zones = load_zones(sentences.zone_names())
-        tables = _Tables(speaking, sentences, {**_telling(speaking, zones), **_doing(speaking)})
+        tables = _Tables(speaking, sentences, {**_reply_binders(speaking, zones), **_effect_binders(speaking)})
         for text in sentences.wording.warm_up:
             tables.match(text)
         self._tables[code] = tables
@@ -114,13 +114,13 @@ class Skills:
 
         Raises RuntimeError before `load` of that language.
         """
-        code = base_of(language)
+        code = base_language(language)
         if code is None:
             return None
         latest = self._latest  # read once, because another thread may replace it
         if latest is not None and latest[:2] == (code, text):
             return latest[2]
-        match = self._loaded(code).match(text)
+        match = self._tables_of(code).match(text)
         self._latest = (code, text, match)
         return match
 
@@ -133,7 +133,7 @@ class Skills:
         if match is None:
             return None
         said = match.reply(context)
-        text, effect = (said.text, said.effect) if isinstance(said, Deed) else (said, None)
+        text, effect = (said.text, said.effect) if isinstance(said, AnswerWithEffect) else (said, None)
         return SkillAnswer(text, match.skill, effect, match.missing)
 
     def sample(self) -> tuple[str, ...]:
@@ -142,16 +142,16 @@ class Skills:
         Blocks for some seconds. `understood_sentences` returns the stored result for the current templates.
         Raises RuntimeError before `load`.
         """
-        return sample_sentences(self._loaded("en").sentences, lambda text: self.match(text) is not None)
+        return sample_sentences(self._tables_of("en").sentences, lambda text: self.match(text) is not None)
 
-    def _loaded(self, code: str) -> _Tables:
+    def _tables_of(self, code: str) -> _Tables:
         tables = self._tables.get(code)
         if tables is None:
             raise RuntimeError(f'the skills have no tables of "{code}" yet; call load("{code}") first')
         return tables
 
 
-def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
+def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
     """Maps each intent without an effect to the skill's name and the function that creates its reply."""
     told: dict[str, tuple[str, Callable[[Language, SkillContext], str]]] = {
         "time": ("time", tell_time),
@@ -161,7 +161,7 @@ def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[st
         "alarm_list": ("alarms", tell_alarms),
         "coin": ("chance", flip_coin),
     }
-    asked: dict[str, tuple[str, Callable[[Found, Language], Reply | None]]] = {
+    asked: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
         "date_of_other_day": ("date", date_of_other_day),
         "days_until": ("days", days_until),
         "days_since": ("days", days_since),
@@ -177,14 +177,14 @@ def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[st
         "time_in_city": ("time", lambda found: time_elsewhere(found, language, zones)),
         # "say that one more time" is understood, "say that five more times" is not
         "repeat": ("repeat", lambda found: _repeat(language) if found.numbers.get("times", 1) == 1 else None),
-        **{intent: (skill, _without_words(tell, language)) for intent, (skill, tell) in told.items()},
-        **{intent: (skill, _in(language, bind)) for intent, (skill, bind) in asked.items()},
+        **{intent: (skill, _ignoring_match(tell, language)) for intent, (skill, tell) in told.items()},
+        **{intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in asked.items()},
     }
 
 
-def _doing(language: Language) -> dict[str, tuple[str, _Binder]]:
+def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
     """Maps each intent with an effect to the skill's name and the function that creates its reply."""
-    asked: dict[str, tuple[str, Callable[[Found, Language], Reply | None]]] = {
+    asked: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
         "timer_set": ("timers", set_timer),
         "timer_cancel": ("timers", cancel_timers),
         "timer_pause": ("timers", pause_timers),
@@ -198,14 +198,14 @@ def _doing(language: Language) -> dict[str, tuple[str, _Binder]]:
         "faster": ("voice", change_voice),
         "slower": ("voice", change_voice),
     }
-    return {intent: (skill, _in(language, bind)) for intent, (skill, bind) in asked.items()}
+    return {intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in asked.items()}
 
 
-def _in(language: Language, bind: Callable[[Found, Language], Reply | None]) -> _Binder:
+def _with_language(language: Language, bind: Callable[[TemplateMatch, Language], Reply | None]) -> _Binder:
     return lambda found: bind(found, language)
 
 
-def _without_words(tell: Callable[[Language, SkillContext], str], language: Language) -> _Binder:
+def _ignoring_match(tell: Callable[[Language, SkillContext], str], language: Language) -> _Binder:
     return lambda _found: lambda context: tell(language, context)
 
 
@@ -213,5 +213,5 @@ def _repeat(language: Language) -> Reply:
     return lambda context: context.last_reply or language.say("nothing_said")
 
 
-def _always(text: str) -> Reply:
+def _fixed_reply(text: str) -> Reply:
     return lambda _context: text

@@ -2,7 +2,7 @@
 
 from assistant.skills.language import Spelling
 
-_MOST_LETTERS = 45
+_MAX_LETTERS = 45
 
 
 def spelling_of(words: tuple[str, ...], spelling: Spelling) -> str | None:
@@ -18,7 +18,7 @@ def spelling_of(words: tuple[str, ...], spelling: Spelling) -> str | None:
         return None
     spelled = found["word"].split()
     bare = [word.replace("'", "") for word in spelled]
-    if not 1 <= len(bare) <= 2 or sum(map(len, bare)) > _MOST_LETTERS:
+    if not 1 <= len(bare) <= 2 or sum(map(len, bare)) > _MAX_LETTERS:
         return None
     if not all(word.isalpha() for word in bare) or (spelling.not_spelled & set(spelled) and len(spelled) > 1):
         return None

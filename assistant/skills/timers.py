@@ -60,7 +60,7 @@ class Timers:
     _timers: tuple[_Timer, ...] = ()
     _alarms: tuple[_Alarm, ...] = ()
     _before: tuple[tuple[_Timer, ...], tuple[_Alarm, ...]] | None = None
-    _numbers_given: int = 0
+    _last_number: int = 0
 
     @property
     def any_set(self) -> bool:
@@ -76,7 +76,7 @@ class Timers:
         match effect:
             case SetTimer():
                 if len(self._timers) < MOST_TIMERS:
-                    self._timers += (_Timer(self._number(), effect, now_s + effect.seconds),)
+                    self._timers += (_Timer(self._next_number(), effect, now_s + effect.seconds),)
             case CancelTimers():
                 self._timers = tuple(timer for timer in self._timers if timer.number not in effect.numbers)
             case PauseTimers():
@@ -89,7 +89,7 @@ class Timers:
                 )
             case SetAlarm():
                 if len(self._alarms) < MOST_ALARMS:
-                    self._alarms += (_Alarm(self._number(), effect),)
+                    self._alarms += (_Alarm(self._next_number(), effect),)
             case CancelAlarms():
                 self._alarms = tuple(alarm for alarm in self._alarms if alarm.number not in effect.numbers)
             case _:
@@ -125,7 +125,7 @@ class Timers:
             now: Local time with its time zone, for alarms. Without a time zone, a repeated hour is not distinguished.
         """
         timers = [timer for timer in self._timers if timer.left_s is None and timer.due_s <= now_s]
-        alarms = [alarm for alarm in self._alarms if _shown(alarm.set_to.at, now)]
+        alarms = [alarm for alarm in self._alarms if _is_due(alarm.set_to.at, now)]
         if not timers and not alarms:
             return ()
         rung = {one.number: one.set_to.announcement for one in timers}
@@ -136,12 +136,12 @@ class Timers:
             self._before = (_without(self._before[0], numbers), _without(self._before[1], numbers))
         return tuple(rung[number] for number in sorted(numbers))
 
-    def _number(self) -> int:
-        self._numbers_given += 1
-        return self._numbers_given
+    def _next_number(self) -> int:
+        self._last_number += 1
+        return self._last_number
 
 
-def _shown(at: datetime, now: datetime) -> bool:
+def _is_due(at: datetime, now: datetime) -> bool:
     """Returns whether the wall clock has reached `at`, for the second time if `at.fold` is 1."""
     if at.fold and now.tzinfo is not None:
         return at.replace(tzinfo=now.tzinfo).timestamp() <= now.timestamp()

@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-from assistant.skills.numerals import TableNumerals, word_at
+from assistant.skills.numerals import TableNumerals, word_or_empty
 from assistant.skills.unit_names import load_unit_names
 
 _SMALL = (
@@ -26,7 +26,7 @@ class GermanNumerals(TableNumerals):
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
         """Returns the number that begins at `at` and its end; (None, at) if there is none."""
-        word = word_at(words, at)
+        word = word_or_empty(words, at)
         if word == "anderthalb":
             return Fraction(3, 2), at + 1
         for ending, part in _PARTS.items():
@@ -36,7 +36,7 @@ class GermanNumerals(TableNumerals):
         return super().number(words, at)
 
     def _below_thousand(self, words: tuple[str, ...], at: int) -> tuple[int | None, int]:
-        value = _compound(word_at(words, at))
+        value = _compound(word_or_empty(words, at))
         return value, at if value is None else at + 1
 
 

@@ -54,17 +54,19 @@ class German(Phrases):
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "eine Stunde und dreißig Minuten"."""
-        said = self.join([_counted(count, *_LENGTHS[length], "eine") for count, length in duration_parts(seconds)])
+        said = self.join(
+            [_count_with_noun(count, *_LENGTHS[length], "eine") for count, length in duration_parts(seconds)]
+        )
         return f"etwa {said}" if about else said
 
     def days(self, count: int, *, weeks: bool) -> str:
         """Example: "vierzehn Wochen und drei Tage"."""
         if not weeks:
-            return _counted(count, "Tag", "Tage", "ein")
+            return _count_with_noun(count, "Tag", "Tage", "ein")
         whole, rest = divmod(count, 7)
-        parts = [_counted(whole, "Woche", "Wochen", "eine")] if whole else []
+        parts = [_count_with_noun(whole, "Woche", "Wochen", "eine")] if whole else []
         if rest:
-            parts.append(_counted(rest, "Tag", "Tage", "ein"))
+            parts.append(_count_with_noun(rest, "Tag", "Tage", "ein"))
         return self.join(parts) or "null Wochen"
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
@@ -168,7 +170,7 @@ def _dative(name: DayName) -> str:
     return _short_name(name) or _date_of(name, "n")
 
 
-def _counted(count: int, one: str, many: str, article: str) -> str:
+def _count_with_noun(count: int, one: str, many: str, article: str) -> str:
     return f"{article} {one}" if count == 1 else f"{_words(count)} {many}"
 
 

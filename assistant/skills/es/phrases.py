@@ -57,17 +57,17 @@ class Spanish(Phrases):
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
         """Example: "una hora y treinta minutos"."""
-        said = self.join([_counted(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
+        said = self.join([_count_with_noun(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
         return f"aproximadamente {said}" if about else said
 
     def days(self, count: int, *, weeks: bool) -> str:
         """Example: "catorce semanas y tres días"."""
         if not weeks:
-            return _counted(count, "día", "m")
+            return _count_with_noun(count, "día", "m")
         whole, rest = divmod(count, 7)
-        parts = [_counted(whole, "semana", "f")] if whole else []
+        parts = [_count_with_noun(whole, "semana", "f")] if whole else []
         if rest:
-            parts.append(_counted(rest, "día", "m"))
+            parts.append(_count_with_noun(rest, "día", "m"))
         return self.join(parts) or "cero semanas"
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
@@ -163,7 +163,7 @@ def _day_of_month(month: int, day: int) -> str:
     return f"{_words(day)} de {_MONTHS[month - 1]}"
 
 
-def _bent(count: int, gender: str) -> str:
+def _inflected(count: int, gender: str) -> str:
     """Inflects a number for a noun: "un", "una", "veintiún", "veintiuna", "doscientas"."""
     words = _words(count)
     if gender == "f":
@@ -174,8 +174,8 @@ def _bent(count: int, gender: str) -> str:
     return words.removesuffix("o") if words.endswith("uno") else words
 
 
-def _counted(count: int, noun: str, gender: str) -> str:
-    return f"{_bent(count, gender)} {noun}{'' if count == 1 else 's'}"
+def _count_with_noun(count: int, noun: str, gender: str) -> str:
+    return f"{_inflected(count, gender)} {noun}{'' if count == 1 else 's'}"
 
 
 def _quantity(quantity: Quantity) -> str:
@@ -183,7 +183,7 @@ def _quantity(quantity: Quantity) -> str:
     if quantity.is_half:
         return f"{'media' if unit.gender == 'f' else 'medio'} {unit.one}"
     if value.denominator == 1 and abs(value) < 10**15:
-        words = f"{'menos ' * (value < 0)}{_bent(abs(int(value)), unit.gender)}"
+        words = f"{'menos ' * (value < 0)}{_inflected(abs(int(value)), unit.gender)}"
     else:
         words = say_number(value, _NUMBERS, decimals=quantity.decimals)
     if words.endswith(("millón", "millones")):

@@ -174,21 +174,21 @@ def _time(moment: time) -> str:
         hour = "midi" if moment.hour else "minuit"
     else:
         hour = _feminine(moment.hour, "heure")
-    return f"{hour} {_bent(moment.minute)}" if moment.minute else hour
+    return f"{hour} {_inflected(moment.minute)}" if moment.minute else hour
 
 
 def _day_of_month(month: int, day: int) -> str:
     return f"{'premier' if day == 1 else _words(day)} {_MONTHS[month - 1]}"
 
 
-def _bent(count: int) -> str:
+def _inflected(count: int) -> str:
     """Inflects a number for a feminine noun: "vingt et une"."""
     words = _words(count)
     return f"{words}e" if words == "un" or words.endswith((" un", "-un")) else words
 
 
 def _feminine(count: int, noun: str) -> str:
-    return f"{_bent(count)} {noun}{'s' * (count > 1)}"
+    return f"{_inflected(count)} {noun}{'s' * (count > 1)}"
 
 
 def _masculine(count: int, noun: str) -> str:
@@ -201,7 +201,7 @@ def _quantity(quantity: Quantity) -> str:
         return f"{'une' if unit.gender == 'f' else 'un'} demi-{unit.one}"
     feminine = unit.gender == "f" and value.denominator == 1 and abs(value) < 10**15
     if feminine:
-        words = f"{'moins ' * (value < 0)}{_bent(abs(int(value)))}"
+        words = f"{'moins ' * (value < 0)}{_inflected(abs(int(value)))}"
     else:
         words = say_number(value, _NUMBERS, decimals=quantity.decimals)
     if words.endswith(("million", "millions", "milliard", "milliards")):

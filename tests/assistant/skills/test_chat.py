@@ -9,7 +9,7 @@ import pytest
 
 from assistant.skills import Running, SetAlarm, SetTimer, SkillContext
 from assistant.skills.chat import SkillsChat, SkillsFirst
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 from assistant.skills.skills import Skills
 from assistant.skills.timers import Timers
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
@@ -210,7 +210,7 @@ def test_a_sentence_is_not_matched_twice(skills: Skills, monkeypatch: pytest.Mon
     sentences = fresh._tables["en"].sentences
     find = sentences.find
 
-    def counted(text: str) -> Found | None:
+    def counted(text: str) -> TemplateMatch | None:
         found.append(text)
         return find(text)
 

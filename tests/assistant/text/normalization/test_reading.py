@@ -30,7 +30,7 @@ PIECES = st.sampled_from(
 )
 ROWS = [
     tuple(cell.strip().strip("`") for cell in line.strip("|").split(" | "))
-    for line in (Path(__file__).parents[3] / "docs" / "speech.md").read_text(encoding="utf-8").splitlines()
+    for line in (Path(__file__).parents[4] / "docs" / "speech.md").read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith("| language ")
 ]
 
