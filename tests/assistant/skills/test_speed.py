@@ -1,4 +1,4 @@
-"""Faster and slower: an effect on the pace of the voice, done at the commit and taken back with its turn."""
+"""Speaking speed: applied when the turn is committed and undone with its turn."""
 
 from datetime import UTC, datetime
 
@@ -8,12 +8,12 @@ from assistant.skills import ChangeSpeed, ChangeVolume
 from assistant.skills.effects import FASTEST, SLOWEST, SkillEffects
 
 
-def deeds() -> SkillEffects:
+def skill_effects() -> SkillEffects:
     return SkillEffects(lambda _messages: None, lambda: datetime(2026, 11, 20, tzinfo=UTC))
 
 
-def test_six_steps_double_it_and_as_many_lead_back() -> None:
-    mine = deeds()
+def test_six_steps_double_the_speed_and_are_reversible() -> None:
+    mine = skill_effects()
     assert mine.speed == 1.0
     for _ in range(3):
         mine.do(ChangeSpeed(2), 0.0)
@@ -25,8 +25,8 @@ def test_six_steps_double_it_and_as_many_lead_back() -> None:
 
 
 @pytest.mark.parametrize(("steps", "limit"), [(4, FASTEST), (-4, SLOWEST)])
-def test_it_stays_within_what_people_follow(steps: int, limit: float) -> None:
-    mine = deeds()
+def test_speed_is_limited(steps: int, limit: float) -> None:
+    mine = skill_effects()
     for _ in range(9):
         mine.do(ChangeSpeed(steps), 0.0)
     assert mine.speed == limit
@@ -34,8 +34,8 @@ def test_it_stays_within_what_people_follow(steps: int, limit: float) -> None:
     assert SLOWEST < mine.speed < FASTEST
 
 
-def test_a_retracted_turn_takes_it_back_and_leaves_the_volume() -> None:
-    mine = deeds()
+def test_retracted_turn_restores_speed_but_not_volume() -> None:
+    mine = skill_effects()
     mine.do(ChangeSpeed(1), 0.0)
     before = mine.speed
     mine.do(ChangeVolume(3.0), 0.0)
