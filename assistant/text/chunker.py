@@ -236,7 +236,7 @@ class Chunker:
         buffer, char = self._buffer, self._buffer.text[at]
         if char == ")" and buffer.text[buffer.start] == "(":
             return decide_stage_direction(buffer, at)
-        begun = char == "»" and at + 1 == len(buffer.text) and not buffer.final
+        incomplete = char == "»" and at + 1 == len(buffer.text) and not buffer.final
         return (
-            (BoundaryDecision.WAIT, at) if begun else (BoundaryDecision.PASS, at + 1)
+            (BoundaryDecision.WAIT, at) if incomplete else (BoundaryDecision.PASS, at + 1)
         )  # "»" opens a quotation only before a letter

@@ -40,14 +40,14 @@ def decide_space(buffer: ChunkBuffer, at: int) -> Boundary:
     if found is None:
         return _decide_dash(buffer, at)
     word = found.group()
-    begun = found.end() == len(buffer.text) and not buffer.final
+    incomplete = found.end() == len(buffer.text) and not buffer.final
     if word not in CUT_BEFORE | CUT_BEFORE_LATE | CUT_BEFORE_WITH_STARTER:
-        could = begun and any(known.startswith(word) for known in CUT_BEFORE | CUT_BEFORE_LATE)
+        could = incomplete and any(known.startswith(word) for known in CUT_BEFORE | CUT_BEFORE_LATE)
         return (BoundaryDecision.WAIT, at) if could else passed
-    return _decide_conjunction(buffer, at, word, found.end(), begun=begun)
+    return _decide_conjunction(buffer, at, word, found.end(), incomplete=incomplete)
 
 
-def _decide_conjunction(buffer: ChunkBuffer, at: int, word: str, word_end: int, *, begun: bool) -> Boundary:
+def _decide_conjunction(buffer: ChunkBuffer, at: int, word: str, word_end: int, *, incomplete: bool) -> Boundary:
     passed = BoundaryDecision.PASS, at + 1
     words = buffer.words(at)
     needed = buffer.min_words + 1
@@ -57,7 +57,7 @@ def _decide_conjunction(buffer: ChunkBuffer, at: int, word: str, word_end: int, 
         needed = max(needed, _MIN_WORDS_NEW_CLAUSE)
     if len(words) < needed or words[-1].lower() in BOUND_TO_NEXT:
         return passed
-    if begun:
+    if incomplete:
         return BoundaryDecision.WAIT, at
     if word in CUT_BEFORE_WITH_STARTER:
         next_word = NEXT_WORD.match(buffer.text, word_end + 1)

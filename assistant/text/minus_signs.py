@@ -3,7 +3,7 @@
 import re
 
 _NEXT = re.compile(r"[-–−] ?(?:(?:[A-Z]{1,3})?[$€£¥₹] ?)?(\d{1,9}(?:[.,]\d{1,9}){0,3})( ?)(°|[^\W\d_]{1,12}|%)?")
-_NEXT_BEGUN = re.compile(r"[-–−] ?(?:[A-Z]{0,3}[$€£¥₹]? ?)?(?:\d[\d.,]{0,20} ?[^\W\d_]{0,12})?")
+_NEXT_PARTIAL = re.compile(r"[-–−] ?(?:[A-Z]{0,3}[$€£¥₹]? ?)?(?:\d[\d.,]{0,20} ?[^\W\d_]{0,12})?")
 _DEGREES = frozenset("° degree degrees grad degré degrés grado grados °c °f".split())
 _AMOUNT = re.compile(r"(?:\d[)\]]?|[%°²³⁰-⁹$€£¥₹)]|\d ?(?:[^\W\d_]{1,4}|°[CF])|(?<![^\W\d_])[a-zA-Z][²³]?)\Z")
 _LAST_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?\Z")
@@ -42,7 +42,7 @@ def spaced_minus(before: str, text: str, at: int, *, final: bool) -> bool | None
         return False
     head = before[-24:].rstrip()
     found = _NEXT.match(text, at)
-    if not final and _NEXT_BEGUN.fullmatch(text, at):
+    if not final and _NEXT_PARTIAL.fullmatch(text, at):
         plain, degrees = (_is_minus_sign(head, text[at], degrees=degrees) for degrees in (False, True))
         return plain if found and plain == degrees else None
     return found is not None and _is_minus_sign(head, text[at], degrees=(found[3] or "").lower() in _DEGREES)

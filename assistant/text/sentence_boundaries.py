@@ -178,10 +178,10 @@ def _decide_ellipsis(buffer: ChunkBuffer, end: int, following: str) -> Boundary:
 
 
 def _decide_dot(buffer: ChunkBuffer, at: int, end: int, following: str) -> Boundary:
-    goes_on = _sentence_continues(buffer, at, end, following)
-    if goes_on is None:
+    continues = _sentence_continues(buffer, at, end, following)
+    if continues is None:
         return BoundaryDecision.WAIT, at
-    return (BoundaryDecision.PASS if goes_on else BoundaryDecision.END), end
+    return (BoundaryDecision.PASS if continues else BoundaryDecision.END), end
 
 
 def _sentence_continues(buffer: ChunkBuffer, at: int, end: int, following: str) -> bool | None:

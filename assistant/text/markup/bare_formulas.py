@@ -16,13 +16,13 @@ _GROUP = r"\{[^{}\n]*(?:\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)*\}[^{}\n]*)*\}"
 _ATTACHED = re.compile(
     rf"(?:\\[A-Za-z]+|{_GROUP}|[_^](?:{_GROUP}|\w|\\[A-Za-z]+)|(?<=sqrt)\[\w\]|(?<=frac)\d\d?|(?<=sqrt)\d)+"
 )
-_ATTACHED_BEGUN = re.compile(r"(?:[_^]?\{[^\n]*|[_^]|[_^]?\\[A-Za-z]*|(?<=sqrt)\[\w?|(?<=frac)\d?)?")
+_ATTACHED_PARTIAL = re.compile(r"(?:[_^]?\{[^\n]*|[_^]|[_^]?\\[A-Za-z]*|(?<=sqrt)\[\w?|(?<=frac)\d?)?")
 _INDEX = re.compile(r"_\{\s*([A-Za-z0-9]{1,8})\s*\}")
-_INDEX_BEGUN = re.compile(r"_(?:\{\s{0,2}[A-Za-z0-9]{0,8}\s{0,2})?")
+_INDEX_PARTIAL = re.compile(r"_(?:\{\s{0,2}[A-Za-z0-9]{0,8}\s{0,2})?")
 _LONE_GROUP = re.compile(r"\{\s?([A-Za-z])\s?\}(?=[_^])")
-_LONE_GROUP_BEGUN = re.compile(r"\{\s?(?:[A-Za-z]\s?\}?)?")
+_LONE_GROUP_PARTIAL = re.compile(r"\{\s?(?:[A-Za-z]\s?\}?)?")
 _VALUE = re.compile(r" ?\{\s?(\d{1,6}(?:[.,]\d{1,6})?)\s?\}")
-_VALUE_BEGUN = re.compile(r" ?(?:\{\s?(?:\d{1,6}(?:[.,]\d{0,6})?)?\s?)?")
+_VALUE_PARTIAL = re.compile(r" ?(?:\{\s?(?:\d{1,6}(?:[.,]\d{0,6})?)?\s?)?")
 _PATH_PIECE = re.compile(r"[\w.~%$()-]+")
 _MAX_ATTACHED_CHARS = 200
 
@@ -63,7 +63,7 @@ class BareFormulas:
         limit = pos + _MAX_ATTACHED_CHARS
         attached = _ATTACHED.match(text, pos, limit)
         end = attached.end() if attached else pos + 1
-        if _ATTACHED_BEGUN.fullmatch(text, end, limit) and self._reading.needs_more(text, pos, _MAX_ATTACHED_CHARS):
+        if _ATTACHED_PARTIAL.fullmatch(text, end, limit) and self._reading.needs_more(text, pos, _MAX_ATTACHED_CHARS):
             return WAIT
         apart = " " * (text[end : end + 1].isalnum() or text[end : end + 1] in ("(", "√"))
         self._reading.plain.push(" " + spoken_math(text[pos:end]) + apart)
@@ -72,7 +72,7 @@ class BareFormulas:
     def sign(self, text: str, pos: int, sign: str) -> int:
         """Speaks `sign` for a command, and a number in braces after it: `\\leq {24}`."""
         value = _VALUE.match(text, pos)
-        if value is None and _VALUE_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if value is None and _VALUE_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         self._reading.plain.push(f" {sign} {value.group(1)}" if value else f" {sign}")
         return value.end() if value else pos
@@ -84,7 +84,7 @@ class BareFormulas:
             inner = index.group(1)
             self._reading.plain.push(spoken_subscript(inner) if inner.isdigit() else f" {inner} ")
             return index.end()
-        if _INDEX_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _INDEX_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._directions.mark(text, pos)
 
@@ -94,6 +94,6 @@ class BareFormulas:
         if group:
             self._reading.plain.push(group.group(1))
             return group.end()
-        if _LONE_GROUP_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _LONE_GROUP_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._reading.literal(text, pos)

@@ -10,10 +10,10 @@ from assistant.text.normalization.math import spoken_command, spoken_math, spoke
 from assistant.text.plain_text import is_entity
 
 _ENTITY = re.compile(r"&#?\w{1,31};")
-_ENTITY_BEGUN = re.compile(r"&#?\w{0,31}")
+_ENTITY_PARTIAL = re.compile(r"&#?\w{0,31}")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
 _POWER = re.compile(r"\^(?:\{([^{}\n]{1,20})\}|([-−]?\d{1,4}|[-−]?[A-Za-z]|°|\\circ(?![A-Za-z])))")
-_POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3}|\\(?:c(?:i(?:r(?:c)?)?)?)?)?")
+_POWER_PARTIAL = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3}|\\(?:c(?:i(?:r(?:c)?)?)?)?)?")
 _MATH_CHARS = re.compile(r"[\\^_=+<>{}]")
 _NUMBER_OPENS = re.compile(r"\d|[-−][\w\\(.]")
 _NO_PROSE = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\}?)?|</?[A-Za-z][\w-]*>?")
@@ -103,7 +103,7 @@ class Formulas:
     def caret(self, text: str, pos: int) -> int:
         """Handles a power."""
         power = _POWER.match(text, pos)
-        if _POWER_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _POWER_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         if power and (self._reading.previous.isalnum() or self._reading.previous == ")"):
             words = spoken_math(spoken_power(power.group(1) or power.group(2)))
@@ -116,7 +116,7 @@ class Formulas:
         entity = _ENTITY.match(text, pos)
         if entity and is_entity(entity.group()):
             return self._decoded(text, pos, entity.end())
-        if entity is None and _ENTITY_BEGUN.fullmatch(text, pos) and not self._reading.final and len(text) - pos < 33:
+        if entity is None and _ENTITY_PARTIAL.fullmatch(text, pos) and not self._reading.final and len(text) - pos < 33:
             return WAIT
         return self._reading.literal(text, pos)
 
@@ -128,7 +128,7 @@ class Formulas:
             if inner and is_entity(inner.group()):
                 self._reading.plain.push(visible(html.unescape(inner.group())).replace("\n", " "))
                 return end + inner.end() - 1
-            if _ENTITY_BEGUN.fullmatch("&" + text[end:]) and self._reading.needs_more(text, end, 33):
+            if _ENTITY_PARTIAL.fullmatch("&" + text[end:]) and self._reading.needs_more(text, end, 33):
                 return WAIT
         self._reading.plain.push(visible(entity).replace("\n", " "))
         return end

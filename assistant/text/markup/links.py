@@ -8,13 +8,13 @@ from assistant.text.markup.stage_directions import StageDirections
 _CITATION = re.compile(
     r"\[(?:\^[\w-]{1,30}|\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,8}|[ xX]|citation needed|sources?)\]", re.IGNORECASE
 )
-_CITATION_BEGUN = re.compile(r"\[(?:\^[\w-]{0,30}|\d[\d ,;–-]{0,40}|[ xX]|[a-z ]{0,15})?", re.IGNORECASE)
+_CITATION_PARTIAL = re.compile(r"\[(?:\^[\w-]{0,30}|\d[\d ,;–-]{0,40}|[ xX]|[a-z ]{0,15})?", re.IGNORECASE)
 _CITATION_WORDS = ("citation needed]", "sources]", "source]", "think]")
 _LENTICULAR = re.compile(r"【[^】\n]{0,60}】")
 _LINK_TARGET = re.compile(
     r"\(\s*(?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
 )
-_LINK_TARGET_BEGUN = re.compile(
+_LINK_TARGET_PARTIAL = re.compile(
     r"\(\s*(?:<[^<>\n]*|<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()]*)*(?:\([^\s()]*)?)(?:\s+(?:[\"'][^\n]*)?)?"
 )
 _SCHEMES = ("https://", "http://", "ftp://", "www.")
@@ -46,9 +46,9 @@ class Links:
         if text[pos : pos + 7].lower() == "[think]":
             self._reading.drop_until("[/think]")
             return pos + 7
-        begun = _CITATION_BEGUN.fullmatch(text, pos)
-        if begun and not self._reading.final:
-            word = begun.group()[1:].lower()
+        incomplete = _CITATION_PARTIAL.fullmatch(text, pos)
+        if incomplete and not self._reading.final:
+            word = incomplete.group()[1:].lower()
             if not word or not word[0].isalpha() or any(known.startswith(word) for known in (*_CITATION_WORDS, "x]")):
                 return WAIT
         direction = self._directions.direction(text, pos)
@@ -83,7 +83,7 @@ class Links:
         target = _LINK_TARGET.match(text, pos + 1, limit)
         if target:
             return target.end()
-        if not _LINK_TARGET_BEGUN.fullmatch(text[pos + 1 : limit]):
+        if not _LINK_TARGET_PARTIAL.fullmatch(text[pos + 1 : limit]):
             return pos + 1
         if self._reading.needs_more(text, pos + 1, _MAX_TARGET_CHARS):
             return WAIT
@@ -136,9 +136,9 @@ class Links:
         rest = text[pos : pos + 8].lower()
         known = next((scheme for scheme in _SCHEMES if rest.startswith(scheme)), "")
         if not known or self._reading.previous.isalnum():
-            begun = not self._reading.final and any(scheme.startswith(rest) for scheme in _SCHEMES)
-            waits = begun and len(text) - pos == len(rest) and not self._reading.previous.isalnum()
-            return WAIT if waits else self._reading.literal(text, pos)
+            incomplete = not self._reading.final and any(scheme.startswith(rest) for scheme in _SCHEMES)
+            needs_text = incomplete and len(text) - pos == len(rest) and not self._reading.previous.isalnum()
+            return WAIT if needs_text else self._reading.literal(text, pos)
         start = pos + (0 if known == "www." else len(known))
         host = _HOST.match(text, start, start + _MAX_HOST_CHARS)
         end = host.end() if host else start

@@ -63,5 +63,5 @@ class MarkupReader:
             self.mode = None
             return end + len(self._until)
         # Keep what may be the start of the closing mark.
-        kept = max(pos, len(text) - len(self._until) + 1)
-        return kept if kept > pos and not self.final else (len(text) if self.final else WAIT)
+        keep_from = max(pos, len(text) - len(self._until) + 1)
+        return keep_from if keep_from > pos and not self.final else (len(text) if self.final else WAIT)

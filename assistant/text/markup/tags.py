@@ -6,13 +6,13 @@ from assistant.text.markup.reading import WAIT, MarkupReader
 
 _VALUE = r"(?:\"[^\"<]*\"|'[^'<]*'|[^\s\"'<>]+)"
 _TAG = re.compile(rf"<(/?)([A-Za-z][\w-]*(?::[A-Za-z][\w-]*)?)((?:\s+[\w:@.-]+\s*=\s*{_VALUE})*)\s*/?>")
-_TAG_BEGUN = re.compile(
+_TAG_PARTIAL = re.compile(
     rf"</?[A-Za-z][\w:-]*(?:\s+[\w:@.-]+\s*=\s*{_VALUE})*(?:\s+(?:[\w:@.-]+(?:\s*=?|\s*=\s*(?:\"[^\"<]*|'[^'<]*)))?|\s*/)?"
 )
 _XML_DECLARATION = re.compile(r"<\?xml\b[^<>\n]{0,200}\?>")
-_XML_DECLARATION_BEGUN = re.compile(r"<\?(?:x(?:m(?:l[^<>\n]{0,200})?)?)?")
+_XML_DECLARATION_PARTIAL = re.compile(r"<\?(?:x(?:m(?:l[^<>\n]{0,200})?)?)?")
 _SPECIAL_TOKEN = re.compile(r"<\|\w{1,40}\|>")
-_SPECIAL_TOKEN_BEGUN = re.compile(r"<\|\w{0,40}\|?")
+_SPECIAL_TOKEN_PARTIAL = re.compile(r"<\|\w{0,40}\|?")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w-]*(?: [\w-]+){0,3}>")
 _MAIL = re.compile(r"<(?:mailto:)?([\w.+-]+@[\w.-]+)>", re.IGNORECASE)
 _REASONING = frozenset("think thinking thought thoughts reasoning reflection scratchpad tool_call script style".split())
@@ -84,7 +84,7 @@ class Tags:
         whole = _SPECIAL_TOKEN.match(text, pos)
         if whole:
             return whole.end()
-        if _SPECIAL_TOKEN_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _SPECIAL_TOKEN_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._reading.literal(text, pos)
 
@@ -93,7 +93,7 @@ class Tags:
         whole = _XML_DECLARATION.match(text, pos)
         if whole:
             return whole.end()
-        if _XML_DECLARATION_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _XML_DECLARATION_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._reading.literal(text, pos)
 
@@ -106,7 +106,7 @@ class Tags:
         end = text.find(">", pos, limit)
         if end < 0:
             stray = "<" in text[pos + 1 : limit]
-            stray = stray or ("\n" in text[pos:limit] and not _TAG_BEGUN.fullmatch(text, pos, limit))
+            stray = stray or ("\n" in text[pos:limit] and not _TAG_PARTIAL.fullmatch(text, pos, limit))
             return (
                 self._reading.literal(text, pos)
                 if stray or not self._reading.needs_more(text, pos, limit - pos)

@@ -39,8 +39,8 @@ def align(written: str, spoken: str) -> Alignment:
         elif their_end > their_start or our_end:
             spoken_end = theirs[their_end - 1][1] if their_end else 0
             pairs.append((spoken_end, ours[our_end - 1][1] if our_end else 0))
-    kept = [pair for pair, after in pairwise([*pairs, (len(spoken) + 1, 0)]) if pair[0] < after[0]]
-    return Alignment(tuple(end for end, _ in kept), tuple(end for _, end in kept))
+    used = [pair for pair, after in pairwise([*pairs, (len(spoken) + 1, 0)]) if pair[0] < after[0]]
+    return Alignment(tuple(end for end, _ in used), tuple(end for _, end in used))
 
 
 def _word_ends(text: str) -> list[tuple[str, int]]:

@@ -49,8 +49,8 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def version(match: re.Match[str]) -> str:
         before = word_before(match)
-        said = lexicon.version if match[1] and before not in (lexicon.version.lower(), "v") else ""
-        return " ".join(filter(None, (said, parts_of(match[2]))))
+        words = lexicon.version if match[1] and before not in (lexicon.version.lower(), "v") else ""
+        return " ".join(filter(None, (words, parts_of(match[2]))))
 
     def product(match: re.Match[str]) -> str:
         return f"{match[1]} {parts_of(match[2])}"
@@ -84,10 +84,10 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
         return digits(match[0], code)
 
     def pairs(match: re.Match[str]) -> str:
-        said = [
+        words = [
             digits(pair, code) if pair[0] == "0" else cardinal(int(pair), code) for pair in re.split("[ .]", match[0])
         ]
-        return ", ".join(said)
+        return ", ".join(words)
 
     def after_word(match: re.Match[str]) -> str:
         return f"{match[1]}{match[2] or ''} {digits(match[3], code)}"

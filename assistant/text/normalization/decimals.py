@@ -53,8 +53,10 @@ def _grouped_money(lexicon: Lexicon, money: str) -> Rule:
         return match[0].translate(swapped)
 
     number = rf"[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}}){{1,4}}(?:{re.escape(decimal)}\d\d)?(?![\d.,]*\d)"
-    behind = "|".join(re.escape(name) for name in lexicon.currencies if not name[-1].isalnum() and name[-1] != ".")
-    pattern = rf"(?<![\w.,])[-−]?(?:(?:{money}) ?{number}|{number}(?= ?(?:{behind})))"
+    symbols_after = "|".join(
+        re.escape(name) for name in lexicon.currencies if not name[-1].isalnum() and name[-1] != "."
+    )
+    pattern = rf"(?<![\w.,])[-−]?(?:(?:{money}) ?{number}|{number}(?= ?(?:{symbols_after})))"
     return Rule(frozenset(group), re.compile(pattern), read)
 
 

@@ -28,15 +28,15 @@ def _equation(lexicon: Lexicon) -> Rule:
         start = first.match(match[0])
         if start is None or _DATE.search(match[0]):
             return None
-        said, at, marks = [start[0]], start.end(), set()
+        words, at, marks = [start[0]], start.end(), set()
         while found := step.match(match[0], at):
             mark = found[1].strip()
             marks.add(mark)
             word = lexicon.minus if mark in _SUBTRACTS else lexicon.signs.get(mark, mark)
-            said += [word, found[2]]
+            words += [word, found[2]]
             at = found.end()
         whole = at == len(match[0]) and marks & _RELATIONS and marks & _SUBTRACTS
-        return " ".join(said) if whole else None
+        return " ".join(words) if whole else None
 
     pattern = rf"(?<![\w.,:/@#$€£¥₹=^&?+\\()-]){operand}(?:{_MARK}{operand}){{1,12}}(?!\w)"
     return Rule(_RELATIONS, re.compile(pattern), read)

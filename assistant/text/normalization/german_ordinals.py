@@ -47,11 +47,11 @@ def rules() -> tuple[Rule, ...]:
     )
     number = r"(?P<low>\d{1,3})\.(?:(?P<joint> (?:und|oder|bis|bis zum) )(?P<high>\d{1,3})\.)?"
     day = r"am|vom|zum|beim|im|den|dem|(?<=\bist )der|(?<=\bwar )der|(?<=\bheute )der"
-    behind = re.compile(
+    after_article = re.compile(
         rf"(?<!\w)(?:(?P<preposition>\w{{1,6}}) )?\b(?P<article>(?i:{article})) {number}(?= (?P<next>[^\W\d_]{{1,40}}))"
     )
     return (
-        Rule(DIGITS, behind, _after_article),
+        Rule(DIGITS, after_article, _after_article),
         Rule(DIGITS, re.compile(rf"{STARTS}{number}(?= (?P<next>[A-ZÄÖÜ]\w{{1,40}}))"), _alone),
         Rule(DIGITS, re.compile(rf"\b(?i:(?P<article>{day})) (?P<low>\d{{1,2}})\.(?=[\"”“»)]*\Z)"), _at_end),
     )
@@ -63,9 +63,9 @@ def _after_article(match: re.Match[str]) -> str | None:
     if gender is None and _NEEDS_GENDER.fullmatch(article):
         return None  # ambiguous: "ein zweiter" or "ein zweites"
     preposition = match["preposition"] or ""
-    said = _ordinals(match, article, gender, dative=preposition.lower() in _DATIVE)
+    words = _ordinals(match, article, gender, dative=preposition.lower() in _DATIVE)
     ends = following[0].isupper() and following.lower() in GERMAN_STARTERS
-    return f"{preposition} {match['article']} {said}".lstrip() + ("." if ends else "")
+    return f"{preposition} {match['article']} {words}".lstrip() + ("." if ends else "")
 
 
 def _alone(match: re.Match[str]) -> str | None:
@@ -78,10 +78,10 @@ def _alone(match: re.Match[str]) -> str | None:
 def _ordinals(match: re.Match[str], article: str, gender: re.Match[str] | None, *, dative: bool) -> str:
     """Returns one ordinal or two joined ordinals."""
     known = (gender and gender.lastgroup) or "m"
-    said = german_ordinal(int(match["low"]), article, known, dative=dative)
+    words = german_ordinal(int(match["low"]), article, known, dative=dative)
     if match["high"]:
-        said += match["joint"] + german_ordinal(int(match["high"]), article, known, dative=dative)
-    return said
+        words += match["joint"] + german_ordinal(int(match["high"]), article, known, dative=dative)
+    return words
 
 
 def _at_end(match: re.Match[str]) -> str:

@@ -83,10 +83,10 @@ def _labeled_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
     thousands = re.compile(rf"\d{{1,3}}(?:[ {lexicon.thousands}]\d{{3}})+")
 
     def call(match: re.Match[str]) -> str | None:
-        figures, behind = match["figures"], match.groupdict()
+        figures, groups = match["figures"], match.groupdict()
         single = figures.isdigit()
         count = sum(map(str.isdigit, figures))
-        is_short = count < 5 and (not single or behind.get("at") or behind.get("at_too") or code == "fr")
+        is_short = count < 5 and (not single or groups.get("at") or groups.get("at_too") or code == "fr")
         if is_short or _DATE.fullmatch(figures) or (code == "fr" and _FRENCH_PAIRS.fullmatch(figures)):
             return None
         if counted.match(match.string, match.end()) and (single or "-" in figures or thousands.fullmatch(figures)):
@@ -174,6 +174,6 @@ def _amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
     def with_commas(match: re.Match[str]) -> str:
         return match[0].replace(" ", ",")
 
-    behind = rf"(?= ?(?:{units})(?!\w)|{_COUNTED['en']}| (?:euros|dollars|pounds|million|USD|EUR)\b)"
-    pattern = rf"{_START}[1-9]\d{{0,2}}(?:(?: 000){{1,4}}(?! ?\d)|(?: \d{{3}}){{1,4}}(?![\w.,]\w){behind})"
+    follows = rf"(?= ?(?:{units})(?!\w)|{_COUNTED['en']}| (?:euros|dollars|pounds|million|USD|EUR)\b)"
+    pattern = rf"{_START}[1-9]\d{{0,2}}(?:(?: 000){{1,4}}(?! ?\d)|(?: \d{{3}}){{1,4}}(?![\w.,]\w){follows})"
     return (Rule(DIGITS, re.compile(pattern), with_commas),)

@@ -121,8 +121,8 @@ def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     before = rf"(?<![\w.,$€£¥₹])([-−])?(?P<name>{names}) ?{amount}(?:/-(?!\w)|{ENDS})"
     rest = rf"(?:\s?[–—-]\s?({number})|,[-–—])?(?: ?({scales})(?![^\W\d_]))? ?(?P<name>{behind_names})(?!\w)"  # "5,- €"
-    behind = rf"{STARTS}([-−])?()({number}){rest}"
-    return (Rule(DIGITS, re.compile(before), read), Rule(DIGITS, re.compile(behind), read))
+    after = rf"{STARTS}([-−])?()({number}){rest}"
+    return (Rule(DIGITS, re.compile(before), read), Rule(DIGITS, re.compile(after), read))
 
 
 def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, scale: str | None, *, one: bool) -> str:

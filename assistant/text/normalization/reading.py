@@ -43,10 +43,10 @@ def spoken(text: str, language: str = "en") -> str:
     """
     rules = _rules(language.lower().replace("_", "-"))
     for _ in range(_MAX_PASSES):
-        heard = _apply_rules(text, rules)
-        if heard == text:
+        normalized = _apply_rules(text, rules)
+        if normalized == text:
             break
-        text = heard
+        text = normalized
     return text
 
 
