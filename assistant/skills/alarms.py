@@ -10,7 +10,7 @@ from assistant.skills.durations import duration_s
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
-_MOST_ALARMS = 20
+_MAX_ALARMS = 20
 _LONGEST_S = 24 * 3600
 _MAX_LISTED = 4
 _WITH_POINT = re.compile(r"(\d{1,2})\.([0-5]\d)")
@@ -69,10 +69,10 @@ class _SpokenTime:
     def _days(self, hour: int) -> tuple[int, ...]:
         """Returns the possible days of `hour`, in days from today."""
         day = self.day or 0
-        behind_midnight = hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
-        if day and self.half_of_day and behind_midnight:
+        after_midnight = hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
+        if day and self.half_of_day and after_midnight:
             return (day + 1,)
-        return (day, day + 1) if self.day is None or behind_midnight else (day,)
+        return (day, day + 1) if self.day is None or after_midnight else (day,)
 
 
 def set_alarm(found: TemplateMatch, language: Language) -> Reply:
@@ -140,8 +140,8 @@ def tell_alarms(language: Language, context: SkillContext) -> str:
 
 
 def _set(language: Language, at: datetime, context: SkillContext) -> str | AnswerWithEffect:
-    if len(context.running.alarms) >= _MOST_ALARMS:
-        return language.say("alarms_enough", count=language.phrases.count(_MOST_ALARMS))
+    if len(context.running.alarms) >= _MAX_ALARMS:
+        return language.say("alarms_enough", count=language.phrases.count(_MAX_ALARMS))
     announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
     return AnswerWithEffect(
         language.say("alarm_set", moment=_say_moment(language, at, context.now)), SetAlarm(at, announcement)

@@ -6,8 +6,8 @@ from assistant.skills import Reply, SkillContext
 from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
-_MOST_DICE = 6
-_MOST_SIDES = 1000
+_MAX_DICE = 6
+_MAX_SIDES = 1000
 _LARGEST = 10**9
 
 
@@ -21,17 +21,17 @@ def roll_dice(found: TemplateMatch, language: Language) -> Reply:
     phrases = language.phrases
     count = found.numbers.get("count", Fraction(1))
     sides = found.numbers.get("sides", Fraction(6))
-    if count.denominator > 1 or not 1 <= count <= _MOST_DICE:
-        return lambda _context: language.say("dice_bounds", count=phrases.count(_MOST_DICE))
-    if sides.denominator > 1 or not 2 <= sides <= _MOST_SIDES:
-        return lambda _context: language.say("sides_bounds", number=phrases.count(_MOST_SIDES))
+    if count.denominator > 1 or not 1 <= count <= _MAX_DICE:
+        return lambda _context: language.say("dice_bounds", count=phrases.count(_MAX_DICE))
+    if sides.denominator > 1 or not 2 <= sides <= _MAX_SIDES:
+        return lambda _context: language.say("sides_bounds", number=phrases.count(_MAX_SIDES))
 
     def reply(context: SkillContext) -> str:
         rolls = [context.rng.randint(1, int(sides)) for _ in range(int(count))]
-        told = [language.number(Fraction(roll)) for roll in rolls]
+        spoken = [language.number(Fraction(roll)) for roll in rolls]
         if len(rolls) == 1:
-            return language.say("rolled", number=told[0])
-        return language.say("rolled_several", numbers=phrases.join(told), sum=language.number(Fraction(sum(rolls))))
+            return language.say("rolled", number=spoken[0])
+        return language.say("rolled_several", numbers=phrases.join(spoken), sum=language.number(Fraction(sum(rolls))))
 
     return reply
 

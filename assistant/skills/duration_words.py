@@ -132,14 +132,14 @@ def with_24_hour_times(words: tuple[str, ...], language: DurationWords, numerals
     found = "hundred" in words and bool(language.hours)
     at = 0
     while at < len(words):
-        word, behind = words[at], word_or_empty(words, at + 1)
-        digit, _ = numerals.number((behind,), 0) if word in language.zeros else (None, 0)
+        word, following = words[at], word_or_empty(words, at + 1)
+        digit, _ = numerals.number((following,), 0) if word in language.zeros else (None, 0)
         if digit is not None and digit.denominator == 1 and 0 <= digit < 10:
             out.append(f"0{digit}")
             found, at = True, at + 2
             continue
         if _IN_HUNDREDS.fullmatch(word):
-            out.append(f"0{word}" if behind in language.hours else word)
+            out.append(f"0{word}" if following in language.hours else word)
             found = True
         elif word not in ({_RATIO, *language.hours} if found else {_RATIO}):
             out.append(word)

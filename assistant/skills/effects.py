@@ -45,10 +45,10 @@ class SkillEffects:
             return lambda: setattr(self, "gain_db", before_db)
         if isinstance(effect, ChangeSpeed):
             before = self.speed
-            self.speed = stepped(before, effect.steps)
+            self.speed = change_speed(before, effect.steps)
             return lambda: setattr(self, "speed", before)
         self.timers.apply(effect, now_s)
-        return self.timers.take_back
+        return self.timers.undo
 
     def due(self, now_s: float) -> tuple[str, ...]:
         """Returns the sentences to announce, each once. Called for every frame: reads no clock if nothing is set."""
@@ -57,7 +57,7 @@ class SkillEffects:
         return self.timers.due(now_s, self.local_now())
 
 
-def stepped(speed: float, steps: int) -> float:
+def change_speed(speed: float, steps: int) -> float:
     """Returns `speed` changed by `steps` steps of a sixth of an octave, so that opposite steps cancel."""
     reached = round(_STEPS_TO_DOUBLE * math.log2(speed)) + steps
     return min(max(math.exp2(reached / _STEPS_TO_DOUBLE), SLOWEST), FASTEST)

@@ -153,10 +153,10 @@ class TableNumerals:
         text, end = "", at + 1
         while len(text) < MAX_DIGITS:
             word = word_or_empty(words, end)
-            digit, behind = (word, end + 1) if word.isdecimal() else self._below_thousand(words, end)
+            digit, digit_end = (word, end + 1) if word.isdecimal() else self._below_thousand(words, end)
             if digit is None or (text and len(str(digit)) > 1):
                 break
-            text, end = text + str(digit), behind
+            text, end = text + str(digit), digit_end
         return (value + Fraction(f"0.{text}"), end) if 0 < len(text) <= MAX_DIGITS else (value, at)
 
     def _with_half(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:

@@ -132,8 +132,8 @@ class Skills:
         match = self.match(text, context.language)
         if match is None:
             return None
-        said = match.reply(context)
-        text, effect = (said.text, said.effect) if isinstance(said, AnswerWithEffect) else (said, None)
+        reply = match.reply(context)
+        text, effect = (reply.text, reply.effect) if isinstance(reply, AnswerWithEffect) else (reply, None)
         return SkillAnswer(text, match.skill, effect, match.missing)
 
     def sample(self) -> tuple[str, ...]:
@@ -153,7 +153,7 @@ class Skills:
 
 def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
     """Maps each intent without an effect to the skill's name and the function that creates its reply."""
-    told: dict[str, tuple[str, Callable[[Language, SkillContext], str]]] = {
+    without_match: dict[str, tuple[str, Callable[[Language, SkillContext], str]]] = {
         "time": ("time", tell_time),
         "date": ("date", tell_date),
         "year": ("date", tell_year),
@@ -161,7 +161,7 @@ def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tu
         "alarm_list": ("alarms", tell_alarms),
         "coin": ("chance", flip_coin),
     }
-    asked: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
+    with_match: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
         "date_of_other_day": ("date", date_of_other_day),
         "days_until": ("days", days_until),
         "days_since": ("days", days_since),
@@ -177,14 +177,14 @@ def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tu
         "time_in_city": ("time", lambda found: time_elsewhere(found, language, zones)),
         # "say that one more time" is understood, "say that five more times" is not
         "repeat": ("repeat", lambda found: _repeat(language) if found.numbers.get("times", 1) == 1 else None),
-        **{intent: (skill, _ignoring_match(tell, language)) for intent, (skill, tell) in told.items()},
-        **{intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in asked.items()},
+        **{intent: (skill, _ignoring_match(tell, language)) for intent, (skill, tell) in without_match.items()},
+        **{intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in with_match.items()},
     }
 
 
 def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
     """Maps each intent with an effect to the skill's name and the function that creates its reply."""
-    asked: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
+    with_match: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
         "timer_set": ("timers", set_timer),
         "timer_cancel": ("timers", cancel_timers),
         "timer_pause": ("timers", pause_timers),
@@ -198,7 +198,7 @@ def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
         "faster": ("voice", change_voice),
         "slower": ("voice", change_voice),
     }
-    return {intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in asked.items()}
+    return {intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in with_match.items()}
 
 
 def _with_language(language: Language, bind: Callable[[TemplateMatch, Language], Reply | None]) -> _Binder:

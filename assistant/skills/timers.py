@@ -21,8 +21,8 @@ from assistant.skills import (
     TimerState,
 )
 
-MOST_TIMERS = 20
-MOST_ALARMS = 20
+MAX_TIMERS = 20
+MAX_ALARMS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,14 @@ class Timers:
         return bool(self._timers or self._alarms)
 
     def apply(self, effect: TimerEffect, now_s: float) -> None:
-        """Applies `effect` at loop time `now_s`. Ignores timers beyond `MOST_TIMERS` and alarms beyond `MOST_ALARMS`.
+        """Applies `effect` at loop time `now_s`. Ignores timers beyond `MAX_TIMERS` and alarms beyond `MAX_ALARMS`.
 
         The skill refuses these earlier; only two concurrent answers can reach the limit here.
         """
         self._before = (self._timers, self._alarms)
         match effect:
             case SetTimer():
-                if len(self._timers) < MOST_TIMERS:
+                if len(self._timers) < MAX_TIMERS:
                     self._timers += (_Timer(self._next_number(), effect, now_s + effect.seconds),)
             case CancelTimers():
                 self._timers = tuple(timer for timer in self._timers if timer.number not in effect.numbers)
@@ -88,14 +88,14 @@ class Timers:
                     timer.resumed(now_s) if timer.number in effect.numbers else timer for timer in self._timers
                 )
             case SetAlarm():
-                if len(self._alarms) < MOST_ALARMS:
+                if len(self._alarms) < MAX_ALARMS:
                     self._alarms += (_Alarm(self._next_number(), effect),)
             case CancelAlarms():
                 self._alarms = tuple(alarm for alarm in self._alarms if alarm.number not in effect.numbers)
             case _:
                 assert_never(effect)
 
-    def take_back(self) -> None:
+    def undo(self) -> None:
         """Undoes the last `apply`, because its turn was retracted. Does not restore what has rung since. Idempotent."""
         if self._before is not None:
             self._timers, self._alarms = self._before

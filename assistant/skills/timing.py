@@ -18,7 +18,7 @@ from assistant.skills.language import Language
 from assistant.skills.sentences import TemplateMatch
 
 _LONGEST_S = 24 * 3600
-_MOST_TIMERS = 20
+_MAX_TIMERS = 20
 # A longer list is hard to follow by ear.
 _MAX_LISTED = 4
 _TimerSelector = Callable[[SkillContext], tuple[TimerState, ...] | str]
@@ -37,8 +37,8 @@ def set_timer(found: TemplateMatch, language: Language) -> Reply:
     effect = SetTimer(float(seconds), name, language.say("timer_done", timer=label))
 
     def reply(context: SkillContext) -> str | AnswerWithEffect:
-        if len(context.running.timers) >= _MOST_TIMERS:
-            return language.say("timers_enough", count=language.phrases.count(_MOST_TIMERS))
+        if len(context.running.timers) >= _MAX_TIMERS:
+            return language.say("timers_enough", count=language.phrases.count(_MAX_TIMERS))
         return AnswerWithEffect(language.say("timer_set", timer=language.phrases.timer(name, effect.seconds)), effect)
 
     return reply
@@ -69,7 +69,7 @@ def tell_time_left(found: TemplateMatch, language: Language) -> Reply:
             return chosen
         if len(chosen) == 1 == len(context.running.timers):
             return _time_left_sentence(language, chosen[0])
-        told = [
+        spoken = [
             language.piece(
                 "left_on_paused" if timer.paused else "left_on",
                 left=_say_left(language, timer.left_s),
@@ -77,8 +77,8 @@ def tell_time_left(found: TemplateMatch, language: Language) -> Reply:
             )
             for timer in chosen[:_MAX_LISTED]
         ]
-        sentence = language.say("timers_left", timers=language.phrases.join(told))
-        more = len(chosen) - len(told)
+        sentence = language.say("timers_left", timers=language.phrases.join(spoken))
+        more = len(chosen) - len(spoken)
         return f"{sentence} {language.say('and_more', count=language.phrases.count(more))}" if more else sentence
 
     return reply

@@ -34,14 +34,14 @@ class ScriptedModel:
     def __init__(self, *events: ChatEvent, error: Exception | None = None) -> None:
         self.events = events
         self.error = error
-        self.asked: list[Sequence[Message]] = []
+        self.requests: list[Sequence[Message]] = []
         self.loaded = self.closed = self.stream_closed = False
 
     async def load(self) -> None:
         self.loaded = True
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        self.asked.append(messages)
+        self.requests.append(messages)
         try:
             for event in self.events:
                 yield event
@@ -120,7 +120,7 @@ def test_skill_answer_does_not_call_the_model(skills: Skills) -> None:
     events = events_of(first, user("what is two plus two"))
     assert events[0] == AnsweringEndpoint("skills")
     assert text_of(events) == "That's four."
-    assert script.asked == []
+    assert script.requests == []
 
 
 def test_model_answers_other_requests(skills: Skills) -> None:
@@ -133,7 +133,7 @@ def test_model_answers_other_requests(skills: Skills) -> None:
         Token(" upon"),
         Finished("length"),
     ]
-    assert script.asked == [messages]
+    assert script.requests == [messages]
 
 
 @pytest.mark.parametrize(
@@ -193,11 +193,11 @@ def test_load_and_close_are_forwarded_to_the_model(skills: Skills) -> None:
     script = ScriptedModel()
     first = SkillsFirst(skills, script, lambda: NOW)
 
-    async def live() -> None:
+    async def load_and_close() -> None:
         await first.load()
         await first.aclose()
 
-    asyncio.run(live())
+    asyncio.run(load_and_close())
     assert script.loaded
     assert script.closed
     assert first.detail == "built-in skills, then script: a script"

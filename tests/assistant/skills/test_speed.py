@@ -13,33 +13,33 @@ def skill_effects() -> SkillEffects:
 
 
 def test_six_steps_double_the_speed_and_are_reversible() -> None:
-    mine = skill_effects()
-    assert mine.speed == 1.0
+    effects = skill_effects()
+    assert effects.speed == 1.0
     for _ in range(3):
-        mine.do(ChangeSpeed(2), 0.0)
-    assert mine.speed == pytest.approx(2.0)
-    mine.do(ChangeSpeed(-4), 0.0)
-    mine.do(ChangeSpeed(-1), 0.0)
-    mine.do(ChangeSpeed(-1), 0.0)
-    assert mine.speed == pytest.approx(1.0)
+        effects.do(ChangeSpeed(2), 0.0)
+    assert effects.speed == pytest.approx(2.0)
+    effects.do(ChangeSpeed(-4), 0.0)
+    effects.do(ChangeSpeed(-1), 0.0)
+    effects.do(ChangeSpeed(-1), 0.0)
+    assert effects.speed == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("steps", "limit"), [(4, FASTEST), (-4, SLOWEST)])
 def test_speed_is_limited(steps: int, limit: float) -> None:
-    mine = skill_effects()
+    effects = skill_effects()
     for _ in range(9):
-        mine.do(ChangeSpeed(steps), 0.0)
-    assert mine.speed == limit
-    mine.do(ChangeSpeed(-1 if steps > 0 else 1), 0.0)
-    assert SLOWEST < mine.speed < FASTEST
+        effects.do(ChangeSpeed(steps), 0.0)
+    assert effects.speed == limit
+    effects.do(ChangeSpeed(-1 if steps > 0 else 1), 0.0)
+    assert SLOWEST < effects.speed < FASTEST
 
 
 def test_retracted_turn_restores_speed_but_not_volume() -> None:
-    mine = skill_effects()
-    mine.do(ChangeSpeed(1), 0.0)
-    before = mine.speed
-    mine.do(ChangeVolume(3.0), 0.0)
-    take_back = mine.do(ChangeSpeed(-4), 0.0)
-    assert mine.speed < before
-    take_back()
-    assert (mine.speed, mine.gain_db) == (before, 3.0)
+    effects = skill_effects()
+    effects.do(ChangeSpeed(1), 0.0)
+    before = effects.speed
+    effects.do(ChangeVolume(3.0), 0.0)
+    undo = effects.do(ChangeSpeed(-4), 0.0)
+    assert effects.speed < before
+    undo()
+    assert (effects.speed, effects.gain_db) == (before, 3.0)

@@ -17,7 +17,7 @@ from assistant.skills import (
     TimerEffect,
     TimerState,
 )
-from assistant.skills.timers import MOST_ALARMS, MOST_TIMERS, Timers
+from assistant.skills.timers import MAX_ALARMS, MAX_TIMERS, Timers
 
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001 - the wall clock has no zone
 
@@ -85,7 +85,7 @@ def test_alarm_follows_the_wall_clock_across_time_zones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effect", "most", "kind"), [(timer(5), MOST_TIMERS, "timers"), (SetAlarm(NOON, "x"), MOST_ALARMS, "alarms")]
+    ("effect", "most", "kind"), [(timer(5), MAX_TIMERS, "timers"), (SetAlarm(NOON, "x"), MAX_ALARMS, "alarms")]
 )
 def test_number_of_timers_and_alarms_is_limited(effect: TimerEffect, most: int, kind: str) -> None:
     timers = Timers()
@@ -104,9 +104,9 @@ def test_last_effect_can_be_undone_once(effect: TimerEffect) -> None:
     before = timers.running(0.0)
     timers.apply(effect, 0.0)
     assert timers.running(0.0) != before
-    timers.take_back()
+    timers.undo()
     assert timers.running(0.0) == before
-    timers.take_back()
+    timers.undo()
     assert timers.running(0.0) == before
 
 
@@ -115,7 +115,7 @@ def test_undo_does_not_restore_what_has_rung() -> None:
     timers.apply(timer(10, "eggs"), 0.0)
     timers.apply(timer(60, "tea"), 9.5)
     assert timers.due(10.0, NOON) == ("eggs done",)
-    timers.take_back()
+    timers.undo()
     assert timers.due(1000.0, NOON) == ()
 
 
