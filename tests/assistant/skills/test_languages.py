@@ -394,7 +394,7 @@ def test_only_the_conversation_language_is_loaded(monkeypatch: pytest.MonkeyPatc
         built.append(language.code)
         return SentenceTemplates(language)
 
-    monkeypatch.setattr("assistant.skills.skills.Sentences", build)
+    monkeypatch.setattr("assistant.skills.skills.SentenceTemplates", build)
     skills = Skills()
     skills.load()
     assert built == ["en"]
