@@ -1,6 +1,6 @@
-"""Texts and the units they are to be spoken in, when each text comes token by token."""
+"""Texts and their expected chunks when the text arrives token by token."""
 
-# (text, units); a unit that does not end a sentence is written with "~" behind it.
+# (text, chunks); "~" after a chunk means that it does not end a sentence.
 CASES: list[tuple[str, list[str]]] = [
     # Ends of sentences
     ("Hello there. How are you?", ["Hello there.", "How are you?"]),
@@ -209,8 +209,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("안녕하세요. 반갑습니다.", ["안녕하세요.", "반갑습니다."]),
 ]
 
-# (reply, number of the token with which the first unit must be out, the unit). Tokens as models make them: word
-# pieces with a leading space, punctuation apart.
+# (reply, number of the token that must complete the first chunk, first chunk). Tokens are word pieces with a leading
+# space, with separate punctuation, as models produce them.
 EARLY: list[tuple[str, int, str]] = [
     ("Sure, here is what I found. The museum opens at nine.", 9, "Sure, here is what I found."),
     ("Sure! The museum opens at nine.", 2, "Sure!"),
@@ -226,7 +226,7 @@ EARLY: list[tuple[str, int, str]] = [
     ("<think>\nA long thought. More of it.\n</think>\n\nIt is noon. Really.", 23, "It is noon."),
 ]
 
-# What stands before a dot or an ellipsis, and what behind it: whether a sentence ends may not hang on where tokens end.
+# Words before and after a dot or ellipsis. Whether a sentence ends must not depend on token boundaries.
 BEFORE_DOT = (
     "the U.S.|Dr.|Main St.|number 5.|I am 25.|der 5.|Im 18. und 19.|z.|x.|5 p.m.|3 Mio.|Vol.|No.|44 v.|Smith Sr.|"
     "El Sr.|etc.|I.|J.|2 tbsp.|am 3.10.|Karl XIV.|am 22.|wait...|that…|EE. UU.|apr.|max.|p. ej."

@@ -1,21 +1,21 @@
-"""What is answered without a language model: time, sums, units, timers, small talk, and what is missing."""
+"""Skills: answers without a language model (time, arithmetic, units, timers, small talk, missing functions)."""
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-# ---- what an answer may do, once its turn is committed ----
+# ---- effects of an answer, applied when its turn is committed ----
 
 
 @dataclass(frozen=True, slots=True)
 class SetTimer:
-    """Start a timer.
+    """Starts a timer.
 
     Attributes:
-        seconds: How long it runs; within the skill's bounds.
-        name: What it is for ("eggs"); None if nobody said.
-        announcement: The sentence to say when it is done.
+        seconds: Length of the timer, within the limits of the skill.
+        name: Purpose of the timer ("eggs"); None if not given.
+        announcement: Sentence to say when the timer ends.
     """
 
     seconds: float
@@ -25,33 +25,33 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimers:
-    """Forget these timers, by `TimerState.number`."""
+    """Cancels the timers with these `TimerState.number` values."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PauseTimers:
-    """Let these timers stand still, by `TimerState.number`."""
+    """Pauses the timers with these `TimerState.number` values."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeTimers:
-    """Let these timers go on, by `TimerState.number`."""
+    """Resumes the timers with these `TimerState.number` values."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetAlarm:
-    """Ring when the clock on the wall shows a time.
+    """Sets an alarm for a time of the wall clock.
 
     Attributes:
-        at: Local time without a zone: seven stays seven when the clocks change in the night. Its `fold` is 1 where that
-            time comes twice and the second is meant.
-        announcement: The sentence to say then.
+        at: Local time without a time zone, so that an alarm for seven stays at seven when the clocks change. Its
+            `fold` is 1 for the second occurrence of a time that occurs twice.
+        announcement: Sentence to say at that time.
     """
 
     at: datetime
@@ -60,21 +60,21 @@ class SetAlarm:
 
 @dataclass(frozen=True, slots=True)
 class CancelAlarms:
-    """Forget these alarms, by `AlarmState.number`."""
+    """Cancels the alarms with these `AlarmState.number` values."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeVolume:
-    """Speak louder (positive) or more quietly from now on, in decibels."""
+    """Changes the volume of later speech, in decibels; positive is louder."""
 
     db: float
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeSpeed:
-    """Speak faster (positive) or more slowly from now on, in steps; six of them double the speed."""
+    """Changes the speed of later speech in steps; positive is faster. Six steps double the speed."""
 
     steps: int
 
@@ -83,19 +83,19 @@ TimerEffect = SetTimer | CancelTimers | PauseTimers | ResumeTimers | SetAlarm | 
 SkillEffect = TimerEffect | ChangeVolume | ChangeSpeed
 
 
-# ---- what an answer may depend on ----
+# ---- input of an answer ----
 
 
 @dataclass(frozen=True, slots=True)
 class TimerState:
-    """A timer as it stands now.
+    """State of a timer at one moment.
 
     Attributes:
-        number: Its own, never given to another.
-        name: What it is for; None if nobody said.
-        length_s: What it was set to.
-        left_s: Until it is done; never negative.
-        paused: Whether it stands still.
+        number: Identifier of the timer, never reused.
+        name: Purpose of the timer; None if not given.
+        length_s: Length in seconds as set.
+        left_s: Remaining seconds, at least 0.
+        paused: Whether the timer is paused.
     """
 
     number: int
@@ -107,7 +107,7 @@ class TimerState:
 
 @dataclass(frozen=True, slots=True)
 class AlarmState:
-    """An alarm that has not rung: its number, and local time without a zone."""
+    """An alarm that has not rung: its identifier, and the local time without a time zone."""
 
     number: int
     at: datetime
@@ -115,7 +115,7 @@ class AlarmState:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The timers and alarms of this moment, each kind by when it will ring."""
+    """The timers and alarms that are set, each kind sorted by the time it will ring."""
 
     timers: tuple[TimerState, ...] = ()
     alarms: tuple[AlarmState, ...] = ()
@@ -123,14 +123,14 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class SkillContext:
-    """What an answer may depend on besides the words.
+    """Input of an answer besides the user's words.
 
     Attributes:
-        now: Local time, with its zone.
-        last_reply: What the assistant said last, as it was heard; None when it has said nothing yet.
+        now: Local time with its time zone.
+        last_reply: The part of the assistant's last reply that was played; None before the first reply.
         language: BCP 47 tag of the conversation ("en", "en-GB", "de").
         running: The timers and alarms that are set.
-        rng: Where coins and dice get their luck.
+        rng: Random number generator for coins and dice.
     """
 
     now: datetime
@@ -140,7 +140,7 @@ class SkillContext:
     rng: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:
-        """Raises ValueError when `now` has no zone: the time elsewhere could not be told from it."""
+        """Raises ValueError if `now` has no time zone, which the time in other places needs."""
         if self.now.tzinfo is None:
             raise ValueError("SkillContext.now has no time zone; pass datetime.now().astimezone()")
 
@@ -150,13 +150,13 @@ class SkillContext:
 
 @dataclass(frozen=True, slots=True)
 class SkillAnswer:
-    """A reply written for the ear: numbers and units as words.
+    """A reply in spoken form: numbers and units are words.
 
     Attributes:
         text: One to three sentences.
-        skill: Which skill answered: "time", "date", "arithmetic", ...
-        effect: What is to be done when the turn is committed, and not before; None for most answers.
-        missing: Whether it only says what nothing here can do: a model may know better.
+        skill: Name of the skill: "time", "date", "arithmetic", ...
+        effect: Applied when the turn is committed, not before; None for most answers.
+        missing: Whether the answer only says that no skill can do this. A model may be able to.
     """
 
     text: str
@@ -166,12 +166,12 @@ class SkillAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
-    """The text of an answer that comes with an effect."""
+class AnswerWithEffect:
+    """The text of an answer, with its effect."""
 
     text: str
     effect: SkillEffect
 
 
-# An answer that waits only for its context. Everything that can be refused has been refused before it exists.
-Reply = Callable[[SkillContext], str | Deed]
+# An answer that only needs its context. All requests that can be refused were refused before it is created.
+Reply = Callable[[SkillContext], str | AnswerWithEffect]

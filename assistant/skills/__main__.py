@@ -1,4 +1,4 @@
-"""Write the sentences that the skills understand, after their templates have changed."""
+"""Writes `understood.txt`, the sentences that the skills understand. Run it after a change of the templates."""
 
 from pathlib import Path
 

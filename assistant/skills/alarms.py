@@ -1,35 +1,35 @@
-"""Alarms: which moment is meant by "seven thirty", and which alarm."""
+"""Alarms: finds the time that "seven thirty" means, and the alarm that a request means."""
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-from assistant.skills import AlarmState, CancelAlarms, Deed, Reply, SetAlarm, SkillContext
+from assistant.skills import AlarmState, AnswerWithEffect, CancelAlarms, Reply, SetAlarm, SkillContext
 from assistant.skills.durations import duration_s
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
-_MOST_ALARMS = 20
+_MAX_ALARMS = 20
 _LONGEST_S = 24 * 3600
-_MOST_TOLD = 4
+_MAX_LISTED = 4
 _WITH_POINT = re.compile(r"(\d{1,2})\.([0-5]\d)")
 
-_BEGINS = {"evening": 1, "night": 6}
-"""From which hour on they are of their own day; those before it are behind midnight."""
+_FIRST_HOUR_OF_DAY = {"evening": 1, "night": 6}
+"""First hour that still belongs to the named day. Earlier hours are after midnight."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Clock:
-    """A time as it was said.
+class _SpokenTime:
+    """A time of day as the user said it.
 
     Attributes:
-        hour: 0 to 23; of which half of the day is open where `half` is None and it is 1 to 12.
+        hour: 0 to 23; 1 to 12 is ambiguous if `half` is None.
         half: "am", "pm", "evening", "night", or None.
-        day: Days from today; None if nobody said.
-        half_of_day: Whether the half is said of the day: "tomorrow night" goes on behind midnight, while "tomorrow at
-            two at night" is still tomorrow.
-        of_24: The hour is one of 24, as a leading zero says: "06:30", "0630".
+        day: Days from today; None if not given.
+        half_of_day: Whether `half` belongs to the day. "tomorrow night" includes hours after midnight, while "tomorrow
+            at two at night" is tomorrow.
+        is_24_hour: Whether the hour is in 24-hour time, shown by a leading zero: "06:30", "0630".
     """
 
     hour: int
@@ -37,118 +37,122 @@ class _Clock:
     half: str | None
     day: int | None
     half_of_day: bool
-    of_24: bool = False
+    is_24_hour: bool = False
 
-    def hours(self, *, waking: bool) -> tuple[int, ...]:
-        """The hours of the day that may be meant, the likeliest day's first."""
+    def hours(self, *, wake_up: bool) -> tuple[int, ...]:
+        """Returns the possible hours of the day, those of the most likely day first."""
         twelve = self.hour % 12
-        if self.half in _BEGINS:
-            return (twelve + 12 if twelve >= _BEGINS[self.half] else twelve,)
+        if self.half in _FIRST_HOUR_OF_DAY:
+            return (twelve + 12 if twelve >= _FIRST_HOUR_OF_DAY[self.half] else twelve,)
         if self.half is not None and 1 <= self.hour <= 12:
             return (twelve + 12 * (self.half == "pm"),)
-        if self.of_24 or self.hour > 12 or self.hour == 0 or self.half is not None:
+        if self.is_24_hour or self.hour > 12 or self.hour == 0 or self.half is not None:
             return (self.hour,)
-        if waking and twelve:
+        if wake_up and twelve:
             return (twelve,)
         if self.day:
-            return (twelve + 12 * (twelve < 5),)  # "tomorrow at two" is not in the night, "tomorrow at six" is early
+            return (
+                twelve + 12 * (twelve < 5),
+            )  # "tomorrow at two" is in the afternoon, "tomorrow at six" in the morning
         return (twelve, twelve + 12)
 
-    def next(self, now: datetime, *, waking: bool) -> datetime | None:
-        """The moment after `now` that is meant; None if it has passed."""
+    def next(self, now: datetime, *, wake_up: bool) -> datetime | None:
+        """Returns the first matching time after `now`; None if it has passed."""
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         moments = (
             midnight + timedelta(days=day, hours=hour, minutes=self.minute)
-            for hour in self.hours(waking=waking)
+            for hour in self.hours(wake_up=wake_up)
             for day in self._days(hour)
         )
         return min((moment for moment in moments if moment > now), default=None)
 
     def _days(self, hour: int) -> tuple[int, ...]:
-        """From today, on which that hour may be meant."""
+        """Returns the possible days of `hour`, in days from today."""
         day = self.day or 0
-        behind_midnight = hour < _BEGINS.get(self.half or "", 0)
-        if day and self.half_of_day and behind_midnight:
+        after_midnight = hour < _FIRST_HOUR_OF_DAY.get(self.half or "", 0)
+        if day and self.half_of_day and after_midnight:
             return (day + 1,)
-        return (day, day + 1) if self.day is None or behind_midnight else (day,)
+        return (day, day + 1) if self.day is None or after_midnight else (day,)
 
 
-def set_alarm(found: Found, language: Language) -> Reply:
-    """An alarm at a time of day."""
-    waking = found.intent == "alarm_wake"
+def set_alarm(found: TemplateMatch, language: Language) -> Reply:
+    """Sets an alarm for a time of day."""
+    wake_up = found.intent == "alarm_wake"
     if not _names_time(found):
         return lambda _context: language.say("alarm_which_time")
     clock = _clock(found)
     if clock is None:
         return lambda _context: language.say("no_time_of_day")
 
-    def reply(context: SkillContext) -> str | Deed:
-        at = clock.next(context.now.replace(tzinfo=None), waking=waking)
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
+        at = clock.next(context.now.replace(tzinfo=None), wake_up=wake_up)
         return _set(language, at, context) if at is not None else language.say("alarm_has_passed")
 
     return reply
 
 
-def set_alarm_in(found: Found, language: Language) -> Reply:
-    """An alarm some time from now."""
+def set_alarm_in(found: TemplateMatch, language: Language) -> Reply:
+    """Sets an alarm after a length of time."""
     seconds = duration_s(found)
     assert seconds is not None, "the template has a duration"
     if not 1 <= seconds <= _LONGEST_S:
         return lambda _context: language.say("alarm_bounds")
     after = timedelta(seconds=float(seconds))
 
-    def reply(context: SkillContext) -> str | Deed:
-        # Time that passes, whatever the clock on the wall shows then.
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
+        # Elapsed time, independent of clock changes.
         at = (context.now.astimezone(UTC) + after).astimezone(context.now.tzinfo)
         return _set(language, at.replace(tzinfo=None), context)
 
     return reply
 
 
-def cancel_alarms(found: Found, language: Language) -> Reply:
-    """Forget the alarms that were meant."""
+def cancel_alarms(found: TemplateMatch, language: Language) -> Reply:
+    """Cancels the requested alarms."""
     clock = _clock(found) if _names_time(found) else None
     if clock is None and _names_time(found):
         return lambda _context: language.say("no_time_of_day")
     asked_for = found.values.get("all")
 
-    def reply(context: SkillContext) -> str | Deed:
+    def reply(context: SkillContext) -> str | AnswerWithEffect:
         alarms = context.running.alarms
         if not alarms:
             return language.say("no_alarm")
         if clock is not None:
-            hours = clock.hours(waking=False)
+            hours = clock.hours(wake_up=False)
             alarms = tuple(alarm for alarm in alarms if alarm.at.minute == clock.minute and alarm.at.hour in hours)
             if not alarms:
                 return language.say("no_alarm_then")
         if len(alarms) > {None: 1, "both": 2}.get(asked_for, len(alarms)):
-            return f"{_told(language, alarms, context.now)} {language.say('which_alarm')}"
+            return f"{_list_alarms(language, alarms, context.now)} {language.say('which_alarm')}"
         count = language.phrases.count(len(alarms))
         moment = _say_moment(language, alarms[0].at, context.now)
         text = language.say("alarm_cancelled", of=len(alarms), moment=moment, count=count)
-        return Deed(text, CancelAlarms(tuple(alarm.number for alarm in alarms)))
+        return AnswerWithEffect(text, CancelAlarms(tuple(alarm.number for alarm in alarms)))
 
     return reply
 
 
 def tell_alarms(language: Language, context: SkillContext) -> str:
-    """The alarms that are set."""
+    """Lists the alarms that are set."""
     alarms = context.running.alarms
-    return _told(language, alarms, context.now) if alarms else language.say("no_alarm")
+    return _list_alarms(language, alarms, context.now) if alarms else language.say("no_alarm")
 
 
-def _set(language: Language, at: datetime, context: SkillContext) -> str | Deed:
-    if len(context.running.alarms) >= _MOST_ALARMS:
-        return language.say("alarms_enough", count=language.phrases.count(_MOST_ALARMS))
+def _set(language: Language, at: datetime, context: SkillContext) -> str | AnswerWithEffect:
+    if len(context.running.alarms) >= _MAX_ALARMS:
+        return language.say("alarms_enough", count=language.phrases.count(_MAX_ALARMS))
     announcement = language.say("alarm_rings", time=language.phrases.time_is(at.time()))
-    return Deed(language.say("alarm_set", moment=_say_moment(language, at, context.now)), SetAlarm(at, announcement))
+    return AnswerWithEffect(
+        language.say("alarm_set", moment=_say_moment(language, at, context.now)), SetAlarm(at, announcement)
+    )
 
 
-def _names_time(found: Found) -> bool:
+def _names_time(found: TemplateMatch) -> bool:
     return "h" in found.numbers or "named_hour" in found.values
 
 
-def _clock(found: Found) -> _Clock | None:
+def _clock(found: TemplateMatch) -> _SpokenTime | None:
     values, numbers = found.values, found.numbers
     day, _, half_of_day = values.get("day", "").partition(" ")
     half = values.get("half_day") or half_of_day or None
@@ -156,37 +160,39 @@ def _clock(found: Found) -> _Clock | None:
     days = int(day) if day else None
     if "named_hour" in values:
         named = int(values["named_hour"])
-        return _Clock(named, 0, "pm" if named else half, days, of_day)
+        return _SpokenTime(named, 0, "pm" if named else half, days, of_day)
     hour, minute, said = numbers["h"], numbers.get("m", Fraction(0)), found.said["h"]
-    of_24 = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
+    is_24_hour = said[:1] == "0" and said[1:2].isdigit() and values.keys().isdisjoint({"fraction", "side", "from_hour"})
     if "fraction" in values:
         minute = Fraction(values["fraction"])
     elif "from_hour" in values:  # "halb drei", "zehn vor halb drei", "las tres menos cuarto"
         beside = {"to": -minute, "past": minute}[values["side"]] if "side" in values else Fraction(0)
         total = 60 * hour + int(values["from_hour"]) + beside
-        hour, minute = _wrapped(total // 60, hour), total % 60
+        hour, minute = _wrap_hour(total // 60, hour), total % 60
     elif "m" not in numbers and (written := _WITH_POINT.fullmatch(said)):  # "6.30 pm"
         hour, minute = Fraction(written[1]), Fraction(written[2])
-    elif "m" not in numbers and (hour >= 100 or (of_24 and len(said) > 2)):  # as some write half past seven: "730"
+    elif "m" not in numbers and (
+        hour >= 100 or (is_24_hour and len(said) > 2)
+    ):  # some people write half past seven as "730"
         hour, minute = Fraction(hour // 100), hour % 100
     if hour.denominator > 1 or minute.denominator > 1 or not (0 <= hour < 24 and 0 <= minute < 60):
         return None
     whole_hour, whole_minute = int(hour), int(minute)
     if values.get("side") in ("to", "before") and whole_minute and "from_hour" not in values:
         whole_hour, whole_minute = (whole_hour - 1) % 24 or 12, 60 - whole_minute
-    return _Clock(whole_hour, whole_minute, half, days, of_day, of_24)
+    return _SpokenTime(whole_hour, whole_minute, half, days, of_day, is_24_hour)
 
 
-def _wrapped(hour: int, asked: Fraction) -> Fraction:
-    """The hour before one is twelve, and that before zero is twenty-three."""
+def _wrap_hour(hour: int, asked: Fraction) -> Fraction:
+    """Wraps an hour: twelve precedes one, and twenty-three precedes zero."""
     if hour < 0:
         return Fraction(hour % 24)
     return Fraction(12 if hour == 0 and asked == 1 else hour)
 
 
-def _told(language: Language, alarms: tuple[AlarmState, ...], now: datetime) -> str:
-    moments = language.phrases.join([_say_moment(language, alarm.at, now) for alarm in alarms[:_MOST_TOLD]])
-    answer = "alarms" if len(alarms) <= _MOST_TOLD else "alarms_first"
+def _list_alarms(language: Language, alarms: tuple[AlarmState, ...], now: datetime) -> str:
+    moments = language.phrases.join([_say_moment(language, alarm.at, now) for alarm in alarms[:_MAX_LISTED]])
+    answer = "alarms" if len(alarms) <= _MAX_LISTED else "alarms_first"
     return language.say(answer, of=len(alarms), count=language.phrases.count(len(alarms)), moments=moments)
 
 

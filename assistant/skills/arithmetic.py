@@ -1,4 +1,4 @@
-"""Sums in words. Exact with fractions; rounded only when said."""
+"""Arithmetic in words. It is exact with fractions; results are rounded only when spoken."""
 
 import math
 from collections.abc import Callable
@@ -6,40 +6,42 @@ from fractions import Fraction
 
 from assistant.skills import Reply
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
-# Larger powers have more digits than anyone wants to hear, and take time to compute.
+# Larger powers have too many digits to be spoken, and take long to compute.
 _MAX_POWER = 1000
 _Numbers = dict[str, Fraction]
 
 
 class _UnanswerableError(Exception):
-    """No number is the answer; the message names the answer that says why."""
+    """Raised if a calculation has no result; the message is the name of the answer that explains why."""
 
 
-def calculate(found: Found, language: Language) -> Reply:
-    """The result of the sum that was asked for; its intent is one of `ARITHMETIC`."""
+def calculate(found: TemplateMatch, language: Language) -> Reply:
+    """Calculates the requested result; the intent is one of `ARITHMETIC`."""
     if found.intent == "chain":
-        value = _spoken(language, lambda numbers: _chain(found.values, numbers), found.numbers)
+        value = _result_sentence(language, lambda numbers: _chain(found.values, numbers), found.numbers)
     elif found.intent == "share":
-        value = _spoken(language, lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers)
+        value = _result_sentence(
+            language, lambda numbers: Fraction(found.values["share"]) * numbers["a"], found.numbers
+        )
     else:
-        value = _spoken(language, _OPERATIONS[found.intent], found.numbers)
+        value = _result_sentence(language, _OPERATIONS[found.intent], found.numbers)
     return lambda _context: value
 
 
-def _spoken(language: Language, operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
+def _result_sentence(language: Language, operation: Callable[[_Numbers], Fraction], numbers: _Numbers) -> str:
     try:
         result = operation(numbers)
     except _UnanswerableError as reason:
         return language.say(str(reason))
-    except OverflowError:  # of a float: powers that are no whole ones, and roots
+    except OverflowError:  # from float arithmetic: roots, and powers with fractional exponents
         return language.say("too_big")
     return language.say("result", number=language.number(result))
 
 
 def _chain(operators: dict[str, str], numbers: _Numbers) -> Fraction:
-    """Two to four numbers; times and divided bind before plus and minus, as in writing."""
+    """Evaluates two to four numbers; multiplication and division bind more strongly than addition and subtraction."""
     terms = [numbers["a"]]
     for slot, number in (("f", "b"), ("g", "c"), ("h", "d")):
         if number not in numbers:
@@ -103,4 +105,4 @@ _OPERATIONS: dict[str, Callable[[_Numbers], Fraction]] = {
 }
 
 ARITHMETIC = frozenset(("chain", "share", *_OPERATIONS))
-"""The intents `calculate` answers."""
+"""The intents that `calculate` answers."""

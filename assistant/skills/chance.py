@@ -1,43 +1,43 @@
-"""Coins, dice and numbers by chance; the luck is in the context."""
+"""Coins, dice and random numbers. The random number generator is in the context."""
 
 from fractions import Fraction
 
 from assistant.skills import Reply, SkillContext
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
-_MOST_DICE = 6
-_MOST_SIDES = 1000
+_MAX_DICE = 6
+_MAX_SIDES = 1000
 _LARGEST = 10**9
 
 
 def flip_coin(language: Language, context: SkillContext) -> str:
-    """Heads or tails."""
+    """Returns heads or tails."""
     return language.say(context.rng.choice(("heads", "tails")))
 
 
-def roll_dice(found: Found, language: Language) -> Reply:
-    """One die or several, and their sum."""
+def roll_dice(found: TemplateMatch, language: Language) -> Reply:
+    """Rolls one or more dice and returns their sum."""
     phrases = language.phrases
     count = found.numbers.get("count", Fraction(1))
     sides = found.numbers.get("sides", Fraction(6))
-    if count.denominator > 1 or not 1 <= count <= _MOST_DICE:
-        return lambda _context: language.say("dice_bounds", count=phrases.count(_MOST_DICE))
-    if sides.denominator > 1 or not 2 <= sides <= _MOST_SIDES:
-        return lambda _context: language.say("sides_bounds", number=phrases.count(_MOST_SIDES))
+    if count.denominator > 1 or not 1 <= count <= _MAX_DICE:
+        return lambda _context: language.say("dice_bounds", count=phrases.count(_MAX_DICE))
+    if sides.denominator > 1 or not 2 <= sides <= _MAX_SIDES:
+        return lambda _context: language.say("sides_bounds", number=phrases.count(_MAX_SIDES))
 
     def reply(context: SkillContext) -> str:
         rolls = [context.rng.randint(1, int(sides)) for _ in range(int(count))]
-        told = [language.number(Fraction(roll)) for roll in rolls]
+        spoken = [language.number(Fraction(roll)) for roll in rolls]
         if len(rolls) == 1:
-            return language.say("rolled", number=told[0])
-        return language.say("rolled_several", numbers=phrases.join(told), sum=language.number(Fraction(sum(rolls))))
+            return language.say("rolled", number=spoken[0])
+        return language.say("rolled_several", numbers=phrases.join(spoken), sum=language.number(Fraction(sum(rolls))))
 
     return reply
 
 
-def pick_number(found: Found, language: Language) -> Reply:
-    """A whole number within two bounds, both included."""
+def pick_number(found: TemplateMatch, language: Language) -> Reply:
+    """Picks a whole number between two bounds, both included."""
     low, high = sorted((found.numbers["low"], found.numbers["high"]))
     if low.denominator > 1 or high.denominator > 1:
         return lambda _context: language.say("whole_numbers_only")

@@ -1,7 +1,7 @@
-"""The skills as a language model: alone, or in front of a real one.
+"""The skills as a ChatModel: alone, or in front of a language model.
 
-Streaming an answer does nothing but speak: a reply is prepared before it is certain that the turn is over. What an
-answer is to do besides is asked for by whoever commits the turn: `effect_of` the same messages.
+Streaming an answer has no side effects, because a reply is prepared before the end of the turn is certain. The code
+that commits the turn asks for the effect with `effect_of` and the same messages.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ def _none_running() -> Running:
     return Running()
 
 
-class Asking:
-    """Asks the skills about the last words of a conversation, once for the same messages.
+class SkillQuery:
+    """Answers the last user message of a conversation with the skills, once for the same messages.
 
     Args:
         skills: Shared between conversations.
-        now: The local time with its zone, asked once per answer.
-        language: Of the conversation, as a BCP 47 tag.
-        running: The timers and alarms that are set, asked once per answer.
-        rng: Where coins and dice get their luck.
-        alone: Whether nobody else could do what is missing here, so that this is said.
+        now: Returns the local time with its time zone. Called once per answer.
+        language: BCP 47 tag of the conversation.
+        running: Returns the timers and alarms that are set. Called once per answer.
+        rng: Random number generator for coins and dice.
+        alone: Whether there is no language model, so that missing functions are answered here.
     """
 
     def __init__(
@@ -50,44 +50,49 @@ class Asking:
         self._latest: tuple[Sequence[Message], SkillAnswer | None] | None = None
 
     async def load(self) -> None:
-        """Build the sentence tables of the conversation's language."""
+        """Builds the sentence tables of the conversation's language."""
         await asyncio.to_thread(self._skills.load, self._language)
 
     def answer(self, messages: Sequence[Message]) -> SkillAnswer | None:
-        """The skills' answer; the very same one for the very same object, so that what is done is what was said."""
+        """Returns the skills' answer; None if there is none.
+
+        The same messages object gives the same answer object, so that the effect matches what was said.
+        """
         if self._latest is not None and self._latest[0] is messages:
             return self._latest[1]
-        # What a client's function returned is for the model that called it.
-        said = messages[-1].content if messages and messages[-1].role == "user" else None
-        answer = None if said is None else self._skills.answer(said, self._context(messages))
+        # The result of a client's function is for the model that called it.
+        request = messages[-1].content if messages and messages[-1].role == "user" else None
+        answer = None if request is None else self._skills.answer(request, self._context(messages))
         if answer is not None and answer.missing and not self._alone:
-            answer = None  # a model may have a tool for it
+            answer = None  # the model may have a tool for it
         self._latest = (messages, answer)
         return answer
 
     def text(self, messages: Sequence[Message]) -> str:
-        """The skills' answer, or the sentence that there is no model."""
+        """Returns the skills' answer, or the sentence that there is no language model."""
         answer = self.answer(messages)
-        return answer.text if answer else no_model_answer(_last(messages, "user") or "", self._language)
+        return answer.text if answer else no_model_answer(_last_content(messages, "user") or "", self._language)
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
-        """What the answer to `messages` is to do."""
+        """Returns the effect of the answer to `messages`."""
         answer = self.answer(messages)
         return None if answer is None else answer.effect
 
     def _context(self, messages: Sequence[Message]) -> SkillContext:
-        return SkillContext(self._now(), _last(messages, "assistant"), self._language, self._running(), self._rng)
+        return SkillContext(
+            self._now(), _last_content(messages, "assistant"), self._language, self._running(), self._rng
+        )
 
 
 class SkillsChat:
-    """A ChatModel for a machine without one: answers what the skills can, and says so otherwise.
+    """A ChatModel without a language model: skills answer, or a sentence says that there is no model.
 
     Args:
         skills: Shared between conversations.
-        now: The local time with its zone, asked once per answer.
-        language: Of the conversation, as a BCP 47 tag.
-        running: The timers and alarms that are set, asked once per answer.
-        rng: Where coins and dice get their luck.
+        now: Returns the local time with its time zone. Called once per answer.
+        language: BCP 47 tag of the conversation.
+        running: Returns the timers and alarms that are set. Called once per answer.
+        rng: Random number generator for coins and dice.
     """
 
     name = "skills"
@@ -101,7 +106,7 @@ class SkillsChat:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
     ) -> None:
-        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom(), alone=True)
+        self._query = SkillQuery(skills, now, language, running, rng or random.SystemRandom(), alone=True)
 
     @property
     def detail(self) -> str:
@@ -109,32 +114,32 @@ class SkillsChat:
         return "built-in skills, no language model"
 
     async def load(self) -> None:
-        """Build the sentence tables."""
-        await self._asking.load()
+        """Builds the sentence tables."""
+        await self._query.load()
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
-        """What is to be done once the turn that asked `messages` is committed; None for most."""
-        return self._asking.effect_of(messages)
+        """Returns the effect to apply when the turn with `messages` is committed; None for most turns."""
+        return self._query.effect_of(messages)
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """The skill's answer, or the sentence that there is no model."""
-        for event in _spoken_events(self._asking.text(messages)):
+        """Yields the skill's answer, or the sentence that there is no language model."""
+        for event in _spoken_events(self._query.text(messages)):
             yield event
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Does nothing; there is nothing to close."""
 
 
 class SkillsFirst:
-    """A ChatModel that asks the skills before it asks the model behind it.
+    """A ChatModel that tries the skills before the language model.
 
     Args:
         skills: Shared between conversations.
-        model: Answers what no skill understands, and what the skills could only refuse: it may have tools.
-        now: The local time with its zone, asked once per answer.
-        language: Of the conversation, as a BCP 47 tag.
-        running: The timers and alarms that are set, asked once per answer.
-        rng: Where coins and dice get their luck.
+        model: Answers what no skill understands or can do. It may have tools.
+        now: Returns the local time with its time zone. Called once per answer.
+        language: BCP 47 tag of the conversation.
+        running: Returns the timers and alarms that are set. Called once per answer.
+        rng: Random number generator for coins and dice.
     """
 
     name = "skills"
@@ -149,7 +154,7 @@ class SkillsFirst:
         running: Callable[[], Running] = _none_running,
         rng: random.Random | None = None,
     ) -> None:
-        self._asking = Asking(skills, now, language, running, rng or random.SystemRandom(), alone=False)
+        self._query = SkillQuery(skills, now, language, running, rng or random.SystemRandom(), alone=False)
         self._model = model
 
     @property
@@ -158,17 +163,17 @@ class SkillsFirst:
         return f"built-in skills, then {self._model.name}: {self._model.detail}"
 
     async def load(self) -> None:
-        """Build the sentence tables and get the model ready."""
-        await self._asking.load()
+        """Builds the sentence tables and loads the model."""
+        await self._query.load()
         await self._model.load()
 
     def effect_of(self, messages: Sequence[Message]) -> SkillEffect | None:
-        """What is to be done once the turn that asked `messages` is committed; None for most, and for the model."""
-        return self._asking.effect_of(messages)
+        """Returns the effect to apply when the turn with `messages` is committed; None for the model's replies."""
+        return self._query.effect_of(messages)
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Who answers, then the skill's answer or the model's events as they come. Raises LlmError."""
-        answer = self._asking.answer(messages)
+        """Yields who answers, then the skill's answer or the model's events. Raises LlmError."""
+        answer = self._query.answer(messages)
         if answer is not None:
             yield AnsweringEndpoint(self.name)
             for spoken in _spoken_events(answer.text):
@@ -183,14 +188,17 @@ class SkillsFirst:
                 yield event
 
     async def aclose(self) -> None:
-        """Close the model behind."""
+        """Closes the model."""
         await self._model.aclose()
 
 
-def _last(messages: Sequence[Message], role: str) -> str | None:
+def _last_content(messages: Sequence[Message], role: str) -> str | None:
     return next((message.content for message in reversed(messages) if message.role == role), None)
 
 
 def _spoken_events(text: str) -> tuple[ChatEvent, ...]:
-    """All at once, with the blank line that says it is whole: then it is cut at sentences, not at its first comma."""
+    """Returns the whole answer at once.
+
+    The blank line marks the end of the sentence, so that the chunker does not cut the answer at its first comma.
+    """
     return (Token(f"{text}\n\n"), Finished("stop"))

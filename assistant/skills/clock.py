@@ -1,47 +1,47 @@
-"""The time and the date, here and elsewhere."""
+"""The time and the date, here and in other places."""
 
 from datetime import timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assistant.skills import Reply, SkillContext
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 
 def load_zones(names: set[str]) -> dict[str, tzinfo]:
-    """The zones this machine knows among `names`; reads the time zone database once."""
+    """Returns those of the time zones `names` that this machine knows. Reads the time zone database once."""
     zones: dict[str, tzinfo] = {}
     for name in sorted(names):
         try:
             zones[name] = ZoneInfo(name)
-        except ZoneInfoNotFoundError:  # a slim system without tzdata: said when somebody asks
+        except ZoneInfoNotFoundError:  # a minimal system without tzdata: answered when the user asks
             continue
     return zones
 
 
 def tell_time(language: Language, context: SkillContext) -> str:
-    """The local time."""
+    """Returns the local time."""
     return language.say("time", time=language.phrases.time_is(context.now.time()))
 
 
 def tell_date(language: Language, context: SkillContext) -> str:
-    """Today's date."""
+    """Returns today's date."""
     phrases = language.phrases
     return language.say("date", date=phrases.full_date(context.now), year=phrases.year(context.now.year))
 
 
 def tell_year(language: Language, context: SkillContext) -> str:
-    """This year."""
+    """Returns the current year."""
     return language.say("this_year", year=language.phrases.year(context.now.year))
 
 
 def tell_month(language: Language, context: SkillContext) -> str:
-    """This month."""
+    """Returns the current month."""
     return language.say("this_month", month=language.phrases.month(context.now.month))
 
 
-def time_elsewhere(found: Found, language: Language, zones: dict[str, tzinfo]) -> Reply:
-    """The time in the city that was named, and the day if it is another one there."""
+def time_elsewhere(found: TemplateMatch, language: Language, zones: dict[str, tzinfo]) -> Reply:
+    """Returns the time in the named city, and the day there if it differs."""
     place, zone = language.phrases.place(found.said["city"]), zones.get(found.values["city"])
 
     def reply(context: SkillContext) -> str:
@@ -57,12 +57,12 @@ def time_elsewhere(found: Found, language: Language, zones: dict[str, tzinfo]) -
     return reply
 
 
-def date_of_other_day(found: Found, language: Language) -> Reply:
-    """The date some days away from today."""
+def date_of_other_day(found: TemplateMatch, language: Language) -> Reply:
+    """Returns the date a number of days from today."""
     days = int(found.values.get("other_day") or found.values["other_day_of"])
 
     def reply(context: SkillContext) -> str:
-        # The calendar's next day, whatever the clock change in between does to its hours.
+        # The calendar's next day, independent of clock changes.
         then = context.now.date() + timedelta(days=days)
         return language.say(f"day_{days}", date=language.phrases.full_date(then))
 

@@ -1,33 +1,33 @@
-"""Unit conversion: the quantity asked for, as a sentence."""
+"""Unit conversion: converts a quantity and returns a sentence."""
 
 from fractions import Fraction
 
 from assistant.skills import Reply
 from assistant.skills.language import Language, Quantity
 from assistant.skills.measures import UNIT_OF, Dimension, MeasureUnit, convert
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 CONVERSION = frozenset(("convert", "convert_many", "convert_one", "convert_half", "convert_two"))
-"""The intents `convert_units` answers."""
+"""The intents that `convert_units` answers."""
 
 _AMOUNTS = {"convert_one": Fraction(1), "convert_half": Fraction(1, 2)}
 
 
-def convert_units(found: Found, language: Language) -> Reply | None:
-    """The converted quantity; None if two parts of one quantity measure different things."""
-    source, target = _agreed(language.units[found.values["from"]], language.units[found.values["to"]])
+def convert_units(found: TemplateMatch, language: Language) -> Reply | None:
+    """Converts the quantity; returns None if its two parts have different dimensions."""
+    source, target = _resolve_ounces(language.units[found.values["from"]], language.units[found.values["to"]])
     parts = [(_AMOUNTS.get(found.intent) or found.numbers["number"], source)]
     if found.intent == "convert_two":
         finer = language.units[found.values["finer"]]
         if finer.dimension is not source.dimension or finer.dimension is Dimension.TEMPERATURE:
-            return None  # "five feet and two pounds": not understood
+            return None  # "five feet and two pounds" is not understood
         parts.append((found.numbers["more"], finer))
     sentence = _sentence(language, parts, target)
     return lambda _context: sentence
 
 
-def _agreed(source: MeasureUnit, target: MeasureUnit) -> tuple[MeasureUnit, MeasureUnit]:
-    """An ounce beside a volume is a fluid one."""
+def _resolve_ounces(source: MeasureUnit, target: MeasureUnit) -> tuple[MeasureUnit, MeasureUnit]:
+    """Reads an ounce as a fluid ounce if the other unit is a volume."""
     fluid = UNIT_OF["fluid ounce"]
     if source is UNIT_OF["ounce"] and target.dimension is Dimension.VOLUME:
         return fluid, target

@@ -6,19 +6,19 @@ from fractions import Fraction
 
 from assistant.skills import Reply, SkillContext
 from assistant.skills.language import DayName, Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
-# In eight years there is a twenty-ninth of February, even around 2100.
+# Every span of eight years has a February 29, even around 2100.
 _YEARS_WITH_EVERY_DAY = 8
 _LAST_YEAR = 9998
 
 
 @dataclass(frozen=True, slots=True)
-class _Day:
-    """A date as it was said: with its year, or the next one, or a weekday.
+class _SpokenDate:
+    """A date as the user said it: with or without a year, or a weekday.
 
     Attributes:
-        said: The words it was named by, if its date alone does not name it: "christmas".
+        said: The words that named the date, such as "christmas", if not the date itself.
     """
 
     month: int = 0
@@ -37,7 +37,7 @@ class _Day:
         return next((found for year in years if (found := self._in(year)) is not None), None)
 
     def after(self, today: date) -> date | None:
-        """The day of that name from today on, or the very day if its year was said; None if there is none."""
+        """Returns the first such day from `today` on, or the day in the given year; None if there is none."""
         if self.weekday is not None:
             return today + timedelta(days=(self.weekday - today.weekday()) % 7)
         if self.year is not None:
@@ -48,7 +48,7 @@ class _Day:
         return self._in_years(range(today.year + 1, today.year + 1 + _YEARS_WITH_EVERY_DAY))
 
     def before(self, today: date) -> date | None:
-        """The day of that name up to today."""
+        """Returns the last such day up to `today`, or the day in the given year; None if there is none."""
         if self.weekday is not None:
             return today - timedelta(days=(today.weekday() - self.weekday) % 7)
         if self.year is not None:
@@ -59,17 +59,17 @@ class _Day:
         return self._in_years(range(today.year - 1, today.year - 1 - _YEARS_WITH_EVERY_DAY, -1))
 
     def name(self, day: date) -> DayName:
-        """What to call `day`, which it is."""
+        """Returns the name for `day`, a day that this date matches."""
         return DayName(day, self.said, self.weekday is not None, self.year is not None)
 
     def missing(self, language: Language) -> str:
-        """The sentence for a date that no calendar has."""
+        """Returns the sentence for a date that does not exist."""
         missing = language.phrases.missing_day(self.month, self.day, that_year=self.year is not None)
         return language.say("missing_day", missing=missing)
 
 
-def days_until(found: Found, language: Language) -> Reply | None:
-    """How many days, or weeks, from today to a date."""
+def days_until(found: TemplateMatch, language: Language) -> Reply | None:
+    """Counts the days or weeks from today to a date."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
         return None
@@ -81,15 +81,15 @@ def days_until(found: Found, language: Language) -> Reply | None:
             return day.missing(language)
         days = (then - today).days
         if days < 0:
-            return _told(language, "day_was_ago", day.name(then), -days, weeks=weeks)
+            return _count_sentence(language, "day_was_ago", day.name(then), -days, weeks=weeks)
         answer = {0: "day_is_today", 1: "day_is_tomorrow"}.get(days, "days_until")
-        return _told(language, answer, day.name(then), days, weeks=weeks)
+        return _count_sentence(language, answer, day.name(then), days, weeks=weeks)
 
     return reply
 
 
-def days_since(found: Found, language: Language) -> Reply | None:
-    """How many days, or weeks, from a date to today."""
+def days_since(found: TemplateMatch, language: Language) -> Reply | None:
+    """Counts the days or weeks from a date to today."""
     day, weeks = _day(found), found.values.get("span") == "weeks"
     if day is None:
         return None
@@ -101,15 +101,15 @@ def days_since(found: Found, language: Language) -> Reply | None:
             return day.missing(language)
         days = (today - then).days
         if days < 0:
-            return _told(language, "day_is_away", day.name(then), -days, weeks=weeks)
+            return _count_sentence(language, "day_is_away", day.name(then), -days, weeks=weeks)
         answer = {0: "day_is_today", 1: "day_was_yesterday"}.get(days, "days_since")
-        return _told(language, answer, day.name(then), days, weeks=weeks)
+        return _count_sentence(language, answer, day.name(then), days, weeks=weeks)
 
     return reply
 
 
-def days_between(found: Found, language: Language) -> Reply | None:
-    """How many days, or weeks, from one date to another, the later of which is the next one."""
+def days_between(found: TemplateMatch, language: Language) -> Reply | None:
+    """Counts the days or weeks between two dates. The later one is the next such day."""
     first, second, weeks = _day(found), _day(found, "o"), found.values.get("span") == "weeks"
     if first is None or second is None:
         return None
@@ -119,7 +119,7 @@ def days_between(found: Found, language: Language) -> Reply | None:
         end = second.after(start) if start is not None else None
         if start is None or end is None:
             return first.missing(language) if start is None else second.missing(language)
-        if end < start:  # the year of the second was said
+        if end < start:  # the year of the second date was given
             start, end = end, start
         between = language.phrases.between(first.name(start), second.name(end))
         count = (end - start).days
@@ -129,8 +129,8 @@ def days_between(found: Found, language: Language) -> Reply | None:
     return reply
 
 
-def tell_weekday(found: Found, language: Language) -> Reply | None:
-    """On which day of the week a date falls, or fell; with the date, if it was named otherwise."""
+def tell_weekday(found: TemplateMatch, language: Language) -> Reply | None:
+    """Returns the past or future weekday of a date, with the date if it was named otherwise."""
     day = _day(found)
     past, this_year = found.values.get("tense") == "past", "this_year" in found.values
     if day is None or day.weekday is not None:
@@ -152,7 +152,7 @@ def tell_weekday(found: Found, language: Language) -> Reply | None:
     return reply
 
 
-def _told(language: Language, answer: str, name: DayName, count: int, *, weeks: bool) -> str:
+def _count_sentence(language: Language, answer: str, name: DayName, count: int, *, weeks: bool) -> str:
     phrases = language.phrases
     return language.say(
         answer,
@@ -164,14 +164,14 @@ def _told(language: Language, answer: str, name: DayName, count: int, *, weeks: 
     )
 
 
-def _day(found: Found, which: str = "") -> _Day | None:
-    """The date in the slots that begin with `which`; None if its numbers are no date."""
+def _day(found: TemplateMatch, which: str = "") -> _SpokenDate | None:
+    """Returns the date in the slots that begin with `which`; None if the numbers are not a date."""
     values, numbers = found.values, found.numbers
     if (weekday := values.get(f"{which}weekday")) is not None:
-        return _Day(weekday=int(weekday))
+        return _SpokenDate(weekday=int(weekday))
     if (holiday := values.get(f"{which}holiday")) is not None:
         month, day = holiday.split("-")
-        return _Day(int(month), int(day), said=found.said[f"{which}holiday"])
+        return _SpokenDate(int(month), int(day), said=found.said[f"{which}holiday"])
     number, ordinal = numbers.get(f"{which}d", Fraction(0)), int(values.get(f"{which}o", "0"))
     if ordinal and number and not (number in (20, 30) and ordinal < 10):
         return None
@@ -179,11 +179,11 @@ def _day(found: Found, which: str = "") -> _Day | None:
     year = _year(numbers)
     if total.denominator > 1 or not 1 <= total <= 31 or (year is not None and not 1 <= year <= _LAST_YEAR):
         return None
-    return _Day(int(values[f"{which}m"]), int(total), year)
+    return _SpokenDate(int(values[f"{which}m"]), int(total), year)
 
 
 def _year(numbers: dict[str, Fraction]) -> int | None:
-    """ "twenty twenty seven" comes as two numbers, "2027" as one."""
+    """Returns the year; "twenty twenty seven" arrives as two numbers, "2027" as one."""
     if "y" not in numbers:
         return None
     first, second = numbers["y"], numbers.get("z")

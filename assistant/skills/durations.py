@@ -1,18 +1,18 @@
-"""Lengths of time: those that were asked for, and what of them is said."""
+"""Durations: reads them from a request, and rounds them for speech."""
 
 import math
 from fractions import Fraction
 
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 _UNITS_S = (3600, 60, 1)
 _QUARTER_OF_AN_HOUR_S = 900
-# From here on nobody wants to hear the seconds that are left.
+# From here on, seconds are not spoken.
 _SECONDS_COUNT_BELOW_S = 600
 
 
-def duration_s(found: Found) -> Fraction | None:
-    """The seconds behind the slots of the templates' <duration>; None where none was said."""
+def duration_s(found: TemplateMatch) -> Fraction | None:
+    """Returns the seconds in the slots of the templates' <duration>; None without a duration."""
     values, numbers = found.values, found.numbers
     if "part" in values:
         return Fraction(values["part"])
@@ -29,7 +29,7 @@ def duration_s(found: Found) -> Fraction | None:
 
 
 def duration_parts(seconds: float) -> list[tuple[int, int]]:
-    """How many hours, minutes and seconds (3600, 60, 1), to the second; those there are none of are left out."""
+    """Splits a duration into (count, unit) pairs with the units 3600, 60 and 1. Omits counts of zero."""
     rest = round(seconds)
     parts = []
     for length_s in _UNITS_S:
@@ -39,8 +39,8 @@ def duration_parts(seconds: float) -> list[tuple[int, int]]:
     return parts
 
 
-def left_to_say(seconds: float) -> tuple[int, bool]:
-    """What is left as exactly as one wants to hear it, in seconds, and whether that is only about so much."""
+def rounded_time_left(seconds: float) -> tuple[int, bool]:
+    """Rounds remaining time for speech. Returns the seconds, and whether they are approximate."""
     whole = math.ceil(seconds)
     if whole < _SECONDS_COUNT_BELOW_S or whole % 60 == 0:
         return max(whole, 1), False

@@ -1,4 +1,4 @@
-"""What skills do besides speaking: timers that ring, a louder or faster voice. Done at the commit, never before."""
+"""Effects of skills besides speech: timers, volume and speed. Applied when the turn is committed, not before."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,23 +10,23 @@ from assistant.skills.timers import Timers
 from llm.chat import Message
 
 QUIETEST_DB, LOUDEST_DB = -24.0, 9.0
-"""How far the voice can be turned down and up: below it is lost in a room, above its peaks are cut."""
+"""Limits of the volume change in decibels. A lower volume is inaudible in a room; a higher one clips."""
 
 SLOWEST, FASTEST = 0.5, 2.0
-"""How far the pace of the voice can be changed: beyond, few people follow."""
+"""Limits of the speaking speed. Beyond them, few people can follow."""
 _STEPS_TO_DOUBLE = 6
 
 
 @dataclass(slots=True)
 class SkillEffects:
-    """The doings of one conversation.
+    """Applies the skill effects of one conversation.
 
     Attributes:
-        effect_of: What the answer to these messages is to do; None for most.
-        local_now: The wall clock, with its zone: alarms go by it.
-        timers: What is set.
-        gain_db: How much louder than usual replies are.
-        speed: How much faster than usual replies are spoken: `SLOWEST` to `FASTEST`, on top of what is configured.
+        effect_of: Returns the effect of the answer to these messages; None for most.
+        local_now: Returns the local time with its time zone, which alarms use.
+        timers: The timers and alarms.
+        gain_db: Volume of replies in decibels relative to normal.
+        speed: Speed factor of replies, `SLOWEST` to `FASTEST`, in addition to the configured speed.
     """
 
     effect_of: Callable[[Sequence[Message]], SkillEffect | None]
@@ -36,7 +36,7 @@ class SkillEffects:
     speed: float = 1.0
 
     def do(self, effect: SkillEffect | None, now_s: float) -> Callable[[], None]:
-        """Do it, at loop time `now_s`; returns what takes it back, should its turn be retracted."""
+        """Applies `effect` at loop time `now_s`. Returns a function that undoes it if the turn is retracted."""
         if effect is None:
             return lambda: None
         if isinstance(effect, ChangeVolume):
@@ -45,19 +45,19 @@ class SkillEffects:
             return lambda: setattr(self, "gain_db", before_db)
         if isinstance(effect, ChangeSpeed):
             before = self.speed
-            self.speed = stepped(before, effect.steps)
+            self.speed = change_speed(before, effect.steps)
             return lambda: setattr(self, "speed", before)
         self.timers.apply(effect, now_s)
-        return self.timers.take_back
+        return self.timers.undo
 
     def due(self, now_s: float) -> tuple[str, ...]:
-        """Sentences to announce, each once. Asked at every frame: without anything set, no clock is read."""
+        """Returns the sentences to announce, each once. Called for every frame: reads no clock if nothing is set."""
         if not self.timers.any_set:
             return ()
         return self.timers.due(now_s, self.local_now())
 
 
-def stepped(speed: float, steps: int) -> float:
-    """`speed` so many steps faster, each a sixth of an octave, so that as many steps back lead where one came from."""
+def change_speed(speed: float, steps: int) -> float:
+    """Returns `speed` changed by `steps` steps of a sixth of an octave, so that opposite steps cancel."""
     reached = round(_STEPS_TO_DOUBLE * math.log2(speed)) + steps
     return min(max(math.exp2(reached / _STEPS_TO_DOUBLE), SLOWEST), FASTEST)

@@ -1,4 +1,4 @@
-"""What a language brings to the skills: phrases, numbers, answers, units and spelling. Its folder is all it needs."""
+"""Language data of the skills: phrases, numbers, answers, units and spelling. A language is one folder."""
 
 import importlib
 import re
@@ -17,21 +17,21 @@ from assistant.skills.numerals import Numerals
 from assistant.skills.unit_names import UnitName, load_unit_names
 
 LANGUAGES = ("en", "de", "fr", "es")
-"""Each has a folder of that name in this package."""
+"""The supported languages. Each has a folder of that name in this package."""
 _SIGNIFICANT_DIGITS = 4
-# The same in C, where PyYAML was built with it: reading the files of a language takes a tenth of the time.
+# The C loader of PyYAML, if available, reads the files of a language in a tenth of the time.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
 class DayName:
-    """A day, and how it was asked for.
+    """A day, and how the user asked for it.
 
     Attributes:
-        day: The date that is meant.
-        holiday: The words it was named by ("christmas"); None if it was not named so.
-        weekday: Whether it was asked for as a day of the week.
-        with_year: Whether its year belongs to its name.
+        day: The date.
+        holiday: The words that named the day ("christmas"); None without a name.
+        weekday: Whether the user asked for a weekday.
+        with_year: Whether the name includes the year.
     """
 
     day: date
@@ -42,7 +42,7 @@ class DayName:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """So many of a unit, whose names are those of the language."""
+    """An amount in a unit, with the unit's names in the language."""
 
     value: Fraction
     unit: UnitName
@@ -50,99 +50,105 @@ class Quantity:
 
     @property
     def decimals(self) -> int:
-        """Digits to say after the point: four significant ones, but nothing is rounded before it."""
+        """Number of decimals to say. There are four significant digits, but the integer part is never rounded."""
         return next(
             (_SIGNIFICANT_DIGITS - whole for whole in range(_SIGNIFICANT_DIGITS) if abs(self.value) < 10**whole), 0
         )
 
     @property
     def is_half(self) -> bool:
-        """Whether it is said as "half a ..."."""
+        """Whether the quantity is spoken as "half a ..."."""
         return self.value == Fraction(1, 2) and self.dimension is not Dimension.TEMPERATURE
 
 
 class Phrases(Protocol):
-    """What bends in a sentence. Without capital at its head and without full stop, unless it is said otherwise."""
+    """Inflected phrases of a language.
+
+    Unless noted otherwise, they start in lower case and have no full stop.
+    """
 
     plural_endings: tuple[str, ...]
-    """What "eggs" has more than "egg": a timer is found by either."""
+    """Plural endings that "eggs" has and "egg" does not. A timer is found by either form."""
 
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """ "about one point four one four two"."""
+        """Returns a number: "about one point four one four two"."""
 
     def count(self, value: int) -> str:
-        """A small number before timers, alarms or dice: "three"."""
+        """Returns a small number before timers, alarms or dice: "three"."""
 
     def join(self, parts: list[str]) -> str:
-        """ "a, b, and c"."""
+        """Joins the parts of a list: "a, b, and c"."""
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """ "one hour and thirty minutes"; to the second."""
+        """Returns a duration, to the second: "one hour and thirty minutes"."""
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """ "fourteen weeks and three days"."""
+        """Returns a number of days: "fourteen weeks and three days"."""
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """ "six feet and two inches are about one hundred and eighty-eight centimeters"."""
+        """Returns a conversion: "six feet and two inches are about one hundred and eighty-eight centimeters"."""
 
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """ "it's ten forty-three PM"."""
+        """Returns the time of day: "it's ten forty-three PM"."""
 
     def moment(self, at: datetime, days: int) -> str:
-        """When an alarm rings, so many days from today: "seven AM tomorrow"."""
+        """Returns when an alarm rings, `days` days from today: "seven AM tomorrow"."""
 
     def full_date(self, day: date) -> str:
-        """ "Friday, November twentieth"."""
+        """Returns a date with its weekday: "Friday, November twentieth"."""
 
     def on_date(self, day: date) -> str:
-        """ "on Friday, November twentieth"."""
+        """Returns a date with its weekday and preposition: "on Friday, November twentieth"."""
 
     def year(self, year: int) -> str:
-        """ "twenty twenty-six"."""
+        """Returns a year: "twenty twenty-six"."""
 
     def month(self, month: int) -> str:
-        """ "November", of 1 to 12."""
+        """Returns the month 1 to 12: "November"."""
 
     def weekday(self, weekday: int) -> str:
-        """ "Friday", of 0 to 6."""
+        """Returns the weekday 0 to 6: "Friday"."""
 
     def day(self, name: DayName) -> str:
-        """ "Christmas", "Friday", "March third, twenty twenty-eight"."""
+        """Returns the name of a day: "Christmas", "Friday", "March third, twenty twenty-eight"."""
 
     def until(self, name: DayName) -> str:
-        """ "until Christmas"."""
+        """Returns the end of a period: "until Christmas"."""
 
     def since(self, name: DayName) -> str:
-        """ "since Christmas"."""
+        """Returns the start of a period: "since Christmas"."""
 
     def between(self, first: DayName, second: DayName) -> str:
-        """ "between March third and June first"."""
+        """Returns a period: "between March third and June first"."""
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """ "there is no February thirtieth"."""
+        """Returns that a date does not exist: "there is no February thirtieth"."""
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """ "ten minute timer", "timer for eggs", "five minute timer for eggs"; one of the two is known."""
+        """Returns the name of a timer: "ten minute timer", "timer for eggs", "five minute timer for eggs".
+
+        At least one of `name` and `seconds` is given.
+        """
 
     def place(self, said: str) -> str:
-        """ "in Tokyo", of the words of the template."""
+        """Returns a place as named in the template: "in Tokyo"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How people ask for the spelling of a word.
+    """Patterns for requests to spell a word.
 
     Attributes:
-        requests: Patterns of whole requests, each with the group `word`.
-        not_spelled: A run of words with one of these is a sentence about spelling.
-        pronouns: First words of what cannot be spelled: which word that is, only a model may know.
-        letters: Letters with a name of their own in capitals.
+        requests: Patterns of complete requests, each with the group `word`.
+        not_spelled: Words that show that a sentence is about spelling, not a request to spell.
+        pronouns: First words that refer to another word, which only a language model may know.
+        letters: Maps a letter to its spoken form, if that differs from the capital letter.
     """
 
     requests: tuple[re.Pattern[str], ...]
@@ -156,10 +162,10 @@ class Language:
     """One language of the skills.
 
     Attributes:
-        code: "en", "de": its folder in this package.
-        answers: Sentences by name, with fields; where the number decides, by "one", "two" and "other".
-        unit_names: Of every unit the language has a name for.
-        units: By each of its names, lower case.
+        code: "en", "de", ...: its folder in this package.
+        answers: Maps a name to a sentence with fields, or to sentences for "one", "two" and "other" items.
+        unit_names: Names of every unit that the language has a name for.
+        units: Maps each lower-case name to its unit.
     """
 
     code: str
@@ -171,30 +177,30 @@ class Language:
     spelling: Spelling
 
     def say(self, answer: str, /, *, of: int | None = None, **fields: str) -> str:
-        """The answer of that name as a sentence; `of` is how many things it is about, where that bends it."""
+        """Returns the named answer as a sentence; `of` is the number of items, which selects the form."""
         sentence = self.piece(answer, of=of, **fields)
         return sentence[:1].upper() + sentence[1:]
 
     def piece(self, answer: str, /, *, of: int | None = None, **fields: str) -> str:
-        """The same as part of a sentence. Raises KeyError where the language lacks that answer."""
+        """Returns the named answer as part of a sentence. Raises KeyError if the language has no such answer."""
         text = self.answers[answer]
         if not isinstance(text, str):
             text = text.get({1: "one", 2: "two"}.get(of or 0, "other")) or text["other"]
         return text.format(**fields)
 
     def number(self, value: Fraction) -> str:
-        """As words."""
+        """Returns `value` in words."""
         return self.phrases.number(value)
 
 
-def base_of(tag: str) -> str | None:
-    """The language of a BCP 47 tag, if the skills speak it: "de" of "de-AT"."""
+def base_language(tag: str) -> str | None:
+    """Returns the skill language of a BCP 47 tag, "de" for "de-AT"; None if it is not supported."""
     code = tag.replace("_", "-").partition("-")[0].lower()
     return code if code in LANGUAGES else None
 
 
 def read_yaml(code: str, name: str) -> dict[str, Any]:
-    """A file of a language's folder. Raises OSError or yaml.YAMLError if the installation is broken."""
+    """Reads a YAML file of a language's folder. Raises OSError or yaml.YAMLError if the installation is broken."""
     text = files("assistant.skills").joinpath(code, f"{name}.yaml").read_text(encoding="utf-8")
     data = yaml.load(text, _LOADER)  # noqa: S506 - both loaders are safe ones
     assert isinstance(data, dict), name
@@ -203,7 +209,7 @@ def read_yaml(code: str, name: str) -> dict[str, Any]:
 
 @cache
 def load_language(code: str) -> Language:
-    """What the folder of that name brings, without its templates.
+    """Loads a language without its templates.
 
     Raises OSError, ImportError or yaml.YAMLError if the installation is broken.
     """

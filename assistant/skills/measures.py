@@ -1,8 +1,7 @@
-"""Units and what they are worth in the base unit of their dimension.
+"""Units of measure, with their factors to the base unit of their dimension.
 
-Every factor is exact: inch, foot, yard, mile, pound, ounce, ton, acre and US gallon as defined in NIST Special
-Publication 811, appendix B; the imperial gallon by the UK Weights and Measures Act 1985; the year is the common
-one of 365 days.
+Every factor is exact. Inch, foot, yard, mile, pound, ounce, ton, acre and US gallon: NIST Special Publication 811,
+appendix B. Imperial gallon: UK Weights and Measures Act 1985. A year has 365 days.
 """
 
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from fractions import Fraction
 
 
 class Dimension(Enum):
-    """What a unit measures; the value is the name of the answer that calls it by name."""
+    """What a unit measures. The value is the name of the answer for the dimension."""
 
     LENGTH = "length"
     MASS = "mass"
@@ -24,15 +23,15 @@ class Dimension(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MeasureUnit:
-    """A unit of measure. Its names are the English ones; those of other languages are in their `units.yaml`.
+    """A unit of measure with its English names. Names in other languages are in their `units.yaml`.
 
     Attributes:
-        one: As it is said after "one"; names the unit in the tables of other languages.
-        many: As it is said after any other number.
-        dimension: Only units of the same one convert into each other.
-        factor: Base units in one of it (meter, kilogram, kelvin, liter, meter per second, second, square meter).
-        offset: Base units at its zero; only temperatures have one.
-        also: Other ways to say or write it; no word has two meanings.
+        one: Name after "one"; identifies the unit in the tables of other languages.
+        many: Name after any other number.
+        dimension: Units convert only within a dimension.
+        factor: Base units in one unit (meter, kilogram, kelvin, liter, meter per second, second, square meter).
+        offset: Base units at the zero of this unit; nonzero only for temperatures.
+        also: Other ways to say or write the unit. No word has two meanings.
     """
 
     one: str
@@ -44,7 +43,7 @@ class MeasureUnit:
 
 
 def convert(value: Fraction, source: MeasureUnit, target: MeasureUnit) -> Fraction:
-    """`value` of `source`, in `target`. Exact. Raises ValueError if they measure different things."""
+    """Converts `value` from `source` to `target`, exactly. Raises ValueError if the dimensions differ."""
     if source.dimension is not target.dimension:
         raise ValueError(f"{source.many} and {target.many} measure different things")
     return (value * source.factor + source.offset - target.offset) / target.factor
@@ -159,13 +158,13 @@ _TEMPERATURES = (
 )
 
 UNITS: tuple[MeasureUnit, ...] = _LENGTHS + _MASSES + _TEMPERATURES + _VOLUMES + _SPEEDS + _TIMES + _AREAS
-"""Every unit that is understood."""
+"""All supported units."""
 
 
 def unit_names(unit: MeasureUnit) -> tuple[str, ...]:
-    """The words for `unit`, lower case, the one for the plural first."""
+    """Returns the lower-case names of `unit`, the plural first."""
     return tuple(dict.fromkeys(name.lower() for name in (unit.many, unit.one, *unit.also)))
 
 
 UNIT_OF: dict[str, MeasureUnit] = {name: unit for unit in UNITS for name in unit_names(unit)}
-"""By each of its names."""
+"""Maps each name to its unit."""

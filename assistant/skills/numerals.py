@@ -1,35 +1,35 @@
-"""Numbers as people say them and as recognizers write them, found in a run of words."""
+"""Finds numbers in a sequence of words, as people say them and as recognizers write them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-# Longer numbers are slips of the recognizer; the bound also keeps the cost of a hostile text small.
+# Longer numbers are recognition errors. The limit also bounds the cost of hostile text.
 MAX_DIGITS = 18
 
 FRACTION_SLASH = "⁄"
-"""U+2044, between the two whole numbers of a fraction."""
+"""U+2044, between numerator and denominator."""
 
 
 class Numerals(Protocol):
     """Reads the numbers of one language."""
 
     def sign(self, words: tuple[str, ...], at: int) -> bool:
-        """Whether the word at `at` makes the number behind it negative."""
+        """Returns whether the word at `at` makes the following number negative."""
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """The number that begins at `at`, and where it ends; (None, at) when none does."""
+        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
-    """Words in which each number is replaced by its place in `numbers`, written in digits.
+class NumberedWords:
+    """Words in which each number is replaced by its index in `numbers`, in digits.
 
     Attributes:
         words: "what is 0 plus 1" for "what is twelve plus three point five".
         numbers: The values in order: 12, 7/2.
-        said: The words behind each: "twelve", "three point five".
+        said: The words of each number: "twelve", "three point five".
     """
 
     words: tuple[str, ...]
@@ -37,8 +37,8 @@ class Numbered:
     said: tuple[str, ...]
 
 
-def find_numbers(words: tuple[str, ...], numerals: Numerals) -> Numbered:
-    """Replace every number in `words` (lower case, without punctuation) by its place among the numbers."""
+def find_numbers(words: tuple[str, ...], numerals: Numerals) -> NumberedWords:
+    """Replaces every number in `words` (lower case, without punctuation) by its index."""
     out: list[str] = []
     numbers: list[Fraction] = []
     said: list[str] = []
@@ -54,16 +54,16 @@ def find_numbers(words: tuple[str, ...], numerals: Numerals) -> Numbered:
         numbers.append(-value if negative else value)
         said.append(" ".join(words[at:end]))
         at = end
-    return Numbered(tuple(out), tuple(numbers), tuple(said))
+    return NumberedWords(tuple(out), tuple(numbers), tuple(said))
 
 
-def word_at(words: tuple[str, ...], at: int) -> str:
-    """The word there; "" behind the last."""
+def word_or_empty(words: tuple[str, ...], at: int) -> str:
+    """Returns the word at `at`; "" after the last word."""
     return words[at] if at < len(words) else ""
 
 
 def written_number(word: str, thousands: str, decimal: str) -> Fraction | None:
-    """The value of digits with these marks between them; None if `word` is something else, or too long."""
+    """Returns the value of a number in digits with these separators; None if `word` is not one or is too long."""
     plain = word
     for mark in thousands:
         plain = plain.replace(mark, "")
@@ -78,16 +78,16 @@ def written_number(word: str, thousands: str, decimal: str) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class TableNumerals:
-    """Reads the numbers of a language that has a word, or a run of them, for each number below a thousand.
+    """Reads the numbers of a language that has a word, or a run of words, for each number below a thousand.
 
     Attributes:
-        below_thousand: Runs of words by length of the run, then by the run.
-        scales: "mille", "millions" and their like; a scale by itself counts once.
-        points: Words between a whole and its decimals.
-        signs: Words that make what follows negative, except behind one of `no_sign_behind`.
-        articles: Words for one that are articles too: a number only before one of `counted`.
-        counted: What is counted, and words of sums; "" where such a word is a number at the end of a sentence.
-        halves: What adds a part behind a number: ("et", "demi").
+        below_thousand: Maps the length of a run of words to a map from the run to its value.
+        scales: "mille", "millions" and similar words. A scale without a number counts once.
+        points: Words between the integer part and the decimals.
+        signs: Words that make the next number negative, except after a word of `no_sign_after`.
+        articles: Articles that also mean one. They are numbers only before a word of `counted`.
+        counted: Counted nouns and words of arithmetic; "" if an article is a number at the end of a sentence.
+        halves: Runs of words after a number that add a fraction: ("et", "demi").
         thousands: Marks between groups of three digits.
         decimal: The mark before decimals.
     """
@@ -99,18 +99,18 @@ class TableNumerals:
     articles: frozenset[str]
     counted: frozenset[str]
     halves: Mapping[tuple[str, ...], Fraction] = field(default_factory=dict)
-    no_sign_behind: frozenset[str] = frozenset()
+    no_sign_after: frozenset[str] = frozenset()
     thousands: str = "."
     decimal: str = ","
 
     def sign(self, words: tuple[str, ...], at: int) -> bool:
-        """Whether the word at `at` makes the number behind it negative."""
-        return words[at] in self.signs and not (at and words[at - 1] in self.no_sign_behind)
+        """Returns whether the word at `at` makes the following number negative."""
+        return words[at] in self.signs and not (at and words[at - 1] in self.no_sign_after)
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """The number that begins at `at`, and where it ends; (None, at) when none does."""
-        word = word_at(words, at)
-        if word in self.articles and not self._counts(words, at):
+        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
+        word = word_or_empty(words, at)
+        if word in self.articles and not self._is_number(words, at):
             return None, at
         written = written_number(word, self.thousands, self.decimal)
         value, end = (written, at + 1) if written is not None else self._cardinal(words, at)
@@ -118,21 +118,21 @@ class TableNumerals:
             return None, at
         value, end = self._with_decimals(words, value, end)
         value, end = self._with_half(words, value, end)
-        while (scale := self.scales.get(word_at(words, end))) is not None:  # "trois virgule cinq millions"
+        while (scale := self.scales.get(word_or_empty(words, end))) is not None:  # "trois virgule cinq millions"
             value, end = value * scale, end + 1
         return value, end
 
-    def _counts(self, words: tuple[str, ...], at: int) -> bool:
-        """Whether the article at `at` is a number here: "una milla", "deux plus un", but not "una moneda"."""
-        after = word_at(words, at + 1)
+    def _is_number(self, words: tuple[str, ...], at: int) -> bool:
+        """Returns whether the article at `at` is a number: in "una milla", "deux plus un"; not in "una moneda"."""
+        after = word_or_empty(words, at + 1)
         return after in self.counted or after in self.scales or after in self.points
 
     def _cardinal(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """Thousands, millions, ... in falling order, each below a thousand of them."""
+        """Reads thousands, millions, ... in descending order, each with a factor below one thousand."""
         total, end, previous = 0, at, max(self.scales.values()) * 1000
         while end < len(words):
             group, group_end = self._below_thousand(words, end)
-            scale = self.scales.get(word_at(words, group_end), 1)
+            scale = self.scales.get(word_or_empty(words, group_end), 1)
             if (group is None and scale == 1) or scale >= previous or (previous == 1):
                 break
             total += (1 if group is None else group) * scale
@@ -140,23 +140,23 @@ class TableNumerals:
         return (Fraction(total), end) if end > at else (None, at)
 
     def _below_thousand(self, words: tuple[str, ...], at: int) -> tuple[int | None, int]:
-        for length, runs in self.below_thousand.items():  # the longest first
+        for length, runs in self.below_thousand.items():  # the longest runs first
             value = runs.get(words[at : at + length])
             if value is not None:
                 return value, at + length
         return None, at
 
     def _with_decimals(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:
-        """What follows "Komma": digit by digit, or a number below a hundred."""
-        if word_at(words, at) not in self.points:
+        """Reads the decimals after a word such as "Komma": single digits, or a number below a hundred."""
+        if word_or_empty(words, at) not in self.points:
             return value, at
         text, end = "", at + 1
         while len(text) < MAX_DIGITS:
-            word = word_at(words, end)
-            digit, behind = (word, end + 1) if word.isdecimal() else self._below_thousand(words, end)
+            word = word_or_empty(words, end)
+            digit, digit_end = (word, end + 1) if word.isdecimal() else self._below_thousand(words, end)
             if digit is None or (text and len(str(digit)) > 1):
                 break
-            text, end = text + str(digit), behind
+            text, end = text + str(digit), digit_end
         return (value + Fraction(f"0.{text}"), end) if 0 < len(text) <= MAX_DIGITS else (value, at)
 
     def _with_half(self, words: tuple[str, ...], value: Fraction, at: int) -> tuple[Fraction, int]:
@@ -167,7 +167,7 @@ class TableNumerals:
 
 
 def runs_by_length(runs: Mapping[str, int]) -> dict[int, dict[tuple[str, ...], int]]:
-    """The table `TableNumerals` reads from, of "vingt et un" to 21."""
+    """Returns the table for `TableNumerals.below_thousand` from runs such as "vingt et un"."""
     table: dict[int, dict[tuple[str, ...], int]] = {}
     for run, value in runs.items():
         words = tuple(run.split())

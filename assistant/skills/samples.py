@@ -1,4 +1,4 @@
-"""Example sentences in English, for the command language model of an offline recognizer."""
+"""English example sentences for the command language model of an offline recognizer."""
 
 import random
 import re
@@ -21,34 +21,35 @@ from num2words import num2words
 from assistant.skills.measures import UNITS, Dimension
 from assistant.skills.sentences import SentenceTemplates
 
-# Sentences from one template; the longest lists (cities, units, numbers) stand in five templates or more each.
+# Sentences from one template. The longest lists (cities, units, numbers) occur in five or more templates each.
 _PER_TEMPLATE = 40
-# What is asked more seldom, in many words for the same: fewer, so that they do not outweigh the rest.
-_SELDOM = ("days_", "day_of", "alarm_", "timer_", "dice", "pick_", "fast", "slow")
-_PER_SELDOM_TEMPLATE = 12
+# Rare requests with many wordings get fewer sentences, so that they do not dominate.
+_RARE_INTENTS = ("days_", "day_of", "alarm_", "timer_", "dice", "pick_", "fast", "slow")
+_PER_RARE_TEMPLATE = 12
 _TIME_UNITS = ("seconds", "minutes", "minutes", "hours", "second", "minute", "hour")  # not those that are only written
 _HOURS = tuple(str(num2words(hour)) for hour in range(1, 13))
 _MINUTES = tuple(str(num2words(minute)).replace("-", " ") for minute in range(5, 60, 5))
 _DAYS = tuple(str(num2words(day)).replace("-", " ") for day in range(1, 31))
-# So many draws without a new sentence, and a small template is taken to be exhausted.
-_FRUITLESS_DRAWS = 20
+# After this many draws without a new sentence, a template counts as exhausted.
+_MAX_FRUITLESS_DRAWS = 20
 _WHOLE_NUMBERS = (*range(101), 106, 120, 144, 150, 180, 200, 212, 250, 300, 365, 500, 750, 1000, 1500, 2000)
 _NUMBERS = (
     *(str(num2words(number)).replace("-", " ").replace(",", "") for number in _WHOLE_NUMBERS),
     *("a hundred", "three point five", "one point five", "two and a half", "zero point two five", "minus ten"),
 )
-# Lists and slots for which no luck is needed.
-_ALWAYS = {("number", "times"): "one", ("number", "q"): "three", ("this_year", "this_year"): "this year"}
-# Words people ask the spelling of.
-_EVERYDAY = (
+# Lists and slots with a fixed value.
+_FIXED_VALUES = {("number", "times"): "one", ("number", "q"): "three", ("this_year", "this_year"): "this year"}
+# Words that people ask to spell.
+_SPELLED_WORDS = (
     "necessary accommodate mississippi rhythm embarrass separate definitely restaurant receive because beautiful "
     "february wednesday tomorrow friend science weather knowledge language bicycle queue colonel schedule calendar "
     "neighbor psychology photograph elephant chocolate vegetable"
 ).split()
-# Stands for any name. Names are not sampled: one clip of a plain "set a timer for ten minutes" was heard as a command
+# Placeholder for any name. Names are not sampled. In one of three variants of the sample, a clip of a plain "set a
+# timer for ten minutes" was recognized as a command only without them. That is one clip: measure before relying on it.
 # without them and not with them, in one of three variants of the sample. One clip: measure before relying on it.
-_ANY_NAME = "..."
-# What people put around a request most often; every opening with every sentence would drown the rest.
+_NAME_PLACEHOLDER = "..."
+# The most frequent polite openings. Combining every opening with every sentence would dominate the sample.
 _ASKING = ("{} please", "hey {}", "tell me {}", "can you tell me {}", "do you know {}")
 _ORDERING = ("please {}", "{} please", "hey {}", "can you {}", "could you {} please")
 _FRAMES = dict.fromkeys(("time", "date", "weather"), _ASKING)
@@ -57,25 +58,25 @@ _WRONG_ARTICLE = re.compile(r"\ban (?![aeiou]|hour)|\ba (?=[aeiou]|hour)")
 
 
 def sample_sentences(sentences: SentenceTemplates, understood: Callable[[str], bool]) -> tuple[str, ...]:
-    """A few thousand `understood` sentences without duplicates, drawn from the templates, always the same."""
+    """Draws a few thousand distinct `understood` sentences from the templates; the result is deterministic."""
     rng = random.Random(0)  # noqa: S311 - a reproducible sample, no secret
     found: dict[str, None] = {}
     for intent in sentences.intents.intents.values():
         frames = _FRAMES.get(intent.name, ())
-        most = _PER_SELDOM_TEMPLATE if intent.name.startswith(_SELDOM) else _PER_TEMPLATE
+        most = _PER_RARE_TEMPLATE if intent.name.startswith(_RARE_INTENTS) else _PER_TEMPLATE
         for data in intent.data:
             for template in data.sentences:
                 for sentence in _draw(template, sentences, rng, most):
                     found.update(dict.fromkeys(_variants(sentence, sentences.wording.contractions)))
                     if frames:
                         found[rng.choice(frames).format(sentence)] = None
-    found.update(dict.fromkeys(_everyday()))
+    found.update(dict.fromkeys(_frequent_requests()))
     return tuple(sentence for sentence in found if understood(sentence))
 
 
-def _everyday() -> Iterator[str]:
-    """What is asked most, which a random walk may miss: timers, small sums, and the spelling of hard words."""
-    for word in _EVERYDAY:
+def _frequent_requests() -> Iterator[str]:
+    """Yields frequent requests that random draws may miss: timers, small sums, the spelling of difficult words."""
+    for word in _SPELLED_WORDS:
         yield from (f"spell {word}", f"how do you spell {word}")
     for number in (*range(1, 21), 25, 30, 40, 45, 50, 60, 90):
         words = str(num2words(number)).replace("-", " ")
@@ -83,7 +84,7 @@ def _everyday() -> Iterator[str]:
             length = f"{words} {unit}" if number == 1 else f"{words} {unit}s"
             yield from (f"set a timer for {length}", f"set a {words} {unit} timer", f"start a timer for {length}")
             yield f"set timer for {length}"
-    # Every verb with every unit: a command is only taken if its very shape, numbers apart, is among the sentences.
+    # Every verb with every unit: a command is accepted only if its form, apart from numbers, is in the sample.
     for verb in ("set", "start", "create", "make", "begin", "add", "give me", "set up", "put on"):
         yield f"{verb} timer"
         for unit in ("seconds", "minutes", "hours"):
@@ -97,10 +98,10 @@ def _everyday() -> Iterator[str]:
 def _draw(template: Sentence, sentences: SentenceTemplates, rng: random.Random, most: int) -> Iterator[str]:
     drawn: set[str] = set()
     fruitless = 0
-    while len(drawn) < most and fruitless < _FRUITLESS_DRAWS:
-        walk = _Walk(sentences, rng, rng.choice(tuple(Dimension)))
+    while len(drawn) < most and fruitless < _MAX_FRUITLESS_DRAWS:
+        walk = _RandomExpansion(sentences, rng, rng.choice(tuple(Dimension)))
         sentence = " ".join("".join(walk.words(template.expression)).split())
-        if sentence in drawn or _ANY_NAME in sentence or _WRONG_ARTICLE.search(sentence):
+        if sentence in drawn or _NAME_PLACEHOLDER in sentence or _WRONG_ARTICLE.search(sentence):
             fruitless += 1
             continue
         fruitless = 0
@@ -109,15 +110,15 @@ def _draw(template: Sentence, sentences: SentenceTemplates, rng: random.Random, 
 
 
 def _variants(sentence: str, contractions: dict[str, str]) -> Iterator[str]:
-    """`sentence`, and the same as it is said quickly."""
+    """Yields `sentence` and its contracted forms."""
     yield sentence
     for short, full in contractions.items():
         if "'" in short and f"{full} " in f"{sentence} ":
             yield f" {sentence} ".replace(f" {full} ", f" {short} ").strip()
 
 
-class _Walk:
-    """One random way through a template; all its units measure the same thing."""
+class _RandomExpansion:
+    """A random expansion of a template. All its units have the same dimension."""
 
     def __init__(self, sentences: SentenceTemplates, rng: random.Random, dimension: Dimension) -> None:
         self._intents = sentences.intents
@@ -143,8 +144,8 @@ class _Walk:
 
     def _list_value(self, reference: ListReference) -> Iterator[str]:
         match reference.list_name, reference.slot_name:
-            case slot if slot in _ALWAYS:
-                yield _ALWAYS[slot]
+            case slot if slot in _FIXED_VALUES:
+                yield _FIXED_VALUES[slot]
             case "number", "h":
                 yield self._rng.choice(_HOURS)
             case "number", "m":
@@ -162,7 +163,7 @@ class _Walk:
             case name, _:
                 values = self._intents.slot_lists[name]
                 if isinstance(values, WildcardSlotList):
-                    yield _ANY_NAME
+                    yield _NAME_PLACEHOLDER
                     return
                 assert isinstance(values, TextSlotList)
                 yield from self.words(self._rng.choice(values.values).text_in)

@@ -1,26 +1,26 @@
-"""Values as words, as far as that is the same in every language: what is rounded, and how far."""
+"""Number words with rounding, as far as all languages share the rules."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-# Past this a number is said as a power of ten: its words would take longer than anyone listens.
+# Larger numbers are spoken as a power of ten, because their words would take too long.
 _LARGEST = 10**15
 
 
 @dataclass(frozen=True, slots=True)
 class NumberWords:
-    """How a language says numbers.
+    """The number words of a language.
 
     Attributes:
-        whole: A whole number that is not negative, as words.
-        digits: The digits behind the point ("05"), as words.
-        minus: Before what is below zero.
-        point: Between the whole and its decimals.
-        about: Before what was rounded.
-        power: Between "ten" and its exponent.
-        times_ten: Between a mantissa and its exponent, with the ten.
+        whole: Returns a non-negative whole number in words.
+        digits: Returns the digits after the point ("05") in words.
+        minus: Word before a negative number.
+        point: Word between the integer part and the decimals.
+        about: Word before a rounded number.
+        power: Word between "ten" and its exponent.
+        times_ten: Words between a mantissa and its exponent, including "ten".
     """
 
     whole: Callable[[int], str]
@@ -33,12 +33,12 @@ class NumberWords:
 
 
 def say_number(value: Fraction, words: NumberWords, *, decimals: int = 4) -> str:
-    """`value` as words, with "about" where it had to be rounded.
+    """Returns `value` in words, with "about" if it is rounded.
 
     Args:
         value: Any size and sign.
-        words: Those of the language.
-        decimals: Digits kept after the point; below one, digits kept after the leading zeros.
+        words: The number words of the language.
+        decimals: Digits kept after the point; for values below one, after the leading zeros.
     """
     size = abs(value)
     if size >= _LARGEST or 0 < size < Fraction(1, 10**9):
@@ -63,7 +63,7 @@ def _say_decimal(value: Fraction, places: int, words: NumberWords) -> str:
 
 def _say_scientific(value: Fraction, words: NumberWords) -> str:
     size = abs(value)
-    # Logarithms of whole numbers work at any size, those of floats overflow.
+    # Logarithms of integers work for any size; those of floats overflow.
     power = math.floor(math.log10(size.numerator) - math.log10(size.denominator))
     mantissa = round(size / Fraction(10) ** power, 2)
     if mantissa >= 10:
@@ -77,5 +77,5 @@ def _say_scientific(value: Fraction, words: NumberWords) -> str:
 
 
 def title(said: str, small: frozenset[str]) -> str:
-    """Every word with a capital but those of `small`: "in New York"."""
+    """Capitalizes every word except those in `small`: "in New York"."""
     return " ".join(word if word in small else word[:1].upper() + word[1:] for word in said.split())

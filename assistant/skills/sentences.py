@@ -1,4 +1,4 @@
-"""Sentence templates (YAML, hassil) against words: which intent, with which values."""
+"""Matches words against the sentence templates (YAML, hassil) and returns the intent with its values."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -8,39 +8,40 @@ from hassil.recognize import RecognizeResult, recognize_all
 from hassil.util import merge_dict
 
 from assistant.skills.duration_words import (
+    contains_24_hour_time,
     duration_words_of,
-    says_hours_of_day,
+    keep_number_signs,
+    with_24_hour_times,
     with_durations,
-    with_hours_of_day,
-    with_signs_kept,
 )
 from assistant.skills.language import Language, read_yaml
-from assistant.skills.numerals import Numbered, find_numbers
+from assistant.skills.numerals import NumberedWords, find_numbers
 from assistant.skills.words import Wording, plain_words, without_frame, wording_of
 
 TEMPLATES = (
     *("clock", "cities", "days", "timers", "alarms", "arithmetic", "conversion", "chance", "conversation", "voice"),
     "missing",
 )
-# In the templates {number} matches the place of a number among those found, never its value: hassil's own
+# {number} in a template matches the index of a number, not its value. Number ranges in hassil would need an entry per
+# number and cannot match most decimals. No template has more numbers than this.
 # ranges would hold one entry per speakable number, and know no decimals between tenths. No template has more.
 MAX_NUMBERS = 6
-_MOST_NAME_WORDS = 3
-# Of intents: what is about lengths of time and hours of day.
+_MAX_NAME_WORDS = 3
+# Prefixes of intents with durations and times of day.
 _TIMED = ("timer_", "alarm_")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TemplateMatch:
     """A template that matches the whole sentence.
 
     Attributes:
-        intent: Its name in the YAML.
-        values: Values of its text slots, by slot.
-        said: The words behind each of those values, and of those numbers.
-        numbers: Values of its number slots, by slot.
-        answer: The fixed answer that stands beside the template, if one does.
-        missing: Whether it only says what nothing here can do.
+        intent: Name of the intent in the YAML file.
+        values: Values of the text slots, by slot.
+        said: The spoken words of each value and number, by slot.
+        numbers: Values of the number slots, by slot.
+        answer: The fixed answer of the template; None if there is none.
+        missing: Whether the answer only says that no skill can do this.
     """
 
     intent: str
@@ -52,7 +53,7 @@ class Found:
 
 
 def load_intents(language: Language) -> Intents:
-    """Read and parse a language's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
+    """Reads and parses a language's templates. Raises OSError or yaml.YAMLError if the installation is broken."""
     merged: dict[str, object] = {}
     for name in TEMPLATES:
         merge_dict(merged, read_yaml(language.code, name))
@@ -66,7 +67,7 @@ def load_intents(language: Language) -> Intents:
 
 
 class SentenceTemplates:
-    """The templates of a language, ready to match. Blocking work happens in the constructor only."""
+    """The compiled templates of a language. Only the constructor blocks."""
 
     def __init__(self, language: Language) -> None:
         self.intents = load_intents(language)
@@ -75,31 +76,31 @@ class SentenceTemplates:
         self.wording = wording_of(read_yaml(language.code, "wording"))
         self._numerals = language.numerals
         self._duration_words = duration_words_of(read_yaml(language.code, "durations"))
-        self._as_heard = replace(self.wording, contractions={})
+        self._without_contractions = replace(self.wording, contractions={})
 
     def zone_names(self) -> set[str]:
-        """The time zones of all places that are understood."""
+        """Returns the time zones of all known places."""
         places = self.intents.slot_lists["city"]
         assert isinstance(places, TextSlotList)
         return {str(place.value_out) for place in places.values}
 
-    def find(self, text: str) -> Found | None:
-        """The template that matches all of `text`, as it is or without the politeness around it.
+    def find(self, text: str) -> TemplateMatch | None:
+        """Returns the template that matches all of `text`, with or without its polite phrases.
 
-        What none matches is tried again with its lengths of time and hours of day in the form that templates know.
+        If none matches, durations and times of day are rewritten into the form of the templates and matched again.
         """
         words = plain_words(text, self.wording)
-        # "0700 hours" is no length of time, though a template takes it for one.
-        if says_hours_of_day(words, self._duration_words) and (found := self._match_timed(text, words)) is not None:
+        # "0700 hours" is not a duration, although a template would match it as one.
+        if contains_24_hour_time(words, self._duration_words) and (found := self._match_timed(text, words)) is not None:
             return found
         bare = without_frame(words, self.wording)
         found = self._match(words, self.intents) or (self._match(bare, self.intents) if bare != words else None)
         return found or self._match_timed(text, words)
 
-    def _match_timed(self, text: str, words: tuple[str, ...]) -> Found | None:
-        timed = plain_words(with_signs_kept(text.lower()), self.wording)
+    def _match_timed(self, text: str, words: tuple[str, ...]) -> TemplateMatch | None:
+        timed = plain_words(keep_number_signs(text.lower()), self.wording)
         tried = {words}
-        for in_form in (with_hours_of_day, with_durations):
+        for in_form in (with_24_hour_times, with_durations):
             other = in_form(timed, self._duration_words, self._numerals)
             if other not in tried:
                 tried.add(other)
@@ -107,23 +108,23 @@ class SentenceTemplates:
                     return found
         return None
 
-    def heard(self, text: str) -> tuple[str, ...]:
-        """The words of `text` as they were heard, without the politeness around them."""
-        return without_frame(plain_words(text, self._as_heard), self._as_heard)
+    def recognized_words(self, text: str) -> tuple[str, ...]:
+        """Returns the words of `text` with contractions unchanged, without polite phrases."""
+        return without_frame(plain_words(text, self._without_contractions), self._without_contractions)
 
-    def _match(self, words: tuple[str, ...], intents: Intents) -> Found | None:
+    def _match(self, words: tuple[str, ...], intents: Intents) -> TemplateMatch | None:
         numbered = find_numbers(words, self._numerals)
         if not words or len(numbered.numbers) > MAX_NUMBERS:
             return None
         text = " ".join(numbered.words)
         for result in recognize_all(text, intents):
-            if _at_word_borders(result, text) and _well_named(result, self.wording):
-                return _found(result, numbered)
+            if _matches_whole_words(result, text) and _names_are_plausible(result, self.wording):
+                return _template_match(result, numbered)
         return None
 
 
-def _at_word_borders(result: RecognizeResult, text: str) -> bool:
-    """Whether every slot took whole words: hassil alone reads "5 min feet" as "5 m", "in feet"."""
+def _matches_whole_words(result: RecognizeResult, text: str) -> bool:
+    """Returns whether every slot matched whole words. hassil alone reads "5 min feet" as "5 m", "in feet"."""
     padded = f" {text} "
     for entity in result.entities_list:
         if entity.text_span is None:
@@ -135,17 +136,17 @@ def _at_word_borders(result: RecognizeResult, text: str) -> bool:
     return True
 
 
-def _well_named(result: RecognizeResult, wording: Wording) -> bool:
-    """Whether what stands in the place of a name can be one."""
+def _names_are_plausible(result: RecognizeResult, wording: Wording) -> bool:
+    """Returns whether the text in each name slot can be a name."""
     names = [entity.text.split() for entity in result.entities_list if entity.is_wildcard]
     return all(
-        0 < len(words) <= _MOST_NAME_WORDS
+        0 < len(words) <= _MAX_NAME_WORDS
         and all(word.replace("'", "").isalpha() and word not in wording.not_in_names for word in words)
         for words in names
     )
 
 
-def _found(result: RecognizeResult, numbered: Numbered) -> Found:
+def _template_match(result: RecognizeResult, numbered: NumberedWords) -> TemplateMatch:
     values: dict[str, str] = {}
     said: dict[str, str] = {}
     numbers: dict[str, Fraction] = {}
@@ -156,4 +157,4 @@ def _found(result: RecognizeResult, numbered: Numbered) -> Found:
             values[entity.name], said[entity.name] = str(entity.value).strip(), entity.text.strip()
     beside = result.intent_metadata or {}
     answer = str(beside["answer"]) if "answer" in beside else None
-    return Found(result.intent.name, values, said, numbers, answer, bool(beside.get("missing")))
+    return TemplateMatch(result.intent.name, values, said, numbers, answer, bool(beside.get("missing")))

@@ -1,11 +1,11 @@
-"""All skills behind one question: what is the answer to these words, if it needs no language model?"""
+"""Finds the answer to a user's words that needs no language model. Entry point of all skills."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from importlib.resources import files
 
-from assistant.skills import Deed, Reply, SkillAnswer, SkillContext
+from assistant.skills import AnswerWithEffect, Reply, SkillAnswer, SkillContext
 from assistant.skills.alarms import cancel_alarms, set_alarm, set_alarm_in, tell_alarms
 from assistant.skills.arithmetic import ARITHMETIC, calculate
 from assistant.skills.chance import flip_coin, pick_number, roll_dice
@@ -20,15 +20,15 @@ from assistant.skills.clock import (
 )
 from assistant.skills.conversion import CONVERSION, convert_units
 from assistant.skills.days import days_between, days_since, days_until, tell_weekday
-from assistant.skills.language import Language, base_of, load_language
+from assistant.skills.language import Language, base_language, load_language
 from assistant.skills.samples import sample_sentences
-from assistant.skills.sentences import Found, SentenceTemplates
+from assistant.skills.sentences import SentenceTemplates, TemplateMatch
 from assistant.skills.spelling import spelling_of
 from assistant.skills.timing import cancel_timers, pause_timers, resume_timers, set_timer, tell_time_left
 from assistant.skills.voice import change_voice
 
-# What was found becomes a reply, or None where the words turn out to be half understood.
-_Binder = Callable[[Found], Reply | None]
+# Turns a match into a reply, or into None if the words are only partly understood.
+_Binder = Callable[[TemplateMatch], Reply | None]
 
 UNDERSTOOD = "understood.txt"
 _BRACKETS = frozenset("()")
@@ -36,7 +36,7 @@ _BRACKETS = frozenset("()")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Words that were understood: who answers, waiting for the context."""
+    """The skill that understood the words, and its reply to a context."""
 
     skill: str
     reply: Reply
@@ -44,115 +44,116 @@ class Match:
 
 
 def no_model_answer(text: str, language: str = "en") -> str:
-    """What to say to `text` when no skill understands it and there is no language model. For the ear.
+    """Returns the spoken answer to `text` if no skill understands it and there is no language model.
 
-    In English where the skills do not speak the language. Raises OSError if the installation lacks its files.
+    The answer is in English if the language is not supported. Raises OSError if the installation is incomplete.
     """
-    speaking = load_language(base_of(language) or "en")
+    speaking = load_language(base_language(language) or "en")
     return speaking.say("no_model" if text.strip() else "no_words")
 
 
 def understood_sentences() -> tuple[str, ...]:
-    """Some thousands of sentences that the skills understand, lower case and without digits.
+    """Returns some thousands of sentences that the skills understand, in lower case and without digits.
 
-    `python -m assistant.skills` writes them anew. Raises OSError if the installation lacks the file.
+    `python -m assistant.skills` updates them. Raises OSError if the file is missing.
     """
     return tuple((files("assistant.skills") / UNDERSTOOD).read_text(encoding="utf-8").splitlines())
 
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """What one language is matched against."""
+    """The matching data of one language."""
 
     language: Language
     sentences: SentenceTemplates
     binders: Mapping[str, tuple[str, _Binder]]
 
     def match(self, text: str) -> Match | None:
-        spelling = spelling_of(self.sentences.heard(text), self.language.spelling)
+        spelling = spelling_of(self.sentences.recognized_words(text), self.language.spelling)
         if spelling is not None:
-            return Match("spelling", _always(spelling))
+            return Match("spelling", _fixed_reply(spelling))
         found = self.sentences.find(text)
         if found is None:
             return None
         if found.intent in ARITHMETIC and not _BRACKETS.isdisjoint(text):
-            return None  # what is in them comes first, and no template knows that
+            return None  # brackets change the order of operations, which no template supports
         if found.answer is not None:
-            return Match(found.intent, _always(found.answer), found.missing)
+            return Match(found.intent, _fixed_reply(found.answer), found.missing)
         skill, bind = self.binders[found.intent]
         reply = bind(found)
         return None if reply is None else Match(skill, reply)
 
 
 class Skills:
-    """The skills. After `load` everything is memory and arithmetic: no I/O, no clock."""
+    """All skills. After `load`, they use neither I/O nor a clock."""
 
     def __init__(self) -> None:
         self._tables: dict[str, _Tables] = {}
-        # The same words are asked for twice in a row: by the router, then by the answer.
+        # The same words are matched twice in a row: by the router, then by the answer.
         self._latest: tuple[str, str, Match | None] | None = None
 
     def load(self, language: str = "en") -> None:
-        """Build the tables of a language and match once; blocks for some 100 ms, the second time not at all.
+        """Builds the tables of a language and matches once, which blocks for about 100 ms.
 
-        A language that the skills do not speak has none. Raises OSError if the installation lacks its sentence files.
+        A second call returns immediately. Does nothing for an unsupported language. Raises OSError if the sentence
+        files are missing.
         """
-        code = base_of(language)
+        code = base_language(language)
         if code is None or code in self._tables:
             return
         speaking = load_language(code)
         sentences = SentenceTemplates(speaking)
         zones = load_zones(sentences.zone_names())
-        tables = _Tables(speaking, sentences, {**_telling(speaking, zones), **_doing(speaking)})
+        tables = _Tables(speaking, sentences, {**_reply_binders(speaking, zones), **_effect_binders(speaking)})
         for text in sentences.wording.warm_up:
             tables.match(text)
         self._tables[code] = tables
 
     def match(self, text: str, language: str = "en") -> Match | None:
-        """Who answers `text`, or None if no skill understood all of it, or none speaks the language.
+        """Returns the skill that understands all of `text`; None if no skill does or the language is unsupported.
 
         Raises RuntimeError before `load` of that language.
         """
-        code = base_of(language)
+        code = base_language(language)
         if code is None:
             return None
-        latest = self._latest  # read once: another thread may replace it
+        latest = self._latest  # read once, because another thread may replace it
         if latest is not None and latest[:2] == (code, text):
             return latest[2]
-        match = self._loaded(code).match(text)
+        match = self._tables_of(code).match(text)
         self._latest = (code, text, match)
         return match
 
     def answer(self, text: str, context: SkillContext) -> SkillAnswer | None:
-        """The answer to `text` in the language of the context, or None: a language model's turn.
+        """Returns the answer to `text` in the language of the context; None if a language model should answer.
 
         Raises RuntimeError before `load` of that language.
         """
         match = self.match(text, context.language)
         if match is None:
             return None
-        said = match.reply(context)
-        text, effect = (said.text, said.effect) if isinstance(said, Deed) else (said, None)
+        reply = match.reply(context)
+        text, effect = (reply.text, reply.effect) if isinstance(reply, AnswerWithEffect) else (reply, None)
         return SkillAnswer(text, match.skill, effect, match.missing)
 
     def sample(self) -> tuple[str, ...]:
-        """A sample of the English that is understood, lower case and without digits, the same at every call.
+        """Returns a deterministic sample of the understood English sentences, in lower case and without digits.
 
-        Blocks for some seconds: `understood_sentences` reads what was sampled when the templates last changed.
+        Blocks for some seconds. `understood_sentences` returns the stored result for the current templates.
         Raises RuntimeError before `load`.
         """
-        return sample_sentences(self._loaded("en").sentences, lambda text: self.match(text) is not None)
+        return sample_sentences(self._tables_of("en").sentences, lambda text: self.match(text) is not None)
 
-    def _loaded(self, code: str) -> _Tables:
+    def _tables_of(self, code: str) -> _Tables:
         tables = self._tables.get(code)
         if tables is None:
             raise RuntimeError(f'the skills have no tables of "{code}" yet; call load("{code}") first')
         return tables
 
 
-def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
-    """Per intent that is only told something: the skill's name, and what makes a reply of what was found."""
-    told: dict[str, tuple[str, Callable[[Language, SkillContext], str]]] = {
+def _reply_binders(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[str, _Binder]]:
+    """Maps each intent without an effect to the skill's name and the function that creates its reply."""
+    without_match: dict[str, tuple[str, Callable[[Language, SkillContext], str]]] = {
         "time": ("time", tell_time),
         "date": ("date", tell_date),
         "year": ("date", tell_year),
@@ -160,7 +161,7 @@ def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[st
         "alarm_list": ("alarms", tell_alarms),
         "coin": ("chance", flip_coin),
     }
-    asked: dict[str, tuple[str, Callable[[Found, Language], Reply | None]]] = {
+    with_match: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
         "date_of_other_day": ("date", date_of_other_day),
         "days_until": ("days", days_until),
         "days_since": ("days", days_since),
@@ -176,14 +177,14 @@ def _telling(language: Language, zones: dict[str, tzinfo]) -> dict[str, tuple[st
         "time_in_city": ("time", lambda found: time_elsewhere(found, language, zones)),
         # "say that one more time" is understood, "say that five more times" is not
         "repeat": ("repeat", lambda found: _repeat(language) if found.numbers.get("times", 1) == 1 else None),
-        **{intent: (skill, _without_words(tell, language)) for intent, (skill, tell) in told.items()},
-        **{intent: (skill, _in(language, bind)) for intent, (skill, bind) in asked.items()},
+        **{intent: (skill, _ignoring_match(tell, language)) for intent, (skill, tell) in without_match.items()},
+        **{intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in with_match.items()},
     }
 
 
-def _doing(language: Language) -> dict[str, tuple[str, _Binder]]:
-    """The same per intent whose answer comes with an effect."""
-    asked: dict[str, tuple[str, Callable[[Found, Language], Reply | None]]] = {
+def _effect_binders(language: Language) -> dict[str, tuple[str, _Binder]]:
+    """Maps each intent with an effect to the skill's name and the function that creates its reply."""
+    with_match: dict[str, tuple[str, Callable[[TemplateMatch, Language], Reply | None]]] = {
         "timer_set": ("timers", set_timer),
         "timer_cancel": ("timers", cancel_timers),
         "timer_pause": ("timers", pause_timers),
@@ -197,14 +198,14 @@ def _doing(language: Language) -> dict[str, tuple[str, _Binder]]:
         "faster": ("voice", change_voice),
         "slower": ("voice", change_voice),
     }
-    return {intent: (skill, _in(language, bind)) for intent, (skill, bind) in asked.items()}
+    return {intent: (skill, _with_language(language, bind)) for intent, (skill, bind) in with_match.items()}
 
 
-def _in(language: Language, bind: Callable[[Found, Language], Reply | None]) -> _Binder:
+def _with_language(language: Language, bind: Callable[[TemplateMatch, Language], Reply | None]) -> _Binder:
     return lambda found: bind(found, language)
 
 
-def _without_words(tell: Callable[[Language, SkillContext], str], language: Language) -> _Binder:
+def _ignoring_match(tell: Callable[[Language, SkillContext], str], language: Language) -> _Binder:
     return lambda _found: lambda context: tell(language, context)
 
 
@@ -212,5 +213,5 @@ def _repeat(language: Language) -> Reply:
     return lambda context: context.last_reply or language.say("nothing_said")
 
 
-def _always(text: str) -> Reply:
+def _fixed_reply(text: str) -> Reply:
     return lambda _context: text

@@ -1,7 +1,6 @@
-"""Timers and alarms of one conversation: a set driven by the times it is given.
+"""Timers and alarms of one conversation, driven by the times passed to the methods.
 
-Timers run on the event loop's clock, so that nobody who sets the wall clock shortens them; alarms ring when the wall
-clock shows their time.
+Timers use the event loop's clock, so that changes of the wall clock do not affect them. Alarms use the wall clock.
 """
 
 from collections.abc import Collection
@@ -22,13 +21,13 @@ from assistant.skills import (
     TimerState,
 )
 
-MOST_TIMERS = 20
-MOST_ALARMS = 20
+MAX_TIMERS = 20
+MAX_ALARMS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class _Timer:
-    """`due_s` while it runs; `left_s` while it is paused."""
+    """A timer: `due_s` is valid while it runs, `left_s` while it is paused."""
 
     number: int
     set_to: SetTimer
@@ -56,28 +55,28 @@ _Set = TypeVar("_Set", _Timer, _Alarm)
 
 @dataclass(slots=True)
 class Timers:
-    """The timers and alarms that are set. Not safe for threads."""
+    """The timers and alarms that are set. Not thread-safe."""
 
     _timers: tuple[_Timer, ...] = ()
     _alarms: tuple[_Alarm, ...] = ()
     _before: tuple[tuple[_Timer, ...], tuple[_Alarm, ...]] | None = None
-    _numbers_given: int = 0
+    _last_number: int = 0
 
     @property
     def any_set(self) -> bool:
-        """Whether anything is to ring."""
+        """Whether any timer or alarm is set."""
         return bool(self._timers or self._alarms)
 
     def apply(self, effect: TimerEffect, now_s: float) -> None:
-        """Do what was asked, at loop time `now_s`. One more than `MOST_TIMERS` or `MOST_ALARMS` is not taken.
+        """Applies `effect` at loop time `now_s`. Ignores timers beyond `MAX_TIMERS` and alarms beyond `MAX_ALARMS`.
 
-        The skill has refused that before; only two answers at once could try.
+        The skill refuses these earlier; only two concurrent answers can reach the limit here.
         """
         self._before = (self._timers, self._alarms)
         match effect:
             case SetTimer():
-                if len(self._timers) < MOST_TIMERS:
-                    self._timers += (_Timer(self._number(), effect, now_s + effect.seconds),)
+                if len(self._timers) < MAX_TIMERS:
+                    self._timers += (_Timer(self._next_number(), effect, now_s + effect.seconds),)
             case CancelTimers():
                 self._timers = tuple(timer for timer in self._timers if timer.number not in effect.numbers)
             case PauseTimers():
@@ -89,21 +88,21 @@ class Timers:
                     timer.resumed(now_s) if timer.number in effect.numbers else timer for timer in self._timers
                 )
             case SetAlarm():
-                if len(self._alarms) < MOST_ALARMS:
-                    self._alarms += (_Alarm(self._number(), effect),)
+                if len(self._alarms) < MAX_ALARMS:
+                    self._alarms += (_Alarm(self._next_number(), effect),)
             case CancelAlarms():
                 self._alarms = tuple(alarm for alarm in self._alarms if alarm.number not in effect.numbers)
             case _:
                 assert_never(effect)
 
-    def take_back(self) -> None:
-        """Undo the latest `apply`: its turn was retracted. What has rung since stays rung; twice does nothing."""
+    def undo(self) -> None:
+        """Undoes the last `apply`, because its turn was retracted. Does not restore what has rung since. Idempotent."""
         if self._before is not None:
             self._timers, self._alarms = self._before
             self._before = None
 
     def running(self, now_s: float) -> Running:
-        """Everything that is set, the next to ring first."""
+        """Returns all timers and alarms, the next to ring first."""
         timers = sorted(
             (
                 TimerState(
@@ -119,14 +118,14 @@ class Timers:
         return Running(tuple(timers), tuple(alarms))
 
     def due(self, now_s: float, now: datetime) -> tuple[str, ...]:
-        """What to announce, once each: the sentences of all that is done by now, in the order of their setting.
+        """Returns the announcements that are due by now, in the order in which they were set. Each is returned once.
 
         Args:
             now_s: Loop time, for timers.
-            now: Local time with its zone, for alarms; without one, none that comes twice is told from the other.
+            now: Local time with its time zone, for alarms. Without a time zone, a repeated hour is not distinguished.
         """
         timers = [timer for timer in self._timers if timer.left_s is None and timer.due_s <= now_s]
-        alarms = [alarm for alarm in self._alarms if _shown(alarm.set_to.at, now)]
+        alarms = [alarm for alarm in self._alarms if _is_due(alarm.set_to.at, now)]
         if not timers and not alarms:
             return ()
         rung = {one.number: one.set_to.announcement for one in timers}
@@ -137,13 +136,13 @@ class Timers:
             self._before = (_without(self._before[0], numbers), _without(self._before[1], numbers))
         return tuple(rung[number] for number in sorted(numbers))
 
-    def _number(self) -> int:
-        self._numbers_given += 1
-        return self._numbers_given
+    def _next_number(self) -> int:
+        self._last_number += 1
+        return self._last_number
 
 
-def _shown(at: datetime, now: datetime) -> bool:
-    """Whether the clock on the wall shows `at`, or has shown it; for the second time where that is meant."""
+def _is_due(at: datetime, now: datetime) -> bool:
+    """Returns whether the wall clock has reached `at`, for the second time if `at.fold` is 1."""
     if at.fold and now.tzinfo is not None:
         return at.replace(tzinfo=now.tzinfo).timestamp() <= now.timestamp()
     return at <= now.replace(tzinfo=None)

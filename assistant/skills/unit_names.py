@@ -1,4 +1,4 @@
-"""What the units are called in each language."""
+"""Names of the units of measure in each language."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ class UnitName:
     """The names of a unit in one language.
 
     Attributes:
-        one: As it is said after "one".
-        many: As it is said after any other number.
-        gender: "m", "f" or "n", where the language has them.
-        also: Other ways to say or write it; no word has two meanings.
+        one: Name after "one".
+        many: Name after any other number.
+        gender: "m", "f" or "n", in languages with genders.
+        also: Other ways to say or write the unit. No word has two meanings.
     """
 
     one: str
@@ -27,15 +27,15 @@ class UnitName:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Lower case, the one for the plural first."""
+        """All names in lower case, the plural first."""
         return tuple(dict.fromkeys(name.lower() for name in (self.many, self.one, *self.also)))
 
 
 def load_unit_names(code: str) -> Mapping[MeasureUnit, UnitName]:
-    """The names of all units that the language has one for.
+    """Returns the names of all units that the language has a name for.
 
-    English is the language of the table itself. Elsewhere a line of `units.yaml` is the English name and "one, many,
-    gender, also, also ...". Raises OSError, yaml.YAMLError or KeyError if the installation is broken.
+    The English names are in `measures.py`. In other languages, a line of `units.yaml` maps the English name to "one,
+    many, gender, also, also ...". Raises OSError, yaml.YAMLError or KeyError if the installation is broken.
     """
     if code == "en":
         return {unit: UnitName(unit.one, unit.many, "", unit.also) for unit in UNITS}

@@ -1,15 +1,15 @@
-"""How loud and how fast the assistant speaks. What becomes of it is an effect."""
+"""Volume and speed of the assistant's voice. The result is an effect."""
 
-from assistant.skills import ChangeSpeed, ChangeVolume, Deed, Reply
+from assistant.skills import AnswerWithEffect, ChangeSpeed, ChangeVolume, Reply
 from assistant.skills.language import Language
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 
 _VOLUME_STEP_DB = {"little": 3.0, "some": 6.0, "much": 10.0}
 _SPEED_STEPS = {"little": 1, "some": 2, "much": 4}
 
 
-def change_voice(found: Found, language: Language) -> Reply:
-    """Louder, quieter, faster or slower, as the intent is called; a bit, or a lot."""
+def change_voice(found: TemplateMatch, language: Language) -> Reply:
+    """Makes the voice louder, quieter, faster or slower, as the intent says, by a little or a lot."""
     how_much = found.values.get("how_much", "some")
     effect: ChangeVolume | ChangeSpeed
     if found.intent in ("louder", "quieter"):
@@ -18,5 +18,5 @@ def change_voice(found: Found, language: Language) -> Reply:
     else:
         steps = _SPEED_STEPS[how_much]
         effect = ChangeSpeed(steps if found.intent == "faster" else -steps)
-    deed = Deed(language.say(found.intent), effect)
+    deed = AnswerWithEffect(language.say(found.intent), effect)
     return lambda _context: deed

@@ -1,4 +1,4 @@
-"""From a transcript to plain words: one spelling for what recognizers write in many."""
+"""Converts a transcript to plain words with one spelling for the variants that recognizers write."""
 
 import re
 from collections.abc import Mapping
@@ -7,35 +7,35 @@ from typing import Any
 
 from assistant.skills.numerals import FRACTION_SLASH
 
-# Four large numbers in words and their operators fit; longer text is no command and would only cost time.
+# Enough for four large numbers in words with operators. Longer text is not a command and would only cost time.
 _MAX_CHARS = 400
-# "24/7", "1-800-555": whole numbers with nothing but these marks between them.
+# "24/7", "1-800-555": whole numbers with only these marks between them.
 _FIGURES = re.compile(r"(?<![\d.,])\d+(?:[/-]\d+)+(?![.,]?\d)")
 _MARKS = {"-": "hyphen", "/": "slash"}
-# With one of these a text is a sum, whatever else it is.
+# A text with one of these is a calculation.
 _SUM = re.compile(r"[+*×÷^=√]")
 _NUMBER = re.compile(r"[.,]?\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How one thing is said in several ways.
+    """Equivalent wordings of one language.
 
     Attributes:
-        contractions: "what's" to "what is".
-        openings: Word runs that may stand before a request and change nothing, longest first.
-        closings: The same for after it.
-        signs: "+" to "plus".
-        silent: Punctuation, to be left out.
-        hesitations: Words that say nothing.
-        minus: What a hyphen before a number says.
-        calculating: What says that "10/4" is a sum, and no date, score or name.
-        shortened: Spellings with dots or spaces in them, to those without: "a.m" to "am", " first timer" to " timer".
-        not_in_names: What no timer is called: a name is whatever stands in its place, so it must not be half of another
-            sentence, "a timer for five minutes for me and the dog".
-        warm_up: Sentences to match before the first that counts.
-        token: Numbers with their separators, words with their apostrophes, and every other sign by itself: one that is
-            not known stays, so that a sentence with it is not understood.
+        contractions: Maps "what's" to "what is".
+        openings: Polite word runs before a request, longest first.
+        closings: Polite word runs after a request, longest first.
+        signs: Maps "+" to "plus".
+        silent: Punctuation that is removed.
+        hesitations: Filler words that are removed.
+        minus: The word for a hyphen before a number.
+        calculating: Words that make "10/4" a calculation rather than a date, score or name.
+        shortened: Maps spellings with dots or spaces to shorter ones: "a.m" to "am", " first timer" to " timer".
+        not_in_names: Words that no timer name contains. A name slot matches any words, so without these it would match
+            part of another sentence: "a timer for five minutes for me and the dog".
+        warm_up: Sentences matched at startup, so that the first request is fast.
+        token: Matches numbers with separators, words with apostrophes, and single signs. An unknown sign stays in the
+            text, so that the sentence is not understood.
     """
 
     contractions: dict[str, str]
@@ -53,7 +53,7 @@ class Wording:
 
 
 def wording_of(data: Mapping[str, Any]) -> Wording:
-    """The wording in a language's `wording.yaml`. Raises KeyError if something is missing there."""
+    """Returns the wording in a language's `wording.yaml`. Raises KeyError if an entry is missing."""
     decimal = re.escape(data["decimal"])
     number = rf"\d+(?:[{re.escape(data['thousands'])}]\d{{3}})*(?:{decimal}\d+)?|{decimal}\d+"
     return Wording(
@@ -77,7 +77,7 @@ def _longest_first(phrases: list[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def plain_words(text: str, wording: Wording) -> tuple[str, ...]:
-    """Lower case words of `text` without punctuation, hesitations and contractions; () if it is too long."""
+    """Returns the lower-case words of `text` without punctuation, fillers and contractions; () if it is too long."""
     if len(text) > _MAX_CHARS:
         return ()
     lowered = text.lower().replace("’", "'").replace("−", "-")
@@ -86,7 +86,7 @@ def plain_words(text: str, wording: Wording) -> tuple[str, ...]:
     marks = _marks_in_figures(lowered, wording)
     words: list[str] = []
     for found in wording.token.finditer(lowered):
-        piece = "".join(found.group().split())  # some languages set a space between thousands
+        piece = "".join(found.group().split())  # some languages put a space between thousands
         if found.start() in marks:
             words.append(_MARKS[piece])
         elif piece == "-":
@@ -98,7 +98,10 @@ def plain_words(text: str, wording: Wording) -> tuple[str, ...]:
 
 
 def _marks_in_figures(text: str, wording: Wording) -> set[int]:
-    """Where hyphens and slashes calculate nothing: in "24/7" unless that is asked for, in "10/4/2026" never."""
+    """Returns the positions of hyphens and slashes that are not operators.
+
+    In "24/7" they are operators only in a calculation, in "10/4/2026" never.
+    """
     is_sum = _SUM.search(text) is not None or wording.calculating.search(text) is not None
     return {
         at
@@ -110,7 +113,7 @@ def _marks_in_figures(text: str, wording: Wording) -> set[int]:
 
 
 def _hyphen(text: str, at: int, wording: Wording) -> tuple[str, ...]:
-    """What a hyphen says: "5 - 3" and "-5" a minus, "twenty-five" nothing; "3--2" cannot be understood."""
+    """Returns the words for a hyphen: minus in "5 - 3" and "-5", none in "twenty-five". "3--2" is not understood."""
     before, after = text[:at], text[at + 1 :].lstrip()
     negative = after.lstrip("- ")
     if not _NUMBER.match(negative) and not negative.startswith(wording.minus):
@@ -119,7 +122,7 @@ def _hyphen(text: str, at: int, wording: Wording) -> tuple[str, ...]:
 
 
 def without_frame(words: tuple[str, ...], wording: Wording) -> tuple[str, ...]:
-    """`words` without the politeness around them; never empty unless `words` is."""
+    """Returns `words` without polite phrases around them; empty only if `words` is."""
     while True:
         shorter = _without_opening(_without_closing(words, wording), wording)
         if shorter == words:

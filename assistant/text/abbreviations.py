@@ -1,4 +1,7 @@
-"""Words whose dot does not end a sentence, and the words at which a first clause may be cut. All lower case."""
+"""Word lists for sentence and clause boundaries: abbreviations, sentence starters, conjunctions.
+
+All are lower case, except `CAPITAL_BEFORE_NUMBER` and `NAME_SUFFIXES`.
+"""
 
 from collections.abc import Mapping
 
@@ -12,16 +15,18 @@ NEVER_ENDS = frozenset(
     " z.b d.h u.a o.ä i.d.r s.o bzw ggf evtl inkl zzgl vgl sog str nr tel p.ex p.ej ej pág av avda dra aprox ee"
     " c.-à-d sig sig.ra dott bzgl einschl exkl geb gest dipl.-ing h.c v.a m.e s.u z.t u.u i.a o.g".split()
 )
-"""The dot after these never ends a sentence."""
+"""Abbreviations whose dot never ends a sentence."""
 
 BEFORE_NUMBER = frozenset(
     "no nos nr num núm fig figs eq sec sect ch chap cap kap abb abs bd vol vols p pp pg págs art para ver v tel ext max"
     " est c apt hwy mind rs pg bldg sect ed ziff rn nrn aufl anm tél éd env réf bât nro párr apdo tít núms".split()
 )
-"""The dot after these does not end a sentence when a number follows: "No. 5", "Fig. 3"."""
+"""Abbreviations whose dot does not end a sentence before a number: "No. 5", "Fig. 3"."""
 
 CAPITAL_BEFORE_NUMBER = frozenset("Ref Rm Ste Tab Zi Kl Jg Pos Ex Lfd Mo Di Mi Do Fr Sa So".split())
-"""The same, but only with a capital: in small letters they are words as well. Also German days."""
+"""Like `BEFORE_NUMBER`, but only when capitalized, because the lower-case forms are ordinary words.
+Includes German weekdays.
+"""
 
 MAY_END = frozenset(
     "etc inc ltd co corp bros llc jr sr esq a.m p.m am pm ph.d phd m.d b.a m.a b.sc m.sc a.d b.c bc ad"
@@ -29,23 +34,26 @@ MAY_END = frozenset(
     " ave blvd rd ln hwy sq ft in lb lbs oz kg km cm mm hr hrs min mins sec secs mi yd yds gal qt pt tsp tbsp"
     " temp usw uvm uu ee.uu ud uds mwst j.-c".split()
 )
-"""The dot after these ends a sentence only where the next word begins with a capital."""
+"""Abbreviations whose dot ends a sentence only if the next word is capitalized."""
 
 ENDS_BEFORE_STARTER = frozenset("tsd mio mrd chr std sek jh jhd".split())
-"""The dot after these ends a sentence only before a word of `GERMAN_STARTERS`: "3 Mio. Euro"."""
+"""Abbreviations whose dot ends a sentence only before a word of `GERMAN_STARTERS`; not in "3 Mio. Euro"."""
 
 _ROMANS = frozenset("ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split())
-_BEHIND_HOUR = frozenset(
+_AFTER_HOUR = frozenset(
     "est edt cst cdt mst mdt pst pdt et ct mt pt gmt utc cet cest bst mon tue wed thu fri sat sun"
     " monday tuesday wednesday thursday friday saturday sunday".split()
 )
 BOUND_TO: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("vol", "vols", "ch", "chap", "cap", "kap", "sec", "sect", "bd", "fig"), _ROMANS),
-    **dict.fromkeys(("a.m", "p.m", "am", "pm"), _BEHIND_HOUR),
+    **dict.fromkeys(("a.m", "p.m", "am", "pm"), _AFTER_HOUR),
     **dict.fromkeys(("v", "n"), frozenset(("chr",))),
     "apr": frozenset("j"),
 }
-"""The dot after these does not end a sentence before those: "Vol. II", "5 p.m. EST", "v. Chr.", "apr. J.-C."."""
+"""Maps an abbreviation to the words before which its dot does not end a sentence.
+
+Examples: "Vol. II", "5 p.m. EST", "v. Chr.", "apr. J.-C.".
+"""
 
 STARTERS = frozenset(
     "the this that these those it he she we they you i there here but and so then in on at for if when while after"
@@ -53,14 +61,14 @@ STARTERS = frozenset(
     " are was were can could would should will may please let once although because since one some most many"
     " der die das es er sie wir ich und aber el la los las un una il lo le les je nous vous".split()
 )
-"""Words that begin sentences: they tell "the U.S. The ..." from "the U.S. Senate"."""
+"""Words that begin sentences. They distinguish "the U.S. The ..." from "the U.S. Senate"."""
 
 GERMAN_STARTERS = STARTERS | frozenset(
     "morgen heute gestern dann danach jetzt nun man wenn weil dies diese dieser dieses mein dein ihr ja nein ein eine"
     " auch doch mit bei nach im am zum vom für auf ob was wer wie wo warum leider außerdem dort nur vielleicht später"
     " deshalb daher trotzdem denn seitdem seither damals".split()
 )
-"""The same in German text."""
+"""Words that begin sentences in German text."""
 
 UNSPACED_STARTERS = GERMAN_STARTERS - {
     "me",
@@ -86,7 +94,7 @@ UNSPACED_STARTERS = GERMAN_STARTERS - {
     " qué cómo cuándo dónde cuál quién por pero sí hola gracias esto eso esta este mi tu su yo ella ellos nosotros"
     " también entonces ahora hoy aquí muy si como cuando puedes puedo tengo es".split()
 )
-"""Words that begin a sentence also without a space in front: they tell "another one.What now" from "foo.Bar"."""
+"""Words that begin a sentence even without a preceding space: "another one.What now", but not "foo.Bar"."""
 
 _ORDINAL_NOUNS = (
     "weltkrieg spieltag geburtstag jahrestag hochzeitstag breitengrad längengrad wahlgang klasse etage bundesliga"
@@ -96,28 +104,27 @@ _ORDINAL_NOUNS = (
 ).split()
 
 MONTHS = frozenset("januar februar märz april mai juni juli august september oktober november dezember jänner".split())
-"""German months: "3. Mai" is a date."""
+"""German months, as in the date "3. Mai"."""
 
 COUNTED_IN_ORDINALS = MONTHS | {noun + ending for noun in _ORDINAL_NOUNS for ending in ("", "s", "es", "n", "en")}
-"""A number with a dot before these is an ordinal, whatever stands before it; no English sentence begins so."""
+"""A number with a dot before one of these words is an ordinal. No English sentence begins with them."""
 
 NAME_SUFFIXES = ("Jr", "Sr", "Inc", "Ltd", "LLC", "PhD", "Ph.D", "MD", "M.D", "Esq", "III", "II", "IV")
-"""A comma before these belongs to the name."""
+"""A comma before one of these belongs to the name."""
 
 CUT_BEFORE = frozenset("but because although though unless whereas while".split())
-"""A first unit may end before these."""
+"""The first chunk may end before these conjunctions."""
 
 CUT_BEFORE_LATE = frozenset("which where when if after before until since whether".split())
-"""A first unit may end before these once it is long enough to stand alone."""
+"""The first chunk may end before these conjunctions once it has at least seven words."""
 
 CUT_BEFORE_WITH_STARTER = frozenset("and or so".split())
-"""A first unit may end before these if a new clause follows ("and it ..."), not in a list ("bread and butter")."""
+"""The first chunk may end before these if a new clause follows ("and it ..."); not in a list ("bread and butter")."""
 
 CLAUSE_STARTERS = frozenset(
     "i you he she it we they there then this that the these those i'm i'll i've i'd you'll you're you've you'd"
     " he's she's it's we'll we're they're that's there's it'll".split()
 )
-"""Words that show that a new clause has begun."""
 
 BOUND_TO_NEXT = frozenset("and or but so even only just not as except the a an ever if right soon shortly".split())
-"""No cut behind these: "even if", "just because", "right after"."""
+"""The first chunk never ends after these words: "even if", "just because", "right after"."""

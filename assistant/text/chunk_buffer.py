@@ -1,10 +1,10 @@
-"""The text of a reply that is in no unit yet, where a search stands in it, and what such a search finds."""
+"""Data types of the chunk search: the text not yet in a chunk, the scan position and the boundary decision."""
 
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: a space ends a phrase
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer: a space separates phrases, not words
 UNSPACED_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff" + UNSPACED + "]")
 WORD = re.compile(r"[^\W_]+(?:['’.,:/-][^\W_]+)*")
 NEXT_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -12,13 +12,23 @@ OPENERS = "(（“„«「『"
 CLOSERS = ")）”»」』"
 
 _CLOSES_GERMAN = {"“": "„", '"': "„", "«": "»"}
-"""Marks that open elsewhere, to those that they close in German: „Ja.“, „Ja." and »Ja.«."""
-_BEHIND_FRENCH = re.compile(r"[\s.,;:!?)]")  # behind "»", where that closes
-_QUOTE_PATIENCE_CHARS = 120  # a sentence inside a longer quotation may end a unit: a story in quotes must not wait
+"""Maps a mark that closes a German quotation to its opening mark: „Ja.“, „Ja." and »Ja.«.
+
+Elsewhere the first mark of each pair opens a quotation.
+"""
+_AFTER_FRENCH_CLOSER = re.compile(r"[\s.,;:!?)]")  # follows a closing "»"
+_MAX_QUOTE_WAIT_CHARS = 120  # in a longer quotation, sentences may end a chunk, so that it does not delay speech
 
 
 class BoundaryDecision(Enum):
-    """Of a mark: nothing ends here; what follows must be known first; a clause ends; a sentence ends."""
+    """The decision about one mark in the text.
+
+    Attributes:
+        PASS: No chunk boundary here.
+        WAIT: The decision depends on text that has not arrived yet.
+        CLAUSE: A clause ends here.
+        END: A sentence ends here.
+    """
 
     PASS = auto()
     WAIT = auto()
@@ -26,19 +36,20 @@ class BoundaryDecision(Enum):
     END = auto()
 
 
-Judgement = tuple[BoundaryDecision, int]
-"""What a mark means, and the position after what belongs to it."""
+Boundary = tuple[BoundaryDecision, int]
+"""The decision about a mark, and the position after the mark and its trailing characters."""
 
 
 @dataclass(slots=True)
 class ChunkBuffer:
-    """Speakable text.
+    """Speakable text that is not yet part of a chunk.
 
     Attributes:
-        min_words: A first unit cut at a clause has at least this many.
-        start: Where the next unit begins.
-        first: There was no unit yet.
-        final: No more text comes.
+        min_words: Minimum number of words of a first chunk that is cut at a clause.
+        text: The text, starting at or before the next chunk.
+        start: Start of the next chunk in `text`.
+        first: Whether the next chunk is the first of the reply.
+        final: Whether the reply is complete.
     """
 
     min_words: int
@@ -48,11 +59,14 @@ class ChunkBuffer:
     final: bool = False
 
     def words(self, end: int) -> list[str]:
-        """Of the next unit, if it ends here."""
+        """Returns the words of the next chunk if it ends at `end`."""
         return WORD.findall(self.text[self.start : end])
 
     def word_count(self, end: int) -> int:
-        """The same, counted; in scripts without spaces two letters count as one word, in the Thai family four."""
+        """Returns the number of words of the next chunk if it ends at `end`.
+
+        In scripts without spaces between words, two letters count as one word; in Thai, Lao, Burmese and Khmer, four.
+        """
         text = self.text[self.start : end]
         unspaced = UNSPACED_LETTER.findall(text)
         if not unspaced:
@@ -64,7 +78,14 @@ class ChunkBuffer:
 
 @dataclass(slots=True)
 class ScanState:
-    """Where the search stands in the text: next position, and what is open there."""
+    """Position of a boundary search, with the quotations and brackets open there.
+
+    Attributes:
+        scan: Next position to examine.
+        depth: Number of open brackets and paired quotation marks.
+        quoted: Whether a straight double quotation mark is open.
+        opened_at: Position of the outermost opening mark.
+    """
 
     scan: int = 0
     depth: int = 0
@@ -72,39 +93,39 @@ class ScanState:
     opened_at: int = 0
 
     def copy(self) -> "ScanState":
-        """Another one, there."""
+        """Returns a copy of this state."""
         return ScanState(self.scan, self.depth, self.quoted, self.opened_at)
 
     def encloses(self, at: int) -> bool:
-        """Whether a quotation or bracket is open that is not longer than one waits for."""
-        return (self.depth > 0 or self.quoted) and at - self.opened_at < _QUOTE_PATIENCE_CHARS
+        """Returns whether `at` is inside a quotation or bracket opened less than `_MAX_QUOTE_WAIT_CHARS` ago."""
+        return (self.depth > 0 or self.quoted) and at - self.opened_at < _MAX_QUOTE_WAIT_CHARS
 
-    def closes_german(self, unspoken: ChunkBuffer, at: int) -> bool:
-        """Whether the mark at `at`, which opens elsewhere, closes a German quotation."""
-        char, before = unspoken.text[at], unspoken.text[unspoken.start : at]
+    def closes_german(self, buffer: ChunkBuffer, at: int) -> bool:
+        """Returns whether the mark at `at`, an opening mark in other languages, closes a German quotation."""
+        char, before = buffer.text[at], buffer.text[buffer.start : at]
         opener = _CLOSES_GERMAN.get(char) if self.depth else None
         if opener is None:
             return False
-        # The second: „Er rief „Ja“ laut“, one inside another.
+        # The count covers nested quotations: „Er rief „Ja“ laut“.
         return before.rfind(opener) > before.rfind(char) or before.count(opener) > before.count(char)
 
-    def track(self, unspoken: ChunkBuffer, at: int) -> None:
-        """What the character at `at` opens or closes."""
-        text = unspoken.text
+    def track(self, buffer: ChunkBuffer, at: int) -> None:
+        """Updates the open quotations and brackets for the character at `at`."""
+        text = buffer.text
         char = text[at]
-        if self.depth and (char in CLOSERS or self.closes_german(unspoken, at)):
+        if self.depth and (char in CLOSERS or self.closes_german(buffer, at)):
             self.depth -= 1
         elif char == '"':
             inches = not self.quoted and at > 0 and text[at - 1].isdigit()
             if not inches:
                 self.quoted = not self.quoted
                 self.opened_at = at if self.quoted and not self.depth else self.opened_at
-        elif char in OPENERS or (char == "»" and not _BEHIND_FRENCH.match(text, at + 1)):
+        elif char in OPENERS or (char == "»" and not _AFTER_FRENCH_CLOSER.match(text, at + 1)):
             self.opened_at = self.opened_at if self.depth or self.quoted else at
             self.depth += 1
 
-    def move(self, unspoken: ChunkBuffer, at: int, end: int) -> None:
-        """On to `end`, past what stands from `at` on."""
-        for position in range(at, min(end, len(unspoken.text))):
-            self.track(unspoken, position)
+    def move(self, buffer: ChunkBuffer, at: int, end: int) -> None:
+        """Moves the scan position to `end`, tracking the characters from `at` on."""
+        for position in range(at, min(end, len(buffer.text))):
+            self.track(buffer, position)
         self.scan = end

@@ -1,26 +1,33 @@
-"""Tokens to speakable units: the first one early, at a clause; the later ones at the ends of sentences.
+"""Splits the streamed reply into speakable chunks.
 
-Units are slices of the speakable text in its order, so no word is lost or said twice, wherever the tokens were cut.
-A mark decides as soon as what follows it is known; "?" and "!" decide at once, and so does a comma behind a plain word.
+The first chunk may end early, at a clause; later chunks end at sentences. Chunks are consecutive slices of the
+speakable text, so no word is lost or repeated, however the text was divided into tokens. A mark is decided as soon
+as the text after it is known; "?", "!" and a comma after a plain word are decided immediately.
 """
 
 import re
 import unicodedata
 from dataclasses import dataclass
 
-from assistant.text.chunk_buffer import CLOSERS, OPENERS, UNSPACED, BoundaryDecision, ChunkBuffer, Judgement, ScanState
-from assistant.text.clause_boundaries import judge_clause, judge_space
-from assistant.text.sentence_boundaries import END_AT_ONCE, ENDS, STAGE_DIRECTION, judge_direction, judge_end
+from assistant.text.chunk_buffer import CLOSERS, OPENERS, UNSPACED, Boundary, BoundaryDecision, ChunkBuffer, ScanState
+from assistant.text.clause_boundaries import decide_clause_mark, decide_space
+from assistant.text.sentence_boundaries import (
+    END_AT_ONCE,
+    ENDS,
+    STAGE_DIRECTION,
+    decide_sentence_end,
+    decide_stage_direction,
+)
 from assistant.text.speakable import CODE_NOTE, Speakable
 
 _MARK = re.compile(rf'[{END_AT_ONCE}.…\n{re.escape(OPENERS + CLOSERS)}"]|(?<=[{UNSPACED}]) |;')
 _FIRST_MARK = re.compile(rf'[{END_AT_ONCE}.…\n{re.escape(OPENERS + CLOSERS)}" ,;:，、；：،؛·—–]')
 _CUT_MARK = re.compile(r"[,;:，、；：،؛—–.!?…。！？](?=\s)|[，、；：。！？]")
-_LEFTOVER = re.compile(r"[\s…!?,;:.)”»」』\]，、；：。！？]*(?<!\d)(?:[\"'’—–-]+\s+)*\s*")
+_LEADING_REST = re.compile(r"[\s…!?,;:.)”»」』\]，、；：。！？]*(?<!\d)(?:[\"'’—–-]+\s+)*\s*")
 
-_MERGED_CHARS = 120
-_SHORT_SENTENCE_CHARS = 60  # a whole first sentence up to this length is spoken whole if it is already there
-_SHORT_WORDS = 2
+_MAX_EXTENDED_CHARS = 120
+_MAX_UNCUT_SENTENCE_CHARS = 60  # a first sentence up to this length is not cut if it is already complete
+_MAX_SHORT_SENTENCE_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +35,9 @@ class TextChunk:
     """A piece of the reply that is synthesized at once.
 
     Attributes:
-        text: Plain text for a voice; holds at least one letter or digit; no line breaks.
+        text: Plain text with at least one letter or digit and without line breaks.
         index: Position in the reply, from 0.
-        ends_sentence: False where it was cut at a clause or for its length, and the voice goes on.
+        ends_sentence: False if the chunk was cut at a clause or for its length, so that the intonation must not fall.
     """
 
     text: str
@@ -43,18 +50,18 @@ def _is_greek(char: str) -> bool:
 
 
 class Chunker:
-    """Takes the tokens of one reply, gives its units."""
+    """Splits the tokens of one reply into chunks. Not thread-safe."""
 
     def __init__(self, first_unit_min_words: int = 3, max_unit_chars: int = 300, *, code_note: str = CODE_NOTE) -> None:
-        """Settings of one reply.
+        """Configures the chunker for one reply.
 
         Args:
-            first_unit_min_words: A first unit cut at a clause has at least this many words.
-            max_unit_chars: No unit is longer; it is cut at a word where there is one.
-            code_note: Said once in place of code, in the language of the reply; "" says nothing.
+            first_unit_min_words: Minimum number of words of a first chunk that is cut at a clause.
+            max_unit_chars: Maximum length of a chunk in characters. Longer text is cut between words where possible.
+            code_note: Sentence that replaces the first block of code, in the language of the reply; "" for none.
 
         Raises:
-            ValueError: A setting below 1, or max_unit_chars below 20.
+            ValueError: `first_unit_min_words` is below 1, or `max_unit_chars` is below 20.
         """
         if first_unit_min_words < 1 or max_unit_chars < 20:
             raise ValueError(
@@ -63,173 +70,173 @@ class Chunker:
             )
         self._max_chars = max_unit_chars
         self._speakable = Speakable(code_note)
-        self._unspoken = ChunkBuffer(first_unit_min_words)
-        self._place = ScanState()
-        self._unit_place = ScanState()  # as it was at the start of the unit
+        self._buffer = ChunkBuffer(first_unit_min_words)
+        self._state = ScanState()
+        self._chunk_start_state = ScanState()  # state at the start of the current chunk
         self._index = 0
 
     def feed(self, token: str) -> tuple[TextChunk, ...]:
-        """Take a piece of the reply; return the units that are complete."""
-        return self._take(self._speakable.feed(token))
+        """Adds a token of the reply and returns the chunks that are now complete."""
+        return self._next_chunks(self._speakable.feed(token))
 
     def finish(self) -> tuple[TextChunk, ...]:
-        """The reply is complete: return what is left."""
+        """Marks the reply as complete and returns the remaining chunks."""
         rest = self._speakable.finish()
-        self._unspoken.final = True
-        return self._take(rest)
+        self._buffer.final = True
+        return self._next_chunks(rest)
 
-    def _take(self, text: str) -> tuple[TextChunk, ...]:
-        unspoken = self._unspoken
-        if not text and not unspoken.final:
+    def _next_chunks(self, text: str) -> tuple[TextChunk, ...]:
+        buffer = self._buffer
+        if not text and not buffer.final:
             return ()
-        unspoken.text += text
-        units: list[TextChunk] = []
-        while unspoken.start < len(unspoken.text):
-            if unspoken.text[unspoken.start] == " ":
-                unspoken.start += 1
-                self._place.scan = max(self._place.scan, unspoken.start)
+        buffer.text += text
+        chunks: list[TextChunk] = []
+        while buffer.start < len(buffer.text):
+            if buffer.text[buffer.start] == " ":
+                buffer.start += 1
+                self._state.scan = max(self._state.scan, buffer.start)
                 continue
-            verdict, end = self._next_cut()
-            if verdict is BoundaryDecision.WAIT:
+            decision, end = self._next_boundary()
+            if decision is BoundaryDecision.WAIT:
                 break
-            unit = self._unit(unspoken.text[unspoken.start : end], ends_sentence=verdict is BoundaryDecision.END)
-            if unit is not None:
-                units.append(unit)
-            unspoken.start = end
-            self._place.scan = max(self._place.scan, end)
-            self._unit_place = self._place.copy()
-        # The spoken part is dropped once per call, so that a long text in one call costs no copy per unit.
-        unspoken.text = unspoken.text[unspoken.start :]
-        for place in (self._place, self._unit_place):
-            place.scan -= unspoken.start
-            place.opened_at -= unspoken.start
-        unspoken.start = 0
-        return tuple(units)
+            chunk = self._make_chunk(buffer.text[buffer.start : end], ends_sentence=decision is BoundaryDecision.END)
+            if chunk is not None:
+                chunks.append(chunk)
+            buffer.start = end
+            self._state.scan = max(self._state.scan, end)
+            self._chunk_start_state = self._state.copy()
+        # Chunked text is dropped once per call, so that a long text in one call is not copied for every chunk.
+        buffer.text = buffer.text[buffer.start :]
+        for state in (self._state, self._chunk_start_state):
+            state.scan -= buffer.start
+            state.opened_at -= buffer.start
+        buffer.start = 0
+        return tuple(chunks)
 
-    def _unit(self, piece: str, *, ends_sentence: bool) -> TextChunk | None:
-        leftover = _LEFTOVER.match(piece)
-        if leftover and leftover.end() < len(piece) and not piece[leftover.end()].isdigit():
-            piece = piece[leftover.end() :]
+    def _make_chunk(self, piece: str, *, ends_sentence: bool) -> TextChunk | None:
+        leading_rest = _LEADING_REST.match(piece)
+        if leading_rest and leading_rest.end() < len(piece) and not piece[leading_rest.end()].isdigit():
+            piece = piece[leading_rest.end() :]
         text = " ".join(piece.split())
         if not any(char.isalnum() for char in text):
             return None
-        unit = TextChunk(text, self._index, ends_sentence)
+        chunk = TextChunk(text, self._index, ends_sentence)
         self._index += 1
-        self._unspoken.first = False
-        return unit
+        self._buffer.first = False
+        return chunk
 
-    # Where to cut
+    # Boundary search
 
-    def _next_cut(self) -> Judgement:
-        """The end of the next unit, or WAIT."""
-        unspoken = self._unspoken
-        limit = unspoken.start + self._max_chars
-        verdict, end = self._search(self._place, limit)
-        if verdict is BoundaryDecision.CLAUSE:
-            verdict, end = self._whole_sentence_or(end)
-        elif verdict is BoundaryDecision.END:
-            end = self._merged(end)
-        if (
-            verdict is not BoundaryDecision.WAIT
-            and len(unspoken.text[unspoken.start : end].rstrip()) <= self._max_chars
-        ):
-            return verdict, end
-        if len(unspoken.text) > limit:
+    def _next_boundary(self) -> Boundary:
+        """Finds the end of the next chunk; the decision is WAIT if more text is needed."""
+        buffer = self._buffer
+        limit = buffer.start + self._max_chars
+        decision, end = self._search(self._state, limit)
+        if decision is BoundaryDecision.CLAUSE:
+            decision, end = self._short_sentence_or_clause(end)
+        elif decision is BoundaryDecision.END:
+            end = self._extend_short_sentence(end)
+        if decision is not BoundaryDecision.WAIT and len(buffer.text[buffer.start : end].rstrip()) <= self._max_chars:
+            return decision, end
+        if len(buffer.text) > limit:
             end = self._forced_cut(limit)
             self._rewind_to(end)
             return BoundaryDecision.CLAUSE, end
-        if unspoken.final:
-            return BoundaryDecision.END, len(unspoken.text)
-        return BoundaryDecision.WAIT, unspoken.start
+        if buffer.final:
+            return BoundaryDecision.END, len(buffer.text)
+        return BoundaryDecision.WAIT, buffer.start
 
-    def _search(self, place: ScanState, limit: int) -> Judgement:
-        """The next mark that ends a clause or a sentence; moves `place` up to it."""
-        marks = _FIRST_MARK if self._unspoken.first else _MARK
-        while mark := marks.search(self._unspoken.text, place.scan, limit + 1):
+    def _search(self, state: ScanState, limit: int) -> Boundary:
+        """Finds the next clause or sentence boundary up to `limit` and moves `state` to it."""
+        marks = _FIRST_MARK if self._buffer.first else _MARK
+        while mark := marks.search(self._buffer.text, state.scan, limit + 1):
             at = mark.start()
-            verdict, end = self._judge(place, at)
-            if verdict is BoundaryDecision.WAIT:
-                place.scan = at
+            decision, end = self._decide(state, at)
+            if decision is BoundaryDecision.WAIT:
+                state.scan = at
                 return BoundaryDecision.WAIT, at
-            place.move(self._unspoken, at, end)
-            if verdict is not BoundaryDecision.PASS:
-                if self._unspoken.text[at] == "\n":
-                    place.depth, place.quoted = 0, False
-                return verdict, end
-        place.scan = min(len(self._unspoken.text), limit + 1)
-        return BoundaryDecision.WAIT, place.scan
+            state.move(self._buffer, at, end)
+            if decision is not BoundaryDecision.PASS:
+                if self._buffer.text[at] == "\n":
+                    state.depth, state.quoted = 0, False
+                return decision, end
+        state.scan = min(len(self._buffer.text), limit + 1)
+        return BoundaryDecision.WAIT, state.scan
 
-    def _whole_sentence_or(self, clause_end: int) -> Judgement:
-        """The first clause, or the first sentence if it is short and already there."""
-        ahead = self._place.copy()
+    def _short_sentence_or_clause(self, clause_end: int) -> Boundary:
+        """Returns the boundary of the first sentence if it is short and complete, otherwise that of the clause."""
+        ahead = self._state.copy()
         while True:
-            verdict, end = self._search(ahead, self._unspoken.start + _SHORT_SENTENCE_CHARS)
-            if verdict is not BoundaryDecision.CLAUSE:
+            decision, end = self._search(ahead, self._buffer.start + _MAX_UNCUT_SENTENCE_CHARS)
+            if decision is not BoundaryDecision.CLAUSE:
                 break
-        if verdict is BoundaryDecision.END and end - self._unspoken.start <= _SHORT_SENTENCE_CHARS:
-            self._place = ahead
+        if decision is BoundaryDecision.END and end - self._buffer.start <= _MAX_UNCUT_SENTENCE_CHARS:
+            self._state = ahead
             return BoundaryDecision.END, end
-        self._place.scan = clause_end
+        self._state.scan = clause_end
         return BoundaryDecision.CLAUSE, clause_end
 
-    def _merged(self, end: int) -> int:
-        """A very short sentence takes the next one along if that is already there, in the same line."""
-        unspoken = self._unspoken
-        if unspoken.word_count(end) > _SHORT_WORDS or unspoken.text.startswith("\n", end):
+    def _extend_short_sentence(self, end: int) -> int:
+        """Extends a very short sentence by the next one if that is complete and on the same line."""
+        buffer = self._buffer
+        if buffer.word_count(end) > _MAX_SHORT_SENTENCE_WORDS or buffer.text.startswith("\n", end):
             return end
-        if unspoken.text[end - 1 : end] in ("\n", ")") or STAGE_DIRECTION.match(unspoken.text, end):
+        if buffer.text[end - 1 : end] in ("\n", ")") or STAGE_DIRECTION.match(buffer.text, end):
             return end
-        ahead = self._place.copy()
-        verdict, further = self._search(ahead, unspoken.start + min(_MERGED_CHARS, self._max_chars))
-        if verdict is BoundaryDecision.END and further - unspoken.start <= min(_MERGED_CHARS, self._max_chars):
-            self._place = ahead
+        ahead = self._state.copy()
+        decision, further = self._search(ahead, buffer.start + min(_MAX_EXTENDED_CHARS, self._max_chars))
+        if decision is BoundaryDecision.END and further - buffer.start <= min(_MAX_EXTENDED_CHARS, self._max_chars):
+            self._state = ahead
             return further
         return end
 
     def _forced_cut(self, limit: int) -> int:
-        """At most at `limit`: behind a mark or a word in the second half if there is one, else inside the word."""
-        unspoken = self._unspoken
-        half = unspoken.start + self._max_chars // 2
-        marks = [mark.end() for mark in _CUT_MARK.finditer(unspoken.text, half, limit)]
+        """Returns a cut position of at most `limit`.
+
+        Prefers the last mark in the second half, then the last space, then a position inside a word.
+        """
+        buffer = self._buffer
+        half = buffer.start + self._max_chars // 2
+        marks = [mark.end() for mark in _CUT_MARK.finditer(buffer.text, half, limit)]
         if marks:
             return marks[-1]
-        space = unspoken.text.rfind(" ", unspoken.start + 1, limit + 1)
-        if space > unspoken.start:
+        space = buffer.text.rfind(" ", buffer.start + 1, limit + 1)
+        if space > buffer.start:
             return space
         cut = limit
-        while cut > limit - 8 and unicodedata.combining(unspoken.text[cut]):
+        while cut > limit - 8 and unicodedata.combining(buffer.text[cut]):
             cut -= 1
         return cut
 
     def _rewind_to(self, end: int) -> None:
-        """The search went past a forced cut: what lies behind it is to be judged again."""
-        self._place = self._unit_place.copy()
-        self._place.move(self._unspoken, self._unspoken.start, end)
+        """Resets the search state to a forced cut, because the search has already passed it."""
+        self._state = self._chunk_start_state.copy()
+        self._state.move(self._buffer, self._buffer.start, end)
 
-    def _judge(self, place: ScanState, at: int) -> Judgement:
-        """What the mark at `at` means."""
-        char = self._unspoken.text[at]
+    def _decide(self, state: ScanState, at: int) -> Boundary:
+        """Decides whether a chunk may end at the mark at `at`."""
+        char = self._buffer.text[at]
         if char == "\n":
             end = at + 1
-            while self._unspoken.text.startswith("\n", end):
+            while self._buffer.text.startswith("\n", end):
                 end += 1
             return BoundaryDecision.END, end
-        if char in ENDS or (char == ";" and at > 0 and _is_greek(self._unspoken.text[at - 1])):
-            return judge_end(self._unspoken, place, at)
+        if char in ENDS or (char == ";" and at > 0 and _is_greek(self._buffer.text[at - 1])):
+            return decide_sentence_end(self._buffer, state, at)
         if char in OPENERS or char in CLOSERS or char == '"':
-            return self._judge_bracket(at)
-        if place.encloses(at):
+            return self._decide_bracket(at)
+        if state.encloses(at):
             return BoundaryDecision.PASS, at + 1
         if char == " ":
-            return judge_space(self._unspoken, at)
-        return judge_clause(self._unspoken, at) if self._unspoken.first else (BoundaryDecision.PASS, at + 1)
+            return decide_space(self._buffer, at)
+        return decide_clause_mark(self._buffer, at) if self._buffer.first else (BoundaryDecision.PASS, at + 1)
 
-    def _judge_bracket(self, at: int) -> Judgement:
-        """A bracket or quotation mark: nothing ends there, except behind a stage direction."""
-        unspoken, char = self._unspoken, self._unspoken.text[at]
-        if char == ")" and unspoken.text[unspoken.start] == "(":
-            return judge_direction(unspoken, at)
-        begun = char == "»" and at + 1 == len(unspoken.text) and not unspoken.final
+    def _decide_bracket(self, at: int) -> Boundary:
+        """Decides about a bracket or quotation mark: a boundary only after a stage direction."""
+        buffer, char = self._buffer, self._buffer.text[at]
+        if char == ")" and buffer.text[buffer.start] == "(":
+            return decide_stage_direction(buffer, at)
+        incomplete = char == "»" and at + 1 == len(buffer.text) and not buffer.final
         return (
-            (BoundaryDecision.WAIT, at) if begun else (BoundaryDecision.PASS, at + 1)
-        )  # "»" opens only before a letter
+            (BoundaryDecision.WAIT, at) if incomplete else (BoundaryDecision.PASS, at + 1)
+        )  # "»" opens a quotation only before a letter

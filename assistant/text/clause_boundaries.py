@@ -1,4 +1,4 @@
-"""Whether the first unit may end at a clause: at a comma, a dash, or before a conjunction."""
+"""Decides whether the first chunk may end at a clause: at a comma, at a dash, or before a conjunction."""
 
 import re
 
@@ -10,12 +10,12 @@ from assistant.text.abbreviations import (
     CUT_BEFORE_WITH_STARTER,
     NAME_SUFFIXES,
 )
-from assistant.text.chunk_buffer import NEXT_WORD, UNSPACED, BoundaryDecision, ChunkBuffer, Judgement
+from assistant.text.chunk_buffer import NEXT_WORD, UNSPACED, Boundary, BoundaryDecision, ChunkBuffer
 from assistant.text.minus_signs import between_amounts, spaced_minus
 
-_PHRASE_CHARS = 60  # of an unspaced script, from which on a later unit may end at a space
-_LATE_WORDS = 7
-_NEW_CLAUSE_WORDS = 6
+_MIN_PHRASE_CHARS = 60  # minimum length of a later chunk in an unspaced script that ends at a space
+_MIN_WORDS_LATE = 7
+_MIN_WORDS_NEW_CLAUSE = 6
 _WEEKDAY = re.compile(r"\b(?:(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat)\.?|(?:Sun|Mo|Di|Mi|Do|Fr|Sa|So)\.)\Z")
 _PLAIN_WORD = re.compile(r"(?:\A|\s)([^\W\d_](?:[^\W\d_]|['’-])+)[.?!]?\Z")
 _PLAIN_WORD_CHARS = 40
@@ -27,118 +27,121 @@ _NAMES_NUMBER = re.compile(
 _OPERAND_END = re.compile(r"(?:\d|(?<![^\W\d_])[xyzn]|[²³⁰-⁹])\Z")
 
 
-def judge_space(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """A space before a conjunction, or, in a script without spaces between words, behind a phrase."""
+def decide_space(buffer: ChunkBuffer, at: int) -> Boundary:
+    """Decides about a space before a conjunction, or after a phrase in a script without spaces between words."""
     passed = BoundaryDecision.PASS, at + 1
-    if at > unspoken.start and re.match(f"[{UNSPACED}]", unspoken.text[at - 1]):
-        words = unspoken.word_count(at)
-        enough = words >= unspoken.min_words if unspoken.first else at - unspoken.start >= _PHRASE_CHARS
+    if at > buffer.start and re.match(f"[{UNSPACED}]", buffer.text[at - 1]):
+        words = buffer.word_count(at)
+        enough = words >= buffer.min_words if buffer.first else at - buffer.start >= _MIN_PHRASE_CHARS
         return (BoundaryDecision.CLAUSE, at + 1) if enough else passed
-    if not unspoken.first:
+    if not buffer.first:
         return passed
-    found = NEXT_WORD.match(unspoken.text, at + 1)
+    found = NEXT_WORD.match(buffer.text, at + 1)
     if found is None:
-        return _judge_dash(unspoken, at)
+        return _decide_dash(buffer, at)
     word = found.group()
-    begun = found.end() == len(unspoken.text) and not unspoken.final
+    incomplete = found.end() == len(buffer.text) and not buffer.final
     if word not in CUT_BEFORE | CUT_BEFORE_LATE | CUT_BEFORE_WITH_STARTER:
-        could = begun and any(known.startswith(word) for known in CUT_BEFORE | CUT_BEFORE_LATE)
+        could = incomplete and any(known.startswith(word) for known in CUT_BEFORE | CUT_BEFORE_LATE)
         return (BoundaryDecision.WAIT, at) if could else passed
-    return _judge_conjunction(unspoken, at, word, found.end(), begun=begun)
+    return _decide_conjunction(buffer, at, word, found.end(), incomplete=incomplete)
 
 
-def _judge_conjunction(unspoken: ChunkBuffer, at: int, word: str, word_end: int, *, begun: bool) -> Judgement:
+def _decide_conjunction(buffer: ChunkBuffer, at: int, word: str, word_end: int, *, incomplete: bool) -> Boundary:
     passed = BoundaryDecision.PASS, at + 1
-    words = unspoken.words(at)
-    needed = unspoken.min_words + 1
+    words = buffer.words(at)
+    needed = buffer.min_words + 1
     if word in CUT_BEFORE_LATE:
-        needed = max(needed, _LATE_WORDS)
+        needed = max(needed, _MIN_WORDS_LATE)
     elif word in CUT_BEFORE_WITH_STARTER:
-        needed = max(needed, _NEW_CLAUSE_WORDS)
+        needed = max(needed, _MIN_WORDS_NEW_CLAUSE)
     if len(words) < needed or words[-1].lower() in BOUND_TO_NEXT:
         return passed
-    if begun:
+    if incomplete:
         return BoundaryDecision.WAIT, at
     if word in CUT_BEFORE_WITH_STARTER:
-        next_word = NEXT_WORD.match(unspoken.text, word_end + 1)
-        if (next_word is None or next_word.end() == len(unspoken.text)) and not unspoken.final:
+        next_word = NEXT_WORD.match(buffer.text, word_end + 1)
+        if (next_word is None or next_word.end() == len(buffer.text)) and not buffer.final:
             complete = next_word is not None and next_word.group().lower() in CLAUSE_STARTERS
-            room = len(unspoken.text) - word_end < 12
+            room = len(buffer.text) - word_end < 12
             return (BoundaryDecision.WAIT, at) if room and (next_word is None or complete) else passed
         if next_word is None or next_word.group().lower() not in CLAUSE_STARTERS:
             return passed
     return BoundaryDecision.CLAUSE, at + 1
 
 
-def _judge_dash(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """A spaced hyphen is a dash, except behind a number or a variable, and as the sign of an amount."""
-    text, passed = unspoken.text, (BoundaryDecision.PASS, at + 1)
+def _decide_dash(buffer: ChunkBuffer, at: int) -> Boundary:
+    """Decides about a spaced hyphen. It is a dash, except after an operand and as the sign of an amount."""
+    text, passed = buffer.text, (BoundaryDecision.PASS, at + 1)
     ahead = text[at + 1 : at + 4]
-    if ahead[:1] not in ("", "-") or unspoken.word_count(at) < unspoken.min_words:
+    if ahead[:1] not in ("", "-") or buffer.word_count(at) < buffer.min_words:
         return passed
-    if len(ahead) < 3 and "- ".startswith(ahead[:2]) and not unspoken.final:
+    if len(ahead) < 3 and "- ".startswith(ahead[:2]) and not buffer.final:
         return BoundaryDecision.WAIT, at
-    if not ahead.startswith("- ") or _OPERAND_END.search(text, max(unspoken.start, at - 2), at):
+    if not ahead.startswith("- ") or _OPERAND_END.search(text, max(buffer.start, at - 2), at):
         return passed
-    minus = _is_minus(unspoken, at + 1)
+    minus = _is_minus(buffer, at + 1)
     if minus is None:
         return BoundaryDecision.WAIT, at
     return passed if minus else (BoundaryDecision.CLAUSE, at + 2)
 
 
-def _is_minus(unspoken: ChunkBuffer, at: int) -> bool | None:
-    """Whether the dash at `at` is a sign or subtracts; None where more text is needed."""
-    before = unspoken.text[max(unspoken.start, at - 40) : at]
-    following = unspoken.text[at + 1 : at + 8].lstrip(" ")[:1]
+def _is_minus(buffer: ChunkBuffer, at: int) -> bool | None:
+    """Returns whether the dash at `at` is a minus sign; None if more text is needed."""
+    before = buffer.text[max(buffer.start, at - 40) : at]
+    following = buffer.text[at + 1 : at + 8].lstrip(" ")[:1]
     if between_amounts(before) and (following.isdigit() or following in ("$", "€", "£", "¥", "₹")):
         return True
-    return spaced_minus(before, unspoken.text, at, final=unspoken.final)
+    return spaced_minus(before, buffer.text, at, final=buffer.final)
 
 
-def judge_clause(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """A comma, colon, semicolon or dash."""
-    text, passed = unspoken.text, (BoundaryDecision.PASS, at + 1)
+def decide_clause_mark(buffer: ChunkBuffer, at: int) -> Boundary:
+    """Decides about a comma, colon, semicolon or dash."""
+    text, passed = buffer.text, (BoundaryDecision.PASS, at + 1)
     char = text[at]
-    if unspoken.word_count(at) < unspoken.min_words:
+    if buffer.word_count(at) < buffer.min_words:
         return passed
     if at + 1 == len(text):
-        at_once = char in "，、；：" or unspoken.final or (char == "," and _behind_a_plain_word(unspoken, at))
+        at_once = char in "，、；：" or buffer.final or (char == "," and _follows_plain_word(buffer, at))
         return (BoundaryDecision.CLAUSE, at + 1) if at_once else (BoundaryDecision.WAIT, at)
     if char in "—–":
-        return _judge_long_dash(unspoken, at)
+        return _decide_long_dash(buffer, at)
     if not text[at + 1].isspace() and char not in "，、；：،؛":
         return passed
-    if char == ":" and _NAMES_NUMBER.search(text, max(unspoken.start, at - 32), at):
-        return _judge_named_number(unspoken, at)
+    if char == ":" and _NAMES_NUMBER.search(text, max(buffer.start, at - 32), at):
+        return _decide_named_number(buffer, at)
     rest = text[at + 1 : at + 8].lstrip()
     return passed if char in ",:·" and _joins(text, at, rest) else (BoundaryDecision.CLAUSE, at + 1)
 
 
-def _judge_long_dash(unspoken: ChunkBuffer, at: int) -> Judgement:
-    text, following = unspoken.text, unspoken.text[at + 1]
+def _decide_long_dash(buffer: ChunkBuffer, at: int) -> Boundary:
+    text, following = buffer.text, buffer.text[at + 1]
     joins = not following.isspace() and (text[at] == "–" or (text[at - 1].isdigit() and following.isdigit()))
-    minus = True if joins else _is_minus(unspoken, at)
+    minus = True if joins else _is_minus(buffer, at)
     if minus is None:
         return BoundaryDecision.WAIT, at
     return (BoundaryDecision.PASS if minus else BoundaryDecision.CLAUSE), at + 1
 
 
-def _judge_named_number(unspoken: ChunkBuffer, at: int) -> Judgement:
-    """The colon of "Your order number is: 12345" parts the number from what it names."""
-    rest = unspoken.text[at + 1 : at + 8].lstrip()
-    if not rest and not unspoken.final:
+def _decide_named_number(buffer: ChunkBuffer, at: int) -> Boundary:
+    """Decides about the colon in "Your order number is: 12345". It is no boundary if the number follows."""
+    rest = buffer.text[at + 1 : at + 8].lstrip()
+    if not rest and not buffer.final:
         return BoundaryDecision.WAIT, at
     return (BoundaryDecision.PASS if rest[:1].isdigit() or rest[:1] in ("+", "(") else BoundaryDecision.CLAUSE), at + 1
 
 
-def _behind_a_plain_word(unspoken: ChunkBuffer, at: int) -> bool:
-    """Not a name, a number, a date or a variable: nothing that follows can make this comma a part of something."""
-    found = _PLAIN_WORD.search(unspoken.text[max(unspoken.start, at - _PLAIN_WORD_CHARS) : at])
+def _follows_plain_word(buffer: ChunkBuffer, at: int) -> bool:
+    """Returns whether a plain word precedes: not a name, number, date or variable.
+
+    After a plain word, no following text can make the comma part of a larger expression.
+    """
+    found = _PLAIN_WORD.search(buffer.text[max(buffer.start, at - _PLAIN_WORD_CHARS) : at])
     return found is not None and found.group(1).islower()
 
 
 def _joins(text: str, at: int, rest: str) -> bool:
-    """Whether a comma belongs to a name, a number or a date ("Sat., Dec. 5"), other marks to a sum ("10 : 2 = 5")."""
+    """Returns whether a mark belongs to a name, number, date ("Sat., Dec. 5") or sum ("10 : 2 = 5")."""
     before = text[at - 1] if text[at] == "," else text[at - 2] * text.startswith(" ", at - 1)
     if before.isdigit() and rest[:1].isdigit():
         return True

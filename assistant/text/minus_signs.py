@@ -1,9 +1,9 @@
-"""Whether a spaced dash before an amount is a minus sign: "The low tonight is - 5 °C."."""
+"""Decides whether a spaced dash before an amount is a minus sign: "The low tonight is - 5 °C."."""
 
 import re
 
 _NEXT = re.compile(r"[-–−] ?(?:(?:[A-Z]{1,3})?[$€£¥₹] ?)?(\d{1,9}(?:[.,]\d{1,9}){0,3})( ?)(°|[^\W\d_]{1,12}|%)?")
-_NEXT_BEGUN = re.compile(r"[-–−] ?(?:[A-Z]{0,3}[$€£¥₹]? ?)?(?:\d[\d.,]{0,20} ?[^\W\d_]{0,12})?")
+_NEXT_PARTIAL = re.compile(r"[-–−] ?(?:[A-Z]{0,3}[$€£¥₹]? ?)?(?:\d[\d.,]{0,20} ?[^\W\d_]{0,12})?")
 _DEGREES = frozenset("° degree degrees grad degré degrés grado grados °c °f".split())
 _AMOUNT = re.compile(r"(?:\d[)\]]?|[%°²³⁰-⁹$€£¥₹)]|\d ?(?:[^\W\d_]{1,4}|°[CF])|(?<![^\W\d_])[a-zA-Z][²³]?)\Z")
 _LAST_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?\Z")
@@ -17,51 +17,50 @@ _LINKS = frozenset(
     " est sont était sera fait faisait à de vers environ atteint jusqu'à et ou entre égale"
     " es son era está hace hacía a hasta unos unas marca marcaba y o bajo baja alcanza alcanzó".split()
 )
-"""Behind these an amount follows, whatever it is of."""
+"""Words after which any amount may follow."""
 _ADVERBS = frozenset(
     "today tonight tomorrow now currently yesterday outside here there low high temperature"
     " heute morgen gestern jetzt aktuell draußen nachts hier dort temperatur temperaturen tiefstwert höchstwert grad"
     " aujourd'hui demain hier maintenant dehors actuellement température"
     " hoy mañana ayer ahora fuera actualmente temperatura".split()
 )
-"""With a capital these are no names."""
 
 
 def spaced_minus(before: str, text: str, at: int, *, final: bool) -> bool | None:
-    """Whether the dash at `at`, with a space in front of it, is the sign of the amount behind it.
+    """Returns whether the dash at `at`, which follows a space, is the sign of the amount after it.
 
     Args:
-        before: What stands before the dash in its sentence.
-        text: Where the dash stands.
-        at: Its position in the text.
-        final: No more text comes.
+        before: The text before the dash in its sentence.
+        text: The text that contains the dash.
+        at: Position of the dash in `text`.
+        final: Whether `text` is complete.
 
     Returns:
-        None where more text is needed.
+        None if more text is needed.
     """
     if text[at] == "—":
         return False
     head = before[-24:].rstrip()
     found = _NEXT.match(text, at)
-    if not final and _NEXT_BEGUN.fullmatch(text, at):
-        plain, degrees = (_judged(head, text[at], degrees=degrees) for degrees in (False, True))
+    if not final and _NEXT_PARTIAL.fullmatch(text, at):
+        plain, degrees = (_is_minus_sign(head, text[at], degrees=degrees) for degrees in (False, True))
         return plain if found and plain == degrees else None
-    return found is not None and _judged(head, text[at], degrees=(found[3] or "").lower() in _DEGREES)
+    return found is not None and _is_minus_sign(head, text[at], degrees=(found[3] or "").lower() in _DEGREES)
 
 
 def between_amounts(before: str) -> bool:
-    """Whether an amount or a variable stands before a dash: it is a range or a subtraction."""
+    """Returns whether `before` ends with an amount or variable, so that the dash is a range or a subtraction."""
     head = before[-24:].rstrip()
     word = _LAST_WORD.search(head)
     linked = word is not None and len(word[0]) > 1 and word[0].lower() in _LINKS  # "between 5 and - 3"
     return not linked and _AMOUNT.search(head) is not None
 
 
-def _judged(head: str, dash: str, *, degrees: bool) -> bool:
+def _is_minus_sign(head: str, dash: str, *, degrees: bool) -> bool:
     word = _LAST_WORD.search(head)
     link = word is not None and word[0].lower() in _LINKS
     if word and len(word[0]) == 1:
-        return link and degrees  # "a", "y" and "à" are variables as well
+        return link and degrees  # "a", "y" and "à" are also variables
     if not head or between_amounts(head):
         return False
     if _LINK_WITH_DOT.search(head):

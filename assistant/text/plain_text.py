@@ -1,7 +1,7 @@
-"""The last filter before the voice: letters and marks go through, runs of symbols and spaces are settled.
+"""Last filter before synthesis: reduces runs of symbols and spaces to speakable text.
 
-What leaves here is plain: no markup character, single spaces, a blank line as the only line break. Filtering it
-again changes nothing, because every symbol that could begin markup is dropped or kept from meaning it again.
+The output is plain: no markup characters, single spaces, and a blank line as the only line break. Filtering the
+output again does not change it, because every symbol that could begin markup is dropped or separated.
 """
 
 import html
@@ -13,7 +13,7 @@ _JOINERS = "\u200c\u200d"
 _SYMBOLS = re.escape(_MARKUP) + r"<>#$~\-+=*_^|→•—–" + _JOINERS
 _PIECE = re.compile(rf"(?P<run>[ {_SYMBOLS}]+)|[^ {_SYMBOLS}]+")
 _NEVER_SPOKEN = re.compile(f"[{re.escape(_MARKUP)}]")
-_WATCHED = re.compile(r"[,;:!?.…/。！？、，；：]")
+_MARKS = re.compile(r"[,;:!?.…/。！？、，；：]")
 _SINGLE_MARKS = frozenset(",;:!?…。！？、，；：")
 _SEPARATOR = re.compile(r"[|→•]")
 _REPEATED = re.compile(r"(.)\1{3,}")
@@ -21,7 +21,7 @@ _SAME_SYMBOL = re.compile(r"([<>=#$~+—–→])\1+")
 _ENTITY_BEFORE_SEMICOLON = re.compile(r"&#?\w{1,31}\Z")
 _MARK_BEFORE_PAUSE = frozenset(",;:.!?…(。！？、，；：")
 
-# In Arabic and Indic spelling these two invisible characters shape a word; everywhere else they are dirt.
+# These two invisible joiners shape words in Arabic and Indic scripts. Elsewhere they are removed.
 _JOINING_SCRIPTS = re.compile(r"[\u0600-\u08ff\u0900-\u0dff]")
 
 _MAX_RUN_CHARS = 256
@@ -29,7 +29,7 @@ _TAIL_CHARS = 40
 
 
 def is_entity(text: str) -> bool:
-    """True for a whole HTML entity such as `&amp;`."""
+    """Returns whether `text` is a complete HTML entity such as `&amp;`."""
     return html.unescape(text) != text
 
 
@@ -38,7 +38,7 @@ def _has_alnum(*chars: str) -> bool:
 
 
 def _drop_at_line_start(run: str, following: str) -> str:
-    """A sign before a number stays; bullets, quote marks and rules at the head of a line go."""
+    """Drops bullets, quote marks and rules at the start of a line, but keeps a sign before a number."""
     rest = run.lstrip(" -+=>—–→|•")
     if not rest and following.isdigit() and run[-1:] in ("-", "+", "–"):
         return run[-1]
@@ -46,7 +46,7 @@ def _drop_at_line_start(run: str, following: str) -> str:
 
 
 def _keep_dollar(before: str, run: str, following: str) -> str:
-    """A dollar sign stays at a number, before it ($5) or behind it (5 $); elsewhere it is markup or noise."""
+    """Keeps a dollar sign next to a number, before it ($5) or after it (5 $), and removes all others."""
     if "$" not in run:
         return run
     if run.endswith("$") and following.isdigit():
@@ -62,7 +62,7 @@ def _keep_dollar(before: str, run: str, following: str) -> str:
 
 
 def _keep_hash(before: str, run: str, following: str) -> str:
-    """`#5`, `#tag` and `C#` stay."""
+    """Keeps the "#" of `#5`, `#tag` and `C#`, and removes all others."""
     if "#" not in run:
         return run
     lead = "#" if run.startswith("#") and before.isalnum() else ""
@@ -71,14 +71,14 @@ def _keep_hash(before: str, run: str, following: str) -> str:
 
 
 def _clean(before: str, run: str, following: str) -> str:
-    """One pass over a run of symbols between two characters; called until nothing changes."""
+    """Cleans a run of symbols between two characters once. The caller repeats this until nothing changes."""
     run = re.sub(r"[*_^]|~{2,}", "", run)
     if not (len(run) == 1 and _JOINING_SCRIPTS.match(before) and _JOINING_SCRIPTS.match(following)):
         run = re.sub(f"[{_JOINERS}]", "", run)
     run = re.sub(r"[-—–]+>|=+>", "→", run)
     run = re.sub(r"-{2,}|[-—–]*[—–][-—–]+|-+[—–]+", "—", run)
-    kept = "++" if before.isalnum() and re.match(r"\+\+(?!\+)", run) else ""  # "C++", "i++"
-    run = kept + _SAME_SYMBOL.sub(r"\1", run[len(kept) :])
+    plus_signs = "++" if before.isalnum() and re.match(r"\+\+(?!\+)", run) else ""  # "C++", "i++"
+    run = plus_signs + _SAME_SYMBOL.sub(r"\1", run[len(plus_signs) :])
     if before in ("", "\n"):
         run = _drop_at_line_start(run, following)
     if "~" in run:
@@ -87,7 +87,7 @@ def _clean(before: str, run: str, following: str) -> str:
         run = head.replace("~", "") + "~" * about + run[len(head) :]
     run = _keep_hash(before, _keep_dollar(before, run, following), following)
     if run.endswith("<") and (following.isalpha() or following in ("/", "!", "?")):
-        run += " "  # the space keeps it from ever being read as a tag
+        run += " "  # the space prevents a later pass from reading a tag
     run = re.sub(r" {2,}", " ", run)
     return run.rstrip() if not following else run
 
@@ -102,7 +102,7 @@ def _settle(before: str, run: str, following: str) -> str:
 
 
 def _join_cells(before: str, run: str, following: str) -> str:
-    """Cells of a table, arrows and dots between words are heard as a comma."""
+    """Replaces table cell borders, arrows and dots between words by a comma."""
     parts = _SEPARATOR.split(run)
     if len(parts) == 1:
         return run
@@ -117,9 +117,9 @@ def _join_cells(before: str, run: str, following: str) -> str:
     return head + "," + _settle(",", " " + parts[-1], following)
 
 
-@lru_cache(maxsize=2048)  # the same few runs come again and again; the key is symbols and two characters
+@lru_cache(maxsize=2048)  # few distinct runs occur; the key is the run and its two neighbors
 def _resolve(before: str, run: str, following: str) -> str:
-    """What is left of a run of symbols and spaces between two characters ("" = the edge of a line)."""
+    """Returns the speakable part of a run of symbols between two characters; "" is the edge of a line."""
     if run in ("", " "):
         return run if following and before not in ("", "\n") else ""
     run = re.sub(r" {2,}", " ", _NEVER_SPOKEN.sub("", run))
@@ -134,100 +134,100 @@ def _resolve(before: str, run: str, following: str) -> str:
 
 
 class PlainText:
-    """Takes text without structure, piece by piece; gives text a voice may read.
+    """Converts text without block structure to plain text, incrementally.
 
-    At most one run of symbols is held back, and only until the next letter, digit or punctuation mark.
+    Holds back at most one run of symbols, until the next letter, digit or punctuation mark.
     """
 
     __slots__ = ("_out", "_run", "_tail")
 
     def __init__(self) -> None:
-        """Nothing said yet: the edge of a line."""
+        """Starts at the beginning of a line."""
         self._out: list[str] = []
         self._run = ""
         self._tail = ""
 
     @property
     def last(self) -> str:
-        """The last character given out, "" at the start."""
+        """The last character of the output, "" at the start."""
         return self._tail[-1:]
 
     @property
     def tail(self) -> str:
-        """The last characters given out, at most forty; a run of symbols behind them is not among them."""
+        """Up to 40 last characters of the output, without a run of symbols that is still held back."""
         return self._tail
 
     @property
     def holds_mark(self) -> bool:
-        """Whether a symbol, such as the bullet of a list, is held back behind what was given out."""
+        """Whether a symbol, such as a list bullet, is held back after the output."""
         return bool(self._run.strip(" "))
 
     @property
     def at_text_start(self) -> bool:
-        """Whether nothing was pushed yet but spaces."""
+        """Whether only spaces were pushed so far."""
         return not self._tail and not self.holds_mark
 
     @property
     def at_line_start(self) -> bool:
-        """True while nothing but list and quote marks stands in the current line."""
+        """Whether the current line contains only list and quote marks so far."""
         return self.last in ("", "\n") and not self._run.strip(" -+*>#•=")
 
     def push(self, text: str) -> None:
-        """Take text without line breaks."""
+        """Adds text without line breaks."""
         for piece in _PIECE.finditer(text):
             found = piece.group()
             if piece.lastgroup == "run":
                 self._hold(found)
             else:
-                self._settle_before(found[0])
-                self._give_words(found)
+                self._flush_before(found[0])
+                self._emit_words(found)
 
-    def unspace(self) -> None:
-        """Forget the space before what was just removed, since a punctuation mark follows."""
+    def strip_space(self) -> None:
+        """Removes the space before removed markup, because a punctuation mark follows."""
         self._run = self._run.rstrip(" ")
 
     def line_break(self) -> None:
-        """End the line: the next text begins a new sentence."""
-        self._settle_before("")
+        """Ends the line, so that the next text begins a new sentence."""
+        self._flush_before("")
         if self._tail and not self._tail.endswith("\n"):
-            self._give("\n\n")
+            self._emit("\n\n")
 
     def take(self) -> str:
-        """What may be said since the last call."""
+        """Returns the output since the last call."""
         taken = "".join(self._out)
         self._out.clear()
         return taken
 
     def _hold(self, run: str) -> None:
-        # Collapsing while collecting bounds the run whatever comes ("-----...").
+        # Repeated symbols are collapsed here, which bounds the length of the run ("-----...").
         joined = re.sub(r" {2,}", " ", self._run + run) if self._run or len(run) > 1 else run
         self._run = _REPEATED.sub(r"\1\1\1", joined)[:_MAX_RUN_CHARS]
 
-    def _settle_before(self, following: str) -> None:
+    def _flush_before(self, following: str) -> None:
         if self._run:
             settled = _resolve(self.last, self._run, following)
             self._run = ""
             if settled:
-                self._give(settled)
+                self._emit(settled)
 
-    def _give(self, text: str) -> None:
+    def _emit(self, text: str) -> None:
         self._out.append(text)
         self._tail = (self._tail + text)[-_TAIL_CHARS:]
 
-    def _give_words(self, text: str) -> None:
+    def _emit_words(self, text: str) -> None:
         done = 0
-        for mark in _WATCHED.finditer(text):
+        for mark in _MARKS.finditer(text):
             if mark.start() > done:
-                self._settle_before(text[done])
-                self._give(text[done : mark.start()])
+                self._flush_before(text[done])
+                self._emit(text[done : mark.start()])
             done = mark.end()
-            self._give_mark(mark.group())
+            self._emit_mark(mark.group())
         if done < len(text):
-            self._settle_before(text[done])
-            self._give(text[done:])
+            self._flush_before(text[done])
+            self._emit(text[done:])
 
-    def _give_mark(self, mark: str) -> None:
-        self._settle_before(mark)
+    def _emit_mark(self, mark: str) -> None:
+        self._flush_before(mark)
         tail = self._tail
         if mark in _SINGLE_MARKS and tail.endswith(mark):
             return
@@ -236,7 +236,7 @@ class PlainText:
         if mark == "." and tail.endswith("..."):
             return
         if mark == "." and tail[-3:].lower() == "www":
-            self._hold(" ")  # never a web address again
+            self._hold(" ")  # prevents the text from forming a web address again
             return
         if mark == "/" and tail.endswith(":/"):
             return
@@ -244,4 +244,4 @@ class PlainText:
             entity = _ENTITY_BEFORE_SEMICOLON.search(tail)
             if entity and is_entity(entity.group() + ";"):
                 return
-        self._give(mark)
+        self._emit(mark)

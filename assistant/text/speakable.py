@@ -1,8 +1,8 @@
-"""What of a model's text may be read aloud, while it streams.
+"""Converts streamed LLM text to text that can be read aloud.
 
-Markup, reasoning, code, emoji, addresses and citation marks are removed or turned into words. The result does not
-depend on where the stream was cut: each rule looks at the text from its first character on, waits while more
-text could change its answer, and waits at most a fixed number of characters before it takes the text literally.
+Markup, reasoning, code, emoji, addresses and citation marks are removed or replaced by words. The result does not
+depend on how the stream was divided into tokens: each rule examines the text from its first character on, and waits
+while more text could change its result. The wait is bounded; after it the text is taken literally.
 """
 
 import re
@@ -17,7 +17,7 @@ from assistant.text.markup.stage_directions import StageDirections
 from assistant.text.markup.tags import Tags
 
 CODE_NOTE = "I'll leave out the code."
-"""Said once, in place of the first block of code."""
+"""Sentence that replaces the first block of code."""
 
 _TRIGGER = re.compile(
     r"[\n<>`~$&\\\[\]【^{]|_(?=\{|\Z)|(?<!\S)[*_]|!(?=[\[=]|\Z)"
@@ -26,17 +26,17 @@ _TRIGGER = re.compile(
 
 
 def speakable(text: str, code_note: str = CODE_NOTE) -> str:
-    """What of a whole text may be read aloud. Doing it twice changes nothing."""
+    """Returns the speakable part of a complete text. Applying it twice gives the same result."""
     stream = Speakable(code_note)
     return (stream.feed(text) + stream.finish()).strip()
 
 
 class Speakable:
-    """Takes a model's tokens; gives what may be read aloud, with a blank line where a sentence must end."""
+    """Converts streamed LLM tokens to speakable text. A blank line marks a sentence end."""
 
     def __init__(self, code_note: str = CODE_NOTE) -> None:
-        """`code_note` is said once, in place of the first block of code; "" says nothing."""
-        self._held = ""
+        """Starts a text; `code_note` replaces the first block of code, "" for nothing."""
+        self._pending = ""
         self._reading = reading = MarkupReader()
         self._blocks = blocks = Blocks(reading, code_note)
         directions = StageDirections(reading)
@@ -63,19 +63,19 @@ class Speakable:
         }
 
     def feed(self, token: str) -> str:
-        """Take a piece of the text, cut anywhere; return what may be said by now."""
-        self._held += visible(token)
+        """Adds a token and returns the text that can be spoken so far."""
+        self._pending += visible(token)
         return self._advance()
 
     def finish(self) -> str:
-        """The text is complete: return the rest. Unclosed reasoning stays unsaid."""
+        """Marks the text as complete and returns the rest. Unclosed reasoning is dropped."""
         self._reading.final = True
         rest = self._advance()
         self._reading.plain.line_break()
         return rest + self._reading.plain.take()
 
     def _advance(self) -> str:
-        text, pos, size = self._held, 0, len(self._held)
+        text, pos, size = self._pending, 0, len(self._pending)
         while pos < size:
             moved = self._step(text, pos)
             if moved == WAIT:
@@ -83,7 +83,7 @@ class Speakable:
             if moved > pos:
                 self._reading.previous = text[moved - 1]
             pos = moved
-        self._held = text[pos:]
+        self._pending = text[pos:]
         return self._reading.plain.take()
 
     def _step(self, text: str, pos: int) -> int:

@@ -1,9 +1,9 @@
-"""German numbers, as people say them and as recognizers write them: one long word, or digits."""
+"""Reads German numbers as people say them and as recognizers write them: one long word, or digits."""
 
 import re
 from fractions import Fraction
 
-from assistant.skills.numerals import TableNumerals, word_at
+from assistant.skills.numerals import TableNumerals, word_or_empty
 from assistant.skills.unit_names import load_unit_names
 
 _SMALL = (
@@ -25,8 +25,8 @@ class GermanNumerals(TableNumerals):
     """Reads German numbers, which are single words below a million."""
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """The number that begins at `at`, and where it ends; (None, at) when none does."""
-        word = word_at(words, at)
+        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
+        word = word_or_empty(words, at)
         if word == "anderthalb":
             return Fraction(3, 2), at + 1
         for ending, part in _PARTS.items():
@@ -36,12 +36,12 @@ class GermanNumerals(TableNumerals):
         return super().number(words, at)
 
     def _below_thousand(self, words: tuple[str, ...], at: int) -> tuple[int | None, int]:
-        value = _compound(word_at(words, at))
+        value = _compound(word_or_empty(words, at))
         return value, at if value is None else at + 1
 
 
 def _compound(word: str) -> int | None:
-    """ "zweitausenddreihundertvierundfünfzig", "neunzehnhundertvierundachtzig"."""
+    """Reads a compound: "zweitausenddreihundertvierundfünfzig", "neunzehnhundertvierundachtzig"."""
     simple = _below_hundred(word)
     if simple is not None or ("hundert" not in word and "tausend" not in word):
         return simple

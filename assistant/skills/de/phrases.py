@@ -1,4 +1,4 @@
-"""German for the ear."""
+"""German phrases of the skills."""
 
 from datetime import date, datetime, time
 from fractions import Fraction
@@ -41,103 +41,105 @@ class German(Phrases):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """ "etwa eins Komma vier eins vier zwei"."""
+        """Example: "etwa eins Komma vier eins vier zwei"."""
         return say_number(value, _NUMBERS)
 
     def count(self, value: int) -> str:
-        """ "drei"."""
+        """Example: "drei"."""
         return _words(value)
 
     def join(self, parts: list[str]) -> str:
-        """ "a, b und c"."""
+        """Example: "a, b und c"."""
         return " und ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """ "eine Stunde und dreißig Minuten"."""
-        said = self.join([_counted(count, *_LENGTHS[length], "eine") for count, length in duration_parts(seconds)])
+        """Example: "eine Stunde und dreißig Minuten"."""
+        said = self.join(
+            [_count_with_noun(count, *_LENGTHS[length], "eine") for count, length in duration_parts(seconds)]
+        )
         return f"etwa {said}" if about else said
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """ "vierzehn Wochen und drei Tage"."""
+        """Example: "vierzehn Wochen und drei Tage"."""
         if not weeks:
-            return _counted(count, "Tag", "Tage", "ein")
+            return _count_with_noun(count, "Tag", "Tage", "ein")
         whole, rest = divmod(count, 7)
-        parts = [_counted(whole, "Woche", "Wochen", "eine")] if whole else []
+        parts = [_count_with_noun(whole, "Woche", "Wochen", "eine")] if whole else []
         if rest:
-            parts.append(_counted(rest, "Tag", "Tage", "ein"))
+            parts.append(_count_with_noun(rest, "Tag", "Tage", "ein"))
         return self.join(parts) or "null Wochen"
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """ "sechs Fuß und zwei Zoll sind etwa einhundertachtundachtzig Zentimeter"."""
+        """Example: "sechs Fuß und zwei Zoll sind etwa einhundertachtundachtzig Zentimeter"."""
         return f"{' und '.join(map(_quantity, parts))} sind {_quantity(result)}"
 
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """ "es ist zweiundzwanzig Uhr dreiundvierzig"."""
+        """Example: "es ist zweiundzwanzig Uhr dreiundvierzig"."""
         return f"es ist {_time(moment)}"
 
     def moment(self, at: datetime, days: int) -> str:
-        """ "morgen um sieben Uhr"."""
+        """Example: "morgen um sieben Uhr"."""
         day = {0: "heute", 1: "morgen", 2: "übermorgen"}.get(days, self.weekday(at.weekday()))
         return f"{day} um {_time(at.time())}"
 
     def full_date(self, day: date) -> str:
-        """ "Freitag, der zwanzigste November"."""
+        """Example: "Freitag, der zwanzigste November"."""
         return f"{self.weekday(day.weekday())}, der {_day_of_month(day.month, day.day)}"
 
     def on_date(self, day: date) -> str:
-        """ "Freitag, den zwanzigsten November", behind "fällt auf"."""
+        """Example: "Freitag, den zwanzigsten November", after "fällt auf"."""
         return f"{self.weekday(day.weekday())}, den {_day_of_month(day.month, day.day, 'n')}"
 
     def year(self, year: int) -> str:
-        """ "zweitausendsechsundzwanzig"."""
+        """Example: "zweitausendsechsundzwanzig"."""
         return say_year(year, "de")
 
     def month(self, month: int) -> str:
-        """ "November"."""
+        """Example: "November"."""
         return _MONTHS[month - 1]
 
     def weekday(self, weekday: int) -> str:
-        """ "Freitag"."""
+        """Example: "Freitag"."""
         return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
-        """ "Weihnachten", "Freitag", "der dritte März zweitausendachtundzwanzig"."""
+        """Example: "Weihnachten", "Freitag", "der dritte März zweitausendachtundzwanzig"."""
         return _short_name(name) or f"der {_date_of(name)}"
 
     def until(self, name: DayName) -> str:
-        """ "bis Weihnachten", "bis zum dritten März"."""
+        """Example: "bis Weihnachten", "bis zum dritten März"."""
         return f"bis zum {_dative(name)}" if _has_article(name) else f"bis {_short_name(name)}"
 
     def since(self, name: DayName) -> str:
-        """ "seit Weihnachten", "seit dem dritten März"."""
+        """Example: "seit Weihnachten", "seit dem dritten März"."""
         return f"seit dem {_dative(name)}" if _has_article(name) else f"seit {_short_name(name)}"
 
     def between(self, first: DayName, second: DayName) -> str:
-        """ "zwischen dem dritten März und dem ersten Juni"."""
+        """Example: "zwischen dem dritten März und dem ersten Juni"."""
         names = [f"dem {_dative(name)}" if _has_article(name) else _short_name(name) for name in (first, second)]
         return f"zwischen {names[0]} und {names[1]}"
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """ "den dreißigsten Februar gibt es nicht"."""
+        """Example: "den dreißigsten Februar gibt es nicht"."""
         return f"den {_day_of_month(month, day, 'n')} gibt es {'in diesem Jahr ' * that_year}nicht"
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """ "Timer über zehn Minuten", "Timer für Eier", "Timer für Eier über fünf Minuten"."""
+        """Example: "Timer über zehn Minuten", "Timer für Eier", "Timer für Eier über fünf Minuten"."""
         purpose = "" if name is None else f" für {title(name, frozenset())}"
         length = "" if seconds is None else f" über {self.duration(seconds)}"
         return f"Timer{purpose}{length}"
 
     def place(self, said: str) -> str:
-        """ "in New York"."""
+        """Example: "in New York"."""
         return title(said, _SMALL)
 
 
 def _time(moment: time) -> str:
-    """ "sieben Uhr dreißig", "ein Uhr", "Mitternacht"."""
+    """Returns "sieben Uhr dreißig", "ein Uhr", "Mitternacht"."""
     if moment.hour == moment.minute == 0:
         return "Mitternacht"
     hour = "ein" if moment.hour == 1 else _words(moment.hour)
@@ -154,7 +156,7 @@ def _date_of(name: DayName, ending: str = "") -> str:
 
 
 def _short_name(name: DayName) -> str:
-    """The name without article; "" for a date."""
+    """Returns the name of a day without its article; "" for a date."""
     if name.holiday is not None:
         return title(name.holiday, frozenset(("der",)))
     return _WEEKDAYS[name.day.weekday()] if name.weekday else ""
@@ -168,7 +170,7 @@ def _dative(name: DayName) -> str:
     return _short_name(name) or _date_of(name, "n")
 
 
-def _counted(count: int, one: str, many: str, article: str) -> str:
+def _count_with_noun(count: int, one: str, many: str, article: str) -> str:
     return f"{article} {one}" if count == 1 else f"{_words(count)} {many}"
 
 

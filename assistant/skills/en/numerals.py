@@ -1,8 +1,8 @@
-"""English numbers, as people say them and as recognizers write them."""
+"""Reads English numbers as people say them and as recognizers write them."""
 
 from fractions import Fraction
 
-from assistant.skills.numerals import MAX_DIGITS, word_at, written_number
+from assistant.skills.numerals import MAX_DIGITS, word_or_empty, written_number
 
 _SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -20,11 +20,11 @@ class EnglishNumerals:
     """Reads English numbers."""
 
     def sign(self, words: tuple[str, ...], at: int) -> bool:
-        """Whether the word at `at` makes the number behind it negative."""
+        """Returns whether the word at `at` makes the following number negative."""
         return words[at] in ("minus", "negative")
 
     def number(self, words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-        """The number that begins at `at`, and where it ends; (None, at) when none does."""
+        """Returns the number that begins at `at` and its end; (None, at) if there is none."""
         return _number(words, at)
 
 
@@ -32,31 +32,31 @@ NUMERALS = EnglishNumerals()
 
 
 def _number(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """The number that begins at `at`, and where it ends; (None, at) when none does."""
+    """Returns the number that begins at `at` and its end; (None, at) if there is none."""
     value, end = _cardinal(words, at)
     decimals, decimals_end = _decimals(words, end)
     if decimals is not None:
         value, end = (value or Fraction(0)) + decimals, decimals_end
     if value is None:
         return None, at
-    if words[end : end + 2] in (("and", "a"), ("and", "one")) and word_at(words, end + 2) in _PARTS:
+    if words[end : end + 2] in (("and", "a"), ("and", "one")) and word_or_empty(words, end + 2) in _PARTS:
         value, end = value + _PARTS[words[end + 2]], end + 3
-    scale = _SCALES.get(word_at(words, end))
+    scale = _SCALES.get(word_or_empty(words, end))
     while scale is not None:  # "three point five million"
         value, end = value * scale, end + 1
-        scale = _SCALES.get(word_at(words, end))
+        scale = _SCALES.get(word_or_empty(words, end))
     return value, end
 
 
 def _cardinal(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """Thousands, millions, ... in falling order, each below a thousand of them."""
+    """Reads thousands, millions, ... in descending order, each with a factor below one thousand."""
     total, end, previous = Fraction(0), at, max(_SCALES.values()) * 1000
     while True:
-        start = end + (end > at and word_at(words, end) == "and" and previous > 1)
+        start = end + (end > at and word_or_empty(words, end) == "and" and previous > 1)
         group, group_end = _below_thousand(words, start)
         if group is None or (start > end and group >= 100):
             break
-        scale = _SCALES.get(word_at(words, group_end), 1)
+        scale = _SCALES.get(word_or_empty(words, group_end), 1)
         if scale >= previous or (scale > 1 and start > end):
             break
         total, end, previous = total + group * scale, group_end + (scale > 1), scale
@@ -66,46 +66,46 @@ def _cardinal(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
 
 
 def _below_thousand(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """Digits, or "[a|five] hundred [[and] six]", or "twenty five"; "a" counts only before a magnitude."""
-    word = word_at(words, at)
+    """Reads digits, "[a|five] hundred [[and] six]", or "twenty five"; "a" counts only before a magnitude."""
+    word = word_or_empty(words, at)
     digits = written_number(word, ",", ".")
     if digits is not None:
-        return (digits * 100, at + 2) if word_at(words, at + 1) == "hundred" else (digits, at + 1)
-    if word == "a" and (word_at(words, at + 1) == "hundred" or word_at(words, at + 1) in _SCALES):
+        return (digits * 100, at + 2) if word_or_empty(words, at + 1) == "hundred" else (digits, at + 1)
+    if word == "a" and (word_or_empty(words, at + 1) == "hundred" or word_or_empty(words, at + 1) in _SCALES):
         value, end = 1, at + 1
     else:
         small, end = _below_hundred(words, at)
         if small is None:
             return None, at
         value = small
-    if word_at(words, end) == "hundred" and 0 < value < 100:
+    if word_or_empty(words, end) == "hundred" and 0 < value < 100:
         value, end = value * 100, end + 1
-        start = end + (word_at(words, end) == "and")
+        start = end + (word_or_empty(words, end) == "and")
         rest, rest_end = _below_hundred(words, start)
-        if rest and word_at(words, rest_end) != "hundred":
+        if rest and word_or_empty(words, rest_end) != "hundred":
             value, end = value + rest, rest_end
     return Fraction(value), end
 
 
 def _below_hundred(words: tuple[str, ...], at: int) -> tuple[int | None, int]:
-    word = word_at(words, at)
+    word = word_or_empty(words, at)
     if word in _UNITS:
         return _UNITS[word], at + 1
     if word not in _TENS:
         return None, at
-    unit = _UNITS.get(word_at(words, at + 1), 0)
+    unit = _UNITS.get(word_or_empty(words, at + 1), 0)
     return (_TENS[word] + unit, at + 2) if 0 < unit < 10 else (_TENS[word], at + 1)
 
 
 def _decimals(words: tuple[str, ...], at: int) -> tuple[Fraction | None, int]:
-    """What follows "point", digit by digit ("one four") or as a number below a hundred ("twenty five")."""
-    if word_at(words, at) not in ("point", "dot"):
+    """Reads the decimals after "point": single digits ("one four"), or a number below a hundred ("twenty five")."""
+    if word_or_empty(words, at) not in ("point", "dot"):
         return None, at
     text, end = "", at + 1
     while len(text) < MAX_DIGITS:
-        digit = _AFTER_POINT.get(word_at(words, end))
-        if digit is None and word_at(words, end).isdecimal():
-            digit = word_at(words, end)
+        digit = _AFTER_POINT.get(word_or_empty(words, end))
+        if digit is None and word_or_empty(words, end).isdecimal():
+            digit = word_or_empty(words, end)
         if digit is None:
             break
         text, end = text + digit, end + 1

@@ -1,4 +1,4 @@
-"""English for the ear."""
+"""English phrases of the skills."""
 
 from datetime import date, datetime, time
 from fractions import Fraction
@@ -31,7 +31,7 @@ _NUMBERS = NumberWords(
 
 
 def say_time(moment: time) -> str:
-    """ "ten forty-three PM", "noon", "seven oh five AM". Letters without dots: a dot would end the sentence."""
+    """Returns "ten forty-three PM", "noon", "seven oh five AM". No dots, because a dot would end the sentence."""
     if moment.minute == 0 and moment.hour in (0, 12):
         return "noon" if moment.hour else "midnight"
     hour = _words(moment.hour % 12 or 12)
@@ -50,26 +50,26 @@ class English(Phrases):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """ "about one point four one four two"."""
+        """Example: "about one point four one four two"."""
         return say_number(value, _NUMBERS)
 
     def count(self, value: int) -> str:
-        """ "three"."""
+        """Example: "three"."""
         return _words(value)
 
     def join(self, parts: list[str]) -> str:
-        """ "a, b, and c"; "a and b"."""
+        """Example: "a, b, and c"; "a and b"."""
         if len(parts) < 3:
             return " and ".join(parts)
         return f"{', '.join(parts[:-1])}, and {parts[-1]}"
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """ "one hour and thirty minutes"."""
+        """Example: "one hour and thirty minutes"."""
         said = self.join([_plural(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
         return f"about {said}" if about else said or "no time"
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """ "fourteen weeks and three days"."""
+        """Example: "fourteen weeks and three days"."""
         if not weeks:
             return _plural(count, "day")
         whole, rest = divmod(count, 7)
@@ -77,7 +77,7 @@ class English(Phrases):
         return self.join(parts or ["no days"])
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """ "six feet and two inches are about one hundred and eighty-eight centimeters"."""
+        """Example: "six feet and two inches are about one hundred and eighty-eight centimeters"."""
         first = parts[0]
         singular = first.value in (1, Fraction(1, 2)) or first.dimension is Dimension.TEMPERATURE
         verb = "is" if len(parts) == 1 and singular else "are"
@@ -86,36 +86,36 @@ class English(Phrases):
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """ "it's ten forty-three PM"."""
+        """Example: "it's ten forty-three PM"."""
         return f"it's {say_time(moment)}"
 
     def moment(self, at: datetime, days: int) -> str:
-        """ "seven AM tomorrow"."""
+        """Example: "seven AM tomorrow"."""
         day = {0: "", 1: " tomorrow"}.get(days, f" on {self.weekday(at.weekday())}")
         return f"{say_time(at.time())}{day}"
 
     def full_date(self, day: date) -> str:
-        """ "Friday, November twentieth"."""
+        """Example: "Friday, November twentieth"."""
         return f"{self.weekday(day.weekday())}, {_day_of_month(day.month, day.day)}"
 
     def on_date(self, day: date) -> str:
-        """ "on Friday, November twentieth"."""
+        """Example: "on Friday, November twentieth"."""
         return f"on {self.full_date(day)}"
 
     def year(self, year: int) -> str:
-        """ "twenty twenty-six"."""
+        """Example: "twenty twenty-six"."""
         return say_year(year, "en")
 
     def month(self, month: int) -> str:
-        """ "November"."""
+        """Example: "November"."""
         return _MONTHS[month - 1]
 
     def weekday(self, weekday: int) -> str:
-        """ "Friday"."""
+        """Example: "Friday"."""
         return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
-        """ "Christmas", "Friday", "March third, twenty twenty-eight"."""
+        """Example: "Christmas", "Friday", "March third, twenty twenty-eight"."""
         if name.holiday is not None:
             words = name.holiday.removeprefix("the ").split()
             return "the " * name.holiday.startswith("the ") + " ".join(word[:1].upper() + word[1:] for word in words)
@@ -125,32 +125,32 @@ class English(Phrases):
         return f"{_day_of_month(name.day.month, name.day.day)}{year}"
 
     def until(self, name: DayName) -> str:
-        """ "until Christmas"."""
+        """Example: "until Christmas"."""
         return f"until {self.day(name)}"
 
     def since(self, name: DayName) -> str:
-        """ "since Christmas"."""
+        """Example: "since Christmas"."""
         return f"since {self.day(name)}"
 
     def between(self, first: DayName, second: DayName) -> str:
-        """ "between March third and June first"."""
+        """Example: "between March third and June first"."""
         return f"between {self.day(first)} and {self.day(second)}"
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """ "there is no February thirtieth"."""
+        """Example: "there is no February thirtieth"."""
         return f"there is no {_day_of_month(month, day)}{' that year' if that_year else ''}"
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """ "ten minute timer", "timer for eggs", "five minute timer for eggs"."""
+        """Example: "ten minute timer", "timer for eggs", "five minute timer for eggs"."""
         before = "" if seconds is None else _before_timer(seconds)
         if name is not None:
             return f"{before}timer for {name}"
         return f"{before}timer" if before else f"timer for {self.duration(seconds or 0)}"
 
     def place(self, said: str) -> str:
-        """ "in Tokyo"."""
+        """Example: "in Tokyo"."""
         return f"in {said.title()}"
 
 
@@ -163,7 +163,7 @@ def _day_of_month(month: int, day: int) -> str:
 
 
 def _before_timer(seconds: float) -> str:
-    """ "ten minute ", to stand before "timer"; "" where that would be too long."""
+    """Returns "ten minute " before "timer"; "" if that would be too long."""
     parts = duration_parts(seconds)
     return f"{_words(parts[0][0])} {_LENGTHS[parts[0][1]]} " if len(parts) == 1 else ""
 

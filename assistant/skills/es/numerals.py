@@ -1,4 +1,4 @@
-"""Spanish numbers, as people say them and as recognizers write them."""
+"""Reads Spanish numbers as people say them and as recognizers write them."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Spanish for the ear."""
+"""Spanish phrases of the skills."""
 
 from datetime import date, datetime, time
 from fractions import Fraction
@@ -21,7 +21,7 @@ _PARTS_OF_DAY = ((6, "de la madrugada"), (12, "de la mañana"), (20, "de la tard
 
 
 def _words(value: int) -> str:
-    # num2words says "veintiuno mil" and "ciento uno mil": before "mil" and "millones" the ending goes.
+    # num2words says "veintiuno mil" and "ciento uno mil": before "mil" and "millones" the ending is dropped.
     return cardinal(value, "es").replace("veintiuno mil", "veintiún mil").replace("uno mil", "un mil")
 
 
@@ -44,70 +44,70 @@ class Spanish(Phrases):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """ "aproximadamente uno coma cuatro uno cuatro dos"."""
+        """Example: "aproximadamente uno coma cuatro uno cuatro dos"."""
         return say_number(value, _NUMBERS)
 
     def count(self, value: int) -> str:
-        """ "tres"."""
+        """Example: "tres"."""
         return _words(value)
 
     def join(self, parts: list[str]) -> str:
-        """ "a, b y c"."""
+        """Example: "a, b y c"."""
         return " y ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """ "una hora y treinta minutos"."""
-        said = self.join([_counted(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
+        """Example: "una hora y treinta minutos"."""
+        said = self.join([_count_with_noun(count, *_LENGTHS[length]) for count, length in duration_parts(seconds)])
         return f"aproximadamente {said}" if about else said
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """ "catorce semanas y tres días"."""
+        """Example: "catorce semanas y tres días"."""
         if not weeks:
-            return _counted(count, "día", "m")
+            return _count_with_noun(count, "día", "m")
         whole, rest = divmod(count, 7)
-        parts = [_counted(whole, "semana", "f")] if whole else []
+        parts = [_count_with_noun(whole, "semana", "f")] if whole else []
         if rest:
-            parts.append(_counted(rest, "día", "m"))
+            parts.append(_count_with_noun(rest, "día", "m"))
         return self.join(parts) or "cero semanas"
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """ "seis pies y dos pulgadas equivalen a aproximadamente ciento ochenta y ocho centímetros"."""
+        """Example: "seis pies y dos pulgadas equivalen a aproximadamente ciento ochenta y ocho centímetros"."""
         verb = "equivale" if len(parts) == 1 and (parts[0].value == 1 or parts[0].is_half) else "equivalen"
         return f"{' y '.join(map(_quantity, parts))} {verb} a {_quantity(result)}"
 
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """ "son las diez y cuarenta y tres de la noche", "es la una de la tarde"."""
+        """Example: "son las diez y cuarenta y tres de la noche", "es la una de la tarde"."""
         return f"{'es' if moment.hour % 12 == 1 else 'son'} {_time(moment)}"
 
     def moment(self, at: datetime, days: int) -> str:
-        """ "mañana a las siete de la mañana"."""
+        """Example: "mañana a las siete de la mañana"."""
         day = {0: "hoy", 1: "mañana", 2: "pasado mañana"}.get(days, f"el {self.weekday(at.weekday())}")
         return f"{day} a {_time(at.time())}"
 
     def full_date(self, day: date) -> str:
-        """ "viernes, veinte de noviembre"."""
+        """Example: "viernes, veinte de noviembre"."""
         return f"{self.weekday(day.weekday())}, {_day_of_month(day.month, day.day)}"
 
     def on_date(self, day: date) -> str:
-        """ "el viernes, veinticinco de diciembre"."""
+        """Example: "el viernes, veinticinco de diciembre"."""
         return f"el {self.full_date(day)}"
 
     def year(self, year: int) -> str:
-        """ "dos mil veintiséis"."""
+        """Example: "dos mil veintiséis"."""
         return _words(year)
 
     def month(self, month: int) -> str:
-        """ "noviembre"."""
+        """Example: "noviembre"."""
         return _MONTHS[month - 1]
 
     def weekday(self, weekday: int) -> str:
-        """ "viernes"."""
+        """Example: "viernes"."""
         return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
-        """ "Navidad", "el viernes", "el tres de marzo de dos mil veintiocho"."""
+        """Example: "Navidad", "el viernes", "el tres de marzo de dos mil veintiocho"."""
         if name.holiday is not None:
             if name.holiday in _ARTICLES:
                 return title(name.holiday, frozenset())
@@ -118,36 +118,36 @@ class Spanish(Phrases):
         return f"el {_day_of_month(name.day.month, name.day.day)}{year}"
 
     def until(self, name: DayName) -> str:
-        """ "para Navidad", "para el tres de marzo"."""
+        """Example: "para Navidad", "para el tres de marzo"."""
         return f"para {self.day(name)}"
 
     def since(self, name: DayName) -> str:
-        """ "desde Navidad", "desde el tres de marzo"."""
+        """Example: "desde Navidad", "desde el tres de marzo"."""
         return f"desde {self.day(name)}"
 
     def between(self, first: DayName, second: DayName) -> str:
-        """ "entre el tres de marzo y el uno de junio"."""
+        """Example: "entre el tres de marzo y el uno de junio"."""
         return f"entre {self.day(first)} y {self.day(second)}"
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """ "el treinta de febrero no existe"."""
+        """Example: "el treinta de febrero no existe"."""
         return f"el {_day_of_month(month, day)} no existe{' ese año' * that_year}"
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """ "temporizador de diez minutos", "temporizador de diez minutos para pasta"."""
+        """Example: "temporizador de diez minutos", "temporizador de diez minutos para pasta"."""
         length = "" if seconds is None else f" de {self.duration(seconds)}"
         purpose = "" if name is None else f" para {name}"
         return f"temporizador{length}{purpose}"
 
     def place(self, said: str) -> str:
-        """ "en Nueva York"."""
+        """Example: "en Nueva York"."""
         return title(said, _SMALL)
 
 
 def _time(moment: time) -> str:
-    """ "las siete y treinta de la mañana", "la una de la tarde", "las doce del mediodía"."""
+    """Returns "las siete y treinta de la mañana", "la una de la tarde", "las doce del mediodía"."""
     hour = moment.hour % 12 or 12
     clock = "la una" if hour == 1 else f"las {_words(hour)}"
     if moment.minute:
@@ -163,8 +163,8 @@ def _day_of_month(month: int, day: int) -> str:
     return f"{_words(day)} de {_MONTHS[month - 1]}"
 
 
-def _bent(count: int, gender: str) -> str:
-    """Before a noun: "un", "una", "veintiún", "veintiuna", "doscientas"."""
+def _inflected(count: int, gender: str) -> str:
+    """Inflects a number for a noun: "un", "una", "veintiún", "veintiuna", "doscientas"."""
     words = _words(count)
     if gender == "f":
         words = words.replace("cientos", "cientas").replace("quinientos", "quinientas")
@@ -174,8 +174,8 @@ def _bent(count: int, gender: str) -> str:
     return words.removesuffix("o") if words.endswith("uno") else words
 
 
-def _counted(count: int, noun: str, gender: str) -> str:
-    return f"{_bent(count, gender)} {noun}{'' if count == 1 else 's'}"
+def _count_with_noun(count: int, noun: str, gender: str) -> str:
+    return f"{_inflected(count, gender)} {noun}{'' if count == 1 else 's'}"
 
 
 def _quantity(quantity: Quantity) -> str:
@@ -183,7 +183,7 @@ def _quantity(quantity: Quantity) -> str:
     if quantity.is_half:
         return f"{'media' if unit.gender == 'f' else 'medio'} {unit.one}"
     if value.denominator == 1 and abs(value) < 10**15:
-        words = f"{'menos ' * (value < 0)}{_bent(abs(int(value)), unit.gender)}"
+        words = f"{'menos ' * (value < 0)}{_inflected(abs(int(value)), unit.gender)}"
     else:
         words = say_number(value, _NUMBERS, decimals=quantity.decimals)
     if words.endswith(("millón", "millones")):

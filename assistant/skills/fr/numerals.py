@@ -1,4 +1,4 @@
-"""French numbers, as people say them and as recognizers write them."""
+"""Reads French numbers as people say them and as recognizers write them."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -50,6 +50,6 @@ NUMERALS = TableNumerals(
     counted=frozenset(name.split()[0] for unit in load_unit_names("fr").values() for name in unit.all_names)
     | {"", "plus", "moins", "fois", "et", "divisé", "multiplié", "pourcent"},
     halves={("et", "demi"): Fraction(1, 2), ("et", "demie"): Fraction(1, 2)},
-    no_sign_behind=frozenset(("heure", "heures", "midi", "minuit", "h")),
+    no_sign_after=frozenset(("heure", "heures", "midi", "minuit", "h")),
     thousands="\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE} .",
 )

@@ -1,4 +1,4 @@
-"""French for the ear."""
+"""French phrases of the skills."""
 
 from datetime import date, datetime, time
 from fractions import Fraction
@@ -31,7 +31,7 @@ def _words(value: int) -> str:
 
 
 def _digits(digits: str) -> str:
-    # Two digits behind the comma are said as a number.
+    # Two decimals are read as one number.
     if len(digits) == 2 and digits[0] != "0":
         return _words(int(digits))
     return " ".join(_words(int(digit)) for digit in digits)
@@ -56,24 +56,24 @@ class French(Phrases):
     # ---- numbers and lengths ----
 
     def number(self, value: Fraction) -> str:
-        """ "environ un virgule quatre un quatre deux"."""
+        """Example: "environ un virgule quatre un quatre deux"."""
         return say_number(value, _NUMBERS)
 
     def count(self, value: int) -> str:
-        """ "trois"."""
+        """Example: "trois"."""
         return _words(value)
 
     def join(self, parts: list[str]) -> str:
-        """ "a, b et c"."""
+        """Example: "a, b et c"."""
         return " et ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else "".join(parts)
 
     def duration(self, seconds: float, *, about: bool = False) -> str:
-        """ "une heure et trente minutes"."""
+        """Example: "une heure et trente minutes"."""
         said = self.join([_feminine(count, _LENGTHS[length]) for count, length in duration_parts(seconds)])
         return f"environ {said}" if about else said
 
     def days(self, count: int, *, weeks: bool) -> str:
-        """ "quatorze semaines et trois jours"."""
+        """Example: "quatorze semaines et trois jours"."""
         if not weeks:
             return _masculine(count, "jour")
         whole, rest = divmod(count, 7)
@@ -83,43 +83,43 @@ class French(Phrases):
         return self.join(parts) or "zéro semaine"
 
     def converted(self, parts: tuple[Quantity, ...], result: Quantity) -> str:
-        """ "six pieds et deux pouces font environ cent quatre-vingt-huit centimètres"."""
+        """Example: "six pieds et deux pouces font environ cent quatre-vingt-huit centimètres"."""
         verb = "fait" if len(parts) == 1 and abs(parts[0].value) < 2 else "font"
         return f"{' et '.join(map(_quantity, parts))} {verb} {_quantity(result)}"
 
     # ---- clock and calendar ----
 
     def time_is(self, moment: time) -> str:
-        """ "il est vingt-deux heures quarante-trois"."""
+        """Example: "il est vingt-deux heures quarante-trois"."""
         return f"il est {_time(moment)}"
 
     def moment(self, at: datetime, days: int) -> str:
-        """ "demain à sept heures"."""
+        """Example: "demain à sept heures"."""
         day = {0: "aujourd'hui", 1: "demain", 2: "après-demain"}.get(days, self.weekday(at.weekday()))
         return f"{day} à {_time(at.time())}"
 
     def full_date(self, day: date) -> str:
-        """ "vendredi vingt novembre"."""
+        """Example: "vendredi vingt novembre"."""
         return f"{self.weekday(day.weekday())} {_day_of_month(day.month, day.day)}"
 
     def on_date(self, day: date) -> str:
-        """ "le vendredi vingt novembre"."""
+        """Example: "le vendredi vingt novembre"."""
         return f"le {self.full_date(day)}"
 
     def year(self, year: int) -> str:
-        """ "deux mille vingt-six"."""
+        """Example: "deux mille vingt-six"."""
         return _words(year)
 
     def month(self, month: int) -> str:
-        """ "novembre"."""
+        """Example: "novembre"."""
         return _MONTHS[month - 1]
 
     def weekday(self, weekday: int) -> str:
-        """ "vendredi"."""
+        """Example: "vendredi"."""
         return _WEEKDAYS[weekday]
 
     def day(self, name: DayName) -> str:
-        """ "Noël", "vendredi", "le trois mars deux mille vingt-huit"."""
+        """Example: "Noël", "vendredi", "le trois mars deux mille vingt-huit"."""
         if name.holiday is not None:
             article = _ARTICLES.get(name.holiday, "")
             return article + " " * (article not in ("", "l'")) + _CAPITALS.get(name.holiday, name.holiday)
@@ -129,25 +129,25 @@ class French(Phrases):
         return f"le {_day_of_month(name.day.month, name.day.day)}{year}"
 
     def until(self, name: DayName) -> str:
-        """ "jusqu'à Noël", "jusqu'au trois mars"."""
+        """Example: "jusqu'à Noël", "jusqu'au trois mars"."""
         return f"jusqu'{_to(self.day(name))}"
 
     def since(self, name: DayName) -> str:
-        """ "depuis Noël", "depuis le trois mars"."""
+        """Example: "depuis Noël", "depuis le trois mars"."""
         return f"depuis {self.day(name)}"
 
     def between(self, first: DayName, second: DayName) -> str:
-        """ "entre le trois mars et le premier juin"."""
+        """Example: "entre le trois mars et le premier juin"."""
         return f"entre {self.day(first)} et {self.day(second)}"
 
     def missing_day(self, month: int, day: int, *, that_year: bool) -> str:
-        """ "le trente février n'existe pas"."""
+        """Example: "le trente février n'existe pas"."""
         return f"le {_day_of_month(month, day)} n'existe pas{' cette année-là' * that_year}"
 
     # ---- names ----
 
     def timer(self, name: str | None, seconds: float | None) -> str:
-        """ "minuteur de dix minutes", "minuteur pâtes", "minuteur pâtes de dix minutes"."""
+        """Example: "minuteur de dix minutes", "minuteur pâtes", "minuteur pâtes de dix minutes"."""
         purpose = "" if name is None else f" {name}"
         if seconds is None:
             return f"minuteur{purpose}"
@@ -156,12 +156,12 @@ class French(Phrases):
         return f"minuteur{purpose} {joint}{length}"
 
     def place(self, said: str) -> str:
-        """ "à New York"."""
+        """Example: "à New York"."""
         return title(said, _SMALL)
 
 
 def _to(day: str) -> str:
-    """ "à" before "le" is "au"."""
+    """Puts "à" before a day and contracts it with the article: "au", "à la"."""
     for article, joined in _TO.items():
         if day.startswith(article):
             return joined + day.removeprefix(article)
@@ -169,26 +169,26 @@ def _to(day: str) -> str:
 
 
 def _time(moment: time) -> str:
-    """ "sept heures trente", "une heure", "midi", "minuit cinq"."""
+    """Returns "sept heures trente", "une heure", "midi", "minuit cinq"."""
     if moment.hour == 0 or (moment.hour == 12 and not moment.minute):
         hour = "midi" if moment.hour else "minuit"
     else:
         hour = _feminine(moment.hour, "heure")
-    return f"{hour} {_bent(moment.minute)}" if moment.minute else hour
+    return f"{hour} {_inflected(moment.minute)}" if moment.minute else hour
 
 
 def _day_of_month(month: int, day: int) -> str:
     return f"{'premier' if day == 1 else _words(day)} {_MONTHS[month - 1]}"
 
 
-def _bent(count: int) -> str:
-    """Before a feminine noun: "vingt et une"."""
+def _inflected(count: int) -> str:
+    """Inflects a number for a feminine noun: "vingt et une"."""
     words = _words(count)
     return f"{words}e" if words == "un" or words.endswith((" un", "-un")) else words
 
 
 def _feminine(count: int, noun: str) -> str:
-    return f"{_bent(count)} {noun}{'s' * (count > 1)}"
+    return f"{_inflected(count)} {noun}{'s' * (count > 1)}"
 
 
 def _masculine(count: int, noun: str) -> str:
@@ -201,7 +201,7 @@ def _quantity(quantity: Quantity) -> str:
         return f"{'une' if unit.gender == 'f' else 'un'} demi-{unit.one}"
     feminine = unit.gender == "f" and value.denominator == 1 and abs(value) < 10**15
     if feminine:
-        words = f"{'moins ' * (value < 0)}{_bent(abs(int(value)))}"
+        words = f"{'moins ' * (value < 0)}{_inflected(abs(int(value)))}"
     else:
         words = say_number(value, _NUMBERS, decimals=quantity.decimals)
     if words.endswith(("million", "millions", "milliard", "milliards")):

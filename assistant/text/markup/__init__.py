@@ -1,1 +1,1 @@
-"""What must not be read aloud of a model's markup: the rules that `assistant.text.speakable` applies."""
+"""Markup rules applied by `assistant.text.speakable`."""

@@ -1,4 +1,4 @@
-"""LaTeX outside "$": commands with what is attached to them, indices, groups of one sign; and paths, which are none."""
+"""Handles LaTeX outside "$": commands with their arguments, indices and groups; and distinguishes file paths."""
 
 import re
 
@@ -11,32 +11,35 @@ TAKES_GROUPS = frozenset(
     " overline underline hat bar vec tilde dot sum prod int lim log ln sin cos tan binom left right alpha beta gamma"
     " delta epsilon theta lambda mu pi rho sigma tau phi psi omega Delta Sigma Omega".split()
 )
-"""Commands that are said together with the groups, indices and powers right behind them, also outside "$"."""
+"""Commands that take the groups, indices and powers directly after them, also outside "$"."""
 _GROUP = r"\{[^{}\n]*(?:\{[^{}\n]*(?:\{[^{}\n]*\}[^{}\n]*)*\}[^{}\n]*)*\}"
 _ATTACHED = re.compile(
     rf"(?:\\[A-Za-z]+|{_GROUP}|[_^](?:{_GROUP}|\w|\\[A-Za-z]+)|(?<=sqrt)\[\w\]|(?<=frac)\d\d?|(?<=sqrt)\d)+"
 )
-_ATTACHED_BEGUN = re.compile(r"(?:[_^]?\{[^\n]*|[_^]|[_^]?\\[A-Za-z]*|(?<=sqrt)\[\w?|(?<=frac)\d?)?")
+_ATTACHED_PARTIAL = re.compile(r"(?:[_^]?\{[^\n]*|[_^]|[_^]?\\[A-Za-z]*|(?<=sqrt)\[\w?|(?<=frac)\d?)?")
 _INDEX = re.compile(r"_\{\s*([A-Za-z0-9]{1,8})\s*\}")
-_INDEX_BEGUN = re.compile(r"_(?:\{\s{0,2}[A-Za-z0-9]{0,8}\s{0,2})?")
+_INDEX_PARTIAL = re.compile(r"_(?:\{\s{0,2}[A-Za-z0-9]{0,8}\s{0,2})?")
 _LONE_GROUP = re.compile(r"\{\s?([A-Za-z])\s?\}(?=[_^])")
-_LONE_GROUP_BEGUN = re.compile(r"\{\s?(?:[A-Za-z]\s?\}?)?")
+_LONE_GROUP_PARTIAL = re.compile(r"\{\s?(?:[A-Za-z]\s?\}?)?")
 _VALUE = re.compile(r" ?\{\s?(\d{1,6}(?:[.,]\d{1,6})?)\s?\}")
-_VALUE_BEGUN = re.compile(r" ?(?:\{\s?(?:\d{1,6}(?:[.,]\d{0,6})?)?\s?)?")
+_VALUE_PARTIAL = re.compile(r" ?(?:\{\s?(?:\d{1,6}(?:[.,]\d{0,6})?)?\s?)?")
 _PATH_PIECE = re.compile(r"[\w.~%$()-]+")
 _MAX_ATTACHED_CHARS = 200
 
 
 class BareFormulas:
-    """The rules of "_" and "{", and of a backslash before letters."""
+    """Rules for "_", "{" and a backslash before letters."""
 
     def __init__(self, reading: MarkupReader, directions: StageDirections) -> None:
-        """Of the text that `reading` goes through."""
+        """Applies to the text of `reading`."""
         self._reading = reading
         self._directions = directions
 
     def in_path(self, following: str) -> bool:
-        """Whether a backslash stands in a Windows path: behind a drive or a word, no variable ("3x\\leq 5")."""
+        """Returns whether a backslash belongs to a Windows path.
+
+        It follows a drive letter or a word, not a variable ("3x\\leq 5").
+        """
         if not following.isalnum():
             return False
         return self._reading.previous in (":", "\\") or (
@@ -44,7 +47,7 @@ class BareFormulas:
         )
 
     def path(self, text: str, pos: int) -> int:
-        """Of a path every name is said, whatever command it looks like."""
+        """Speaks all names of a path, even those that look like commands."""
         if text[pos] == "\\":
             self._reading.plain.push(" ")
             return pos + 1
@@ -56,41 +59,41 @@ class BareFormulas:
         return piece.end()
 
     def command(self, text: str, pos: int) -> int:
-        """A command outside "$", with what it takes."""
+        """Handles a command outside "$" with its arguments."""
         limit = pos + _MAX_ATTACHED_CHARS
         attached = _ATTACHED.match(text, pos, limit)
         end = attached.end() if attached else pos + 1
-        if _ATTACHED_BEGUN.fullmatch(text, end, limit) and self._reading.lacks(text, pos, _MAX_ATTACHED_CHARS):
+        if _ATTACHED_PARTIAL.fullmatch(text, end, limit) and self._reading.needs_more(text, pos, _MAX_ATTACHED_CHARS):
             return WAIT
         apart = " " * (text[end : end + 1].isalnum() or text[end : end + 1] in ("(", "√"))
         self._reading.plain.push(" " + spoken_math(text[pos:end]) + apart)
         return end
 
     def sign(self, text: str, pos: int, sign: str) -> int:
-        """What is said for a command, and a number in braces behind it: `\\leq {24}`."""
+        """Speaks `sign` for a command, and a number in braces after it: `\\leq {24}`."""
         value = _VALUE.match(text, pos)
-        if value is None and _VALUE_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if value is None and _VALUE_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         self._reading.plain.push(f" {sign} {value.group(1)}" if value else f" {sign}")
         return value.end() if value else pos
 
     def underscore(self, text: str, pos: int) -> int:
-        """An index outside "$", `x_{1}`, a stage direction, or a sign."""
+        """Handles "_": an index outside "$" (`x_{1}`), a stage direction, or a plain character."""
         index = _INDEX.match(text, pos)
         if index:
             inner = index.group(1)
             self._reading.plain.push(spoken_subscript(inner) if inner.isdigit() else f" {inner} ")
             return index.end()
-        if _INDEX_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _INDEX_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._directions.mark(text, pos)
 
     def brace(self, text: str, pos: int) -> int:
-        """A variable in braces, as in `{x}_{1}`."""
+        """Handles a variable in braces, as in `{x}_{1}`."""
         group = _LONE_GROUP.match(text, pos)
         if group:
             self._reading.plain.push(group.group(1))
             return group.end()
-        if _LONE_GROUP_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _LONE_GROUP_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._reading.literal(text, pos)

@@ -1,4 +1,4 @@
-"""Lines and blocks of code: where a sentence must end because a line does, what only draws, what is not read aloud."""
+"""Handles lines and blocks of code: where a line ends a sentence, and which lines are not read aloud."""
 
 import re
 
@@ -12,14 +12,14 @@ _MAX_RULE_CHARS = 300
 
 
 class Blocks:
-    """The rules of line ends, of the heads of lines, and of "`" and "~".
+    """Rules for line ends, line starts, "`" and "~".
 
     Attributes:
-        line_fresh: The next character is at the head of a line.
+        line_fresh: Whether the next character is the first of a line.
     """
 
     def __init__(self, reading: MarkupReader, code_note: str) -> None:
-        """`code_note` is said once, in place of the first block of code; "" says nothing."""
+        """Applies to the text of `reading`; `code_note` replaces the first block of code, "" for nothing."""
         self.line_fresh = True
         self._reading = reading
         self._code_note = code_note
@@ -30,7 +30,7 @@ class Blocks:
     # Lines
 
     def newline(self, text: str, pos: int) -> int:
-        """The end of a line: an empty one ends the sentence, any other perhaps."""
+        """Handles a line end. An empty line ends the sentence; otherwise the next line decides."""
         self._reading.in_code_span = False
         if self._newline_pending:
             self._reading.plain.line_break()
@@ -39,7 +39,7 @@ class Blocks:
         return pos + 1
 
     def line_start(self, text: str, pos: int) -> int:
-        """The first character of a line: whether the sentence goes on in it."""
+        """Handles the first character of a line and decides whether the sentence continues in it."""
         first = text[pos]
         if first == " ":
             return pos + 1
@@ -59,7 +59,7 @@ class Blocks:
         return pos
 
     def _ruled_line(self, text: str, pos: int) -> int | None:
-        """A line that only draws (`---`, `|---|---|`) is dropped; None where it is text."""
+        """Drops a line that only draws a rule (`---`, `|---|---|`); returns None for text."""
         drawn = _RULE_CHARS.match(text, pos, pos + _MAX_RULE_CHARS)
         end = drawn.end() if drawn else pos
         if end == len(text) and end - pos < _MAX_RULE_CHARS and not self._reading.final:
@@ -71,7 +71,7 @@ class Blocks:
     # Code
 
     def backtick(self, text: str, pos: int) -> int:
-        """A span or a block of code is opened or closed, or "~" stands for itself."""
+        """Handles "`" and "~": opens or closes a code span or code block, or pushes the character."""
         mark = text[pos]
         end = pos
         while end < len(text) and text[end] == mark and end - pos < 16:
@@ -94,7 +94,7 @@ class Blocks:
         return end
 
     def _opens_fence(self, text: str, pos: int) -> bool | None:
-        """Whether three marks ending at `pos` open a block of code; None while that is open."""
+        """Returns whether three marks ending at `pos` open a code block; None if more text is needed."""
         at_line_start = self._reading.plain.at_line_start
         line_end = text.find("\n", pos, pos + _MAX_INFO_CHARS)
         info = text[pos : line_end if line_end >= 0 else pos + _MAX_INFO_CHARS]
@@ -115,12 +115,12 @@ class Blocks:
             self._code_note = ""
 
     def _fenced(self, text: str, pos: int) -> int:
-        """Drop up to the line that closes the block."""
+        """Drops the text up to the closing line of the code block."""
         if self._reading.previous != "\n":
             end = text.find("\n", pos)
             return end + 1 if end >= 0 else len(text)
         if text[pos] == " ":
-            # Spaces before the closing marks: still the head of the line.
+            # Spaces before the closing marks still belong to the line start.
             end = pos + 1
             while end < len(text) and text[end] == " ":
                 end += 1
@@ -129,7 +129,7 @@ class Blocks:
             if not text.startswith(self._fence[0], end):
                 return end
             pos = end
-        if self._reading.lacks(text, pos, 3):
+        if self._reading.needs_more(text, pos, 3):
             return WAIT
         if not text.startswith(self._fence, pos):
             return pos + 1

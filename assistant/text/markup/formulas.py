@@ -1,4 +1,4 @@
-"""Formulas, escapes and entities, as far as they can be said in words."""
+"""Handles formulas, escapes and entities, as far as they can be spoken."""
 
 import html
 import re
@@ -10,35 +10,35 @@ from assistant.text.normalization.math import spoken_command, spoken_math, spoke
 from assistant.text.plain_text import is_entity
 
 _ENTITY = re.compile(r"&#?\w{1,31};")
-_ENTITY_BEGUN = re.compile(r"&#?\w{0,31}")
+_ENTITY_PARTIAL = re.compile(r"&#?\w{0,31}")
 _COMMAND = re.compile(r"\\([A-Za-z]{1,20})")
 _POWER = re.compile(r"\^(?:\{([^{}\n]{1,20})\}|([-−]?\d{1,4}|[-−]?[A-Za-z]|°|\\circ(?![A-Za-z])))")
-_POWER_BEGUN = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3}|\\(?:c(?:i(?:r(?:c)?)?)?)?)?")
+_POWER_PARTIAL = re.compile(r"\^(?:\{[^{}\n]{0,20}|[-−]?\d{0,3}|\\(?:c(?:i(?:r(?:c)?)?)?)?)?")
 _MATH_CHARS = re.compile(r"[\\^_=+<>{}]")
 _NUMBER_OPENS = re.compile(r"\d|[-−][\w\\(.]")
 _NO_PROSE = re.compile(r"\\[A-Za-z]+(?:\s*\{[^{}]*\}?)?|</?[A-Za-z][\w-]*>?")
-# What an amount of money may have behind it, and a formula has not: a line end, a sentence end, a word.
+# What may follow an amount of money but not a formula: a line end, a sentence end or a word.
 _AMOUNT_GOES_ON = re.compile(r"\n|\?|(?<!\\)[.:;]\s|[\s/(-][^\W\d_]{3}|[^\W\d_]{4}|[^\x00-\u05ff\u2000-\u2fff]")
 _MAX_INLINE_MATH_CHARS = 120
 _MAX_DISPLAY_MATH_CHARS = 400
 
 
 class Formulas:
-    """The rules of "$", "\\", "^" and "&"."""
+    """Rules for "$", "\\", "^" and "&"."""
 
     def __init__(self, reading: MarkupReader, bare: BareFormulas) -> None:
-        """Of the text that `reading` goes through."""
+        """Applies to the text of `reading`."""
         self._reading = reading
         self._bare = bare
 
     def dollar(self, text: str, pos: int) -> int:
-        """A formula, or an amount of money."""
-        if self._reading.lacks(text, pos, 2):
+        """Handles "$": a formula or an amount of money."""
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if following == "$":
             return self._math(text, pos, "$$", "$$", _MAX_DISPLAY_MATH_CHARS)
-        if following in ("-", "−") and self._reading.lacks(text, pos, 3):
+        if following in ("-", "−") and self._reading.needs_more(text, pos, 3):
             return WAIT
         amount = _NUMBER_OPENS.match(text, pos + 1) is not None
         opens = amount or (following.isascii() and following.isalpha()) or (following and following in "\\({")
@@ -47,15 +47,15 @@ class Formulas:
         return self._inline_math(text, pos, amount=amount)
 
     def _inline_math(self, text: str, pos: int, *, amount: bool) -> int:
-        """A formula up to the next "$"; with an `amount` at its head only where nothing in it reads like prose."""
+        """Handles a formula up to the next "$". If it starts with an `amount`, it must not contain prose."""
         limit = pos + 1 + _MAX_INLINE_MATH_CHARS
         end = text.find("$", pos + 1, limit)
         if amount and _AMOUNT_GOES_ON.search(_NO_PROSE.sub("", text[pos + 1 : end if end >= 0 else limit])):
             return self._reading.literal(text, pos)
         if end < 0:
-            stray = "\n" in text[pos:limit] or not self._reading.lacks(text, pos + 1, _MAX_INLINE_MATH_CHARS)
+            stray = "\n" in text[pos:limit] or not self._reading.needs_more(text, pos + 1, _MAX_INLINE_MATH_CHARS)
             return self._reading.literal(text, pos) if stray else WAIT
-        if self._reading.lacks(text, end, 2):
+        if self._reading.needs_more(text, end, 2):
             return WAIT
         inner = text[pos + 1 : end]
         is_math = len(inner) == 1 or _MATH_CHARS.search(inner) or not re.search(r"\s", inner)
@@ -69,13 +69,13 @@ class Formulas:
         start = pos + len(opening)
         end = text.find(closing, start, start + max_chars)
         if end < 0:
-            return WAIT if self._reading.lacks(text, start, max_chars) else start
+            return WAIT if self._reading.needs_more(text, start, max_chars) else start
         self._reading.plain.push(" " + spoken_math(text[start:end]) + " ")
         return end + len(closing)
 
     def backslash(self, text: str, pos: int) -> int:
-        """A formula, a command of one, a path, or an escape."""
-        if self._reading.lacks(text, pos, 2):
+        """Handles a backslash: a formula, a command, a path or an escape."""
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if following in ("(", "[") and not self._reading.in_code_span:
@@ -101,9 +101,9 @@ class Formulas:
         return pos + 2
 
     def caret(self, text: str, pos: int) -> int:
-        """A power."""
+        """Handles a power."""
         power = _POWER.match(text, pos)
-        if _POWER_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _POWER_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         if power and (self._reading.previous.isalnum() or self._reading.previous == ")"):
             words = spoken_math(spoken_power(power.group(1) or power.group(2)))
@@ -112,23 +112,23 @@ class Formulas:
         return self._reading.literal(text, pos)
 
     def ampersand(self, text: str, pos: int) -> int:
-        """An entity, if it is one."""
+        """Handles "&": an entity or a plain character."""
         entity = _ENTITY.match(text, pos)
         if entity and is_entity(entity.group()):
             return self._decoded(text, pos, entity.end())
-        if entity is None and _ENTITY_BEGUN.fullmatch(text, pos) and not self._reading.final and len(text) - pos < 33:
+        if entity is None and _ENTITY_PARTIAL.fullmatch(text, pos) and not self._reading.final and len(text) - pos < 33:
             return WAIT
         return self._reading.literal(text, pos)
 
     def _decoded(self, text: str, pos: int, end: int) -> int:
-        """One entity; `&amp;` at the head of another (`&amp;lt;`) counts as one with it."""
+        """Decodes one entity. `&amp;` at the start of another entity (`&amp;lt;`) is decoded with it."""
         entity = html.unescape(text[pos:end])
         if entity == "&":
             inner = _ENTITY.match("&" + text[end : end + 34])
             if inner and is_entity(inner.group()):
                 self._reading.plain.push(visible(html.unescape(inner.group())).replace("\n", " "))
                 return end + inner.end() - 1
-            if _ENTITY_BEGUN.fullmatch("&" + text[end:]) and self._reading.lacks(text, end, 33):
+            if _ENTITY_PARTIAL.fullmatch("&" + text[end:]) and self._reading.needs_more(text, end, 33):
                 return WAIT
         self._reading.plain.push(visible(entity).replace("\n", " "))
         return end

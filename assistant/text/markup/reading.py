@@ -1,4 +1,4 @@
-"""How far a marked-up text was read: what all rules of `assistant.text.speakable` share."""
+"""Shared state of the markup rules of `assistant.text.speakable`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 from assistant.text.plain_text import PlainText
 
 WAIT = -1
-"""A rule's answer: more text could change the decision."""
+"""Result of a rule whose decision depends on text that has not arrived yet."""
 
 Rule = Callable[[str, int], int]
-"""(text, position) → the position from which to read on; the same one where another rule is to look at it."""
+"""Maps (text, position) to the next position to read. The same position passes the character to another rule."""
 
 
 @dataclass(slots=True)
 class MarkupReader:
-    """Of one text.
+    """Reading state of one text with markup.
 
     Attributes:
-        plain: What may be said.
-        previous: The last character that was read, "" at the start.
-        final: No more text comes.
-        in_code_span: Between two "`".
-        mode: Has all that comes, until it gives it back; None: each character has a rule of its own.
+        plain: Receives the speakable text.
+        previous: The last character read, "" at the start.
+        final: Whether the text is complete.
+        in_code_span: Whether the position is inside a "`" span.
+        mode: Rule that handles all text until it resets this field; None selects a rule for each character.
     """
 
     plain: PlainText = field(default_factory=PlainText)
@@ -31,37 +31,37 @@ class MarkupReader:
     mode: Rule | None = None
     _until: str = ""
 
-    def lacks(self, text: str, pos: int, chars: int) -> bool:
-        """True where fewer than `chars` characters from `pos` on are known and more may come."""
+    def needs_more(self, text: str, pos: int, chars: int) -> bool:
+        """Returns whether fewer than `chars` characters are known from `pos` on and more may arrive."""
         return not self.final and len(text) - pos < chars
 
     def literal(self, text: str, pos: int) -> int:
-        """The character stands for itself."""
+        """Outputs the character unchanged."""
         self.plain.push(text[pos])
         return pos + 1
 
     def skip_line(self) -> None:
-        """The rest of the line is not said."""
-        self.mode = self._skipped
+        """Drops the rest of the line."""
+        self.mode = self._skip_line_rest
 
     def drop_until(self, closing: str) -> None:
-        """Nothing is said up to `closing`, in lower case; nor is that."""
+        """Drops the text up to and including `closing`, which is in lower case."""
         self._until = closing
-        self.mode = self._dropped
+        self.mode = self._drop_text
 
-    def _skipped(self, text: str, pos: int) -> int:
+    def _skip_line_rest(self, text: str, pos: int) -> int:
         end = text.find("\n", pos)
         if end < 0:
             return len(text)
         self.mode = None
         return end
 
-    def _dropped(self, text: str, pos: int) -> int:
-        """Inside reasoning or a comment; the end may be cut over tokens."""
+    def _drop_text(self, text: str, pos: int) -> int:
+        """Drops reasoning or a comment. The closing mark may be divided over tokens."""
         end = text.lower().find(self._until, pos)
         if end >= 0:
             self.mode = None
             return end + len(self._until)
-        # Keep what may be the head of the closing mark.
-        kept = max(pos, len(text) - len(self._until) + 1)
-        return kept if kept > pos and not self.final else (len(text) if self.final else WAIT)
+        # Keep what may be the start of the closing mark.
+        keep_from = max(pos, len(text) - len(self._until) + 1)
+        return keep_from if keep_from > pos and not self.final else (len(text) if self.final else WAIT)

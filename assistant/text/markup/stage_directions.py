@@ -1,6 +1,6 @@
-"""Stage directions, such as `*holds out a hand*` or `[sighs]`: between sentences they are a chunk of their own.
+"""Detects stage directions, such as `*holds out a hand*` or `[sighs]`. Between sentences they form a separate chunk.
 
-Those in parentheses keep their marks, and `assistant.text.sentence_boundaries` finds them.
+Stage directions in parentheses keep their marks; `assistant.text.sentence_boundaries` detects them.
 """
 
 import re
@@ -17,19 +17,19 @@ _MAX_CHARS = 60
 
 
 class StageDirections:
-    """Finds them: marked words that begin where a sentence may and are followed by a new sentence or nothing."""
+    """Detects marked words that start where a sentence may start and precede a new sentence or the end of the text."""
 
     def __init__(self, reading: MarkupReader) -> None:
-        """Of the text that `reading` goes through."""
+        """Applies to the text of `reading`."""
         self._reading = reading
 
     def mark(self, text: str, pos: int) -> int:
-        """An opening mark that is nothing else: a stage direction begins, or it stands for itself."""
+        """Handles an opening mark with no other meaning: a stage direction, or a plain character."""
         after = self.direction(text, pos)
         return self._reading.literal(text, pos) if after is None else after
 
     def direction(self, text: str, pos: int) -> int | None:
-        """Where to read on behind a stage direction that begins here; None where none does."""
+        """Returns the position after a stage direction that starts at `pos`; None if none does."""
         if not self._may_begin():
             return None
         limit = pos + 1 + _MAX_CHARS
@@ -48,7 +48,7 @@ class StageDirections:
         return end + 1
 
     def _may_begin(self) -> bool:
-        """Whether what comes before ends a sentence, and is no number of a list."""
+        """Returns whether the previous text ends a sentence and is not a list number."""
         previous, plain = self._reading.previous, self._reading.plain
         if self._reading.in_code_span or (previous and not previous.isspace()):
             return False
@@ -59,7 +59,7 @@ class StageDirections:
         )
 
     def _sentence_follows(self, text: str, pos: int) -> bool | None:
-        """Whether a new sentence or line begins behind it; None where more text must come first."""
+        """Returns whether a new sentence or line begins at `pos`; None if more text is needed."""
         following = text[pos : pos + 4]
         first = following.lstrip(" ")[:1]
         if not first:

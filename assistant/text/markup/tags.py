@@ -1,4 +1,4 @@
-"""Tags, comments and special tokens: dropped, or what they stand for; reasoning is dropped with all that it holds."""
+"""Handles tags, comments and special tokens. They are dropped or replaced; reasoning is dropped with its content."""
 
 import re
 
@@ -6,13 +6,13 @@ from assistant.text.markup.reading import WAIT, MarkupReader
 
 _VALUE = r"(?:\"[^\"<]*\"|'[^'<]*'|[^\s\"'<>]+)"
 _TAG = re.compile(rf"<(/?)([A-Za-z][\w-]*(?::[A-Za-z][\w-]*)?)((?:\s+[\w:@.-]+\s*=\s*{_VALUE})*)\s*/?>")
-_TAG_BEGUN = re.compile(
+_TAG_PARTIAL = re.compile(
     rf"</?[A-Za-z][\w:-]*(?:\s+[\w:@.-]+\s*=\s*{_VALUE})*(?:\s+(?:[\w:@.-]+(?:\s*=?|\s*=\s*(?:\"[^\"<]*|'[^'<]*)))?|\s*/)?"
 )
 _XML_DECLARATION = re.compile(r"<\?xml\b[^<>\n]{0,200}\?>")
-_XML_DECLARATION_BEGUN = re.compile(r"<\?(?:x(?:m(?:l[^<>\n]{0,200})?)?)?")
+_XML_DECLARATION_PARTIAL = re.compile(r"<\?(?:x(?:m(?:l[^<>\n]{0,200})?)?)?")
 _SPECIAL_TOKEN = re.compile(r"<\|\w{1,40}\|>")
-_SPECIAL_TOKEN_BEGUN = re.compile(r"<\|\w{0,40}\|?")
+_SPECIAL_TOKEN_PARTIAL = re.compile(r"<\|\w{0,40}\|?")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w-]*(?: [\w-]+){0,3}>")
 _MAIL = re.compile(r"<(?:mailto:)?([\w.+-]+@[\w.-]+)>", re.IGNORECASE)
 _REASONING = frozenset("think thinking thought thoughts reasoning reflection scratchpad tool_call script style".split())
@@ -32,14 +32,14 @@ _SSML_TAGS = frozenset(
     "speak break prosody emphasis say-as phoneme audio sentence paragraph voice lang w token lexicon lookup metadata"
     " meta desc par seq media bookmark".split()
 )
-"""Elements of SSML that are not HTML as well. What they ask of a voice is not passed on, except a break."""
+"""SSML elements that are not HTML elements. Except for breaks, they have no effect on the voice."""
 _MAYBE_PLACEHOLDERS = frozenset("voice lang token lexicon lookup metadata desc par seq media bookmark w".split())
-"""Without attributes these are also written for something to fill in: "--voice <voice>"."""
+"""Element names that without attributes are also written as placeholders: "--voice <voice>"."""
 _SSML_PREFIXES = frozenset("ssml amazon mstts google apple azure".split())
 _SSML_BREAKS = frozenset("break p paragraph sentence silence".split())
 _NO_BREAK = re.compile(r"""strength\s*=\s*["']?none\b|time\s*=\s*["']?\+?0+(?:\.0*)?m?s\b""", re.IGNORECASE)
 _ALIAS = re.compile(r"""\balias\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_SPELLED = re.compile(r"""\binterpret-as\s*=\s*["']?(?:characters|spell-out|verbatim|digits)\b""", re.IGNORECASE)
+_SPELL_OUT = re.compile(r"""\binterpret-as\s*=\s*["']?(?:characters|spell-out|verbatim|digits)\b""", re.IGNORECASE)
 _LETTERS_OR_DIGIT = re.compile(r"[^\W\d_]+|\d")
 _MAX_ELEMENT_CHARS = 200
 _MAX_TAG_CHARS = 400
@@ -47,16 +47,16 @@ _MAX_PLACEHOLDER_CHARS = 60
 
 
 class Tags:
-    """The rules of "<" and ">"."""
+    """Rules for "<" and ">"."""
 
     def __init__(self, reading: MarkupReader) -> None:
-        """Of the text that `reading` goes through."""
+        """Applies to the text of `reading`."""
         self._reading = reading
-        self._in_ssml = False  # between <speak> and </speak>, where <s> is a sentence
+        self._in_ssml = False  # between <speak> and </speak>, where <s> marks a sentence
 
     def angle(self, text: str, pos: int) -> int:
-        """A tag, a comment or a special token, if it is one."""
-        if self._reading.lacks(text, pos, 2):
+        """Handles "<": a tag, a comment, a special token or a plain character."""
+        if self._reading.needs_more(text, pos, 2):
             return WAIT
         following = text[pos + 1 : pos + 2]
         if self._reading.in_code_span:
@@ -68,12 +68,12 @@ class Tags:
         return others.get(following, self._reading.literal)(text, pos)
 
     def angle_end(self, text: str, pos: int) -> int:
-        """A ">" that ends no tag."""
+        """Handles a ">" that does not end a tag."""
         self._reading.plain.push(" " if self._reading.in_code_span else ">")
         return pos + 1
 
     def _comment(self, text: str, pos: int) -> int:
-        if "<!--".startswith(text[pos : pos + 4]) and self._reading.lacks(text, pos, 4):
+        if "<!--".startswith(text[pos : pos + 4]) and self._reading.needs_more(text, pos, 4):
             return WAIT
         if text.startswith("<!--", pos):
             self._reading.drop_until("-->")
@@ -84,16 +84,16 @@ class Tags:
         whole = _SPECIAL_TOKEN.match(text, pos)
         if whole:
             return whole.end()
-        if _SPECIAL_TOKEN_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _SPECIAL_TOKEN_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._reading.literal(text, pos)
 
     def _declaration(self, text: str, pos: int) -> int:
-        """The first line of an XML document is dropped."""
+        """Drops the first line of an XML document."""
         whole = _XML_DECLARATION.match(text, pos)
         if whole:
             return whole.end()
-        if _XML_DECLARATION_BEGUN.fullmatch(text, pos) and not self._reading.final:
+        if _XML_DECLARATION_PARTIAL.fullmatch(text, pos) and not self._reading.final:
             return WAIT
         return self._reading.literal(text, pos)
 
@@ -106,9 +106,11 @@ class Tags:
         end = text.find(">", pos, limit)
         if end < 0:
             stray = "<" in text[pos + 1 : limit]
-            stray = stray or ("\n" in text[pos:limit] and not _TAG_BEGUN.fullmatch(text, pos, limit))
+            stray = stray or ("\n" in text[pos:limit] and not _TAG_PARTIAL.fullmatch(text, pos, limit))
             return (
-                self._reading.literal(text, pos) if stray or not self._reading.lacks(text, pos, limit - pos) else WAIT
+                self._reading.literal(text, pos)
+                if stray or not self._reading.needs_more(text, pos, limit - pos)
+                else WAIT
             )
         tag = _TAG.fullmatch(text, pos, end + 1)
         if tag:
@@ -122,7 +124,7 @@ class Tags:
         return self._reading.literal(text, pos)
 
     def _known_tag(self, text: str, tag: re.Match[str]) -> int | None:
-        """Where to read on behind an HTML or SSML tag; None for any other."""
+        """Returns the position after an HTML or SSML tag; None for other tags."""
         closing, end = tag[1] or text[tag.end() - 2] == "/", tag.end()
         prefix, _, name = tag[2].lower().rpartition(":")
         if prefix and not (prefix in _SSML_PREFIXES or closing or tag[3]):
@@ -130,7 +132,7 @@ class Tags:
         if not prefix and name not in _TAGS and name not in _SSML_TAGS:
             return None
         if name in _MAYBE_PLACEHOLDERS and not (prefix or closing or tag[3] or self._in_ssml):
-            if self._reading.lacks(text, end, 1):
+            if self._reading.needs_more(text, end, 1):
                 return WAIT
             if not text[end : end + 1].isalnum():
                 return None
@@ -140,13 +142,13 @@ class Tags:
         self._in_ssml = (self._in_ssml or name == "speak") and not (closing and name == "speak")
         if name == "sub" and tag[3] and not closing:
             return self._alias(text, tag)
-        if name == "say-as" and _SPELLED.search(tag[3]):
-            return self._spelled(text, tag)
+        if name == "say-as" and _SPELL_OUT.search(tag[3]):
+            return self._spell_out(text, tag)
         self._apply_tag(name, tag[3], opening=not closing)
         return tag.end()
 
     def _alias(self, text: str, tag: re.Match[str]) -> int:
-        """`<sub alias="...">` is said as its alias."""
+        """Speaks `<sub alias="...">` as its alias."""
         alias = _ALIAS.search(tag[3])
         inner_end = self._element_end(text, tag.end(), "sub")
         if alias is None or inner_end is None:
@@ -155,8 +157,8 @@ class Tags:
             self._reading.plain.push((alias[1] or alias[2] or "").replace("\n", " "))
         return inner_end
 
-    def _spelled(self, text: str, tag: re.Match[str]) -> int:
-        """What is to be said letter by letter, digit by digit."""
+    def _spell_out(self, text: str, tag: re.Match[str]) -> int:
+        """Spells an element letter by letter or digit by digit."""
         inner_end = self._element_end(text, tag.end(), "say-as")
         if inner_end is None or inner_end == WAIT:
             return tag.end() if inner_end is None else WAIT
@@ -165,13 +167,13 @@ class Tags:
         return inner_end
 
     def _element_end(self, text: str, pos: int, name: str) -> int | None:
-        """Behind the closing tag of an element without others in it; None where there is none near."""
+        """Returns the position after the closing tag of an element without children; None if there is none nearby."""
         closing = f"</{name}>"
         limit = pos + _MAX_ELEMENT_CHARS
         end = text.find("<", pos, limit)
         if end < 0:
-            return WAIT if self._reading.lacks(text, pos, _MAX_ELEMENT_CHARS) else None
-        if self._reading.lacks(text, end, len(closing)) and closing.startswith(text[end:].lower()):
+            return WAIT if self._reading.needs_more(text, pos, _MAX_ELEMENT_CHARS) else None
+        if self._reading.needs_more(text, end, len(closing)) and closing.startswith(text[end:].lower()):
             return WAIT
         return end + len(closing) if text[end : end + len(closing)].lower() == closing else None
 

@@ -1,1 +1,1 @@
-"""Text written for the eye as words for the ear."""
+"""Text normalization: replaces numbers, units, dates, abbreviations and signs by words."""

@@ -1,16 +1,16 @@
-"""Abbreviations, letters to spell, Roman numerals."""
+"""Normalizes abbreviations, spelled letters and Roman numerals."""
 
 import re
 from collections.abc import Mapping
 
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import cardinal, ordinal
-from assistant.text.normalization.rule import DIGITS, Rule, goes_on
+from assistant.text.normalization.rule import DIGITS, Rule, sentence_continues
 
-# What espeak-ng, and Piper through it, reads as a word (checked by phonemes); "A.W.S" it spells, "A W S" it does not.
+# espeak-ng, also within Piper, reads these as words (checked in its phonemes). It spells "A.W.S", but not "A W S".
 _SPELLED = "AWS LED LEDs IDE IDEs UX CLI CLIs VAT FAQ FAQs".split()
 
-_ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" name parts and sizes as often
+_ROMAN = "(?=L?[IVX])X?L?X{0,3}(?:IX|IV|V?I{0,3})"  # up to 89; "C", "D" and "L" often name parts or sizes
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50}
 _AFTER_ROMAN = "(?!\\w|-|['’](?!s\\b))"
 _INITIALS = re.compile(r"(?:[A-ZÄÖÜ]\. ?)+")
@@ -29,8 +29,8 @@ _NUMBERED = (
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Abbreviations of the language, then Roman numerals, then letters."""
-    found = [*_known(lexicon), *_romans(lexicon)]
+    """Returns the rules in order: abbreviations of the language, Roman numerals, street names and spelled letters."""
+    found = [*_abbreviations(lexicon), *_romans(lexicon)]
     if lexicon.code == "en":
         found += _english()
     if lexicon.code == "de":
@@ -41,11 +41,15 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 def _street(match: re.Match[str]) -> str | None:
     if not re.split("[\\s(]", match.string[max(0, match.start() - 40) : match.start()])[-1][:1].isupper():
         return None  # "illustr."
-    return "straße" if goes_on(match, numbered=True) else "straße."
+    return "straße" if sentence_continues(match, numbered=True) else "straße."
 
 
-def _known(lexicon: Lexicon) -> list[Rule]:
-    inner, closing, numbered = _tight(lexicon.abbreviations), _tight(lexicon.closing), lexicon.numbered
+def _abbreviations(lexicon: Lexicon) -> list[Rule]:
+    inner, closing, numbered = (
+        _with_compact_keys(lexicon.abbreviations),
+        _with_compact_keys(lexicon.closing),
+        lexicon.numbered,
+    )
 
     def any_of(names: list[str]) -> str:
         return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
@@ -54,11 +58,11 @@ def _known(lexicon: Lexicon) -> list[Rule]:
         counted = (
             match.string[: match.start()].rstrip()[-1:].isdigit() and match[0].rstrip(".").lower() in lexicon.units
         )
-        return None if counted else _written_out(match, inner)  # "10 min." is no minimum
+        return None if counted else _written_out(match, inner)  # "10 min." is not a minimum
 
     def at_end(match: re.Match[str]) -> str | None:
         words = _written_out(match, closing)
-        ends = match[0].endswith(".") and not goes_on(match, numbered=match[0] == "Str.")
+        ends = match[0].endswith(".") and not sentence_continues(match, numbered=match[0] == "Str.")
         return words and words + ("." if ends else "")
 
     def before_number(match: re.Match[str]) -> str:
@@ -76,8 +80,8 @@ def _known(lexicon: Lexicon) -> list[Rule]:
     ]
 
 
-def _tight(table: Mapping[str, str]) -> dict[str, str]:
-    """Also without the spaces in them."""
+def _with_compact_keys(table: Mapping[str, str]) -> dict[str, str]:
+    """Returns `table` with additional keys without the spaces in the abbreviations."""
     return {name.replace(". ", "."): words for name, words in table.items()} | dict(table)
 
 
@@ -86,12 +90,16 @@ def _capital(words: str) -> str:
 
 
 def _written_out(match: re.Match[str], table: Mapping[str, str]) -> str | None:
-    """With a capital only at the head of a sentence ("saw Max. 5 men"), and no initials ("M. E. Gray", "D. C.")."""
+    """Returns the words of an abbreviation; None if it is not one here.
+
+    Capitals mark an abbreviation only at the start of a sentence; "saw Max. 5 men" contains a name. Initials are not
+    abbreviations ("M. E. Gray", "D. C.").
+    """
     name, text = match[0], match.string
     if name in table:
         return table[name]
     inside = text[: match.start()].rstrip()[-1:]
-    if inside.isalnum() or inside == "," or (_INITIALS.fullmatch(name) and not goes_on(match)):
+    if inside.isalnum() or inside == "," or (_INITIALS.fullmatch(name) and not sentence_continues(match)):
         return None
     return _capital(table[name[0].lower() + name[1:]])
 
@@ -147,7 +155,7 @@ def _english() -> list[Rule]:
         name = {"St": "Street", "Dr": "Drive", "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane"}[
             match[2]
         ]
-        return f"{match[1]} {name}" + ("" if not match[3] or goes_on(match) else ".")
+        return f"{match[1]} {name}" + ("" if not match[3] or sentence_continues(match) else ".")
 
     def spelled(match: re.Match[str]) -> str:
         plural = match[0].endswith("s")

@@ -1,4 +1,4 @@
-"""From what was spoken back to what was written: "12 km" is heard as "twelve kilometers"."""
+"""Maps positions in the spoken text to positions in the written text: "twelve kilometers" to "12 km"."""
 
 from bisect import bisect_right
 from dataclasses import dataclass
@@ -8,24 +8,27 @@ from itertools import pairwise
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Where in the written text one is, after so much of the spoken text.
+    """Position pairs of a spoken and a written text.
 
     Attributes:
-        spoken_ends: Places in the spoken text, in order.
-        written_ends: The places in the written text that they answer to.
+        spoken_ends: Positions in the spoken text, ascending.
+        written_ends: The corresponding positions in the written text.
     """
 
     spoken_ends: tuple[int, ...]
     written_ends: tuple[int, ...]
 
     def written(self, spoken_end: int) -> int:
-        """How much was written of what was spoken up to here; an expression counts when all of it was spoken."""
+        """Returns the length of the written text that was spoken up to `spoken_end`.
+
+        An expression counts once all of it is spoken.
+        """
         at = bisect_right(self.spoken_ends, spoken_end) - 1
         return self.written_ends[at] if at >= 0 else 0
 
 
 def align(written: str, spoken: str) -> Alignment:
-    """Align two texts word by word: equal words answer each other, what differs does so as a whole."""
+    """Aligns two texts by words. Equal words correspond to each other; differing passages correspond as a whole."""
     ours, theirs = _word_ends(written), _word_ends(spoken)
     matcher = SequenceMatcher(None, [word for word, _ in ours], [word for word, _ in theirs], autojunk=False)
     pairs = [(0, 0)]
@@ -36,8 +39,8 @@ def align(written: str, spoken: str) -> Alignment:
         elif their_end > their_start or our_end:
             spoken_end = theirs[their_end - 1][1] if their_end else 0
             pairs.append((spoken_end, ours[our_end - 1][1] if our_end else 0))
-    kept = [pair for pair, after in pairwise([*pairs, (len(spoken) + 1, 0)]) if pair[0] < after[0]]
-    return Alignment(tuple(end for end, _ in kept), tuple(end for _, end in kept))
+    used = [pair for pair, after in pairwise([*pairs, (len(spoken) + 1, 0)]) if pair[0] < after[0]]
+    return Alignment(tuple(end for end, _ in used), tuple(end for _, end in used))
 
 
 def _word_ends(text: str) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Figures that are said one by one or part by part: telephone, IP address, version, code, coordinates."""
+"""Normalizes numbers read by digit or by part: telephone numbers, IP addresses, versions, codes, coordinates."""
 
 import re
 
@@ -27,7 +27,7 @@ _CODE_WORDS = "PIN|pin|code|Code|passcode|ZIP|zip|ext|extension|Extension|Ext|PL
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Addresses and versions first: they look like numbers with dots."""
+    """Returns the rules; addresses and versions come first because they look like numbers with dots."""
     return (*_dotted(lexicon), *_telephones(lexicon), *_coordinates(lexicon))
 
 
@@ -49,8 +49,8 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def version(match: re.Match[str]) -> str:
         before = word_before(match)
-        said = lexicon.version if match[1] and before not in (lexicon.version.lower(), "v") else ""
-        return " ".join(filter(None, (said, parts_of(match[2]))))
+        words = lexicon.version if match[1] and before not in (lexicon.version.lower(), "v") else ""
+        return " ".join(filter(None, (words, parts_of(match[2]))))
 
     def product(match: re.Match[str]) -> str:
         return f"{match[1]} {parts_of(match[2])}"
@@ -64,7 +64,7 @@ def _dotted(lexicon: Lexicon) -> tuple[Rule, ...]:
             address,
         ),
         Rule(DIGITS, re.compile(rf"(?<![\w.@-])([vV])(\d{{1,4}}(?:\.\d{{1,6}}){{0,4}}){ENDS}"), version),
-        # 1.234.567 is a number where thousands are grouped with dots.
+        # Where dots group thousands, 1.234.567 is a number.
         Rule(
             DIGITS,
             re.compile(rf"{STARTS}()(?!\d{{1,3}}(?:\.\d{{3}}){{2,4}}{ENDS})(\d{{1,4}}(?:\.\d{{1,6}}){{2,4}}){ENDS}"),
@@ -84,10 +84,10 @@ def _telephones(lexicon: Lexicon) -> tuple[Rule, ...]:
         return digits(match[0], code)
 
     def pairs(match: re.Match[str]) -> str:
-        said = [
+        words = [
             digits(pair, code) if pair[0] == "0" else cardinal(int(pair), code) for pair in re.split("[ .]", match[0])
         ]
-        return ", ".join(said)
+        return ", ".join(words)
 
     def after_word(match: re.Match[str]) -> str:
         return f"{match[1]}{match[2] or ''} {digits(match[3], code)}"

@@ -1,4 +1,4 @@
-"""Currencies beyond those that each language lists itself."""
+"""Currencies that the languages do not list themselves."""
 
 from assistant.text.normalization.lexicon import Currency
 
@@ -7,7 +7,7 @@ _CENTS = {
     "en": ("one cent", "cents"), "de": ("ein Cent", "Cent"), "fr": ("un cent", "cents"),
     "es": ("un centavo", "centavos"),
 }  # fmt: skip
-# Symbols and codes; then one and many of it in English, German, French and Spanish. PHP and TRY mean other things.
+# Symbols and codes, then singular and plural in English, German, French and Spanish. PHP and TRY are ambiguous.
 _WITH_CENTS = (
     (
         "C$ CA$ CAN$ CAD",
@@ -125,7 +125,7 @@ _OTHERS = (
 
 
 def currencies(code: str) -> dict[str, Currency]:
-    """Symbol or code to its names in this language."""
+    """Maps each symbol or code to the currency's names in the language `code`."""
     found = _table(_OTHERS, code, ("", ""))
     return found | _table(_WITH_CENTS, code, _CENTS[code])
 

@@ -1,4 +1,4 @@
-"""Dates, ordinals and decades."""
+"""Normalizes dates, ordinals and decades."""
 
 import re
 
@@ -6,17 +6,17 @@ from assistant.text.normalization import german_ordinals
 from assistant.text.normalization.german_ordinals import german_ordinal
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import DENOMINATORS, cardinal, ordinal, year
-from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
+from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, sentence_continues, word_before
 
 _WEEKDAYS = {
     "Mon": "Monday", "Tue": "Tuesday", "Tues": "Tuesday", "Wed": "Wednesday", "Thu": "Thursday", "Thur": "Thursday",
     "Thurs": "Thursday", "Fri": "Friday", "Sat": "Saturday", "Sun": "Sunday",
 }  # fmt: skip
-_TAGE = {
+_GERMAN_WEEKDAYS = {
     "Mo": "Montag", "Di": "Dienstag", "Mi": "Mittwoch", "Do": "Donnerstag", "Fr": "Freitag", "Sa": "Samstag",
     "So": "Sonntag",
 }  # fmt: skip
-# Behind "on 3/4", a word other than these is what there are three quarters of.
+# After "on 3/4", any other word is the thing of which there are three quarters.
 _PART_OF = re.compile(
     " (?!(?:at|and|or|in|from|to|until|through|for|with|by|before|after|as|because|but|when|if|is|was|will|the|a|an|"
     "this|there|we|you|it|he|she|they|my|your|his|her|our|their)\\b)[a-z]"
@@ -32,7 +32,7 @@ _DECADES = {
 
 
 def say_date(day: int, month: int, year_of: int | None, lexicon: Lexicon, before: str = "") -> str | None:
-    """A date as it stands in a sentence behind the word `before`; None where there is no such day."""
+    """Returns a date in words, inflected for the preceding word `before`; None if there is no such day."""
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     code, name = lexicon.code, lexicon.months[month - 1]
@@ -57,19 +57,21 @@ def _english(day: int, month: str, lexicon: Lexicon, before: str) -> str:
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Dates in figures, dates with a month's name, ordinals, decades."""
+    """Returns the rules for numeric dates, dates with month names, ordinals and decades."""
     return (*_weekdays(lexicon), *_in_figures(lexicon), *_with_name(lexicon), *_ordinals(lexicon))
 
 
 def _weekdays(lexicon: Lexicon) -> list[Rule]:
-    """ "Mon-Fri", and in German, where it stands before hours and dates, "Sa. 10-14 Uhr"."""
-    days = {"en": _WEEKDAYS, "de": _TAGE}.get(lexicon.code)
+    """Returns rules for "Mon-Fri" and, in German before hours and dates, "Sa. 10-14 Uhr"."""
+    days = {"en": _WEEKDAYS, "de": _GERMAN_WEEKDAYS}.get(lexicon.code)
     if days is None:
         return []
     names = "|".join(sorted(days, key=len, reverse=True))
 
     def span(match: re.Match[str]) -> str:
-        return f"{days[match[1]]} {lexicon.to} {days[match[2]]}" + ("" if goes_on(match, numbered=True) else match[3])
+        return f"{days[match[1]]} {lexicon.to} {days[match[2]]}" + (
+            "" if sentence_continues(match, numbered=True) else match[3]
+        )
 
     def single(match: re.Match[str]) -> str:
         return days[match[1]]
@@ -82,7 +84,7 @@ def _weekdays(lexicon: Lexicon) -> list[Rule]:
 
 def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
     def iso(match: re.Match[str]) -> str | None:
-        words = say_date(int(match[4]), int(match[3]), int(match[1]), lexicon, _article(match))
+        words = say_date(int(match[4]), int(match[3]), int(match[1]), lexicon, _inflecting_word(match))
         return words + (" at " if lexicon.code == "en" else ", ") if words and match[5] else words
 
     def figures(match: re.Match[str]) -> str | None:
@@ -92,7 +94,7 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
         day, month = (first, second) if lexicon.day_first or match[2] == "." else (second, first)
         if month > 12:
             day, month = month, day
-        return say_date(day, month, whole_year, lexicon, _article(match))
+        return say_date(day, month, whole_year, lexicon, _inflecting_word(match))
 
     def on_day(match: re.Match[str]) -> str | None:
         is_part = int(match[1]) < int(match[2]) and int(match[2]) in DENOMINATORS
@@ -104,7 +106,7 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
     def german(match: re.Match[str]) -> str | None:
         if word_before(match) in _BEFORE_PART:
             return None
-        return say_date(int(match[1]), int(match[2]), None, lexicon, _article(match))
+        return say_date(int(match[1]), int(match[2]), None, lexicon, _inflecting_word(match))
 
     found = [
         Rule(frozenset("-/"), re.compile(rf"{STARTS}(\d{{4}})([-/])(\d\d)\2(\d\d)(?:(T)(?=\d\d:)|{ENDS})"), iso),
@@ -122,8 +124,8 @@ def _in_figures(lexicon: Lexicon) -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def _article(match: re.Match[str]) -> str:
-    """The word that decides about the ending, looking past a weekday: "am Freitag, 3. Mai"."""
+def _inflecting_word(match: re.Match[str]) -> str:
+    """Returns the word that decides the ending of the ordinal. Skips a weekday: "am Freitag, 3. Mai"."""
     before = word_before(match)
     if before.endswith("tag,") or before in ("mittwoch,", "freitag"):
         return "am"
@@ -144,7 +146,7 @@ def _with_name(lexicon: Lexicon) -> tuple[Rule, ...]:
         weekday, low, high, month, whole_year = (match[index] for index in range(1, 6))
         number = lexicon.short_months[month]
         whole = int(whole_year) if whole_year else None
-        before = "the" if lexicon.code == "en" and word_before(match) == "the" else _article(match)
+        before = "the" if lexicon.code == "en" and word_before(match) == "the" else _inflecting_word(match)
         if lexicon.code == "en":
             words = _english_day_first(int(low), number, whole, lexicon, before)
         else:
@@ -156,7 +158,7 @@ def _with_name(lexicon: Lexicon) -> tuple[Rule, ...]:
             later = german_ordinal(int(high), before) if lexicon.code == "de" else say(int(high), lexicon.code)
             first = words.split({"es": " de ", "en": " of "}.get(lexicon.code, " "))[0]
             return f"{first} {lexicon.to} {later}{words[len(first) :]}"
-        end = "." if match[0].endswith(".") and not goes_on(match) else ""
+        end = "." if match[0].endswith(".") and not sentence_continues(match) else ""
         return (f"{_WEEKDAYS[weekday]}, " if weekday else "") + words + end
 
     found = [

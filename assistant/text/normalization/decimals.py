@@ -1,11 +1,11 @@
-"""The other language's decimal mark, where a sign or a unit shows that it is one: "-1.5 °C" in German."""
+"""Normalizes the decimal mark of another language where a sign or unit makes it clear: "-1.5 °C" in German."""
 
 import re
 
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.rule import Rule
 
-_WORDS_TOO = frozenset(("in", "pt", "N", "a"))  # units that are words, or ends of words, as well
+_ALSO_WORDS = frozenset(("in", "pt", "N", "a"))  # units that are also words or word endings
 _UNIT_WORDS = {
     "de": "Grad|Prozent|Millionen|Milliarden|Tausend|Meilen?|Zoll|Fuß|Punkte?|Mal|mal",
     "fr": "degrés?|degré|pour cent|millions?|milliards?|milles?|points?|fois",
@@ -15,10 +15,10 @@ _UNIT_WORDS = {
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Behind dates and times, and before versions: to those "3.5" is two parts."""
+    """Returns the rules. They apply after dates and times and before versions, which read "3.5" as two parts."""
     point = lexicon.decimal == ","
     wrong, right = (".", ",") if point else (",", ".")
-    # In English "1,234" is one thousand; in the others "1.500" is, and "1.50" or "0.500" is not.
+    # "1,234" is one thousand in English. In the others "1.500" is one thousand, but "1.50" and "0.500" are decimals.
     places = r"(?:\d{1,2}|\d{4,6})" if point else r"\d{1,2}"
     number = rf"(?:\d{{1,9}}{re.escape(wrong)}{places}|0{re.escape(wrong)}\d{{3}})(?!\d)"
 
@@ -37,14 +37,14 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         rf"(?<![\w.,])[-−]?(?:{money}) ?{number}(?:[-–—](?:{money})?{number})?{end}",
     ]
     if point:
-        # A sign stands at amounts, not at versions.
+        # A sign belongs to an amount, not to a version.
         patterns.append(rf"(?<![\w.,:/@#=^&?+\\$€£-])[-−±]{number}{end}(?!\.\d)")
     readers = [Rule(frozenset(wrong), re.compile(pattern), read) for pattern in patterns]
     return (_grouped_money(lexicon, money), *readers)
 
 
 def _grouped_money(lexicon: Lexicon, money: str) -> Rule:
-    """ "$1,500.50" in Spanish, "€1.500,50" in English: money has no three places, so these are thousands."""
+    """ "$1,500.50" in Spanish, "€1.500,50" in English. Money has no third decimal, so the groups are thousands."""
     point = lexicon.decimal == ","
     group, decimal = (",", ".") if point else (".", ",")
     swapped = str.maketrans(",.", ".,")
@@ -53,14 +53,16 @@ def _grouped_money(lexicon: Lexicon, money: str) -> Rule:
         return match[0].translate(swapped)
 
     number = rf"[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}}){{1,4}}(?:{re.escape(decimal)}\d\d)?(?![\d.,]*\d)"
-    behind = "|".join(re.escape(name) for name in lexicon.currencies if not name[-1].isalnum() and name[-1] != ".")
-    pattern = rf"(?<![\w.,])[-−]?(?:(?:{money}) ?{number}|{number}(?= ?(?:{behind})))"
+    symbols_after = "|".join(
+        re.escape(name) for name in lexicon.currencies if not name[-1].isalnum() and name[-1] != "."
+    )
+    pattern = rf"(?<![\w.,])[-−]?(?:(?:{money}) ?{number}|{number}(?= ?(?:{symbols_after})))"
     return Rule(frozenset(group), re.compile(pattern), read)
 
 
 def _unit_names(lexicon: Lexicon) -> str:
-    # "12.30 h" is a time in French and Spanish; in German times are read before.
-    left_out = _WORDS_TOO if lexicon.code == "de" else _WORDS_TOO | {"h"}
+    # In French and Spanish, "12.30 h" is a time. In German, times are already normalized here.
+    left_out = _ALSO_WORDS if lexicon.code == "de" else _ALSO_WORDS | {"h"}
     names = {symbol for symbol in lexicon.units if symbol not in left_out} | set(lexicon.currencies)
     for one, many in lexicon.units.values():
         names |= {one.split(" ", 1)[1], many}

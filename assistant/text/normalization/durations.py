@@ -1,4 +1,4 @@
-"""Durations in short ("1h 30m"), and counts whose letter looks like a unit ("5m people", "10s of thousands")."""
+"""Normalizes short durations ("1h 30m") and counts whose letter looks like a unit ("5m people", "10s of thousands")."""
 
 import re
 
@@ -14,7 +14,7 @@ _TENS = {"10": "tens", "100": "hundreds", "1000": "thousands", "1,000": "thousan
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Before units, for which "m" is a meter, and before decades, for which "10s" is a time."""
+    """Returns the rules. They apply before units, which read "m" as meters, and before decades, which read "10s"."""
     symbols = ("h", "min", "s")
 
     def parts(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""English for the ear; American dates unless said otherwise."""
+"""Normalization tables for English. Numeric dates are American unless configured otherwise."""
 
 from assistant.text.normalization.currencies import currencies
 from assistant.text.normalization.lexicon import Currency, Lexicon, months

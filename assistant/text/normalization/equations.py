@@ -1,4 +1,4 @@
-"""Equations and spaced signs, while their amounts are still in figures."""
+"""Normalizes equations and spaced signs while their amounts are still digits."""
 
 import re
 
@@ -14,12 +14,12 @@ _HEAD_CHARS = 40
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Before all others that read numbers: to those "$20 - $5" is a range."""
+    """Returns the rules. They apply before all other number rules, which read "$20 - $5" as a range."""
     return (_equation(lexicon), *_spaced(lexicon))
 
 
 def _equation(lexicon: Lexicon) -> Rule:
-    """ "$20 - $5 = $15", "(2 + 3) × 4 kg - 2 kg ≤ 20 kg": a hyphen subtracts where a relation is among the signs."""
+    """ "$20 - $5 = $15", "(2 + 3) × 4 kg - 2 kg ≤ 20 kg": a hyphen is a minus if the expression contains a relation."""
     operand = _operand(lexicon)
     step = re.compile(rf"({_MARK})({operand})")
     first = re.compile(operand)
@@ -28,15 +28,15 @@ def _equation(lexicon: Lexicon) -> Rule:
         start = first.match(match[0])
         if start is None or _DATE.search(match[0]):
             return None
-        said, at, marks = [start[0]], start.end(), set()
+        words, at, marks = [start[0]], start.end(), set()
         while found := step.match(match[0], at):
             mark = found[1].strip()
             marks.add(mark)
             word = lexicon.minus if mark in _SUBTRACTS else lexicon.signs.get(mark, mark)
-            said += [word, found[2]]
+            words += [word, found[2]]
             at = found.end()
         whole = at == len(match[0]) and marks & _RELATIONS and marks & _SUBTRACTS
-        return " ".join(said) if whole else None
+        return " ".join(words) if whole else None
 
     pattern = rf"(?<![\w.,:/@#$€£¥₹=^&?+\\()-]){operand}(?:{_MARK}{operand}){{1,12}}(?!\w)"
     return Rule(_RELATIONS, re.compile(pattern), read)

@@ -1,4 +1,4 @@
-"""French for the ear."""
+"""Normalization tables for French."""
 
 from assistant.text.normalization.currencies import currencies
 from assistant.text.normalization.lexicon import Currency, Lexicon, months

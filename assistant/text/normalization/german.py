@@ -1,4 +1,4 @@
-"""German for the ear."""
+"""Normalization tables for German."""
 
 from assistant.text.normalization.currencies import currencies
 from assistant.text.normalization.lexicon import Currency, Lexicon, months

@@ -1,4 +1,4 @@
-"""Numbers that name something, said digit by digit: telephones, cards, accounts, orders; against grouped amounts."""
+"""Normalizes identifiers digit by digit: telephone, card, account and order numbers; distinguishes grouped amounts."""
 
 import re
 
@@ -6,7 +6,7 @@ from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import digits
 from assistant.text.normalization.rule import DIGITS, Rule
 
-_CALLS = {
+_CALL_WORDS = {
     "en": (
         r"(?:call|dial|ring|phone|text|fax|telephone)(?: (?:me|us|him|her|them|back|toll-free|now))?(?P<at> (?:on|at))?"
         r"|reach (?:me|us|him|her|them)(?P<at_too> (?:on|at))"
@@ -25,7 +25,7 @@ _CALLS = {
         r"(?: (?:al|el))?(?: número)?(?: es(?: el)?|:)?"
     ),
 }
-"""What stands before a number to call; a short one is an amount behind "at" and before what it counts."""
+"""Words before a telephone number. A short number after "at" or before a counted noun is an amount instead."""
 
 _LABELS = {
     "en": (
@@ -64,8 +64,8 @@ _PIECES = re.compile(r"[A-Z]+|\d+")
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Before dates, times and amounts, which some of the groups look like."""
-    return (_international(lexicon), *_called(lexicon), *_shaped(lexicon), *_amounts(lexicon))
+    """Returns the rules. They apply before dates, times and amounts, because some groups look like those."""
+    return (_international(lexicon), *_labeled_numbers(lexicon), *_grouped_numbers(lexicon), *_amounts(lexicon))
 
 
 def _international(lexicon: Lexicon) -> Rule:
@@ -76,17 +76,17 @@ def _international(lexicon: Lexicon) -> Rule:
     return Rule(frozenset("+"), re.compile(pattern), read)
 
 
-def _called(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Behind a word that says what the number is."""
+def _labeled_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Returns rules for numbers after a word that says what the number is."""
     code = lexicon.code
     counted = re.compile(_COUNTED[code])
     thousands = re.compile(rf"\d{{1,3}}(?:[ {lexicon.thousands}]\d{{3}})+")
 
     def call(match: re.Match[str]) -> str | None:
-        figures, behind = match["figures"], match.groupdict()
+        figures, groups = match["figures"], match.groupdict()
         single = figures.isdigit()
         count = sum(map(str.isdigit, figures))
-        is_short = count < 5 and (not single or behind.get("at") or behind.get("at_too") or code == "fr")
+        is_short = count < 5 and (not single or groups.get("at") or groups.get("at_too") or code == "fr")
         if is_short or _DATE.fullmatch(figures) or (code == "fr" and _FRENCH_PAIRS.fullmatch(figures)):
             return None
         if counted.match(match.string, match.end()) and (single or "-" in figures or thousands.fullmatch(figures)):
@@ -107,14 +107,14 @@ def _called(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     figures = rf"(?P<figures>{_GROUPS}|\d{{3,15}}){_END}"
     return (
-        Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_CALLS[code]}) ){figures}"), call),
+        Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_CALL_WORDS[code]}) ){figures}"), call),
         Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_LABELS[code]}) ?){figures}"), label),
         Rule(DIGITS, re.compile(rf"\b(?P<word>(?i:{_NUMBER_WORDS[code]}) )(?P<figures>{_GROUPS}){_END}"), number),
     )
 
 
-def _shaped(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Whose groups no amount has."""
+def _grouped_numbers(lexicon: Lexicon) -> tuple[Rule, ...]:
+    """Returns rules for digit groups that no amount has."""
     code = lexicon.code
     counted = re.compile(_COUNTED[code])
 
@@ -164,7 +164,7 @@ def _spelled(piece: str, code: str) -> str:
 
 
 def _amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """ "1 800 123 people", "12 000 km" in English, where a space between thousands is rare: before what is counted."""
+    """ "1 800 123 people", "12 000 km" in English, where thousands rarely have spaces: only before a counted noun."""
     if lexicon.code != "en":
         return ()
     units = "|".join(
@@ -174,6 +174,6 @@ def _amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
     def with_commas(match: re.Match[str]) -> str:
         return match[0].replace(" ", ",")
 
-    behind = rf"(?= ?(?:{units})(?!\w)|{_COUNTED['en']}| (?:euros|dollars|pounds|million|USD|EUR)\b)"
-    pattern = rf"{_START}[1-9]\d{{0,2}}(?:(?: 000){{1,4}}(?! ?\d)|(?: \d{{3}}){{1,4}}(?![\w.,]\w){behind})"
+    follows = rf"(?= ?(?:{units})(?!\w)|{_COUNTED['en']}| (?:euros|dollars|pounds|million|USD|EUR)\b)"
+    pattern = rf"{_START}[1-9]\d{{0,2}}(?:(?: 000){{1,4}}(?! ?\d)|(?: \d{{3}}){{1,4}}(?![\w.,]\w){follows})"
     return (Rule(DIGITS, re.compile(pattern), with_commas),)

@@ -1,4 +1,4 @@
-"""What a language brings to the reading of numbers and signs."""
+"""Language-specific words and marks of text normalization."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ class Lexicon:
     """The words and marks of one language.
 
     Attributes:
-        code: For num2words.
+        code: Language code for num2words.
         thousands: Marks between groups of three digits, as the inside of a character class.
         decimal: The decimal mark, as the inside of a character class.
-        units: Symbol to ("one kilometer", "kilometers").
-        currencies: Symbol or code to its names.
-        money: How major and minor are joined: fields major, minor, cents.
-        months: The twelve, January first.
-        short_months: What stands for a month in a date, without its dot, to the month's number.
-        abbreviations: As written, with dots, to words; never at the end of a sentence.
-        closing: As written, to words; these may end a sentence, and then keep its dot.
-        numbered: Abbreviations that stand before a number ("No.") to words.
-        scales: What multiplies an amount ("m", "bn", "million") to its word.
-        signs: Signs between operands to words.
+        units: Maps a symbol to its singular and plural: ("one kilometer", "kilometers").
+        currencies: Maps a symbol or code to its names.
+        money: Format that joins major and minor units; fields: major, minor, cents.
+        months: The twelve month names, from January.
+        short_months: Maps each way to write a month, without its dot, to the number of the month.
+        abbreviations: Maps an abbreviation, with its dots, to words; never at the end of a sentence.
+        closing: Maps an abbreviation to words. It may end a sentence and then keeps the dot.
+        numbered: Maps an abbreviation that precedes a number ("No.") to words.
+        scales: Maps a multiplier of an amount ("m", "bn", "million") to its word.
+        signs: Maps a sign between operands to words.
     """
 
     code: str
@@ -69,7 +69,7 @@ class Lexicon:
 
 
 def months(names: str, short: str) -> tuple[tuple[str, ...], dict[str, int]]:
-    """The months of a language, and every way to write them; `short` holds "shortened=number"."""
+    """Returns the month names and all ways to write a month; `short` holds "abbreviation=number" pairs."""
     full = tuple(names.split())
     numbers = {name: number for number, name in enumerate(full, 1)}
     for entry in short.split():

@@ -1,4 +1,4 @@
-"""Simple LaTeX in words. What cannot be said well loses its commands and braces, so that it is at least short."""
+"""Converts simple LaTeX to words. Other LaTeX loses its commands and braces, which at least shortens it."""
 
 import re
 
@@ -19,7 +19,7 @@ _GAP = re.compile(r"\\[,;:! ]|~")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _MARK_APART = re.compile(r"\s+(?=[²³°])")
 
-# Signs that synthesizers read in the language of the voice; where there is no sign, the English word.
+# Signs that synthesizers read in the language of the voice. Where no sign exists, the English word is used.
 _SIGNS = {
     "times": "×",
     "cdot": "×",
@@ -51,7 +51,7 @@ _SILENT = frozenset(
 
 
 def spoken_power(exponent: str) -> str:
-    """What an exponent adds to the word before it."""
+    """Returns the words for an exponent, to append to the preceding word."""
     exponent = exponent.strip()
     if exponent in ("2", "3"):
         return {"2": "²", "3": "³"}[exponent]
@@ -61,24 +61,24 @@ def spoken_power(exponent: str) -> str:
 
 
 def spoken_subscript(figures: str) -> str:
-    """Digits below the line; `assistant.text.normalization` reads them in the language of the voice."""
+    """Returns subscript digits, which `assistant.text.normalization` reads in the language of the voice."""
     return figures.translate(_SUBSCRIPT_DIGITS)
 
 
 def spoken_command(name: str) -> str:
-    """A command outside or inside a formula: its sign, nothing, or its own name (alpha, sin, pi)."""
+    """Returns the speakable form of a command: its sign, its own name (alpha, sin, pi), or ""."""
     return "" if name in _SILENT else _SIGNS.get(name, name)
 
 
 def spoken_math(tex: str) -> str:
-    """A formula without its dollar signs, as text for a voice."""
+    """Returns the speakable form of a formula given without its dollar signs."""
     tex = _ROW_END.sub(", ", _ENVIRONMENT.sub(" ", tex.replace("{,}", ",")))
     tex = _GAP.sub(" ", tex)
     tex = _APPROACHED.sub(r" limit as \1 goes to \2 of ", tex)
     tex = _LIMITS.sub(r" \\\g<name> from \g<low> to \g<high> of ", tex)
     tex = _LETTER_GROUP.sub(r"\1", tex)
     tex = _SUBSCRIPT.sub(lambda found: found[1] + spoken_subscript(found[2] or found[3]), tex)
-    for _ in range(4):  # innermost first; deeper nesting is not speech
+    for _ in range(4):  # innermost braces first; deeper nesting is not speakable
         flat = _PLAIN_GROUP.sub(r"\1", tex)
         flat = _ROOT.sub(lambda root: f" {_ROOTS.get(root[1], f'root {root[1]}')} of {root[2] or root[3] or ''} ", flat)
         flat = _FRACTION.sub(lambda parts: f" {parts[1] or parts[2] or ''} over {parts[3] or parts[4] or ''} ", flat)

@@ -1,4 +1,4 @@
-"""Names made for machines: files, hosts, e-mail addresses, hashtags, handles."""
+"""Normalizes technical names: files, hosts, e-mail addresses, hashtags and handles."""
 
 import re
 
@@ -16,7 +16,7 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,40}[A-Za-z0-9])?"
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """E-mail before hosts before files: each is a part of the one before."""
+    """Returns the rules: e-mail addresses before hosts before files, because each contains the next."""
 
     def dotted(name: str) -> str:
         return name.replace(".", f" {lexicon.dot} ")

@@ -1,4 +1,4 @@
-"""Numbers as words: whole, decimal, ordinal, years, digit by digit."""
+"""Converts numbers to words: whole, decimal and ordinal numbers, fractions, years, single digits."""
 
 import re
 from functools import lru_cache
@@ -8,7 +8,7 @@ from num2words import num2words
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, word_before
 
-_MAX_WORDS_DIGITS = 15  # past it a number is a name, and is said digit by digit
+_MAX_WORDS_DIGITS = 15  # a longer number is an identifier and is read digit by digit
 _YEAR_WORDS = frozenset(
     "in since of by until till before after during around circa year years early late mid class ©"
     " spring summer autumn fall winter january february march april may june july august september october november"
@@ -41,11 +41,11 @@ _FRACTIONS = {
     "fr": {(1, 2): "un demi", (1, 3): "un tiers", (2, 3): "deux tiers", (1, 4): "un quart", (3, 4): "trois quarts"},
     "es": {(1, 2): "un medio", (1, 3): "un tercio", (2, 3): "dos tercios"},
 }
-_HALF_BEHIND = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y medio"}
+_HALF_AFTER = {"en": "and a half", "de": "einhalb", "fr": "et demi", "es": "y medio"}
 
 
 def number_pattern(lexicon: Lexicon) -> str:
-    """A number without sign, as this language writes it: no groups, bounded."""
+    """Returns a pattern for an unsigned number as written in this language, without groups or boundaries."""
     thousands, decimal = lexicon.thousands, lexicon.decimal
     indian = rf"\d{{1,2}}(?:,\d\d){{1,4}},\d{{3}}(?:{decimal}\d{{1,15}})?(?!,?\d)|" if lexicon.code == "en" else ""
     return (
@@ -56,18 +56,18 @@ def number_pattern(lexicon: Lexicon) -> str:
 
 @lru_cache(maxsize=2000)
 def cardinal(value: int, code: str) -> str:
-    """A whole number. The commas num2words sets between thousands would be heard as pauses."""
+    """Returns a whole number in words, without the commas of num2words, which would be spoken as pauses."""
     return str(num2words(value, lang=code)).replace(",", "")
 
 
 @lru_cache(maxsize=500)
 def ordinal(value: int, code: str) -> str:
-    """ "twenty-first", "einundzwanzigste", "vingt et unième", "vigésimo primero"."""
+    """Returns an ordinal: "twenty-first", "einundzwanzigste", "vingt et unième", "vigésimo primero"."""
     return str(num2words(value, lang=code, to="ordinal")).replace(",", "")
 
 
 def before_noun(words: str, code: str, *, feminine: bool) -> str:
-    """As the noun behind a number bends it: "veintiún días", "doscientas casas", "vingt et une heures"."""
+    """Inflects a number for the noun after it: "veintiún días", "doscientas casas", "vingt et une heures"."""
     if code == "fr" and feminine:
         return re.sub(r"\bun\Z", "une", words)
     if code != "es":
@@ -79,7 +79,7 @@ def before_noun(words: str, code: str, *, feminine: bool) -> str:
 
 
 def year(value: int, code: str) -> str:
-    """ "twenty twenty-six", "neunzehnhundertvierundachtzig"."""
+    """Returns a year in words: "twenty twenty-six", "neunzehnhundertvierundachtzig"."""
     if code == "de" and 1100 <= value < 2000 and value % 100 == 0:
         return cardinal(value // 100, code) + "hundert"
     words = str(num2words(value, lang=code, to="year")).replace(",", "")
@@ -87,13 +87,13 @@ def year(value: int, code: str) -> str:
 
 
 def digits(figures: str, code: str) -> str:
-    """Each digit by itself; anything else is a pause."""
+    """Returns each digit as a word. Any other character becomes a pause."""
     groups = re.findall(r"\d+", figures)
     return ", ".join(" ".join(cardinal(int(figure), code) for figure in group) for group in groups)
 
 
 def say(figures: str, lexicon: Lexicon) -> str:
-    """A number as written in this language, without sign."""
+    """Returns an unsigned number, written as in this language, in words."""
     whole, _, rest = figures.replace("\\", "").partition(lexicon.decimal.replace("\\", ""))
     grouped = re.sub(r"\D", "", whole)
     if _INDIAN.fullmatch(whole):
@@ -106,14 +106,14 @@ def say(figures: str, lexicon: Lexicon) -> str:
 
 
 def _after_point(rest: str, code: str) -> str:
-    # In French the digits behind the comma are said as a number where there are two of them.
+    # In French, two decimals are read as one number.
     if code == "fr" and len(rest) == 2 and rest[0] != "0":
         return cardinal(int(rest), code)
     return digits(rest, code)
 
 
 def counted(figures: str, one: str, lexicon: Lexicon) -> str:
-    """A number before what is called `one` where there is one of it: "una libra" makes it "veintiuna"."""
+    """Returns a number inflected for the unit `one` (its singular with article): "una libra" gives "veintiuna"."""
     article = one.split(" ", 1)[0]
     if article not in ("un", "una", "une") or re.search(rf"{lexicon.decimal}\d{{1,15}}\Z", figures):
         return say(figures, lexicon)
@@ -121,7 +121,7 @@ def counted(figures: str, one: str, lexicon: Lexicon) -> str:
 
 
 def fraction(over: int, under: int, code: str) -> str | None:
-    """ "three quarters", or None where the language has no short name for it here."""
+    """Returns a fraction such as "three quarters"; None if the language has no short name for it."""
     if code != "en":
         return _FRACTIONS[code].get((over, under)) or _with_ordinal(over, under, code)
     one, many = _PARTS.get(under, (ordinal(under, code), ordinal(under, code) + "s"))
@@ -129,7 +129,7 @@ def fraction(over: int, under: int, code: str) -> str | None:
 
 
 def _with_ordinal(over: int, under: int, code: str) -> str | None:
-    """ "zwei Fünftel", "deux cinquièmes", "dos quintos"."""
+    """Returns a fraction with an ordinal: "zwei Fünftel", "deux cinquièmes", "dos quintos"."""
     if under == 2 or (code == "es" and under > 10):
         return None
     part = ordinal(under, code)
@@ -137,27 +137,27 @@ def _with_ordinal(over: int, under: int, code: str) -> str | None:
     return f"{'ein' if code == 'de' else 'un'} {name}" if over == 1 else f"{cardinal(over, code)} {name}"
 
 
-def bends_with_noun(match: re.Match[str], code: str) -> bool:
-    """Whether a noun follows that decides between "ein" and "eine", "un" and "une"."""
+def agrees_with_noun(match: re.Match[str], code: str) -> bool:
+    """Returns whether a noun follows that decides between "ein" and "eine", "un" and "une"."""
     following = match.string[match.end() : match.end() + 2]
     return code != "en" and following[:1] == " " and following[1:].isalpha()
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Fractions, powers of ten; before these come all expressions that are made of numbers."""
+    """Returns rules for fractions and powers of ten. All larger expressions with numbers come before these."""
     code, number = lexicon.code, number_pattern(lexicon)
 
     def vulgar(match: re.Match[str]) -> str | None:
         over, under = VULGAR[match[2]]
-        if under == 2 and not match[1] and bends_with_noun(match, code):
+        if under == 2 and not match[1] and agrees_with_noun(match, code):
             return None
         part = fraction(over, under, code)
         if part is None or not match[1]:
             return part
         if under == 2:
             if code == "de":
-                return re.sub(r"eins\Z", "ein", cardinal(int(match[1]), code)) + _HALF_BEHIND[code]
-            return f"{cardinal(int(match[1]), code)} {_HALF_BEHIND[code]}"
+                return re.sub(r"eins\Z", "ein", cardinal(int(match[1]), code)) + _HALF_AFTER[code]
+            return f"{cardinal(int(match[1]), code)} {_HALF_AFTER[code]}"
         return (
             cardinal(int(match[1]), code)
             + f" {lexicon.conjunction} "
@@ -170,7 +170,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
             return f"{cardinal(over, code)} {cardinal(under, code)}"
         if code == "en" and under in (10, 100) and over <= under and not match.string.startswith(" of", match.end()):
             return f"{cardinal(over, code)} out of {cardinal(under, code)}"
-        if not 0 < over < under or under not in DENOMINATORS or (under == 2 and bends_with_noun(match, code)):
+        if not 0 < over < under or under not in DENOMINATORS or (under == 2 and agrees_with_noun(match, code)):
             return None
         part = fraction(over, under, code)
         return part if part is None or not whole else cardinal(int(whole), code) + f" {lexicon.conjunction} " + part
@@ -187,13 +187,13 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Numbers that are nothing else: the last rules."""
+    """Returns the last rules: numbers that are not part of another expression."""
     code, number = lexicon.code, number_pattern(lexicon)
 
     def plain(match: re.Match[str]) -> str | None:
         figures = match[2]
         sign = f"{lexicon.minus} " if match[1] else ""
-        if figures == "1" and bends_with_noun(match, code):
+        if figures == "1" and agrees_with_noun(match, code):
             return None
         if code == "en" and not sign and len(figures) == 4 and figures.isdigit():
             return _year_or_count(match, int(figures))
@@ -202,14 +202,14 @@ def plain_rules(lexicon: Lexicon) -> tuple[Rule, ...]:
         if figures.isdigit() and len(figures) >= 10:
             return sign + digits(figures, code)
         if code == "es" and "," not in figures:
-            return _spanish(match, sign, say(figures, lexicon))
+            return _spanish_number(match, sign, say(figures, lexicon))
         return sign + say(figures, lexicon)
 
     return (Rule(DIGITS, re.compile(rf"{STARTS}([-−])?({number}){ENDS}"), plain),)
 
 
-def _spanish(match: re.Match[str], sign: str, words: str) -> str | None:
-    """A number that bends with its noun; a short one stays in figures where the noun's gender is not sure."""
+def _spanish_number(match: re.Match[str], sign: str, words: str) -> str | None:
+    """Inflects a number for its noun. A short number stays in digits if the noun's gender is uncertain."""
     noun = _SPANISH_PLURAL.match(match.string, match.end())
     feminine, masculine = (before_noun(words, "es", feminine=one) for one in (True, False))
     if noun is None or feminine == masculine:

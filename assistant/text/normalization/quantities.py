@@ -1,14 +1,14 @@
-"""Amounts with a unit, ranges and money."""
+"""Normalizes amounts with units, ranges and money."""
 
 import re
 from collections.abc import Iterable
 
 from assistant.text.normalization.lexicon import Currency, Lexicon
 from assistant.text.normalization.numbers import VULGAR, cardinal, counted, number_pattern, say, year
-from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, goes_on, word_before
+from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, sentence_continues, word_before
 
-_GLUED_ONLY_APART = frozenset("s t h N".split())  # "1990s", "5h": a unit only behind a space
-_WORDS_TOO = frozenset(("in", "pt"))  # "5 in the box", "12 pt type": a unit only with a dot inside the sentence
+_UNITS_ONLY_AFTER_SPACE = frozenset("s t h N".split())  # "1990s", "5h": units only after a space
+_ALSO_WORDS = frozenset(("in", "pt"))  # "5 in the box", "12 pt type": units only with a dot inside a sentence
 _ARTICLES = frozenset(("a", "an"))
 _BETWEEN = frozenset(("between", "zwischen", "entre"))
 _ONE_OF = {
@@ -33,10 +33,10 @@ def _alternatives(names: Iterable[str]) -> str:
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Money first, then units, then plain ranges."""
+    """Returns the rules: money first, then units, then plain ranges."""
     return (
-        _each(lexicon),
-        _beside(lexicon),
+        _per_unit(lexicon),
+        _paired_amounts(lexicon),
         _unit_twice(lexicon),
         *_money(lexicon),
         *_scaled_count(lexicon),
@@ -46,8 +46,8 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     )
 
 
-def _each(lexicon: Lexicon) -> Rule:
-    """ "$1.99/lb", "4 g/day", "5.5 l/100 km": what stands behind the slash; in front of it is read later."""
+def _per_unit(lexicon: Lexicon) -> Rule:
+    """ "$1.99/lb", "4 g/day", "5.5 l/100 km": reads the part after the slash. Later rules read the part before it."""
     words = {word: word for word in _EACH[lexicon.code].split("|")} | (_SHORT_EACH if lexicon.code == "en" else {})
     symbols = {symbol: one.split(" ", 1)[1] for symbol, (one, _many) in lexicon.units.items() if symbol[0].isalpha()}
     number, units, scales = number_pattern(lexicon), _alternatives(lexicon.units), _alternatives(lexicon.scales)
@@ -64,8 +64,8 @@ def _each(lexicon: Lexicon) -> Rule:
     return Rule(frozenset("/"), re.compile(rf"(?<![\w.,$€£¥₹])({amount})/(?P<each>{each})(?![\w/²³])"), read)
 
 
-def _beside(lexicon: Lexicon) -> Rule:
-    """ "72°F / 22°C", "5 ft/1.5 m": the same twice, or two of a kind; a quotient only where its value follows."""
+def _paired_amounts(lexicon: Lexicon) -> Rule:
+    """ "72°F / 22°C", "5 ft/1.5 m": the same amount twice, or two amounts. A quotient has its value after it."""
     amount = rf"{number_pattern(lexicon)} ?(?:{_alternatives(lexicon.units)})"
 
     def read(match: re.Match[str]) -> str | None:
@@ -75,7 +75,7 @@ def _beside(lexicon: Lexicon) -> Rule:
 
 
 def _unit_twice(lexicon: Lexicon) -> Rule:
-    """ "5°-10°", "5 km – 10 km": a range that names its unit twice is one that names it once."""
+    """ "5°-10°", "5 km – 10 km": a range that names its unit twice is rewritten to name it once."""
     number = number_pattern(lexicon)
 
     def read(match: re.Match[str]) -> str:
@@ -89,15 +89,15 @@ def _unit_twice(lexicon: Lexicon) -> Rule:
 
 
 def _fraction_of_unit(lexicon: Lexicon) -> Rule:
-    """ "3/4 lb", "2½ km": the unit; the fraction is read later."""
+    """ "3/4 lb", "2½ km": reads the unit. Later rules read the fraction."""
 
     def read(match: re.Match[str]) -> str | None:
         symbol = match["symbol"]
-        apart = symbol in _GLUED_ONLY_APART and match["gap"] != " "
-        if apart or (symbol in _WORDS_TOO and not (match["dot"] and goes_on(match))):
+        apart = symbol in _UNITS_ONLY_AFTER_SPACE and match["gap"] != " "
+        if apart or (symbol in _ALSO_WORDS and not (match["dot"] and sentence_continues(match))):
             return None
         one, many = lexicon.units[symbol]
-        dot = "." if match["dot"] and not goes_on(match) else ""
+        dot = "." if match["dot"] and not sentence_continues(match) else ""
         return f"{match['fraction']} {many if match['whole'] else one.split(' ', 1)[1]}{dot}"
 
     fraction = rf"(?:(?P<whole>\d{{1,3}})[ -]?)?(?:(?<!\d)\d{{1,2}}/\d{{1,2}}|[{''.join(VULGAR)}])"
@@ -121,8 +121,8 @@ def _money(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     before = rf"(?<![\w.,$€£¥₹])([-−])?(?P<name>{names}) ?{amount}(?:/-(?!\w)|{ENDS})"
     rest = rf"(?:\s?[–—-]\s?({number})|,[-–—])?(?: ?({scales})(?![^\W\d_]))? ?(?P<name>{behind_names})(?!\w)"  # "5,- €"
-    behind = rf"{STARTS}([-−])?()({number}){rest}"
-    return (Rule(DIGITS, re.compile(before), read), Rule(DIGITS, re.compile(behind), read))
+    after = rf"{STARTS}([-−])?()({number}){rest}"
+    return (Rule(DIGITS, re.compile(before), read), Rule(DIGITS, re.compile(after), read))
 
 
 def _amount(lexicon: Lexicon, currency: Currency, low: str, high: str | None, scale: str | None, *, one: bool) -> str:
@@ -162,7 +162,7 @@ def _scaled_words(lexicon: Lexicon, low: str, scale: str) -> str:
 
 
 def _scaled_count(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """ "3,5 Mio. Einwohner": what is counted in abbreviated millions and is no money."""
+    """ "3,5 Mio. Einwohner": an abbreviated number of millions that is not money."""
     scales = [scale for scale, words in lexicon.scales.items() if scale != words and len(scale) > 1]
     number = number_pattern(lexicon)
 
@@ -182,23 +182,23 @@ def _units(lexicon: Lexicon) -> tuple[Rule, ...]:
     scales = _alternatives(name for name in lexicon.scales if len(name) > 3)
 
     def parts(match: re.Match[str], symbol: str) -> bool:
-        """Whether what is smaller follows: "1 hr. 15 min.", against "It is 5 km. 3 people came."."""
+        """Returns whether a smaller part follows: "1 hr. 15 min.", but not "It is 5 km. 3 people came."."""
         part = _PARTS.get(symbol)
         return part is not None and re.match(rf" {number} (?:{part})\b", match.string[match.end() :]) is not None
 
     def read(match: re.Match[str]) -> str | None:
         sign, low, high, scale, gap, symbol = (match[index] for index in range(1, 7))
-        dotted = match[7] and goes_on(match)
-        if symbol in _GLUED_ONLY_APART and gap != " ":
+        dotted = match[7] and sentence_continues(match)
+        if symbol in _UNITS_ONLY_AFTER_SPACE and gap != " ":
             return None
-        if symbol in _WORDS_TOO and (gap or symbol == "pt") and not dotted:
+        if symbol in _ALSO_WORDS and (gap or symbol == "pt") and not dotted:
             return None
         one, many = lexicon.units[symbol]
         minus = f"{lexicon.minus} " if sign else ""
         if gap == "-":
             joined = lexicon.code == "en" and match.string[match.end() : match.end() + 1] == " "
             return f"{say(low, lexicon)} {one.split(' ', 1)[1]}" if joined and not high else None
-        dot = "." if match[7] and not (goes_on(match) or parts(match, symbol)) else ""
+        dot = "." if match[7] and not (sentence_continues(match) or parts(match, symbol)) else ""
         if high:
             joint = lexicon.conjunction if word_before(match) in _BETWEEN else lexicon.to
             return f"{minus}{say(low, lexicon)} {joint} {counted(high, one, lexicon)} {many}{dot}"
@@ -232,7 +232,7 @@ def _ranges(lexicon: Lexicon) -> tuple[Rule, ...]:
         last = year(int(high), code) if years and len(high) == 4 and high.isdigit() else say(high, lexicon)
         return f"{first} {joint} {last}"
 
-    # A spaced hyphen between numbers is a subtraction or a dash as often as a range: only a tight one counts.
+    # A spaced hyphen is as often a subtraction or a dash as a range. Only one without spaces is a range.
     number = rf"\d{{1,3}}(?:[{lexicon.thousands}]\d{{3}}){{1,3}}|\d{{1,4}}"
     tight = rf"{STARTS}({number})(?:[-–—]| – )({number}){ENDS}(?! ?=)"
     return (Rule(frozenset("-–—"), re.compile(tight), read),)

@@ -1,7 +1,7 @@
-"""Text written for the eye as words for the ear.
+"""Converts written text to spoken words.
 
-Only what is surely a number, a date, a unit, an abbreviation and the like is changed; everything else is left to the
-synthesizer as it is. The rules are applied until nothing changes, so that doing it twice changes nothing more.
+Only unambiguous numbers, dates, units, abbreviations and similar expressions change; the synthesizer reads the rest.
+The rules are applied until the text is stable, so applying them again does not change it.
 """
 
 import importlib
@@ -26,29 +26,31 @@ from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.rule import Rule
 
 _MODULES = {"en": "english", "de": "german", "fr": "french", "es": "spanish"}
-_MOST_PASSES = 6
-"""Sentences settle in one; of 60 000 rows of odd pieces 84 needed a second, for what one reading uncovers for another.
-A pass without digits and signs costs a thirtieth of the first."""
-_DAY_FIRST = frozenset("en-gb en-au en-nz en-ie en-in en-za".split())
+_MAX_PASSES = 6
+"""Maximum number of passes over the rules.
+
+Ordinary sentences are stable after one pass. Of 60 000 generated rows, 84 needed a second pass because one rule
+enabled another. A pass over text without digits and signs costs a thirtieth of the first."""
+_DAY_FIRST_LANGUAGES = frozenset("en-gb en-au en-nz en-ie en-in en-za".split())
 
 
 def spoken(text: str, language: str = "en") -> str:
-    """`text` as people say it.
+    """Returns `text` in spoken form.
 
     Args:
-        text: One unit of a reply, without markup.
-        language: A code such as "en", "en-GB" or "de_AT"; text of a language without rules is returned unchanged.
+        text: One chunk of a reply, without markup.
+        language: A code such as "en", "en-GB" or "de_AT". Text in a language without rules is returned unchanged.
     """
     rules = _rules(language.lower().replace("_", "-"))
-    for _ in range(_MOST_PASSES):
-        heard = _pass(text, rules)
-        if heard == text:
+    for _ in range(_MAX_PASSES):
+        normalized = _apply_rules(text, rules)
+        if normalized == text:
             break
-        text = heard
+        text = normalized
     return text
 
 
-def _pass(text: str, rules: tuple[Rule, ...]) -> str:
+def _apply_rules(text: str, rules: tuple[Rule, ...]) -> str:
     chars = frozenset(text)
     for rule in rules:
         if not rule.needs or not rule.needs.isdisjoint(chars):
@@ -58,13 +60,13 @@ def _pass(text: str, rules: tuple[Rule, ...]) -> str:
 
 @cache
 def _rules(language: str) -> tuple[Rule, ...]:
-    """In the order in which they apply: the longer and surer expression first."""
+    """Returns the rules in order of application: longer and less ambiguous expressions first."""
     base = language.split("-", maxsplit=1)[0]
     name = _MODULES.get(base)
     if name is None:
         return ()
     lexicon: Lexicon = getattr(importlib.import_module(f"assistant.text.normalization.{name}"), name.upper())
-    if language in _DAY_FIRST:
+    if language in _DAY_FIRST_LANGUAGES:
         lexicon = replace(lexicon, day_first=True)
     powers = {symbol: symbol.replace("²", "2").replace("³", "3") for symbol in lexicon.units}
     lexicon = replace(lexicon, units={powers[symbol]: words for symbol, words in lexicon.units.items()} | lexicon.units)

@@ -1,4 +1,4 @@
-"""Signs between and beside words: arithmetic, comparison, ampersand, percent of nothing."""
+"""Normalizes signs between and next to words: arithmetic, comparison, ampersand, isolated percent signs."""
 
 import re
 
@@ -18,7 +18,7 @@ _BEFORE_AMOUNT = {
 _POWER = {"en": "to the power of", "de": "hoch", "fr": "puissance", "es": "elevado a"}
 _EXPONENTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-# Behind "2x" these go on with a formula; any other word is done so many times.
+# Words after "2x" that continue a formula. Before any other word, "2x" means "two times".
 _NOT_TIMES = (
     "is|are|and|or|to|from|by|on|both|for|when|where|if|then|so|equals?|gives?|with|of|at|we|you|ist|sind|und|oder|"
     "von|zu|auf|gleich|durch|mit|dann|est|sont|et|ou|égale?|donc|es|son|y|e|o|igual|entonces|con|de"
@@ -37,7 +37,7 @@ _RATIO = {"en": "to", "de": "zu", "fr": "pour", "es": "a"}
 
 
 def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Signs at an amount ("~5 km", "±2 °C", "<5%", "10×15 cm"): they are read while it is still in figures."""
+    """Returns rules for signs at an amount ("~5 km", "±2 °C", "<5%", "10×15 cm"), which is still in digits here."""
     code, number = lexicon.code, number_pattern(lexicon)
     words = {
         "~": lexicon.about,
@@ -85,7 +85,7 @@ def before_amounts(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Signs with operands on both sides; marks behind a number; feet and inches."""
+    """Returns rules for signs between two operands, marks after a number, and feet and inches."""
     signs = "|".join(re.escape(sign) for sign in sorted(lexicon.signs, key=len, reverse=True))
     tight = "|".join(
         re.escape(sign) for sign in ("+", "=", "*", "×", "÷", "≤", "≥", "≠", "≈", "±") if sign in lexicon.signs
@@ -108,7 +108,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
     def ratio(match: re.Match[str]) -> str:
         return f"{cardinal(int(match[1]), code)} {_RATIO[code]} {say(match[2], lexicon)}"
 
-    # Of a formula, not of a range or a remark behind a dash: one side has a variable.
+    # A formula, not a range or a remark after a dash: one operand is a variable.
     left, right = r"(?<![^\W\d_])[xyzn][²³]?", rf"\d{{0,9}}{_VARIABLE}"
     found = [
         Rule(frozenset("-−–"), re.compile(r"((?<![\w.,])[\w.,]{1,20}|\)) [-−–] (?=[\w.,()]{1,20} ?=)"), minus),
@@ -134,7 +134,7 @@ def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
 
 
 def _multiple(lexicon: Lexicon) -> Rule:
-    """ "2x faster", or the "2x" of a formula."""
+    """ "2x faster", or "2x" in a formula."""
     code = lexicon.code
     counted = re.compile(rf" (?!(?:{_NOT_TIMES})\b|(?:{_ADDS}) (?:\d|{_VARIABLE}))(?:[aà]\b|[^\W\d_]{{2}})")
 
@@ -153,7 +153,10 @@ def _multiple(lexicon: Lexicon) -> Rule:
 
 
 def _powers(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Superscripts behind a number, a variable or a bracket, and indices; ¹ alone is a footnote."""
+    """Returns rules for superscripts after a number, variable or bracket, and for indices.
+
+    A single ¹ is a footnote mark.
+    """
     code = lexicon.code
     powers = "⁻[⁰¹²³⁴-⁹]{1,4}|[⁰¹²³⁴-⁹]{2,4}|[⁰⁴-⁹]"
 
@@ -183,7 +186,7 @@ def _english(lexicon: Lexicon) -> list[Rule]:
 
     def inches(match: re.Match[str]) -> str | None:
         if match.string.count('"', 0, match.start()) % 2:
-            return None  # it closes a quotation
+            return None  # a closing quotation mark
         return f"{say(match[1], lexicon)} inch" + ("" if match.string[match.end() : match.end() + 1] == " " else "es")
 
     def word(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Spanish for the ear."""
+"""Normalization tables for Spanish."""
 
 from assistant.text.normalization.currencies import currencies
 from assistant.text.normalization.lexicon import Currency, Lexicon, months

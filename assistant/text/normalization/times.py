@@ -1,16 +1,16 @@
-"""Times of day, their ranges and zones."""
+"""Normalizes times of day, their ranges and time zones."""
 
 import re
 
 from assistant.text.normalization.lexicon import Lexicon
 from assistant.text.normalization.numbers import before_noun, cardinal
-from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, goes_on
+from assistant.text.normalization.rule import DIGITS, ENDS, STARTS, Rule, sentence_continues
 
 _ZONES = {
     "ET": "Eastern", "PT": "Pacific", "CT": "Central", "MT": "Mountain", "EST": "Eastern Standard Time",
     "EDT": "Eastern Daylight Time", "PST": "Pacific Standard Time", "PDT": "Pacific Daylight Time",
 }  # fmt: skip
-# "ten AM" is a form of "be" for espeak-ng, and for Piper through it; with a dot between its letters it is spelled.
+# espeak-ng, also within Piper, reads the "AM" of "ten AM" as a form of "be". With a dot between, it spells the letters.
 _HALVES = {"a": "A.M", "p": "PM"}
 
 _RATIO_BEFORE = re.compile(
@@ -18,12 +18,12 @@ _RATIO_BEFORE = re.compile(
     r"dans un rapport(?: de)?|escala(?: es)?(?: de)?|ratio de):? \Z",
     re.IGNORECASE,
 )
-_RATIO_BEHIND = re.compile("[ -](?:ratio|scale|odds)\\b")
+_RATIO_AFTER = re.compile("[ -](?:ratio|scale|odds)\\b")
 _WEEKDAY = re.compile(" (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day")
 
 
 def rules(lexicon: Lexicon) -> tuple[Rule, ...]:
-    """Times as the language writes them."""
+    """Returns the rules for times as written in the language."""
     if lexicon.code == "en":
         return _english()
     return _continental(lexicon)
@@ -44,18 +44,18 @@ def _clock(hour: int, minute: int, half: str | None) -> str:
 
 
 def _is_ratio(match: re.Match[str]) -> bool:
-    """Whether one is spoken of: "a 1:10 ratio", "im Verhältnis von 1:10"."""
+    """Returns whether the match is a ratio: "a 1:10 ratio", "im Verhältnis von 1:10"."""
     before = match.string[max(0, match.start() - 24) : match.start()]
-    return (_RATIO_BEFORE.search(before) or _RATIO_BEHIND.match(match.string, match.end())) is not None
+    return (_RATIO_BEFORE.search(before) or _RATIO_AFTER.match(match.string, match.end())) is not None
 
 
-def _sane(hour: str, minute: str | None) -> bool:
+def _is_valid_time(hour: str, minute: str | None) -> bool:
     return int(hour) <= 24 and (minute is None or int(minute) < 60)
 
 
 def _english() -> tuple[Rule, ...]:
     def single(match: re.Match[str]) -> str | None:
-        if not _sane(match["hour"], match["minute"]) or _is_ratio(match):
+        if not _is_valid_time(match["hour"], match["minute"]) or _is_ratio(match):
             return None
         words = _clock(int(match["hour"]), int(match["minute"]), match["half"])
         if match["second"]:
@@ -71,7 +71,7 @@ def _english() -> tuple[Rule, ...]:
 
     def span(match: re.Match[str]) -> str | None:
         hour, minute, half = match["from_hour"], match["from_minute"], match["from_half"]
-        if not (_sane(hour, minute) and _sane(match["hour"], match["minute"])):
+        if not (_is_valid_time(hour, minute) and _is_valid_time(match["hour"], match["minute"])):
             return None
         if match["half"] is None and (minute is None or match["minute"] is None):
             return None
@@ -101,10 +101,10 @@ def _english() -> tuple[Rule, ...]:
 
 
 def _tail(match: re.Match[str]) -> str:
-    """The zone, and the dot of "p.m." where it ended the sentence as well."""
+    """Returns the time zone, or the dot of "p.m." if it also ended the sentence."""
     if match["zone"]:
         return " " + _ZONES.get(match["zone"], "UTC" if match["zone"] == "Z" else match["zone"])
-    return "." if match["dot"] and not goes_on(match) and _ends_here(match) else ""
+    return "." if match["dot"] and not sentence_continues(match) and _ends_here(match) else ""
 
 
 def _ends_here(match: re.Match[str]) -> bool:
@@ -126,7 +126,7 @@ def _continental(lexicon: Lexicon) -> tuple[Rule, ...]:
 
     def read(match: re.Match[str]) -> str | None:
         hour, minute = match[1], match[2]
-        if not _sane(hour, minute) or _is_ratio(match):
+        if not _is_valid_time(hour, minute) or _is_ratio(match):
             return None
         words = hours(int(hour))
         if minute and int(minute):

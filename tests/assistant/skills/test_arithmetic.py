@@ -1,4 +1,4 @@
-"""Sums in words against Python's own."""
+"""Arithmetic in words, compared with Python."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ def loaded_skills() -> Skills:
 SKILLS = loaded_skills()
 
 
-def answered(said: str) -> str:
+def answer_to(said: str) -> str:
     answer = SKILLS.answer(said, CONTEXT)
     assert answer is not None, said
     assert answer.skill == "arithmetic"
@@ -36,10 +36,10 @@ def answered(said: str) -> str:
 
 
 def in_words(value: Fraction) -> str:
-    """As a recognizer writes it: no hyphens, no commas."""
+    """Returns the number as a recognizer writes it: no hyphens, no commas."""
     size = abs(value)
     words = str(num2words(float(size) if size.denominator > 1 else int(size))).replace("-", " ").replace(",", "")
-    return f"minus {words}" if value < 0 else words  # num2words loses the sign between -1 and 0
+    return f"minus {words}" if value < 0 else words  # num2words drops the sign between -1 and 0
 
 
 tenths = st.integers(-99_999, 99_999).map(lambda number: Fraction(number, 10))
@@ -51,7 +51,7 @@ operands = st.one_of(st.integers(-(10**6), 10**6).map(Fraction), tenths)
     st.lists(st.sampled_from(sorted(SIGNS)), min_size=3, max_size=3),
     st.booleans(),
 )
-def test_a_chain_equals_pythons_result(numbers: list[Fraction], signs: list[str], spelled: bool) -> None:
+def test_chain_of_operations_equals_python_result(numbers: list[Fraction], signs: list[str], spelled: bool) -> None:
     said, formula = "what is", ""
     for at, number in enumerate(numbers):
         sign = signs[at - 1] if at else ""
@@ -64,22 +64,22 @@ def test_a_chain_equals_pythons_result(numbers: list[Fraction], signs: list[str]
         expected = f"That's {PHRASES.number(eval(formula, {'Fraction': Fraction}))}."
     except ZeroDivisionError:
         expected = "I can't divide by zero."
-    assert answered(said) == expected
+    assert answer_to(said) == expected
 
 
 @given(st.integers(-500, 500), st.integers(0, 60))
 def test_powers(base: int, exponent: int) -> None:
     said = f"what is {in_words(Fraction(base))} to the power of {exponent}"
-    assert answered(said) == f"That's {PHRASES.number(Fraction(base) ** exponent)}."
+    assert answer_to(said) == f"That's {PHRASES.number(Fraction(base) ** exponent)}."
 
 
 @given(st.integers(0, 10**6))
 def test_roots_of_squares_are_exact(root: int) -> None:
-    assert answered(f"square root of {root * root}") == f"That's {PHRASES.number(Fraction(root))}."
+    assert answer_to(f"square root of {root * root}") == f"That's {PHRASES.number(Fraction(root))}."
 
 
 @given(st.integers(0, 10**12))
-def test_words_become_the_number_they_came_from(number: int) -> None:
+def test_number_words_are_parsed_back(number: int) -> None:
     words = tuple(in_words(Fraction(number)).split())
     assert find_numbers(words, NUMERALS).numbers == (Fraction(number),)
 
@@ -117,7 +117,7 @@ def test_decimals_in_words(whole: int, decimals: int) -> None:
         ("million", []),
     ],
 )
-def test_where_numbers_begin_and_end(said: str, numbers: list[str]) -> None:
+def test_numbers_are_found_in_words(said: str, numbers: list[str]) -> None:
     assert find_numbers(tuple(said.split()), NUMERALS).numbers == tuple(Fraction(number) for number in numbers)
 
 
@@ -139,26 +139,26 @@ def test_where_numbers_begin_and_end(said: str, numbers: list[str]) -> None:
         (Fraction(10**400 - 1), "about ten to the power of four hundred"),
     ],
 )
-def test_numbers_for_the_ear(value: Fraction, words: str) -> None:
+def test_numbers_are_spoken_with_rounding(value: Fraction, words: str) -> None:
     assert PHRASES.number(value) == words
 
 
-def test_more_than_anyone_wants_to_hear_is_refused() -> None:
-    assert answered("ten to the power of five thousand") == "That number is too big for me."
-    assert answered("two point five to the power of nine hundred and ninety nine point five").startswith("That")
-    assert answered("minus two to the power of zero point five").startswith("A negative number")
-    assert answered("zero to the power of minus one") == "I can't divide by zero."
+def test_results_with_too_many_digits_are_refused() -> None:
+    assert answer_to("ten to the power of five thousand") == "That number is too big for me."
+    assert answer_to("two point five to the power of nine hundred and ninety nine point five").startswith("That")
+    assert answer_to("minus two to the power of zero point five").startswith("A negative number")
+    assert answer_to("zero to the power of minus one") == "I can't divide by zero."
 
 
 HUGE = "two" + " trillion" * 27
-"""Beyond what a float can hold."""
+"""A number too large for a float."""
 
 
 @pytest.mark.parametrize(
     "said", [f"square root of {HUGE}", f"cube root of minus {HUGE}", f"{HUGE} to the power of zero point five"]
 )
-def test_what_no_float_holds_is_refused(said: str) -> None:
-    assert answered(said) == "That number is too big for me."
+def test_float_overflow_is_refused(said: str) -> None:
+    assert answer_to(said) == "That number is too big for me."
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_what_no_float_holds_is_refused(said: str) -> None:
         (f"cancel the {HUGE} minute timer", "That is too long: a timer runs for twenty-four hours at most."),
     ],
 )
-def test_nor_does_it_end_other_skills(said: str, told: str) -> None:
+def test_huge_numbers_do_not_break_other_skills(said: str, told: str) -> None:
     timer = TimerState(1, None, 600, 300)
     answer = SKILLS.answer(said, replace(CONTEXT, running=Running((timer,))))
     assert answer is not None
     assert told in answer.text
 
 
-def test_precedence_is_that_of_writing() -> None:
-    assert answered("what is two plus three times four minus six") == "That's eight."
-    assert answered("what is two times three plus four times five") == "That's twenty-six."
-    assert answered("what is ten minus six divided by three") == "That's eight."
+def test_multiplication_precedes_addition() -> None:
+    assert answer_to("what is two plus three times four minus six") == "That's eight."
+    assert answer_to("what is two times three plus four times five") == "That's twenty-six."
+    assert answer_to("what is ten minus six divided by three") == "That's eight."

@@ -9,7 +9,7 @@ import pytest
 
 from assistant.skills import Running, SetAlarm, SetTimer, SkillContext
 from assistant.skills.chat import SkillsChat, SkillsFirst
-from assistant.skills.sentences import Found
+from assistant.skills.sentences import TemplateMatch
 from assistant.skills.skills import Skills
 from assistant.skills.timers import Timers
 from llm.chat import PLAIN, AnsweringEndpoint, ChatEvent, ChatModel, ChatOptions, Finished, Message, Token
@@ -25,8 +25,8 @@ def skills() -> Skills:
     return loaded
 
 
-class Script:
-    """A model that says what it is told to, and remembers how it was treated."""
+class ScriptedModel:
+    """A model that yields given events and records how it was called."""
 
     name = "script"
     detail = "a script"
@@ -34,14 +34,14 @@ class Script:
     def __init__(self, *events: ChatEvent, error: Exception | None = None) -> None:
         self.events = events
         self.error = error
-        self.asked: list[Sequence[Message]] = []
+        self.requests: list[Sequence[Message]] = []
         self.loaded = self.closed = self.stream_closed = False
 
     async def load(self) -> None:
         self.loaded = True
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        self.asked.append(messages)
+        self.requests.append(messages)
         try:
             for event in self.events:
                 yield event
@@ -55,7 +55,7 @@ class Script:
 
 
 def user(*said: str) -> list[Message]:
-    """A conversation in which the user and the assistant take turns."""
+    """Returns a conversation of alternating user and assistant messages."""
     return [Message("assistant" if at % 2 else "user", text) for at, text in enumerate(said)]
 
 
@@ -74,33 +74,33 @@ def chat(skills: Skills) -> SkillsChat:
     return SkillsChat(skills, lambda: NOW)
 
 
-def test_the_answer_comes_whole(skills: Skills) -> None:
+def test_answer_is_streamed_at_once(skills: Skills) -> None:
     assert events_of(chat(skills), user("what time is it")) == [
         Token("It's ten forty-three PM.\n\n"),
         Finished("stop"),
     ]
 
 
-def test_the_last_message_of_the_user_counts(skills: Skills) -> None:
+def test_last_user_message_is_answered(skills: Skills) -> None:
     assert text_of(events_of(chat(skills), user("what time is it", "Late.", "two plus two"))) == "That's four."
 
 
-def test_repeat_is_the_last_message_of_the_assistant(skills: Skills) -> None:
+def test_repeat_returns_the_last_assistant_message(skills: Skills) -> None:
     assert text_of(events_of(chat(skills), user("hello", "Hello there.", "say that again"))) == "Hello there."
     assert text_of(events_of(chat(skills), user("say that again"))) == "I haven't said anything yet."
 
 
-def test_without_a_skill_the_missing_model_is_named(skills: Skills) -> None:
+def test_unknown_request_names_the_missing_model(skills: Skills) -> None:
     events = events_of(chat(skills), user("tell me a story"))
     assert "config.toml, under llm.endpoints" in text_of(events)
     assert events[-1] == Finished("stop")
 
 
-def test_without_words_of_the_user(skills: Skills) -> None:
+def test_conversation_without_user_message_names_the_missing_model(skills: Skills) -> None:
     assert text_of(events_of(chat(skills), [Message("system", "what time is it")])) == "I didn't hear any words."
 
 
-def test_load_builds_the_tables_once() -> None:
+def test_load_builds_tables_once() -> None:
     skills = Skills()
     model = chat(skills)
 
@@ -114,17 +114,17 @@ def test_load_builds_the_tables_once() -> None:
     assert (model.name, model.detail) == ("skills", "built-in skills, no language model")
 
 
-def test_a_skill_spares_the_model(skills: Skills) -> None:
-    script = Script(Token("no"), Finished("stop"))
+def test_skill_answer_does_not_call_the_model(skills: Skills) -> None:
+    script = ScriptedModel(Token("no"), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW)
     events = events_of(first, user("what is two plus two"))
     assert events[0] == AnsweringEndpoint("skills")
     assert text_of(events) == "That's four."
-    assert script.asked == []
+    assert script.requests == []
 
 
-def test_the_model_answers_the_rest(skills: Skills) -> None:
-    script = Script(Token("Once"), Token(" upon"), Finished("length"))
+def test_model_answers_other_requests(skills: Skills) -> None:
+    script = ScriptedModel(Token("Once"), Token(" upon"), Finished("length"))
     first = SkillsFirst(skills, script, lambda: NOW)
     messages = user("tell me a story")
     assert events_of(first, messages) == [
@@ -133,7 +133,7 @@ def test_the_model_answers_the_rest(skills: Skills) -> None:
         Token(" upon"),
         Finished("length"),
     ]
-    assert script.asked == [messages]
+    assert script.requests == [messages]
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,11 @@ def test_the_model_answers_the_rest(skills: Skills) -> None:
         ("es", "Cierra las persianas", "Pospón la alarma"),
     ],
 )
-def test_what_is_missing_is_for_the_model_behind_and_refused_without_one(
+def test_missing_function_goes_to_the_model_or_is_refused(
     skills: Skills, language: str, missing: str, own: str
 ) -> None:
     skills.load(language)
-    script = Script(Token("Done."), Finished("stop"))
+    script = ScriptedModel(Token("Done."), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW, language)
     assert events_of(first, user(missing))[0] == AnsweringEndpoint("script")
     assert events_of(first, user(own))[0] == AnsweringEndpoint("skills")
@@ -162,21 +162,21 @@ def test_what_is_missing_is_for_the_model_behind_and_refused_without_one(
     assert text_of(events_of(alone, user(missing))) == refused.text
 
 
-def test_who_answers_is_said_once(skills: Skills) -> None:
-    script = Script(AnsweringEndpoint("one of many"), Token("Yes."), Finished("stop"))
+def test_answering_endpoint_is_reported_once(skills: Skills) -> None:
+    script = ScriptedModel(AnsweringEndpoint("one of many"), Token("Yes."), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW)
     assert events_of(first, user("tell me a story")) == list(script.events)
 
 
-def test_an_error_of_the_model_passes(skills: Skills) -> None:
+def test_model_error_is_propagated(skills: Skills) -> None:
     error = LlmUnreachable("script", "nobody answers", spoken="I can't reach it.", retryable=True)
-    first = SkillsFirst(skills, Script(Token("One"), error=error), lambda: NOW)
+    first = SkillsFirst(skills, ScriptedModel(Token("One"), error=error), lambda: NOW)
     with pytest.raises(LlmUnreachable):
         events_of(first, user("tell me a story"))
 
 
-def test_closing_the_stream_closes_the_models(skills: Skills) -> None:
-    script = Script(Token("Once"), Token(" upon"), Finished("stop"))
+def test_closing_the_stream_closes_the_model_stream(skills: Skills) -> None:
+    script = ScriptedModel(Token("Once"), Token(" upon"), Finished("stop"))
     first = SkillsFirst(skills, script, lambda: NOW)
 
     async def close_early() -> None:
@@ -189,33 +189,33 @@ def test_closing_the_stream_closes_the_models(skills: Skills) -> None:
     assert script.stream_closed
 
 
-def test_loading_and_closing_reach_the_model(skills: Skills) -> None:
-    script = Script()
+def test_load_and_close_are_forwarded_to_the_model(skills: Skills) -> None:
+    script = ScriptedModel()
     first = SkillsFirst(skills, script, lambda: NOW)
 
-    async def live() -> None:
+    async def load_and_close() -> None:
         await first.load()
         await first.aclose()
 
-    asyncio.run(live())
+    asyncio.run(load_and_close())
     assert script.loaded
     assert script.closed
     assert first.detail == "built-in skills, then script: a script"
 
 
-def test_a_sentence_is_not_matched_twice(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentence_is_matched_once(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = Skills()
     fresh.load()
     found: list[str] = []
     sentences = fresh._tables["en"].sentences
     find = sentences.find
 
-    def counted(text: str) -> Found | None:
+    def counted(text: str) -> TemplateMatch | None:
         found.append(text)
         return find(text)
 
     monkeypatch.setattr(sentences, "find", counted)
-    first = SkillsFirst(fresh, Script(Finished("stop")), lambda: NOW)
+    first = SkillsFirst(fresh, ScriptedModel(Finished("stop")), lambda: NOW)
     for said in ("what is three plus four", "tell me a story"):
         first.effect_of(user(said))
         events_of(first, user(said))
@@ -223,16 +223,16 @@ def test_a_sentence_is_not_matched_twice(skills: Skills, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("in_front", [False, True])
-def test_what_is_to_be_done_waits_for_whoever_commits(skills: Skills, in_front: bool) -> None:
+def test_effect_is_not_applied_by_streaming(skills: Skills, in_front: bool) -> None:
     timers = Timers()
 
     def running() -> Running:
         return timers.running(100.0)
 
     alone = SkillsChat(skills, lambda: NOW, running=running)
-    model = SkillsFirst(skills, Script(Finished("stop")), lambda: NOW, running=running) if in_front else alone
+    model = SkillsFirst(skills, ScriptedModel(Finished("stop")), lambda: NOW, running=running) if in_front else alone
     messages = user("set a timer for ten minutes")
-    for _ in range(3):  # three attempts of a turn that goes on
+    for _ in range(3):  # three attempts in one turn
         assert text_of(events_of(model, messages)) == "Your ten minute timer is set."
     assert timers.running(100.0) == Running()
     effect = model.effect_of(messages)
@@ -244,16 +244,16 @@ def test_what_is_to_be_done_waits_for_whoever_commits(skills: Skills, in_front: 
     assert model.effect_of([]) is None
 
 
-def test_what_is_done_is_what_was_said(skills: Skills) -> None:
+def test_effect_matches_the_spoken_answer(skills: Skills) -> None:
     moments = iter([NOW, NOW.replace(hour=23)])
     model = SkillsChat(skills, lambda: next(moments))
     messages = user("set an alarm for ten fifty")
     assert text_of(events_of(model, messages)) == "Your alarm is set for ten fifty PM."
-    effect = model.effect_of(messages)  # eighteen minutes later it would be the next morning's
+    effect = model.effect_of(messages)  # asked eighteen minutes later, the effect would be for the next morning
     assert isinstance(effect, SetAlarm)
     assert effect.at == NOW.replace(minute=50, tzinfo=None)
 
 
-def test_the_luck_can_be_handed_in(skills: Skills) -> None:
+def test_random_generator_can_be_passed_in(skills: Skills) -> None:
     model = SkillsChat(skills, lambda: NOW, rng=random.Random(1))
     assert text_of(events_of(model, user("roll two dice"))) == "Two and five: seven."

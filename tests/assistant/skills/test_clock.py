@@ -1,4 +1,4 @@
-"""Moments of the day and days of the year, as they are said."""
+"""Times of day and dates in words."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -31,11 +31,11 @@ def skills() -> Skills:
         (time(23, 10), "eleven ten PM"),
     ],
 )
-def test_times(moment: time, words: str) -> None:
+def test_time_of_day_in_words(moment: time, words: str) -> None:
     assert say_time(moment) == words
 
 
-def test_every_minute_of_the_day_is_said_differently() -> None:
+def test_every_minute_of_the_day_is_distinct() -> None:
     minutes = [(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)).time() for minute in range(1440)]
     assert len({say_time(minute) for minute in minutes}) == 1440
 
@@ -48,11 +48,11 @@ def test_every_minute_of_the_day_is_said_differently() -> None:
         (date(2027, 1, 1), "Friday, January first"),
     ],
 )
-def test_dates(day: date, words: str) -> None:
+def test_date_in_words(day: date, words: str) -> None:
     assert PHRASES.full_date(day) == words
 
 
-def test_years() -> None:
+def test_years_in_words() -> None:
     assert PHRASES.year(2026) == "twenty twenty-six"
     assert PHRASES.year(2000) == "two thousand"
 
@@ -69,7 +69,7 @@ def test_years() -> None:
         ("2026-06-15T02:00:00", "what time is it in berlin", "It's two AM in Berlin."),
     ],
 )
-def test_days_and_places(skills: Skills, now: str, said: str, text: str) -> None:
+def test_days_and_places_are_answered(skills: Skills, now: str, said: str, text: str) -> None:
     moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin"))
     answer = skills.answer(said, SkillContext(moment))
     assert answer is not None

@@ -1,4 +1,4 @@
-"""Units: exact factors, every pair there and back, and quantities that do not exist."""
+"""Unit conversion: exact factors, round trips of every pair, and invalid quantities."""
 
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -23,7 +23,7 @@ def skills() -> Skills:
 
 
 @given(st.sampled_from(PAIRS), st.fractions(min_value=-1000, max_value=10**6))
-def test_there_and_back_is_the_same(pair: tuple[MeasureUnit, MeasureUnit], value: Fraction) -> None:
+def test_conversion_round_trip_is_exact(pair: tuple[MeasureUnit, MeasureUnit], value: Fraction) -> None:
     source, target = pair
     assert convert(convert(value, source, target), target, source) == value
 
@@ -46,22 +46,22 @@ def test_there_and_back_is_the_same(pair: tuple[MeasureUnit, MeasureUnit], value
         ("1", "week", "second", "604800"),
     ],
 )
-def test_known_values(value: str, source: str, target: str, expected: str) -> None:
+def test_known_conversions(value: str, source: str, target: str, expected: str) -> None:
     assert convert(Fraction(value), UNIT_OF[source], UNIT_OF[target]) == Fraction(expected)
 
 
-def test_each_name_means_one_unit() -> None:
+def test_each_name_is_unique() -> None:
     names = [name for unit in UNITS for name in unit_names(unit)]
     assert len(names) == len(set(names))
 
 
-def test_different_dimensions_are_refused() -> None:
+def test_conversion_between_dimensions_raises() -> None:
     with pytest.raises(ValueError, match="different things"):
         convert(Fraction(1), UNIT_OF["mile"], UNIT_OF["pound"])
 
 
 @pytest.mark.parametrize("name", sorted(UNIT_OF))
-def test_every_name_is_understood(skills: Skills, name: str) -> None:
+def test_every_unit_name_is_understood(skills: Skills, name: str) -> None:
     same = next(unit for unit in UNITS if unit.dimension is UNIT_OF[name].dimension)
     answer = skills.answer(f"convert seven {name} to {same.many}", CONTEXT)
     assert answer is not None
@@ -80,6 +80,6 @@ def test_every_name_is_understood(skills: Skills, name: str) -> None:
         ("one ounce in milliliters", "One fluid ounce is about twenty-nine point five seven milliliters."),
     ],
 )
-def test_quantities(skills: Skills, said: str, text: str | None) -> None:
+def test_quantities_are_converted(skills: Skills, said: str, text: str | None) -> None:
     answer = skills.answer(said, CONTEXT)
     assert (answer and answer.text) == text

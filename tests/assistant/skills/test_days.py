@@ -1,4 +1,4 @@
-"""On which day of the week a date falls or fell: tense and year are heeded, in each language."""
+"""Weekday of a past or future date, in each language."""
 
 from datetime import UTC, datetime
 
@@ -22,7 +22,7 @@ def skills() -> Skills:
 @pytest.mark.parametrize(
     ("code", "said", "text"),
     [
-        # what was is the latest, what is or will be the next
+        # past tense means the latest such day, present and future the next
         ("en", "what day was november nineteenth", "November nineteenth was a Thursday."),
         ("en", "what day was december 25th", "December twenty-fifth, twenty twenty-five was a Thursday."),
         ("en", "on what day of the week was july fourth", "July fourth was a Saturday."),
@@ -38,7 +38,7 @@ def skills() -> Skills:
         ("fr", "Le 14 juillet, c'était quel jour ?", "Le quatorze juillet était un mardi."),
         ("es", "¿Qué día fue el cuatro de julio?", "El cuatro de julio cayó en sábado."),
         ("es", "¿En qué día cayó el cuatro de julio?", "El cuatro de julio cayó en sábado."),
-        # this year is this year
+        # "this year" is the current year
         ("en", "what day was july 4th this year", "July fourth, twenty twenty-six was a Saturday."),
         ("en", "what day is july 4th this year", "July fourth, twenty twenty-six was a Saturday."),
         ("en", "when is valentine's day this year", "Valentine's Day was on Saturday, February fourteenth."),
@@ -57,7 +57,7 @@ def skills() -> Skills:
         ("es", "¿Cuándo es San Valentín este año?", "San Valentín cayó el sábado, catorce de febrero."),
     ],
 )
-def test_tense_and_year_are_heeded(skills: Skills, code: str, said: str, text: str) -> None:
+def test_weekday_answer_respects_tense_and_year(skills: Skills, code: str, said: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, language=code))
     assert answer is not None
     assert (answer.skill, answer.text) == ("days", text)

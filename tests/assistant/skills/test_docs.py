@@ -1,4 +1,4 @@
-"""docs/skills.md says what is true: each of its examples is asked, in each language, and no intent is missing."""
+"""docs/skills.md is correct: each example is asked in each language, and every intent is documented."""
 
 import random
 from datetime import datetime
@@ -45,18 +45,18 @@ def skills() -> Skills:
 
 
 @pytest.mark.parametrize(("code", "skill", "said", "text"), ROWS)
-def test_the_example_is_true(skills: Skills, code: str, skill: str, said: str, text: str) -> None:
+def test_example_in_docs_is_true(skills: Skills, code: str, skill: str, said: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, LAST_REPLIES[code], language=code, rng=random.Random(1)))
     assert answer is not None
     assert (answer.skill, answer.text) == (skill, text)
 
 
 @pytest.mark.parametrize("code", LANGUAGES)
-def test_no_intent_is_missing(code: str) -> None:
+def test_docs_cover_every_intent(code: str) -> None:
     sentences = SentenceTemplates(load_language(code))
     shown = {found.intent for _skill, said, _text in rows(code) if (found := sentences.find(said))}
     assert shown == set(sentences.intents.intents)
 
 
-def test_the_answer_without_a_model_is_quoted() -> None:
+def test_docs_quote_the_answer_without_a_model() -> None:
     assert no_model_answer("tell me a story") in " ".join(PAGE.split())

@@ -1,4 +1,4 @@
-"""Lengths of time and hours of the day in the ways people say them and recognizers write them."""
+"""Durations and times of day as people say them and recognizers write them."""
 
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -263,7 +263,7 @@ ALARMS = [
     ("es", "pon una alarma a las 00:15", NIGHT),
 ]
 
-# Without a leading zero, or with a half of the day, they mean what they meant.
+# Without a leading zero, or with a half of the day, the meaning does not change.
 OTHER_ALARMS = [
     ("en", "set an alarm for 6:30", "2026-11-20T18:30"),
     ("en", "set an alarm for 630", "2026-11-20T18:30"),
@@ -294,14 +294,14 @@ def effect_of(code: str, said: str) -> SkillEffect | None:
 
 
 @pytest.mark.parametrize(("code", "length", "seconds"), LENGTHS)
-def test_timer_of_any_form_of_length_is_set(code: str, length: str, seconds: int) -> None:
+def test_timer_is_set_for_every_duration_form(code: str, length: str, seconds: int) -> None:
     effect = effect_of(code, TIMER[code].format(length))
     assert isinstance(effect, SetTimer)
     assert (effect.seconds, effect.name) == (seconds, None)
 
 
 @pytest.mark.parametrize(("code", "said", "expected"), IN_OTHER_SENTENCES)
-def test_length_is_understood_in_every_sentence(code: str, said: str, expected: SetTimer | SetAlarm) -> None:
+def test_duration_is_understood_in_other_sentences(code: str, said: str, expected: SetTimer | SetAlarm) -> None:
     effect = effect_of(code, said)
     if isinstance(expected, SetTimer):
         assert isinstance(effect, SetTimer)
@@ -312,7 +312,7 @@ def test_length_is_understood_in_every_sentence(code: str, said: str, expected: 
 
 
 @pytest.mark.parametrize("said", NO_LENGTHS)
-def test_what_is_no_length_is_not_understood(said: str) -> None:
+def test_other_words_are_not_a_duration(said: str) -> None:
     assert SKILLS.answer(said, SkillContext(NOW)) is None
 
 
@@ -324,7 +324,7 @@ def test_leading_zero_means_24_hour_time(code: str, said: str, at: str) -> None:
 
 
 @pytest.mark.parametrize(("code", "said", "at"), OTHER_ALARMS)
-def test_hour_without_leading_zero_or_with_half_of_day_means_what_it_did(code: str, said: str, at: str) -> None:
+def test_hour_without_leading_zero_is_not_24_hour_time(code: str, said: str, at: str) -> None:
     effect = effect_of(code, said)
     assert isinstance(effect, SetAlarm)
     assert effect.at == datetime.fromisoformat(at)
@@ -334,6 +334,6 @@ def test_hour_without_leading_zero_or_with_half_of_day_means_what_it_did(code: s
 @given(st.lists(st.sampled_from(("1", "½", "1/2", ":30", "h", "'", "oh", "zero", "null", "un", "una", "ein", "a", "and",
     "et", "y", "und", "half", "demi", "media", "halbe", "hour", "heure", "hora", "stunde", "minutes", "0700", "hours",
     "∶", "3⁄0", "1⁄2", "90", "quarter", "medio", "cuarto", "de", "of")), max_size=12).map(" ".join))  # fmt: skip
-def test_salad_of_lengths_never_raises(code: str, words: str) -> None:
+def test_random_duration_words_never_raise(code: str, words: str) -> None:
     SKILLS.answer(TIMER[code].format(words), SkillContext(NOW, language=code))
     SKILLS.answer(words, SkillContext(NOW, language=code))

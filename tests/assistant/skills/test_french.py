@@ -1,4 +1,4 @@
-"""French: what is understood, with which slots, and what is said to it; and what is left to a model."""
+"""French: understood sentences with slots and answers, and sentences left to a model."""
 
 import random
 from datetime import datetime
@@ -14,7 +14,7 @@ from assistant.skills.skills import Skills
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))
 LAST_REPLY = "Sept fois huit font cinquante-six."
 
-# What is said, the skill, the slots, and the answer on Friday, 20 November 2026, 22:43 in Berlin.
+# Sentence, skill, slots, and the answer on Friday, 20 November 2026, 22:43 in Berlin.
 UNDERSTOOD: tuple[tuple[str, str, dict[str, str], str], ...] = (
     ("Quelle heure est-il ?", "time", {}, "Il est vingt-deux heures quarante-trois."),
     ("Il est quelle heure ?", "time", {}, "Il est vingt-deux heures quarante-trois."),
@@ -437,22 +437,22 @@ def context() -> SkillContext:
 
 
 @pytest.mark.parametrize(("said", "skill", "slots", "text"), UNDERSTOOD)
-def test_it_is_understood(
+def test_sentence_is_understood_and_answered(
     skills: Skills, sentences: SentenceTemplates, said: str, skill: str, slots: dict[str, str], text: str
 ) -> None:
     answer = skills.answer(said, context())
     assert answer is not None
     assert (answer.skill, answer.text) == (skill, text)
-    found = sentences.find(said)  # a word to be spelled is in no template
+    found = sentences.find(said)  # no template contains a word to spell
     heard = {**{slot: str(number) for slot, number in found.numbers.items()}, **found.values} if found else {}
     assert heard == slots
 
 
 @pytest.mark.parametrize("said", NOT_UNDERSTOOD)
-def test_it_is_left_to_a_model(skills: Skills, said: str) -> None:
+def test_sentence_is_left_to_a_model(skills: Skills, said: str) -> None:
     assert skills.answer(said, context()) is None
 
 
-def test_the_tables_are_large_enough() -> None:
+def test_tables_are_large_enough() -> None:
     assert len({said for said, *_rest in UNDERSTOOD}) >= 90
     assert len(set(NOT_UNDERSTOOD)) >= 35

@@ -1,4 +1,4 @@
-"""What must be left to a language model: half understood is not understood."""
+"""Sentences that must be left to a language model. A partly understood sentence is not understood."""
 
 from datetime import UTC, datetime
 
@@ -265,11 +265,11 @@ SKILLS = loaded_skills()
 
 
 @pytest.mark.parametrize("said", NOT_UNDERSTOOD)
-def test_it_is_not_understood(said: str) -> None:
+def test_sentence_is_not_understood(said: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is None
 
 
-def test_the_table_is_large_enough() -> None:
+def test_table_is_large_enough() -> None:
     assert len(set(NOT_UNDERSTOOD)) >= 60
 
 
@@ -277,35 +277,35 @@ def test_the_table_is_large_enough() -> None:
     "said", ["what time is it", "turn on the lights", "two plus two", "set a timer for five minutes"]
 )
 @pytest.mark.parametrize("more", ["on mars", "and then tell me a joke", "if you were me", "because"])
-def test_more_words_make_another_sentence(said: str, more: str) -> None:
+def test_additional_words_prevent_a_match(said: str, more: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is not None
     assert SKILLS.answer(f"{said} {more}", CONTEXT) is None
 
 
 @pytest.mark.parametrize("said", ["", "   ", "?!", "👍", "what time is it " * 50, "two plus " * 100])
-def test_no_words_or_too_many(said: str) -> None:
+def test_empty_and_overlong_text_is_not_understood(said: str) -> None:
     assert SKILLS.answer(said, CONTEXT) is None
 
 
 @given(st.text(max_size=500))
-def test_any_text_is_answered_or_not_but_never_raises(said: str) -> None:
+def test_any_text_never_raises(said: str) -> None:
     answer = SKILLS.answer(said, CONTEXT)
     assert answer is None or answer.text
 
 
-SALAD = (
+RANDOM_WORDS = (
     "what is the time in london two hundred and point five minus plus divided by zero percent of square root "
     "convert miles feet to how many a half million thousand 7 3.5 1,000 - / ^ % degrees celsius the power"
 )
 
 
-@given(st.lists(st.sampled_from(SALAD.split()), max_size=14).map(" ".join))
-def test_word_salad_never_raises(said: str) -> None:
+@given(st.lists(st.sampled_from(RANDOM_WORDS.split()), max_size=14).map(" ".join))
+def test_random_words_never_raise(said: str) -> None:
     answer = SKILLS.answer(said, CONTEXT)
     assert answer is None or answer.text
 
 
-def test_without_a_model_the_remedy_is_named() -> None:
+def test_answer_without_a_model_names_the_remedy() -> None:
     assert "llm.endpoints" in no_model_answer("tell me a story")
     assert "config.toml" in no_model_answer("tell me a story")
     assert no_model_answer(" ") == "I didn't hear any words."

@@ -1,4 +1,4 @@
-"""The templates: each can be said, each has somebody to answer, and the sample for the recognizer is understood."""
+"""The templates can be spoken and answered, and the sample for the recognizer is understood."""
 
 import itertools
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ def understood() -> tuple[str, ...]:
     return understood_sentences()
 
 
-def test_the_sample_is_of_use_to_a_language_model(understood: tuple[str, ...]) -> None:
+def test_sample_is_suitable_for_a_language_model(understood: tuple[str, ...]) -> None:
     assert 1000 <= len(understood) <= 10_000
     assert len(set(understood)) == len(understood)
     for sentence in understood:
@@ -52,9 +52,9 @@ def test_every_sampled_sentence_is_answered(skills: Skills, understood: tuple[st
         assert answer.text.endswith((".", "?"))
 
 
-def test_the_sample_meets_every_intent(sentences: SentenceTemplates, understood: tuple[str, ...]) -> None:
+def test_sample_covers_every_intent(sentences: SentenceTemplates, understood: tuple[str, ...]) -> None:
     wanted, met = set(sentences.intents.intents), set[str]()
-    for begin in range(10):  # neighbours are alike: every tenth first
+    for begin in range(10):  # neighboring sentences are similar, so every tenth is taken first
         met |= {found.intent for sentence in understood[begin::10] if (found := sentences.find(sentence))}
         if met == wanted:
             break
@@ -62,12 +62,12 @@ def test_the_sample_meets_every_intent(sentences: SentenceTemplates, understood:
 
 
 @pytest.mark.slow
-def test_the_sample_is_that_of_the_templates_as_they_are(skills: Skills, understood: tuple[str, ...]) -> None:
+def test_stored_sample_matches_the_templates(skills: Skills, understood: tuple[str, ...]) -> None:
     assert skills.sample() == understood, "the templates have changed: run `python -m assistant.skills`"
 
 
 @pytest.mark.parametrize("intent", ["HassGetCurrentTime", "HassGetCurrentDate", "HassNevermind"])
-def test_what_home_assistant_understands_is_understood(skills: Skills, intent: str) -> None:
+def test_home_assistant_sentences_are_understood(skills: Skills, intent: str) -> None:
     data = home_assistant_intents.get_intents("en")
     assert data is not None
     theirs = Intents.from_dict({**data, "intents": {intent: data["intents"][intent]}})
@@ -101,7 +101,7 @@ def test_what_home_assistant_understands_is_understood(skills: Skills, intent: s
         ("$5", "$ 5"),
     ],
 )
-def test_one_spelling_for_many(sentences: SentenceTemplates, text: str, words: str) -> None:
+def test_spelling_variants_are_unified(sentences: SentenceTemplates, text: str, words: str) -> None:
     assert " ".join(plain_words(text, sentences.wording)) == words
 
 
@@ -114,19 +114,19 @@ def test_one_spelling_for_many(sentences: SentenceTemplates, text: str, words: s
         ("thanks please tell me", "thanks"),
     ],
 )
-def test_politeness_is_taken_off_but_never_all(sentences: SentenceTemplates, said: str, bare: str) -> None:
+def test_polite_phrases_are_removed_but_never_all_words(sentences: SentenceTemplates, said: str, bare: str) -> None:
     words = without_frame(tuple(said.split()), sentences.wording)
     assert words == tuple(bare.split()) or said.startswith("thanks")
     assert words
 
 
-def test_every_zone_exists_and_an_unknown_one_is_left_out(sentences: SentenceTemplates) -> None:
+def test_every_time_zone_exists_and_unknown_ones_are_omitted(sentences: SentenceTemplates) -> None:
     names = sentences.zone_names()
     assert set(load_zones(names)) == names
     assert load_zones({"Nowhere/Land"}) == {}
 
 
-def test_without_zones_the_lack_is_named(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_time_zones_are_reported(skills: Skills, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.skills.skills.load_zones", lambda _names: {})
     slim = Skills()
     slim.load()

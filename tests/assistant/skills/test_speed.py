@@ -1,4 +1,4 @@
-"""Faster and slower: an effect on the pace of the voice, done at the commit and taken back with its turn."""
+"""Speaking speed: applied when the turn is committed and undone with its turn."""
 
 from datetime import UTC, datetime
 
@@ -8,38 +8,38 @@ from assistant.skills import ChangeSpeed, ChangeVolume
 from assistant.skills.effects import FASTEST, SLOWEST, SkillEffects
 
 
-def deeds() -> SkillEffects:
+def skill_effects() -> SkillEffects:
     return SkillEffects(lambda _messages: None, lambda: datetime(2026, 11, 20, tzinfo=UTC))
 
 
-def test_six_steps_double_it_and_as_many_lead_back() -> None:
-    mine = deeds()
-    assert mine.speed == 1.0
+def test_six_steps_double_the_speed_and_are_reversible() -> None:
+    effects = skill_effects()
+    assert effects.speed == 1.0
     for _ in range(3):
-        mine.do(ChangeSpeed(2), 0.0)
-    assert mine.speed == pytest.approx(2.0)
-    mine.do(ChangeSpeed(-4), 0.0)
-    mine.do(ChangeSpeed(-1), 0.0)
-    mine.do(ChangeSpeed(-1), 0.0)
-    assert mine.speed == pytest.approx(1.0)
+        effects.do(ChangeSpeed(2), 0.0)
+    assert effects.speed == pytest.approx(2.0)
+    effects.do(ChangeSpeed(-4), 0.0)
+    effects.do(ChangeSpeed(-1), 0.0)
+    effects.do(ChangeSpeed(-1), 0.0)
+    assert effects.speed == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("steps", "limit"), [(4, FASTEST), (-4, SLOWEST)])
-def test_it_stays_within_what_people_follow(steps: int, limit: float) -> None:
-    mine = deeds()
+def test_speed_is_limited(steps: int, limit: float) -> None:
+    effects = skill_effects()
     for _ in range(9):
-        mine.do(ChangeSpeed(steps), 0.0)
-    assert mine.speed == limit
-    mine.do(ChangeSpeed(-1 if steps > 0 else 1), 0.0)
-    assert SLOWEST < mine.speed < FASTEST
+        effects.do(ChangeSpeed(steps), 0.0)
+    assert effects.speed == limit
+    effects.do(ChangeSpeed(-1 if steps > 0 else 1), 0.0)
+    assert SLOWEST < effects.speed < FASTEST
 
 
-def test_a_retracted_turn_takes_it_back_and_leaves_the_volume() -> None:
-    mine = deeds()
-    mine.do(ChangeSpeed(1), 0.0)
-    before = mine.speed
-    mine.do(ChangeVolume(3.0), 0.0)
-    take_back = mine.do(ChangeSpeed(-4), 0.0)
-    assert mine.speed < before
-    take_back()
-    assert (mine.speed, mine.gain_db) == (before, 3.0)
+def test_retracted_turn_restores_speed_but_not_volume() -> None:
+    effects = skill_effects()
+    effects.do(ChangeSpeed(1), 0.0)
+    before = effects.speed
+    effects.do(ChangeVolume(3.0), 0.0)
+    undo = effects.do(ChangeSpeed(-4), 0.0)
+    assert effects.speed < before
+    undo()
+    assert (effects.speed, effects.gain_db) == (before, 3.0)

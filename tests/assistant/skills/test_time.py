@@ -1,7 +1,7 @@
-"""How long a match takes: it stands on the way of every reply.
+"""Duration of a match, which delays every reply.
 
-Processor time of the thread, the least of three so that no neighbour is in it, for a machine of the pace that
-`stopwatch.slowness` states.
+Measures the processor time of the thread. The minimum of three runs excludes interference by other processes. Budgets
+refer to the machine speed that `stopwatch.slowness` defines.
 """
 
 import time
@@ -26,8 +26,8 @@ NOT_UNDERSTOOD = (
 
 
 @pytest.mark.slow
-@pytest.mark.alone  # what runs beside it takes its caches, which is half as much again
-def test_a_match_stays_within_its_budget() -> None:
+@pytest.mark.alone  # other processes evict its caches, which makes it half as slow again
+def test_match_time_stays_within_budget() -> None:
     skills = Skills()
     skills.load()
     sentences = [*understood_sentences()[::7], *NOT_UNDERSTOOD * 20]
@@ -43,7 +43,7 @@ def test_a_match_stays_within_its_budget() -> None:
 
 
 @pytest.mark.slow
-def test_the_first_answer_after_load_is_as_quick_as_the_others() -> None:
+def test_first_answer_after_load_is_fast() -> None:
     skills = Skills()
     skills.load()
     start = time.thread_time()

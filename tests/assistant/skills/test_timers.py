@@ -1,4 +1,4 @@
-"""Timers by the times they are given: no clock, no task."""
+"""`Timers` with given times, without a clock or a task."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ from assistant.skills import (
     TimerEffect,
     TimerState,
 )
-from assistant.skills.timers import MOST_ALARMS, MOST_TIMERS, Timers
+from assistant.skills.timers import MAX_ALARMS, MAX_TIMERS, Timers
 
 NOON = datetime(2026, 11, 20, 12, 0)  # noqa: DTZ001 - the wall clock has no zone
 
@@ -26,7 +26,7 @@ def timer(seconds: float, name: str | None = None) -> SetTimer:
     return SetTimer(seconds, name, f"{name or seconds} done")
 
 
-def test_a_timer_counts_down_and_is_announced_once() -> None:
+def test_timer_counts_down_and_is_announced_once() -> None:
     timers = Timers()
     timers.apply(timer(10, "eggs"), now_s=100.0)
     assert timers.running(103.0).timers == (TimerState(1, "eggs", 10, 7.0),)
@@ -36,7 +36,7 @@ def test_a_timer_counts_down_and_is_announced_once() -> None:
     assert timers.running(200.0).timers == ()
 
 
-def test_the_next_to_ring_comes_first_and_what_is_due_together_in_the_order_of_setting() -> None:
+def test_timers_are_sorted_by_due_time_then_by_order_of_setting() -> None:
     timers = Timers()
     timers.apply(timer(20, "late"), 0.0)
     timers.apply(timer(10, "early"), 0.0)
@@ -45,13 +45,13 @@ def test_the_next_to_ring_comes_first_and_what_is_due_together_in_the_order_of_s
     assert timers.due(30.0, NOON) == ("late done", "early done", "noon")
 
 
-def test_one_that_was_due_while_nobody_asked_has_nothing_left() -> None:
+def test_overdue_timer_has_no_time_left() -> None:
     timers = Timers()
     timers.apply(timer(10), 0.0)
     assert timers.running(50.0).timers[0].left_s == 0.0
 
 
-def test_a_paused_timer_stands_still() -> None:
+def test_paused_timer_does_not_count_down() -> None:
     timers = Timers()
     timers.apply(timer(10), 0.0)
     timers.apply(PauseTimers((1,)), 4.0)
@@ -64,7 +64,7 @@ def test_a_paused_timer_stands_still() -> None:
     assert timers.due(1006.0, NOON) == ("10 done",)
 
 
-def test_cancelled_is_gone_and_its_number_is_not_given_again() -> None:
+def test_number_of_a_cancelled_timer_is_not_reused() -> None:
     timers = Timers()
     timers.apply(timer(10), 0.0)
     timers.apply(timer(20), 0.0)
@@ -73,7 +73,7 @@ def test_cancelled_is_gone_and_its_number_is_not_given_again() -> None:
     assert [state.number for state in timers.running(0.0).timers] == [2, 3]
 
 
-def test_an_alarm_goes_by_the_clock_on_the_wall_whatever_its_zone() -> None:
+def test_alarm_follows_the_wall_clock_across_time_zones() -> None:
     timers = Timers()
     timers.apply(SetAlarm(NOON, "noon"), 0.0)
     assert timers.running(0.0).alarms == (AlarmState(1, NOON),)
@@ -85,9 +85,9 @@ def test_an_alarm_goes_by_the_clock_on_the_wall_whatever_its_zone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("effect", "most", "kind"), [(timer(5), MOST_TIMERS, "timers"), (SetAlarm(NOON, "x"), MOST_ALARMS, "alarms")]
+    ("effect", "most", "kind"), [(timer(5), MAX_TIMERS, "timers"), (SetAlarm(NOON, "x"), MAX_ALARMS, "alarms")]
 )
-def test_there_are_never_more_than_the_most(effect: TimerEffect, most: int, kind: str) -> None:
+def test_number_of_timers_and_alarms_is_limited(effect: TimerEffect, most: int, kind: str) -> None:
     timers = Timers()
     for _ in range(most + 5):
         timers.apply(effect, 0.0)
@@ -97,30 +97,30 @@ def test_there_are_never_more_than_the_most(effect: TimerEffect, most: int, kind
 @pytest.mark.parametrize(
     "effect", [timer(5), CancelTimers((1,)), PauseTimers((1,)), SetAlarm(NOON, "x"), CancelAlarms((2,))]
 )
-def test_the_latest_effect_can_be_taken_back_once(effect: TimerEffect) -> None:
+def test_last_effect_can_be_undone_once(effect: TimerEffect) -> None:
     timers = Timers()
     timers.apply(timer(60), 0.0)
     timers.apply(SetAlarm(NOON, "noon"), 0.0)
     before = timers.running(0.0)
     timers.apply(effect, 0.0)
     assert timers.running(0.0) != before
-    timers.take_back()
+    timers.undo()
     assert timers.running(0.0) == before
-    timers.take_back()
+    timers.undo()
     assert timers.running(0.0) == before
 
 
-def test_what_has_rung_does_not_ring_again_because_something_else_was_taken_back() -> None:
+def test_undo_does_not_restore_what_has_rung() -> None:
     timers = Timers()
     timers.apply(timer(10, "eggs"), 0.0)
     timers.apply(timer(60, "tea"), 9.5)
     assert timers.due(10.0, NOON) == ("eggs done",)
-    timers.take_back()
+    timers.undo()
     assert timers.due(1000.0, NOON) == ()
 
 
 @given(st.lists(st.tuples(st.floats(1, 1000), st.sampled_from("set pause resume".split())), max_size=30))
-def test_each_timer_rings_once_after_running_for_its_length(steps: list[tuple[float, str]]) -> None:
+def test_each_timer_rings_once_after_its_length(steps: list[tuple[float, str]]) -> None:
     timers, now_s, rung = Timers(), 0.0, 0
     timers.apply(timer(500), now_s)
     ran_s, runs = 0.0, True

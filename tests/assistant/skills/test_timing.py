@@ -1,4 +1,4 @@
-"""Timers and alarms in a conversation: what is said with some of them set, and what is to be done."""
+"""Timer and alarm requests: answers while some are set, and effects."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -25,12 +25,12 @@ from assistant.skills.skills import Skills
 from assistant.skills.timers import Timers
 
 NOW = datetime(2026, 11, 20, 22, 43, 10, tzinfo=ZoneInfo("Europe/Berlin"))
-WALL = NOW.replace(tzinfo=None)
+LOCAL_NOW = NOW.replace(tzinfo=None)
 TEN, EGGS = TimerState(3, None, 600, 262), TimerState(5, "eggs", 300, 59.2)
 PIZZA = TimerState(6, "pizza", 1200, 1100, paused=True)
 SEVEN, EIGHT = (
-    AlarmState(7, WALL.replace(day=21, hour=7, minute=0, second=0)),
-    AlarmState(9, WALL.replace(day=22, hour=20, minute=15)),
+    AlarmState(7, LOCAL_NOW.replace(day=21, hour=7, minute=0, second=0)),
+    AlarmState(9, LOCAL_NOW.replace(day=22, hour=20, minute=15)),
 )
 
 
@@ -63,18 +63,18 @@ def ask(skills: Skills, said: str, *running: TimerState | AlarmState, now: datet
         ),
         (
             "wake me up in ten minutes",
-            SetAlarm(WALL + timedelta(minutes=10), "It's ten fifty-three PM. This is your alarm."),
+            SetAlarm(LOCAL_NOW + timedelta(minutes=10), "It's ten fifty-three PM. This is your alarm."),
         ),
         ("louder", ChangeVolume(6.0)),
         ("a bit quieter", ChangeVolume(-3.0)),
     ],
 )
-def test_what_is_to_be_done(skills: Skills, said: str, effect: SkillEffect) -> None:
+def test_request_has_expected_effect(skills: Skills, said: str, effect: SkillEffect) -> None:
     assert ask(skills, said).effect == effect
 
 
 @pytest.mark.parametrize("said", ["set a timer", "set a timer for two days", "cancel the timer", "what time is it"])
-def test_what_is_refused_or_only_told_does_nothing(skills: Skills, said: str) -> None:
+def test_refusals_and_lists_have_no_effect(skills: Skills, said: str) -> None:
     assert ask(skills, said).effect is None
 
 
@@ -111,39 +111,39 @@ def test_what_is_refused_or_only_told_does_nothing(skills: Skills, said: str) ->
         ("how much time is left on the egg timer", "You have one minute on the timer for eggs.", None),
     ],
 )
-def test_two_timers(skills: Skills, said: str, text: str, effect: SkillEffect | None) -> None:
+def test_requests_with_two_timers(skills: Skills, said: str, text: str, effect: SkillEffect | None) -> None:
     answer = ask(skills, said, TEN, EGGS)
     assert (answer.text, answer.effect) == (text, effect)
 
 
-def test_both_of_three_are_not_all(skills: Skills) -> None:
+def test_both_does_not_mean_all_three(skills: Skills) -> None:
     three = "You have three timers: the ten minute timer, the timer for eggs, and the timer for pizza."
     for said in ("cancel both timers", "pause both timers"):
         assert ask(skills, said, TEN, EGGS, PIZZA) == SkillAnswer(f"{three} Which one do you mean?", "timers")
     assert ask(skills, "cancel all timers", TEN, EGGS, PIZZA).effect == CancelTimers((3, 5, 6))
-    nine = AlarmState(11, WALL.replace(day=23, hour=9, minute=0))
+    nine = AlarmState(11, LOCAL_NOW.replace(day=23, hour=9, minute=0))
     assert ask(skills, "cancel both alarms", SEVEN, EIGHT, nine).effect is None
     assert ask(skills, "cancel all alarms", SEVEN, EIGHT, nine).effect == CancelAlarms((7, 9, 11))
     assert ask(skills, "cancel both alarms", SEVEN, EIGHT).effect == CancelAlarms((7, 9))
 
 
-def test_one_timer_needs_no_name(skills: Skills) -> None:
+def test_single_timer_needs_no_name(skills: Skills) -> None:
     assert ask(skills, "how much time is left", TEN).text == "Four minutes and twenty-two seconds are left."
     assert ask(skills, "how much time is left", EGGS).text == "One minute is left."
     assert ask(skills, "how much time is left", PIZZA).text == "About nineteen minutes are left. The timer is paused."
     assert ask(skills, "cancel the timer", PIZZA).effect == CancelTimers((6,))
 
 
-def test_a_list_nobody_can_follow_is_cut(skills: Skills) -> None:
+def test_long_timer_list_is_shortened(skills: Skills) -> None:
     many = [TimerState(number, None, 60 * number, 60 * number) for number in range(1, 8)]
     assert ask(skills, "how much time is left", *many).text.endswith(". And three more.")
 
 
-def test_more_than_twenty_are_refused(skills: Skills) -> None:
+def test_more_than_twenty_timers_are_refused(skills: Skills) -> None:
     timers = [TimerState(number, None, 60, 60) for number in range(20)]
     answer = ask(skills, "set a timer for one minute", *timers)
     assert answer == SkillAnswer("You have twenty timers already. Please cancel one first.", "timers")
-    alarms = [AlarmState(number, WALL) for number in range(20)]
+    alarms = [AlarmState(number, LOCAL_NOW) for number in range(20)]
     answer = ask(skills, "set an alarm for seven", *alarms)
     assert answer == SkillAnswer("You have twenty alarms already. Please cancel one first.", "alarms")
 
@@ -163,7 +163,7 @@ def test_more_than_twenty_are_refused(skills: Skills) -> None:
         ("when is my next alarm", "You have two alarms for seven AM tomorrow and eight fifteen PM on Sunday.", None),
     ],
 )
-def test_two_alarms(skills: Skills, said: str, text: str, effect: SkillEffect | None) -> None:
+def test_requests_with_two_alarms(skills: Skills, said: str, text: str, effect: SkillEffect | None) -> None:
     answer = ask(skills, said, SEVEN, EIGHT)
     assert (answer.text, answer.effect) == (text, effect)
 
@@ -179,7 +179,7 @@ def test_two_alarms(skills: Skills, said: str, text: str, effect: SkillEffect | 
         "cancel the alarm at six point three",
     ],
 )
-def test_no_alarm_is_cancelled_for_a_time_that_there_is_not(skills: Skills, said: str) -> None:
+def test_no_alarm_is_cancelled_for_an_invalid_time(skills: Skills, said: str) -> None:
     assert ask(skills, said, SEVEN) == SkillAnswer("That is no time of day.", "alarms")
 
 
@@ -209,11 +209,11 @@ def test_no_alarm_is_cancelled_for_a_time_that_there_is_not(skills: Skills, said
         ("2026-11-20T10:00", "set an alarm for 6.30 pm", "2026-11-20T18:30"),
         ("2026-11-20T10:00", "wake me up at 6.45", "2026-11-21T06:45"),
         ("2026-11-20T10:00", "set a 10.00 alarm", "2026-11-20T22:00"),
-        # the clocks go forward in this night: six is six
+        # the clocks go forward in this night; six stays six
         ("2026-03-28T22:00", "wake me up at six", "2026-03-29T06:00"),
     ],
 )
-def test_which_moment_is_meant(skills: Skills, now: str, said: str, at: str) -> None:
+def test_alarm_time_is_interpreted(skills: Skills, now: str, said: str, at: str) -> None:
     moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin"))
     effect = ask(skills, said, now=moment).effect
     assert isinstance(effect, SetAlarm)
@@ -232,7 +232,7 @@ def test_which_moment_is_meant(skills: Skills, now: str, said: str, at: str) -> 
         ("2027-03-27T21:00", "set an alarm in eight hours", "Your alarm is set for seven AM tomorrow.", 480),
     ],
 )
-def test_some_time_from_now_is_so_long_though_the_clocks_change(
+def test_alarm_after_a_duration_ignores_clock_changes(
     skills: Skills, now: str, said: str, text: str, minutes: int
 ) -> None:
     def wall(minute: int) -> datetime:
@@ -247,7 +247,7 @@ def test_some_time_from_now_is_so_long_though_the_clocks_change(
     assert next(minute for minute in range(600) if timers.due(0.0, wall(minute))) == minutes
 
 
-def test_tonight_is_not_tomorrow(skills: Skills) -> None:
+def test_tonight_is_not_tomorrow_night(skills: Skills) -> None:
     passed = SkillAnswer("That time has passed already.", "alarms")
     for said in ("set an alarm for ten tonight", "wake me up at ten tonight", "set an alarm for ten this evening"):
         assert ask(skills, said) == passed
@@ -256,7 +256,7 @@ def test_tonight_is_not_tomorrow(skills: Skills) -> None:
     assert ask(skills, "set an alarm for ten at night").text == "Your alarm is set for ten PM tomorrow."
 
 
-def test_chance_is_that_of_the_context(skills: Skills) -> None:
+def test_random_results_come_from_the_context(skills: Skills) -> None:
     context = SkillContext(NOW, rng=random.Random(4))
     texts = {answer.text for _ in range(40) if (answer := skills.answer("flip a coin", context))}
     assert texts == {"It's heads.", "It's tails."}

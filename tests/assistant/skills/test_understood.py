@@ -1,4 +1,4 @@
-"""What is understood and what is said to it, one table for all skills."""
+"""Understood sentences and their answers, one table for all skills."""
 
 import random
 from datetime import datetime
@@ -611,32 +611,32 @@ def skills() -> Skills:
 
 
 @pytest.mark.parametrize(("said", "skill", "text"), CASES)
-def test_it_is_understood(skills: Skills, said: str, skill: str, text: str) -> None:
+def test_sentence_is_understood_and_answered(skills: Skills, said: str, skill: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, LAST_REPLY, rng=random.Random(1)))
     assert answer is not None
     assert (answer.skill, answer.text) == (skill, text)
 
 
-def test_the_table_is_large_enough() -> None:
+def test_table_is_large_enough() -> None:
     assert len({said for said, _skill, _text in CASES}) >= 300
 
 
-def test_nothing_to_repeat(skills: Skills) -> None:
+def test_repeat_without_a_previous_reply(skills: Skills) -> None:
     answer = skills.answer("say that again", SkillContext(NOW))
     assert answer is not None
     assert answer.text == "I haven't said anything yet."
 
 
-def test_another_language_is_not_understood(skills: Skills) -> None:
+def test_unsupported_language_is_not_understood(skills: Skills) -> None:
     assert skills.answer("what time is it", SkillContext(NOW, language="it")) is None
     assert skills.answer("what time is it", SkillContext(NOW, language="en-GB")) is not None
 
 
-def test_a_moment_without_zone_is_refused() -> None:
+def test_context_without_time_zone_raises() -> None:
     with pytest.raises(ValueError, match="no time zone"):
         SkillContext(NOW.replace(tzinfo=None))
 
 
-def test_before_load_there_are_no_tables() -> None:
+def test_match_before_load_raises() -> None:
     with pytest.raises(RuntimeError, match="load"):
         Skills().match("what time is it")

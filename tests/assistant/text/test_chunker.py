@@ -1,4 +1,4 @@
-"""Tokens to speakable units."""
+"""The chunker splits streamed text into speakable chunks."""
 
 import re
 import time
@@ -12,23 +12,23 @@ from spoken_cases import BEFORE_DOT, BEHIND_DOT, CASES, EARLY
 from assistant.text.chunker import Chunker, TextChunk
 from assistant.text.speakable import speakable
 
-PIECES = (
+FRAGMENTS = (
     "Mr. |e.g. |U.S. |and |but it |because |Yes. |Hello, |etc. |I |? |! |。|，|สวัสดี|ครับ |(|)|“|”|No. 5|10:30 |1,000 "
     "| — |; |J. |...| |The |word |3.5|.|,|**|[a](b)|\n|\n- |\n1. |```\n|`|<think>|</think>|$x$|😀|https://a.b/c |\"|'"
     "|…|:|!|#|Word|.What |done!Now |foo.Bar |*bows* |(laughs) | - 5 °C|a.k.a. |Rs. 500|<break/>"
 ).split("|")
-texts = st.lists(st.sampled_from(PIECES), max_size=40).map("".join) | st.text(max_size=80)
+texts = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join) | st.text(max_size=80)
 
 
 def tokens_of(text: str) -> list[str]:
-    """Word pieces with a leading space, punctuation apart: how models cut text."""
+    """Splits text as models do: word pieces with a leading space, and separate punctuation."""
     return re.findall(r" ?[^\W\d_]{1,8}|\d|\n+|[^\S\n]*[^\w\s]|\s|_", text)
 
 
-def units_of(tokens: list[str], first_unit_min_words: int = 3, max_unit_chars: int = 300) -> list[TextChunk]:
-    sentences = Chunker(first_unit_min_words, max_unit_chars)
-    units = [unit for token in tokens for unit in sentences.feed(token)]
-    return [*units, *sentences.finish()]
+def chunks_of(tokens: list[str], first_unit_min_words: int = 3, max_unit_chars: int = 300) -> list[TextChunk]:
+    chunker = Chunker(first_unit_min_words, max_unit_chars)
+    chunks = [chunk for token in tokens for chunk in chunker.feed(token)]
+    return [*chunks, *chunker.finish()]
 
 
 def letters(text: str) -> str:
@@ -40,48 +40,48 @@ def words(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_corpus(text: str, expected: list[str]) -> None:
+def test_text_is_split_into_expected_chunks(text: str, expected: list[str]) -> None:
     assert "".join(tokens_of(text)) == text
-    units = units_of(tokens_of(text))
-    assert [unit.text + ("" if unit.ends_sentence else "~") for unit in units] == expected
-    assert [unit.index for unit in units] == list(range(len(units)))
+    chunks = chunks_of(tokens_of(text))
+    assert [chunk.text + ("" if chunk.ends_sentence else "~") for chunk in chunks] == expected
+    assert [chunk.index for chunk in chunks] == list(range(len(chunks)))
 
 
 @pytest.mark.parametrize(("reply", "token_count", "first"), EARLY)
-def test_the_first_unit_is_early(reply: str, token_count: int, first: str) -> None:
-    sentences = Chunker()
+def test_first_chunk_is_early(reply: str, token_count: int, first: str) -> None:
+    chunker = Chunker()
     for number, token in enumerate(tokens_of(reply), start=1):
-        units = sentences.feed(token)
-        if units:
-            assert (number, units[0].text) == (token_count, first)
+        chunks = chunker.feed(token)
+        if chunks:
+            assert (number, chunks[0].text) == (token_count, first)
             return
-    pytest.fail("no unit before the end of the reply")
+    pytest.fail("no chunk before the end of the reply")
 
 
-def test_a_short_sentence_takes_the_next_one_along_only_if_it_is_there() -> None:
+def test_short_sentence_is_joined_only_with_a_complete_next_one() -> None:
     text = "Yes. I can do that. Next one comes."
-    assert [unit.text for unit in units_of([text])][:1] == ["Yes. I can do that."]
-    assert [unit.text for unit in units_of(tokens_of(text))][:1] == ["Yes."]
+    assert [chunk.text for chunk in chunks_of([text])][:1] == ["Yes. I can do that."]
+    assert [chunk.text for chunk in chunks_of(tokens_of(text))][:1] == ["Yes."]
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
-def test_a_number_over_a_token_boundary_is_not_split(cut: int) -> None:
+def test_number_across_tokens_is_not_split(cut: int) -> None:
     text = "It is 3.5 m"
-    assert [unit.text for unit in units_of([text[:cut], text[cut:]])] == [text]
+    assert [chunk.text for chunk in chunks_of([text[:cut], text[cut:]])] == [text]
 
 
 @pytest.mark.parametrize("before", BEFORE_DOT)
-def test_a_word_over_a_token_boundary_ends_no_sentence_that_it_would_not_end_whole(before: str) -> None:
-    for behind in BEHIND_DOT:
+def test_sentence_end_does_not_depend_on_token_boundaries(before: str) -> None:
+    for after in BEHIND_DOT:
         head = f"Here it is now.\nThen we saw {before}"
-        text = f"{head} {behind} went on and on. So it goes on."
-        whole = [unit.text for unit in units_of([text])]
-        for cut in range(len(head) - 2, len(head) + len(behind) + 3):
-            assert [unit.text for unit in units_of([text[:cut], text[cut:]])] == whole, text[:cut]
-        assert [unit.text for unit in units_of(list(text))] == whole
+        text = f"{head} {after} went on and on. So it goes on."
+        whole = [chunk.text for chunk in chunks_of([text])]
+        for cut in range(len(head) - 2, len(head) + len(after) + 3):
+            assert [chunk.text for chunk in chunks_of([text[:cut], text[cut:]])] == whole, text[:cut]
+        assert [chunk.text for chunk in chunks_of(list(text))] == whole
 
 
-def test_only_a_word_that_can_change_the_verdict_is_waited_for() -> None:
+def test_chunker_waits_only_for_words_that_can_change_the_decision() -> None:
     head = "We saw it all in the"
     assert [len(Chunker().feed(f"{head} {rest}")) for rest in ("U.S. M", "U.S. Q", "year 5. My", "end. M")] == [
         0,
@@ -91,39 +91,39 @@ def test_only_a_word_that_can_change_the_verdict_is_waited_for() -> None:
     ]
 
 
-def test_long_text_is_cut_at_a_word() -> None:
-    units = units_of(["word "] * 200, max_unit_chars=100)
-    assert {unit.text for unit in units} == {" ".join(["word"] * 20)}
-    assert [unit.ends_sentence for unit in units] == [False] * 9 + [True]
+def test_long_text_is_cut_between_words() -> None:
+    chunks = chunks_of(["word "] * 200, max_unit_chars=100)
+    assert {chunk.text for chunk in chunks} == {" ".join(["word"] * 20)}
+    assert [chunk.ends_sentence for chunk in chunks] == [False] * 9 + [True]
 
 
-def test_long_text_is_cut_at_a_comma_rather() -> None:
+def test_long_text_is_cut_at_a_comma_if_possible() -> None:
     text = "Okay. " + "Word " + "word " * 12 + "word, " + "word " * 12
-    units = units_of(tokens_of(text), max_unit_chars=100)
-    assert units[1].text == "Word " + "word " * 12 + "word,"
+    chunks = chunks_of(tokens_of(text), max_unit_chars=100)
+    assert chunks[1].text == "Word " + "word " * 12 + "word,"
 
 
-def test_text_without_spaces_is_bounded() -> None:
-    units = units_of(["ก" * 1000], max_unit_chars=300)
-    assert [len(unit.text) for unit in units] == [300, 300, 300, 100]
+def test_text_without_spaces_is_cut_at_maximum_length() -> None:
+    chunks = chunks_of(["ก" * 1000], max_unit_chars=300)
+    assert [len(chunk.text) for chunk in chunks] == [300, 300, 300, 100]
 
 
-def test_an_open_quotation_does_not_wait_for_ever() -> None:
-    sentences = Chunker()
-    units = [unit for token in tokens_of('"' + "This is a sentence. " * 12) for unit in sentences.feed(token)]
-    assert len(units) > 3
+def test_open_quotation_does_not_delay_chunks_forever() -> None:
+    chunker = Chunker()
+    chunks = [chunk for token in tokens_of('"' + "This is a sentence. " * 12) for chunk in chunker.feed(token)]
+    assert len(chunks) > 3
 
 
-def test_an_end_mark_decides_at_once() -> None:
-    sentences = Chunker()
-    assert sentences.feed("Really") == ()
-    assert sentences.feed("?") == (TextChunk("Really?", 0, ends_sentence=True),)
-    assert sentences.feed("!") == ()
-    assert sentences.finish() == ()
+def test_end_mark_completes_the_chunk_immediately() -> None:
+    chunker = Chunker()
+    assert chunker.feed("Really") == ()
+    assert chunker.feed("?") == (TextChunk("Really?", 0, ends_sentence=True),)
+    assert chunker.feed("!") == ()
+    assert chunker.finish() == ()
 
 
 @pytest.mark.parametrize(
-    ("head", "at_once"),
+    ("head", "immediately"),
     [
         ("It is open in the morning,", True),
         ("Well, that isn't,", True),
@@ -140,27 +140,27 @@ def test_an_end_mark_decides_at_once() -> None:
         ("Then,", False),  # too few words
     ],
 )
-def test_a_comma_behind_a_plain_word_decides_at_once(head: str, *, at_once: bool) -> None:
-    """Behind anything else what follows may make it a part of a name, a number or a date."""
-    sentences = Chunker()
-    assert sentences.feed(head) == ((TextChunk(head, 0, ends_sentence=False),) if at_once else ())
+def test_comma_after_a_plain_word_ends_first_chunk_immediately(head: str, *, immediately: bool) -> None:
+    """After any other word, the following text may make the comma part of a name, a number or a date."""
+    chunker = Chunker()
+    assert chunker.feed(head) == ((TextChunk(head, 0, ends_sentence=False),) if immediately else ())
 
 
-def test_the_minimum_of_the_first_clause_is_a_setting() -> None:
+def test_minimum_words_of_first_clause_is_configurable() -> None:
     tokens = tokens_of("Sure, here is a longer answer that takes its time to come to an end at last.")
-    assert units_of(tokens, first_unit_min_words=1)[0].text == "Sure,"
-    assert units_of(tokens, first_unit_min_words=3)[0].text != "Sure,"
+    assert chunks_of(tokens, first_unit_min_words=1)[0].text == "Sure,"
+    assert chunks_of(tokens, first_unit_min_words=3)[0].text != "Sure,"
 
 
 @pytest.mark.parametrize(("first_unit_min_words", "max_unit_chars"), [(0, 300), (3, 19)])
-def test_settings_are_checked(first_unit_min_words: int, max_unit_chars: int) -> None:
+def test_invalid_settings_are_rejected(first_unit_min_words: int, max_unit_chars: int) -> None:
     with pytest.raises(ValueError, match=f"= {first_unit_min_words} and max_unit_chars = {max_unit_chars}"):
         Chunker(first_unit_min_words, max_unit_chars)
 
 
 @settings(max_examples=300)
 @given(text=texts, data=st.data())
-def test_no_word_is_lost_or_said_twice(text: str, data: st.DataObject) -> None:
+def test_no_word_is_lost_or_repeated(text: str, data: st.DataObject) -> None:
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=8))
     tokens: list[str] = []
     at = 0
@@ -168,21 +168,21 @@ def test_no_word_is_lost_or_said_twice(text: str, data: st.DataObject) -> None:
         size = sizes[len(tokens) % len(sizes)]
         tokens.append(text[at : at + size])
         at += size
-    units = units_of(tokens)
+    chunks = chunks_of(tokens)
     whole = speakable(text)
-    assert letters(" ".join(unit.text for unit in units)) == letters(whole)
-    # Without spaces between words a cut inside a run of letters is meant.
+    assert letters(" ".join(chunk.text for chunk in chunks)) == letters(whole)
+    # In text without spaces between words, cuts inside a run of letters are intended.
     if max(map(len, whole.split()), default=0) < 200 and not re.search(r"[^\x00-\u02ff\u2010-\u2030]", whole):
-        assert [word for unit in units for word in words(unit.text)] == words(whole)
+        assert [word for chunk in chunks for word in words(chunk.text)] == words(whole)
 
 
 @settings(max_examples=150)
 @given(texts, st.integers(20, 80))
-def test_units_are_bounded_and_pronounceable(text: str, max_unit_chars: int) -> None:
-    for unit in units_of(tokens_of(text), max_unit_chars=max_unit_chars):
-        assert 0 < len(unit.text) <= max_unit_chars
-        assert letters(unit.text)
-        assert "\n" not in unit.text
+def test_chunks_are_bounded_and_speakable(text: str, max_unit_chars: int) -> None:
+    for chunk in chunks_of(tokens_of(text), max_unit_chars=max_unit_chars):
+        assert 0 < len(chunk.text) <= max_unit_chars
+        assert letters(chunk.text)
+        assert "\n" not in chunk.text
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,11 @@ def test_units_are_bounded_and_pronounceable(text: str, max_unit_chars: int) -> 
     ],
 )
 @pytest.mark.parametrize("token_chars", [4, 100_000])
-def test_the_cost_is_linear(piece: str, token_chars: int) -> None:
+def test_cost_is_linear_in_text_length(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
         tokens = [text[at : at + token_chars] for at in range(0, chars, token_chars)]
-        return min(timeit.repeat(lambda: units_of(tokens), timer=time.thread_time, number=1, repeat=5))
+        return min(timeit.repeat(lambda: chunks_of(tokens), timer=time.thread_time, number=1, repeat=5))
 
-    # Ten times the text may cost ten times as much; a quadratic search would cost a hundred times.
+    # Ten times the text may take ten times as long; a quadratic search would take a hundred times as long.
     assert seconds(30_000) < 50 * seconds(3_000) + 0.01

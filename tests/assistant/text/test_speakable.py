@@ -1,4 +1,4 @@
-"""What of a model's text may be read aloud."""
+"""Conversion of LLM text to speakable text."""
 
 import time
 import timeit
@@ -101,7 +101,7 @@ def stream(text: str, sizes: list[int]) -> str:
         ("one two\r\nthree", "one two three"),
     ],
 )
-def test_markup_is_removed_or_said(text: str, said: str) -> None:
+def test_markup_is_removed_or_spoken(text: str, said: str) -> None:
     assert speakable(text) == said
 
 
@@ -118,11 +118,11 @@ def test_markup_is_removed_or_said(text: str, said: str) -> None:
         "$5? $6!",
     ],
 )
-def test_money_is_no_formula(text: str) -> None:
+def test_money_is_not_a_formula(text: str) -> None:
     assert {speakable(text), *(stream(text, [cut, len(text)]) for cut in range(1, len(text)))} == {text}
 
 
-def test_reasoning_is_held_back_over_any_cut() -> None:
+def test_reasoning_is_removed_for_any_token_boundary() -> None:
     text = "<think>a < b, </thin or so</think>Now"
     for cut in range(len(text)):
         out = Speakable()
@@ -130,12 +130,12 @@ def test_reasoning_is_held_back_over_any_cut() -> None:
         assert first + out.feed(text[cut:]) + out.finish() == "Now\n\n"
 
 
-def test_unclosed_reasoning_is_never_said() -> None:
+def test_unclosed_reasoning_is_removed() -> None:
     out = Speakable()
     assert out.feed("<think>secret " * 200) + out.finish() == ""
 
 
-def test_code_is_mentioned_once_and_in_the_words_given() -> None:
+def test_code_note_is_spoken_once() -> None:
     text = "```\na\n```\nb\n```\nc\n```\n"
     assert speakable(text, "Den Code lasse ich aus.") == "Den Code lasse ich aus.\n\nb"
     assert speakable(text, "") == "b"
@@ -168,20 +168,20 @@ def test_code_is_mentioned_once_and_in_the_words_given() -> None:
         "www.",
     ],
 )
-def test_a_lone_mark_does_not_hold_the_stream(mark: str) -> None:
+def test_single_mark_does_not_block_the_stream(mark: str) -> None:
     out = Speakable()
     said = out.feed("Well " + mark) + "".join(out.feed(" word") for _ in range(100))
     assert said.count("word") > 90
 
 
-def test_plain_words_are_not_held_at_all() -> None:
+def test_plain_words_are_passed_on_immediately() -> None:
     out = Speakable()
     assert [out.feed(token) for token in ["The", " museum", " opens", "!"]] == ["The", " museum", " opens", "!"]
 
 
 @settings(max_examples=400)
 @given(markdown, st.lists(st.integers(1, 9), min_size=1, max_size=6))
-def test_the_cut_into_tokens_does_not_matter(text: str, sizes: list[int]) -> None:
+def test_result_does_not_depend_on_token_boundaries(text: str, sizes: list[int]) -> None:
     assert stream(text, sizes) == speakable(text)
 
 
@@ -189,14 +189,14 @@ def test_the_cut_into_tokens_does_not_matter(text: str, sizes: list[int]) -> Non
 @example("$5</think>$")
 @example("$5[text](http://a.b/c)$")
 @given(markdown)
-def test_doing_it_twice_changes_nothing(text: str) -> None:
+def test_speakable_is_idempotent(text: str) -> None:
     once = speakable(text)
     assert speakable(once) == once
 
 
 @settings(max_examples=200)
 @given(st.text(max_size=100))
-def test_what_is_said_holds_no_markup_and_nothing_invisible(text: str) -> None:
+def test_result_has_no_markup_or_invisible_characters(text: str) -> None:
     assert not set(speakable(text)) & set("`[]*_\\^|\u200b\ufeff\x00")
 
 
@@ -223,10 +223,10 @@ def test_what_is_said_holds_no_markup_and_nothing_invisible(text: str) -> None:
     ],
 )
 @pytest.mark.parametrize("token_chars", [4, 100_000])
-def test_the_cost_is_linear(piece: str, token_chars: int) -> None:
+def test_cost_is_linear_in_text_length(piece: str, token_chars: int) -> None:
     def seconds(chars: int) -> float:
         text = (piece * chars)[:chars]
         return min(timeit.repeat(lambda: stream(text, [token_chars]), timer=time.thread_time, number=1, repeat=5))
 
-    # Ten times the text may cost ten times as much; a rescan would cost a hundred times.
+    # Ten times the text may take ten times as long; scanning it repeatedly would take a hundred times as long.
     assert seconds(30_000) < 50 * seconds(3_000) + 0.01

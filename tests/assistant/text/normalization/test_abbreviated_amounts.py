@@ -1,7 +1,7 @@
-"""Currencies, abbreviations before numbers, ranges and units as they are typed, ordinals and nouns that bend."""
+"""Currencies, abbreviations before numbers, ranges, units as typed, ordinals and inflection."""
 
 import pytest
-from any_cut import chunks_of, heard_over_any_cut
+from any_cut import chunks_of, spoken_for_any_cut
 
 CURRENCIES = {
     "lakh": ("en", "It is ₹5,00,000.", "It is five lakh rupees."),
@@ -77,27 +77,29 @@ NOUNS = {
 }
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), CURRENCIES.values(), ids=CURRENCIES)
-def test_currency_is_said_by_its_name(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), CURRENCIES.values(), ids=CURRENCIES)
+def test_currency_is_spoken_by_its_name(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), ABBREVIATIONS.values(), ids=ABBREVIATIONS)
-def test_abbreviation_ends_no_sentence_before_what_belongs_to_it(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), ABBREVIATIONS.values(), ids=ABBREVIATIONS)
+def test_abbreviation_does_not_end_a_sentence_before_its_complement(
+    language: str, written: str, normalized: str
+) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), UNITS.values(), ids=UNITS)
-def test_range_and_typed_unit_are_said(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), UNITS.values(), ids=UNITS)
+def test_ranges_and_typed_units_are_spoken(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), NOUNS.values(), ids=NOUNS)
-def test_number_agrees_with_its_noun(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), NOUNS.values(), ids=NOUNS)
+def test_number_agrees_with_its_noun(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-def test_club_with_ordinal_is_not_cut() -> None:
+def test_club_name_with_ordinal_is_not_cut() -> None:
     text = "Heute spielt 1. FC Köln gegen 1. FC Nürnberg hier."
     for tokens in ([text], list(text)):
         assert chunks_of(tokens) == [text]

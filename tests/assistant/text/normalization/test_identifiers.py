@@ -1,7 +1,7 @@
-"""Telephone numbers and other identifiers are said digit by digit; grouped amounts are not."""
+"""Telephone numbers and other identifiers are spoken digit by digit; grouped amounts are not."""
 
 import pytest
-from any_cut import heard_over_any_cut
+from any_cut import spoken_for_any_cut
 
 IDENTIFIERS = {
     "1300": ("en", "Call 1300 555 019 now.", "Call one three zero zero, five five five, zero one nine now."),
@@ -74,11 +74,11 @@ AMOUNTS = {
 }
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), IDENTIFIERS.values(), ids=IDENTIFIERS)
-def test_identifier_is_said_digit_by_digit(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), IDENTIFIERS.values(), ids=IDENTIFIERS)
+def test_identifier_is_spoken_digit_by_digit(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), AMOUNTS.values(), ids=AMOUNTS)
-def test_grouped_amount_is_said_as_one_number(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), AMOUNTS.values(), ids=AMOUNTS)
+def test_grouped_amount_is_spoken_as_one_number(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}

@@ -1,4 +1,4 @@
-"""Words for the ear: the cases, what always holds, what docs/speech.md says, and how a synthesizer says it."""
+"""Text normalization: case tables, invariants, the examples in docs/speech.md, and pronunciation."""
 
 import ctypes
 import importlib
@@ -15,14 +15,14 @@ from spoken_form_cases import ENGLISH, FRENCH, GERMAN, SPANISH
 from assistant.text.normalization.reading import spoken
 
 CASES = [
-    (language, written, heard)
+    (language, written, normalized)
     for language, cases in (("en", ENGLISH), ("de", GERMAN), ("fr", FRENCH), ("es", SPANISH))
-    for written, heard in cases
+    for written, normalized in cases
 ]
 LANGUAGES = st.sampled_from(("en", "en-GB", "de", "fr", "es"))
 PIECES = st.sampled_from(
     [
-        *re.findall(r"\S+", " ".join(written for _language, written, _heard in CASES)),
+        *re.findall(r"\S+", " ".join(written for _language, written, _normalized in CASES)),
         *"- – / : . , ' \" % ° $ € + = # @ & x ( ) ½ ² ~ ± 0 1 2 12 100 1984 007".split(),
         *"− ≈ 1.5 -1.5 km kg °C call number appelez Nummer Rs. R$ C$20 5°-10° 5,00,000 000 1300 555 0199 DE89".split(),
         *"4111 m2 is at ca. $20 $5 = - x₁ 1. FC 21 dálmatas IBAN".split(),
@@ -35,24 +35,24 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), CASES)
-def test_is_said_as_people_say_it(language: str, written: str, heard: str) -> None:
-    assert spoken(written, language) == heard
-    assert spoken(heard, language) == heard
+@pytest.mark.parametrize(("language", "written", "normalized"), CASES)
+def test_text_is_normalized_as_expected(language: str, written: str, normalized: str) -> None:
+    assert spoken(written, language) == normalized
+    assert spoken(normalized, language) == normalized
 
 
-def test_enough_is_asked() -> None:
-    assert len({written for written, _heard in ENGLISH}) >= 150
+def test_case_tables_are_large_enough() -> None:
+    assert len({written for written, _normalized in ENGLISH}) >= 150
     for cases in (GERMAN, FRENCH, SPANISH):
-        assert len({written for written, _heard in cases}) >= 25
+        assert len({written for written, _normalized in cases}) >= 25
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), ROWS)
-def test_the_page_is_true(language: str, written: str, heard: str) -> None:
-    assert spoken(written, language) == heard
+@pytest.mark.parametrize(("language", "written", "normalized"), ROWS)
+def test_examples_in_docs_speech_are_true(language: str, written: str, normalized: str) -> None:
+    assert spoken(written, language) == normalized
 
 
-def test_the_day_comes_first_outside_america() -> None:
+def test_numeric_date_is_day_first_outside_america() -> None:
     assert spoken("on 11/12/2026", "en") == "on November twelfth, twenty twenty-six"
     assert spoken("on 11/12/2026", "en-US") == spoken("on 11/12/2026", "en")
     assert spoken("on 11/12/2026", "en_GB") == "on the eleventh of December, twenty twenty-six"
@@ -60,29 +60,29 @@ def test_the_day_comes_first_outside_america() -> None:
 
 
 @pytest.mark.parametrize("language", ["", "ja", "pl-PL", "x", "../en"])
-def test_an_unknown_language_is_left_alone(language: str) -> None:
+def test_unsupported_language_is_unchanged(language: str) -> None:
     assert spoken("It is 5 km, Dr. Gray & AWS.", language) == "It is 5 km, Dr. Gray & AWS."
 
 
 @settings(max_examples=300)
 @given(st.text(max_size=80), LANGUAGES)
-def test_anything_is_taken(text: str, language: str) -> None:
-    heard = spoken(text, language)
-    assert bool(heard.strip()) == bool(text.strip())
+def test_any_text_is_accepted(text: str, language: str) -> None:
+    normalized = spoken(text, language)
+    assert bool(normalized.strip()) == bool(text.strip())
 
 
 @settings(max_examples=800)
 @given(st.lists(st.tuples(PIECES, st.sampled_from((" ", " ", " ", ""))), max_size=12), LANGUAGES)
-def test_twice_is_once(pieces: list[tuple[str, str]], language: str) -> None:
+def test_normalization_is_idempotent(pieces: list[tuple[str, str]], language: str) -> None:
     text = "".join(piece + space for piece, space in pieces)
-    heard = spoken(text, language)
-    assert spoken(heard, language) == heard
-    assert any(map(str.isalnum, heard)) >= any(map(str.isalnum, text))
+    normalized = spoken(text, language)
+    assert spoken(normalized, language) == normalized
+    assert any(map(str.isalnum, normalized)) >= any(map(str.isalnum, text))
 
 
 @settings(max_examples=300)
 @given(st.lists(st.from_regex(r"[a-zäöüßéñ]{1,12}[,!?]?", fullmatch=True), max_size=12), LANGUAGES)
-def test_words_stay_as_they_are(words: list[str], language: str) -> None:
+def test_plain_words_are_unchanged(words: list[str], language: str) -> None:
     assert spoken(" ".join(words), language) == " ".join(words)
 
 
@@ -116,7 +116,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:8])
 @pytest.mark.parametrize("language", ["en", "de"])
-def test_the_cost_grows_with_the_length_alone(text: str, language: str) -> None:
+def test_cost_of_hostile_text_is_bounded(text: str, language: str) -> None:
     spoken("1", language)
 
     def cost_s() -> float:
@@ -124,7 +124,7 @@ def test_the_cost_grows_with_the_length_alone(text: str, language: str) -> None:
         spoken(text, language)
         return time.process_time() - started
 
-    # Measured 0.1 to 55 ms. What grows with the square takes seconds.
+    # Measured: 0.1 to 55 ms. Quadratic cost would take seconds.
     assert min(cost_s() for _ in range(5)) < 0.4
 
 
@@ -143,14 +143,14 @@ PHONEMES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("heard", "phonemes"), PHONEMES)
-def test_a_synthesizer_says_it_right(espeak: ctypes.CDLL, heard: str, phonemes: str) -> None:
-    assert re.sub(r"[ˈˌ ]", "", phonemes) in re.sub(r"[ˈˌ ]", "", phonemes_of(espeak, heard))
+@pytest.mark.parametrize(("normalized", "phonemes"), PHONEMES)
+def test_synthesizer_pronounces_normalized_text(espeak: ctypes.CDLL, normalized: str, phonemes: str) -> None:
+    assert re.sub(r"[ˈˌ ]", "", phonemes) in re.sub(r"[ˈˌ ]", "", phonemes_of(espeak, normalized))
 
 
 @pytest.fixture(scope="module")
 def espeak(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """A copy of the library: with the file itself the voices of this process would share its settings."""
+    """Loads a copy of the library, because the original would share its settings with the voices of this process."""
     loader = importlib.import_module("espeakng_loader")
     library = ctypes.CDLL(str(shutil.copy(loader.get_library_path(), tmp_path_factory.mktemp("espeak"))))
     library.espeak_Initialize(2, 60, str(loader.get_data_path()).encode(), 0)

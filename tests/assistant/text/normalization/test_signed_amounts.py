@@ -1,7 +1,7 @@
 """Minus signs, decimal marks of other languages, and equations with units and currencies."""
 
 import pytest
-from any_cut import chunks_of, heard_over_any_cut
+from any_cut import chunks_of, spoken_for_any_cut
 
 SIGNED = {
     "en decimal": ("en", "It is -1.5 °C now.", "It is minus one point five degrees Celsius now."),
@@ -74,22 +74,22 @@ EQUATIONS = {
 }
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), SIGNED.values(), ids=SIGNED)
-def test_sign_and_decimal_mark_are_said(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), SIGNED.values(), ids=SIGNED)
+def test_signs_and_decimal_marks_are_spoken(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), SPACED.values(), ids=SPACED)
-def test_spaced_minus_is_said_where_no_amount_or_name_stands_before_it(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), SPACED.values(), ids=SPACED)
+def test_spaced_minus_is_spoken_unless_after_amount_or_name(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-@pytest.mark.parametrize(("language", "written", "heard"), EQUATIONS.values(), ids=EQUATIONS)
-def test_hyphen_in_an_equation_subtracts(language: str, written: str, heard: str) -> None:
-    assert heard_over_any_cut(written, language) == {heard}
+@pytest.mark.parametrize(("language", "written", "normalized"), EQUATIONS.values(), ids=EQUATIONS)
+def test_hyphen_in_an_equation_is_a_minus(language: str, written: str, normalized: str) -> None:
+    assert spoken_for_any_cut(written, language) == {normalized}
 
 
-def test_dash_before_other_words_still_ends_the_first_chunk() -> None:
+def test_dash_before_other_words_ends_the_first_chunk() -> None:
     text = "We have a few options here - 5 apples or 3 pears."
     for tokens in ([text[:28], text[28:]], list(text)):
         assert chunks_of(tokens) == ["We have a few options here -", "5 apples or 3 pears."]
