@@ -1,15 +1,15 @@
-"""`repartee serve` from outside: recordings spoken to it in real time, and when it answers.
+"""Measures `repartee serve` from outside: speaks recordings to it in real time and times its answers.
 
     python -m bench.serve [--quick] [--manifest FILE] [--out DIR] [--only turns,paused,…] [--set SECTION.KEY=VALUE]
     python -m bench.serve --profiles eager,balanced,patient --engine whisper-tiny,whisper-base --doc docs/performance.md
 
-Starts a controlled language model and the server with its defaults on free ports, speaks as a microphone would, and
-prints what it measured. Parts: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again
-into its answer), hold (noise into an answer), noise (alone), sessions (eight people at once), warmup (the first turns
-after a start), sweep (time to the first token, and token rate), profiles and engines (turns again in other settings),
-curve (what waiting costs, each source of the estimate alone and all together; computed). In --out: turns.jsonl (a line
-for each turn, with its trace), traces/ (as the server wrote them), run.json, report.md and plots. `--against DIR` also
-prints a table beside an earlier run's --out; `--doc PAGE` writes the figures into a page (bench/serve_doc.py).
+Starts a controlled LLM and the server with its defaults on free ports, speaks as a microphone would, and prints the
+results. Parts: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again into its answer),
+hold (noise into an answer), noise (alone), sessions (eight users at once), warmup (the first turns after a start),
+sweep (time to the first token, and token rate), profiles and engines (turns again with other settings), curve (latency
+against cut-ins, for each EOT source alone and all together; computed). In --out: turns.jsonl (a line for each turn,
+with its trace), traces/ (as the server wrote them), run.json, report.md and plots. `--against DIR` also prints a table
+beside an earlier run's --out; `--doc PAGE` writes the figures into a page (bench/serve_doc.py).
 """
 
 import argparse
@@ -47,15 +47,15 @@ class Bench:
     """One run.
 
     Attributes:
-        recordings: To speak with.
-        plan: How much.
-        manner: The language model's.
-        settings: Of the server, `section.key=value`.
-        out: Where what the processes say goes.
-        rows: Measured so far.
-        costs: Likewise.
-        ready_s: Of the first start.
-        engines: Likewise.
+        recordings: Recordings to speak.
+        plan: How much of each scenario to play.
+        manner: Settings of the LLM.
+        settings: Settings of the server, `section.key=value`.
+        out: Folder for the output of the processes.
+        rows: Rows measured so far.
+        costs: Costs measured so far.
+        ready_s: Startup time of the first start.
+        engines: Engines of the first start.
     """
 
     recordings: Sequence[Recording]
@@ -69,7 +69,7 @@ class Bench:
     engines: tuple[str, ...] = ()
 
     async def run(self, scenarios: Sequence[Scenario], variants: Sequence[Variant]) -> None:
-        """Measure. Raises NotStartedError, httpx.HTTPError."""
+        """Measures. Raises NotStartedError, httpx.HTTPError."""
         async with model(self.manner, self.out) as llm:
             on_one = [scenario for scenario in scenarios if scenario != "warmup"]
             if on_one:
@@ -90,7 +90,7 @@ class Bench:
     @asynccontextmanager
     async def _server(self, llm_url: str, variant: Variant | None = None) -> AsyncGenerator[Server]:
         given = variant or Variant("run", (), ())
-        # A turn's trace is in its row as well; these are for what reads traces.
+        # The row of a turn holds its trace as well. These files are for tools that read traces.
         settings = [f"trace.dir={self.out / TRACES / given.name}", *self.settings, *given.settings]
         async with server(llm_url, settings, self.out / f"server-{given.name}.log", given.program) as one:
             if not self.engines:
@@ -114,7 +114,7 @@ class Bench:
 
 
 def measure(options: argparse.Namespace) -> Run:
-    """Play what was asked for. Raises SystemExit where a process does not start."""
+    """Plays the requested parts. Raises SystemExit if a process does not start."""
     plan = QUICK if options.quick else Plan()
     chosen = {name: value for name in ("most", "rounds", "sessions") if (value := getattr(options, name)) is not None}
     bench = Bench(
@@ -161,7 +161,7 @@ def _curve(options: argparse.Namespace) -> tuple[CurvePoint, ...]:
 
 
 def parts_of(text: str) -> list[Part]:
-    """A list of parts, in the order in which they are played. Raises argparse.ArgumentTypeError."""
+    """Parses a list of parts and returns them in playing order. Raises argparse.ArgumentTypeError."""
     wanted = text.split(",")
     unknown = [name for name in wanted if name not in PARTS]
     if unknown:
@@ -197,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Measure, print and store."""
+    """Measures, prints and stores the run."""
     options = _parser().parse_args()
     before = read(options.against) if options.against is not None else None  # it may be the same folder
     options.out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What our own recognizer had understood at every silence of a set of turns; kept in a file, for it takes minutes."""
+"""Transcribes every silence of a set of turns with our own recognizers. Caches the results, since it takes minutes."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ _PRE_ROLL = samples_of_ms(300)
 
 
 class Understood(NamedTuple):
-    """What a recognizer made of the sound up to a moment of a silence, as JSON has it."""
+    """Transcript of the sound up to a moment of a silence, as stored in JSON."""
 
     text: str
     rough: bool
@@ -32,37 +32,37 @@ class Understood(NamedTuple):
 
     @property
     def closure(self) -> Punctuation | None:
-        """What it expects behind the words."""
+        """Returns the punctuation expected after the words."""
         return None if self.ends is None or self.goes_on is None else Punctuation(self.ends, self.goes_on)
 
 
 class Asked(TypedDict):
-    """Words at one silence of a turn: silence in ms → what was understood."""
+    """Transcripts at one silence of a turn: silence in ms → transcript."""
 
     edge: int
     words: dict[str, Understood]
 
 
 class Recognizer(Protocol):
-    """Hears whole turns."""
+    """Transcribes complete turns."""
 
     async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
-        """The words at every silence of a turn."""
+        """Returns the transcripts at every silence of a turn."""
         ...
 
     async def aclose(self) -> None:
-        """Let it go."""
+        """Releases the recognizer."""
         ...
 
 
 class Pocketsphinx:
-    """As in a conversation: its decoder runs through the turn."""
+    """Works as in a conversation: one decoder runs through the turn."""
 
     def __init__(self, transcriber: PocketsphinxRecognizer) -> None:
         self._transcriber = transcriber
 
     async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
-        """The words at every silence of a turn."""
+        """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         if not found:
             return []
@@ -77,31 +77,31 @@ class Pocketsphinx:
                 if at is None:
                     continue
                 while fed < at:
-                    # Its lane holds 5 s: a question in between waits until all of it was decoded.
+                    # Its queue holds 5 s. An intermediate request waits until all of it is decoded.
                     until = min(at, fed + samples_of_s(2))
                     hearing.feed(turn.pcm[fed:until])
                     fed = until
                     words = await asyncio.wait_for(hearing.transcript(), 60)
                 row["words"][str(wait_ms)] = Understood(words.text, words.low_confidence)
             asked.append(row)
-        # Cancelled, so that little is learned of the microphone: nearly every turn is a first one. Not quite: a few
-        # words change with the order of the turns.
+        # Cancelled to limit adaptation to the microphone, so that nearly every turn is like a first one. A few words
+        # still depend on the order of the turns.
         hearing.cancel()
         return asked
 
     async def aclose(self) -> None:
-        """Stop its process."""
+        """Stops its process."""
         await self._transcriber.aclose()
 
 
 class Whisper:
-    """As in a conversation: the segment so far, decoded anew at each silence."""
+    """Works as in a conversation: decodes the segment so far again at each silence."""
 
     def __init__(self, folder: Path) -> None:
         self._model = LoadedWhisper(WhisperSettings(folder=folder))
 
     async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
-        """The words at every silence of a turn."""
+        """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         asked = []
         for silence in found:
@@ -117,11 +117,11 @@ class Whisper:
         return asked
 
     async def aclose(self) -> None:
-        """Nothing to stop."""
+        """Does nothing: there is nothing to stop."""
 
 
 def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
-    """The end of the first frame at which the silence is known and this long; None where speech came back before."""
+    """Returns the end of the first frame at which the silence is known and this long; None if speech resumes before."""
     at = max(silence.known_at, -(-(silence.edge + samples_of_ms(wait_ms)) // 320) * 320)
     return Samples(at) if at < silence.until else None
 
@@ -147,12 +147,12 @@ async def _recognizer(whisper: Path | None) -> Recognizer:
 
 
 def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str, list[Asked]]:
-    """The words of every turn, out of the cache where they are in it; new ones are added to it.
+    """Returns the transcripts of every turn, from the cache if present; adds new ones to it.
 
     Args:
-        turns: Of which the words are wanted.
-        cache: Of this recognizer.
-        whisper: The folder of a Whisper model; None: pocketsphinx.
+        turns: The turns.
+        cache: Cache file of this recognizer.
+        whisper: Folder of a Whisper model; None for pocketsphinx.
     """
     known: dict[str, list[Asked]] = {}
     if cache.exists():

@@ -1,4 +1,4 @@
-"""What the documents name is there: pages, sections, commands, flags, settings."""
+"""Everything that the documents refer to exists: pages, sections, commands, flags, settings."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 def sections(page: Path) -> set[str]:
-    """Their anchors, as GitHub makes them."""
+    """Returns the anchors of a page, as GitHub makes them."""
     text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
@@ -44,7 +44,7 @@ def test_the_readme_leads_to_every_page() -> None:
 
 
 def commands() -> Iterator[tuple[tuple[str, ...], set[str]]]:
-    """Each command of the program, with its flags."""
+    """Yields each command of the program with its flags."""
     waiting: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(app))]
     while waiting:
         path, command = waiting.pop()
@@ -85,7 +85,7 @@ def test_benches_and_their_flags_are_there(page: Path) -> None:
 
 @EACH_PAGE
 def test_settings_are_there(page: Path) -> None:
-    """As `section.key`, also with a value behind it; files have the same form."""
+    """Checks `section.key`, also with a value after it; file names have the same form."""
     known = {f"{section}.{field.name}" for section in SECTIONS for field in fields(getattr(DEFAULTS, section))}
     named = re.compile(rf"`(?:--set )?((?:{'|'.join(SECTIONS)})\.[a-z0-9_]+)(?![\w.(])")
     found = set(named.findall(page.read_text(encoding="utf-8")))

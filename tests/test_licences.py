@@ -1,4 +1,4 @@
-"""docs/licences.md names everything that is installed and every recording that is shipped."""
+"""docs/licences.md lists everything that is installed and every recording that is shipped."""
 
 import json
 import re
@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
 SHIPPED = ROOT / "assistant" / "recordings"
 TESTED = ROOT / "tests" / "recordings"
 
-# Licences of parts that may be combined into a GPL-3.0-or-later program; all others are to be looked at first.
+# Licences of parts that may be combined into a GPL-3.0-or-later program. All others need a review first.
 GOES_WITH_GPL_3 = frozenset(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 GPL-3.0-or-later ISC LGPL-2.1-or-later "
     "MIT MIT-0 MIT-CMU MPL-2.0 PSF-2.0 Zlib".split()
@@ -21,7 +21,7 @@ GOES_WITH_GPL_3 = frozenset(
 
 
 def rows_under(head: str, page: str = PAGE) -> Iterator[list[str]]:
-    """The cells of each row of the table whose first line begins with these cells."""
+    """Yields the cells of each row of the table whose first line begins with these cells."""
     _, found, rest = page.partition(f"\n| {head} |")
     assert found, head
     lines = rest.split("\n")[2:]

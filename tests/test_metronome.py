@@ -23,7 +23,7 @@ time.sleep(60)
 def test_that_nothing_ran_is_counted() -> None:
     metronome = Metronome()
     before, deadline_s = metronome.stops, time.monotonic() + 20
-    while metronome.stops == before:  # until it beats, nothing is counted
+    while metronome.stops == before:  # nothing is counted before its first beat
         assert time.monotonic() < deadline_s
         os.kill(metronome._process.pid, signal.SIGSTOP)
         time.sleep(0.2)

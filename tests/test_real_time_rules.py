@@ -1,4 +1,4 @@
-"""When a test in real time that fails is repeated: not on a free machine, and not for ever."""
+"""Failed real-time tests are not repeated on a free machine, and not without limit."""
 
 import subprocess
 import sys

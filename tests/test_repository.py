@@ -1,4 +1,4 @@
-"""Small facts about the repository that nothing else would notice."""
+"""Consistency checks of the repository."""
 
 import fcntl
 import re
@@ -75,7 +75,7 @@ def test_help_names_every_target_of_the_makefile() -> None:
 
 
 def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
-    """In a copy: the script removes what it finds broken."""
+    """Uses a copy: the script removes what it finds broken."""
     (tmp_path / "deploy").mkdir()
     shutil.copy(ROOT / "deploy" / "setup.sh", tmp_path / "deploy")
     old = tmp_path / "python"
@@ -95,14 +95,14 @@ def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def set_up(place: Path, python: Path) -> "subprocess.Popen[str]":
-    """Runs the script of a copy, by a Python of this name."""
+    """Runs the script of a copy, with a Python of this name."""
     environment = {"PYTHON": str(python), "PATH": f"{place}/.venv/bin:/usr/bin:/bin"}
     return subprocess.Popen([place / "deploy" / "setup.sh"], env=environment, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of what sets up, whose .venv only claims to be one."""
+    """Copies the files for setup, with a fake .venv."""
     (tmp_path / "deploy").mkdir()
     shutil.copy(ROOT / "deploy" / "setup.sh", tmp_path / "deploy")
     for name in (*LOCKS, "pyproject.toml"):
@@ -152,7 +152,7 @@ def test_two_at_once_set_up_once(copy: Path) -> None:
 
 
 def test_nothing_names_the_program_that_pypi_has_under_our_name() -> None:
-    """An extra is installed from the clone; both places that say so use the same words."""
+    """An extra is installed from the clone; both texts about it use the same words."""
     tops = ("assistant", "audio", "bench", "deploy", "docs", "llm", "tests", "web")
     texts = [file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in {".md", ".py", ".sh", ".js"}]
     by_name = re.compile(r"""install\s+['"]?repartee\b""")

@@ -1,4 +1,4 @@
-"""The virtual-time loop itself."""
+"""Tests of the virtual-time loop itself."""
 
 import asyncio
 import itertools
@@ -18,7 +18,7 @@ def test_thirty_seconds_take_no_time() -> None:
             await asyncio.sleep(0.1)
         return loop.time() - begin
 
-    started = time.process_time()  # not the wall: the machine may be busy with other things
+    started = time.process_time()  # not wall time: the machine may be busy
     assert run_virtual(script()) == pytest.approx(30.0)
     assert time.process_time() - started < 0.2
 

@@ -1,9 +1,10 @@
-"""What could be set otherwise, and what the traces themselves say it would gain. Pure.
+"""Suggests settings, with the gain that the traces show. Pure.
 
-A stage that is slow names the keys of config.toml that move it. For the wait for the end of a turn the gain is found by
-deciding the recorded turns again with other settings. For stages that are work, nothing here can do the work faster:
-what is told is the most that could be gained, the latency had the stage taken no time (its slack), and where the same
-traces hold two engines or endpoints, how they differ.
+A slow stage leads to the keys of config.toml that affect it. For the wait for the end of a turn (EOT), the gain is
+measured: the recorded turns are decided again with other settings. The work of other stages cannot be repeated here.
+For
+these the advice reports an upper bound (slack): the latency if the stage had taken no time. If the traces hold two
+engines or endpoints, the advice compares them.
 """
 
 from collections.abc import Sequence
@@ -36,19 +37,19 @@ TRIED: tuple[tuple[str, ...], ...] = (
     ("turn.speculate_after_ms=40",),
     ("turn.speculate_after_ms=120",),
 )
-"""What turns are decided again with."""
+"""Settings that the recorded turns are decided again with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Everything found.
+    """The complete advice.
 
     Attributes:
-        turns: With a latency.
-        replayed: Those that could be decided again.
-        tail: What makes the slowest turns slow; None where they are too few to have a tail.
-        findings: The stage that costs most in the tail first.
-        engines: Of recognizers, voices and endpoints, where there are several: how many turns each served.
+        turns: Turns with a latency.
+        replayed: Turns that could be decided again.
+        tail: What makes the slowest turns slow; None if there are too few turns.
+        findings: Pieces of advice; the stage that costs most in the tail comes first.
+        engines: Turns served by each recognizer, TTS engine and endpoint, where there are several.
     """
 
     turns: int
@@ -59,7 +60,7 @@ class Advice:
 
 
 def advice(evidence: AdviceInputs) -> Advice:
-    """What the turns say."""
+    """Returns the advice that the turns support."""
     tail = evidence.figures.tail
     order = list(tail.excesses_ms) if tail is not None else list(STAGES)
     findings: list[AdviceItem] = []
@@ -104,7 +105,7 @@ def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
 
 
 def _tried(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
-    """None where nothing would be gained, nor lost for fewer cut-ins."""
+    """Returns advice on one replayed change. None if it gains nothing and does not trade latency for fewer cut-ins."""
     if found.latency is None or not found.changed:
         return None
     gain = {percent: less(found.latency.change[percent]) for percent in COMPARED}
@@ -131,7 +132,7 @@ def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: i
     in_these = f"In {f'these {turns:,} turns' if turns != 1 else 'this turn'} answers would have come"
     what = f"{'Answers would come' if proven else in_these} {_shift(gain[50])} in the median"
     median_ms, tail_ms = round(gain[50].value), round(gain[95].value) if gain[95].enough else 0
-    # Who waits longer in the median for the sake of the slow ones is told both, and decides.
+    # A change that shortens the tail but lengthens the median is reported with both numbers. The user decides.
     if tail_ms and (median_ms <= 0 or tail_ms < 0):
         what += f" and {_shift(gain[95])} at p95"
     price = (
@@ -156,7 +157,7 @@ def _shift(gain: IntervalEstimate) -> str:
 
 
 def _perhaps(found: ReplayFigures) -> bool:
-    """Whether answers would come sooner at a percentile that the turns are too few for."""
+    """Returns whether the change may shorten a percentile for which there are too few turns."""
     if found.latency is None:
         return False
     gains = [less(found.latency.change[percent]) for percent in COMPARED]

@@ -1,4 +1,4 @@
-"""What `repartee trace replay` and `repartee trace advise` do: read, have it decided again or weighed, and print."""
+"""Implements the commands `repartee trace replay` and `repartee trace advise`: reads traces and prints the results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from assistant.trace_report.reading import TraceError, distinct, trace_files
 
 
 def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *, as_json: bool) -> None:
-    """All turns, decided with other settings. Raises TraceError."""
+    """Decides all turns again with other settings and prints the result. Raises TraceError."""
     files = trace_files(paths)
     with reading(files):
         found = replay_traces(distinct(files, warn), overrides, warn)
@@ -31,7 +31,7 @@ def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *,
 
 
 def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
-    """What the traces say about settings. Raises TraceError."""
+    """Prints what the traces suggest about settings. Raises TraceError."""
     files = trace_files(paths)
     with reading(files):
         found = advice(gathered(distinct(files, warn), warn))

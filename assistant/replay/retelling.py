@@ -1,8 +1,8 @@
-"""Turn taking, told again what a conversation's trace says it was told: the same decisions, at the same samples. Pure.
+"""Replays the events of a conversation's trace through turn taking. Gives the same decisions at the same samples. Pure.
 
-`decided` drives `assistant.turns.machine` with the recorded events. `Recorded` holds the results by their place in the
-conversation: what was asked when, what was answered when, how each silence was judged. From that
-`assistant.replay.world` makes up what would have been told after other decisions.
+`decided` drives `assistant.turns.machine` with the recorded events. `Recorded` indexes the results by step: transcript
+requests, transcripts, and EOT estimates. `assistant.replay.world` uses them to simulate the events that would have
+followed other decisions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,11 +35,11 @@ from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 
 Source = Literal["asked", "words", "listener"]
-"""What made a judge speak: a silence was asked about, its words had come, or Smart Turn had answered."""
+"""What triggered an EOT estimate: a transcript request for the silence, its transcript, or the answer of Smart Turn."""
 
 
 class Step(NamedTuple):
-    """One event or change of settings, and what was decided upon it."""
+    """One event or settings change, and the resulting decisions."""
 
     told: Told
     effects: Effects
@@ -47,17 +47,17 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TranscriptRequest:
-    """The words of a silence were asked for.
+    """A request for the transcript of the speech before a silence.
 
     Attributes:
-        at: When.
-        turn: Whose.
-        stretch: The silence: the end of the last voiced frame before it.
-        ordinal: The how manieth time in this silence, from 0.
-        speech_end: As it was dated then.
-        answer: Place of the answer; None: none came.
-        delay: From the asking to it.
-        dropped: When nobody wanted it any more.
+        at: Time of the request.
+        turn: Number of its turn.
+        stretch: Identifies the silence: the end of the last voiced frame before it.
+        ordinal: Index of the request within this silence, from 0.
+        speech_end: End of speech as dated at that time.
+        answer: Step of the transcript; None if none came.
+        delay: Time from the request to the transcript.
+        dropped: When the request became obsolete.
     """
 
     at: Samples
@@ -72,12 +72,12 @@ class TranscriptRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSilence:
-    """An estimate of a silence.
+    """An EOT estimate for a silence.
 
     Attributes:
-        source: What it came with.
-        ordinal: Of the asking that it came with; Smart Turn's: 0.
-        delay: From the first asking of the silence.
+        source: What triggered the estimate.
+        ordinal: Index of the request that it belongs to; 0 for Smart Turn.
+        delay: Time since the first request of the silence.
     """
 
     stretch: Samples
@@ -89,28 +89,28 @@ class ScoredSilence:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackReports:
-    """What the speaker told of a reply: (when, whole words heard, audible), and when it was over."""
+    """Playback reports of a reply: (time, whole words heard, audible), and when it ended."""
 
     reports: tuple[tuple[Samples, int, bool], ...]
     ended: Samples | None
 
     @property
     def audible(self) -> Samples | None:
-        """When it was first known to be heard."""
+        """Returns when the reply was first reported as audible."""
         return next((at for at, _, audible in self.reports if audible), None)
 
 
 @dataclass(slots=True)
 class Recorded:
-    """One conversation as it was, by place: the number of the step.
+    """One recorded conversation, indexed by step.
 
     Attributes:
-        asks: Every asking, by place.
-        judgements: Every estimate, by place.
-        replies: Every asking's place, by the id it had.
-        commits: Every commit, by place.
-        played: By reply.
-        starts: Where a turn was first begun by somebody who spoke, and its number, in order.
+        asks: Transcript requests by step.
+        judgements: EOT estimates by step.
+        replies: Step of the request by recorded reply id.
+        commits: Commits by step.
+        played: Playback reports by reply.
+        starts: Step at which each turn was started by speech, and its number, in order.
     """
 
     steps: list[Step]
@@ -125,19 +125,20 @@ class Recorded:
     _asked_of: dict[int, list[int]] = field(default_factory=dict)
 
     def asks_in(self, stretch: Samples) -> list[TranscriptRequest]:
-        """Those of one silence."""
+        """Returns the transcript requests of one silence."""
         return [self.asks[place] for place in self._asked_in.get(stretch, ())]
 
     def asks_of(self, turn: int) -> list[TranscriptRequest]:
-        """Those of one turn."""
+        """Returns the transcript requests of one turn."""
         return [self.asks[place] for place in self._asked_of.get(turn, ())]
 
     def judged_in(self, stretch: Samples) -> list[ScoredSilence]:
-        """How one silence was judged."""
+        """Returns the EOT estimates of one silence."""
         return [self.judgements[place] for place in self._judged_in.get(stretch, ())]
 
     def news_in(self, stretch: Samples) -> tuple[Source, int]:
-        """What came last in a silence since it was judged: an asking or its words, and the ordinal of that asking."""
+        """Returns the latest news in a silence since its last EOT estimate: a request or its transcript, and its
+        ordinal."""
         news: list[tuple[int, Source, int]] = [(max(self._judged_in.get(stretch, ()), default=-1), "listener", 0)]
         for place in self._asked_in.get(stretch, ()):
             ask = self.asks[place]
@@ -145,28 +146,28 @@ class Recorded:
             told = None if ask.answer is None else self.steps[ask.answer].told
             if ask.answer is not None and not (isinstance(told, FinalTranscript) and told.transcript.is_draft):
                 news.append((ask.answer, "words", ask.ordinal))
-        return max(news)[1:]  # where words begin the next asking, "words"
+        return max(news)[1:]  # if a transcript coincides with the next request, "words" wins
 
     def ask(self, place: int, reply: ReplyId, ask: TranscriptRequest) -> None:
-        """Words were asked for."""
+        """Adds a transcript request."""
         self.asks[place], self.replies[reply] = ask, place
         self._asked_in.setdefault(ask.stretch, []).append(place)
         self._asked_of.setdefault(ask.turn, []).append(place)
 
     def judge(self, place: int, judgement: ScoredSilence) -> None:
-        """A silence was judged."""
+        """Adds an EOT estimate."""
         self.judgements[place] = judgement
         self._judged_in.setdefault(judgement.stretch, []).append(place)
 
 
 def decided(told: Iterable[Told]) -> list[Step]:
-    """What turn taking decides, event by event, with the settings that are among them."""
+    """Yields the decisions of turn taking, event by event, with the recorded settings changes."""
     turns = TurnTaking(TurnSettings())
     return [Step(item, tell(turns, item)) for item in told]
 
 
 def tell(turns: TurnTaking, item: Told) -> Effects:
-    """An event, or settings that are in effect from here on."""
+    """Passes on an event, or settings that apply from here on."""
     if isinstance(item, TurnSettings):
         turns.settings = item
         return ()
@@ -174,14 +175,14 @@ def tell(turns: TurnTaking, item: Told) -> Effects:
 
 
 def voiced(item: Told) -> Samples | None:
-    """The end of a frame in which somebody surely speaks; None of any other."""
+    """Returns the end of a frame with sure speech; None for anything else."""
     if isinstance(item, FrameProcessed) and item.vad.speaking and item.vad.possible_end is None:
         return item.at
     return None
 
 
 def recorded(told: Iterable[Told]) -> Recorded:
-    """A conversation as it was."""
+    """Indexes a recorded conversation."""
     found = Recorded(decided(told))
     stretch, ordinal = Samples(0), 0
     seen: set[int] = set()
@@ -233,7 +234,7 @@ def _judgement(found: Recorded, place: int, item: EndOfTurnScored, stretch: Samp
     following = found.steps[place + 1].told if place + 1 < len(found.steps) else None
     if isinstance(following, FrameProcessed) and following.at == item.at:
         source, ordinal = found.news_in(stretch)
-    # In older traces a silence was judged as soon as it was asked about, and again as soon as its words came.
+    # In older traces a silence was scored immediately after a request and after its transcript.
     elif place - 1 in found.asks:
         source, ordinal = "asked", found.asks[place - 1].ordinal
     elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply in found.replies:
@@ -250,7 +251,7 @@ def _at(item: Told) -> Samples:
 
 
 def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
-    """What the records of these turns must hold of decisions: (event, detail) in order, by turn."""
+    """Returns the decision events that the records of these turns must hold: (event, detail) in order, by turn."""
     found: dict[int, list[tuple[str, str]]] = {}
     for _, effects in steps:
         for effect in effects:
@@ -277,4 +278,4 @@ def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
 
 
 DECISIONS = frozenset(("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck"))
-"""Events of a record that turn taking decided."""
+"""Record events that turn taking decides."""

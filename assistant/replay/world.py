@@ -1,9 +1,10 @@
-"""One turn, decided otherwise: what turn taking would have been told, had it decided with other settings. Pure.
+"""Simulates one turn with other settings: the events that turn taking would have received. Pure.
 
-What people did is taken as it was: every frame, every partial, everything a client asked. What came of turn taking's
-own decisions is taken from the recording where the decision was the same at the same sample, else made up from what was
-recorded nearest to it: words take as long, and say what they said in that silence; a silence is judged as it was; an
-answer takes as long from its words to its first sound. `TurnCourse.assumed` names what was made up.
+The user's behaviour is fixed: every frame, every interim transcript, every client request. The effects of turn taking's
+own decisions are taken from the recording if the decision was the same at the same sample. Otherwise they are simulated
+from the nearest recorded ones: a transcript takes as long and has the words recorded in that silence; an EOT estimate
+stays the same; an answer takes as long from its transcript to its first sound. `TurnCourse.assumed` names what was
+simulated.
 """
 
 import copy
@@ -47,28 +48,28 @@ from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult
 
 AFTER_THE_END_S = 4.0
-"""So much silence is put behind a conversation: longer than any wait, so that its last turn is decided too."""
+"""Silence appended to a conversation, in seconds. Longer than any silence timeout, so that the last turn is decided."""
 
 NO_SEGMENT = SegmentId(0)
 
 UNDERSTOOD = samples_of_ms(100)
-"""After so long it is known that a voice had no words."""
+"""Time until a voice is known to have no words."""
 
 FIRST_WORD = samples_of_ms(300)
-"""A reply is taken to have said its first word so long after it became audible, where nothing else is known."""
+"""Assumed time from audibility to the first whole word of a reply, if unknown."""
 
 
 def run(
     recorded: Recorded, before: TurnTaking, span: TurnRange, change: Change, pace: ReplyTiming | None
 ) -> TurnCourse:
-    """A turn with other settings.
+    """Simulates a turn with other settings.
 
     Args:
         recorded: Its conversation.
-        before: Turn taking as it stood where the turn begins; it is not changed.
-        span: Where the turn lies.
-        change: The other settings.
-        pace: Of its answer; None where no answer was heard.
+        before: Turn taking in the state before the turn. It is not changed.
+        span: Position of the turn.
+        change: The change of settings.
+        pace: Durations of the turn's answer; None if no answer was heard.
     """
     world = _World(recorded, copy.deepcopy(before), span, change, pace)
     world.turns.settings = change(world.turns.settings)
@@ -93,24 +94,30 @@ class _World:
     place: int = 0
     now: Samples = Samples(0)
     stretch: Samples = Samples(0)
-    spoken_into: ReplyId | None = None  # the reply that was under way as the turn began
-    moved_on: bool = False  # another turn has begun since the last answer
-    begun: tuple[Samples, Samples] = (Samples(-1), Samples(-1))  # when the last one was told of, and its onset
+    spoken_into: ReplyId | None = None  # the reply that was active when the turn began
+    moved_on: bool = False  # whether another turn has begun since the last answer
+    begun: tuple[Samples, Samples] = (Samples(-1), Samples(-1))  # when the last turn start was reported, and its onset
     last: FrameProcessed | None = None
     segment: SegmentId = NO_SEGMENT
     ordinal: int = 0
-    bound: dict[ReplyId, ReplyId] = field(default_factory=dict)  # recorded id → here, of what was the same
-    asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)  # asking of a silence → same as recorded
+    bound: dict[ReplyId, ReplyId] = field(
+        default_factory=dict
+    )  # recorded id → simulated id, for replies that are the same
+    asked: dict[tuple[Samples, int], bool] = field(
+        default_factory=dict
+    )  # request of a silence → whether it is the same as recorded
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
     dropped: set[ReplyId] = field(default_factory=set)
     order: int = 0
     due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], Event]]] = field(default_factory=list)
-    held: list[tuple[Samples, Callable[[], Event]]] = field(default_factory=list)  # of a reply whose first sound waits
+    held: list[tuple[Samples, Callable[[], Event]]] = field(
+        default_factory=list
+    )  # events of a reply whose first sound is held
 
     # ---- what was told then ----
 
     def live(self, place: int, item: Told) -> None:
-        """The next of what was recorded."""
+        """Processes the next recorded event."""
         self.place = place
         match item:
             case TurnSettings():
@@ -135,7 +142,7 @@ class _World:
                 self.tell(item)
 
     def recall(self) -> None:
-        """The reply that it was said into, and the silence in which it begins: its words may have been asked for."""
+        """Restores the reply that was spoken into, and the silence in which the turn begins with its requests."""
         self.spoken_into = self.turns.replying
         for place in range(self.span.start - 1, -1, -1):
             told, effects = self.recorded.steps[place]
@@ -149,7 +156,7 @@ class _World:
         self.asked = dict.fromkeys(((self.stretch, ordinal) for ordinal in range(self.ordinal)), True)
 
     def _segment_before(self, place: int) -> SegmentId:
-        """What was listened to last, as the turn began: a voice of which nobody was sure may have become it."""
+        """Returns the last segment before the turn. An unconfirmed onset may have become this turn."""
         for _, effects in reversed(self.recorded.steps[:place]):
             for effect in reversed(effects):
                 if isinstance(effect, OpenSegment | Transcribe | RequestTranscript):
@@ -157,7 +164,7 @@ class _World:
         return NO_SEGMENT
 
     def fall_silent(self) -> None:
-        """The trace ends here; nobody speaks any more."""
+        """Appends silence after the end of the trace."""
         last = self.last
         if last is None or last.vad.speaking or not self._undecided():
             return
@@ -188,7 +195,7 @@ class _World:
             self.tell(EndOfTurnScored(item.at, self.segment, item.estimate))
 
     def _heard_here(self, reply: ReplyId) -> ReplyId | None:
-        """The id that a recorded reply has here, if it was committed alike."""
+        """Returns the simulated id of a recorded reply, if it was committed in the same way."""
         if reply == self.spoken_into:
             return reply
         here = self.bound.get(reply)
@@ -197,7 +204,7 @@ class _World:
     # ---- what would have been told ----
 
     def _until(self, position: Samples) -> None:
-        """What would have come before the end of the next frame."""
+        """Sends the simulated events that are due before the end of the next frame."""
         while self.due and self.due[0][0] < position:
             _, _, stretch, _, event = heapq.heappop(self.due)
             if stretch is None or stretch == self.stretch:
@@ -214,7 +221,7 @@ class _World:
         heapq.heappush(self.due, (at, self.order, stretch, reply, event))
 
     def tell(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
-        """Turn taking hears it; what it decides is performed."""
+        """Sends an event to turn taking and performs the resulting effects."""
         for effect in self.turns.tell(event):
             self.course.decisions.append((self.place, self.now, effect))
             match effect:
@@ -248,14 +255,14 @@ class _World:
     def _endpoint(self) -> None:
         if self.place < self.span.next:
             self.course.endpoints.append((self.now, self.place))
-            silent = self.now > self.stretch  # and not ended by its length in the midst of voice
+            silent = self.now > self.stretch  # and the segment was not ended by its length during speech
             if silent and self.turns.settings.patience is not None and not self.recorded.judged_in(self.stretch):
                 self.course.assumed.add("fixed silence")
 
     def _ask(self, effect: Transcribe) -> None:
         self.course.asked += 1
         ordinal, self.ordinal = self.ordinal, self.ordinal + 1
-        self.segment = effect.segment  # it may have been opened before this turn was its own
+        self.segment = effect.segment  # it may have been opened before this turn began
         then = self.recorded.asks.get(self.place)
         key = (self.stretch, ordinal)
         self.asked[key] = then is not None and (then.stretch, then.ordinal, then.at) == (*key, self.now)
@@ -265,10 +272,13 @@ class _World:
         recorded = next(was.reply for was in self.recorded.steps[self.place].effects if isinstance(was, Transcribe))
         self.bound[recorded] = effect.reply
         if then.answer is None and then.dropped is not None:
-            self._make_up_words(effect, ordinal, Samples(then.dropped + 1))  # it was dropped then, and may not be here
+            self._make_up_words(
+                effect, ordinal, Samples(then.dropped + 1)
+            )  # it was dropped in the recording, and may not be dropped here
 
     def _ask_whether(self, segment: SegmentId) -> None:
-        """A voice of which nobody was sure: where its words were not asked for then, none are understood."""
+        """Handles the transcript request of an unconfirmed onset. If it was not requested in the recording, it has no
+        words."""
         self.segment = segment
         for told, _ in self.recorded.steps[self.place + 1 :]:
             if isinstance(told, InterimTranscript) and told.was_requested:
@@ -279,7 +289,7 @@ class _World:
         self._later(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))
 
     def _make_up(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
-        """Words and judgements for an asking that was not recorded."""
+        """Simulates the transcript and EOT estimates of a request that was not recorded."""
         self._make_up_judgement(effect.segment, self.now, "asked", ordinal)
         self._make_up_words(effect, ordinal, earliest)
         if ordinal == 0 and (heard := self._judgement("listener", 0)) is not None:
@@ -292,19 +302,20 @@ class _World:
         if isinstance(told, TranscriptFailed):
             self._later(at, lambda: self._come(TranscriptFailed(self.now, reply, segment)))
             return
-        # Where nothing was ever understood, nothing is: a cough that interrupts here and did not then.
+        # Without any recorded words there are none here: a cough that interrupts now but did not in the recording.
         words = (
             replace(told.transcript, segment=segment)
             if isinstance(told, FinalTranscript)
             else Transcript(segment, at, "")
         )
-        if not words.is_draft:  # by which nothing is judged
+        if not words.is_draft:  # which never triggers an EOT estimate
             self._make_up_judgement(segment, at, "words", ordinal)
         void = told.ignored_because if isinstance(told, FinalTranscript) else ""
         self._later(at, lambda: self._come(FinalTranscript(self.now, reply, words, void)))
 
     def _come(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
-        """They are worth a word only where somebody still waits for them, and in the turn at hand."""
+        """Returns the simulated result. Notes the assumption only if the request is still pending and of the current
+        turn."""
         if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
             self.course.assumed.add("words")
         return made_up
@@ -319,21 +330,21 @@ class _World:
         return judged
 
     def _like(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
-        """The recorded asking that is most like this one: of the same silence, else of the same turn, near it.
+        """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
 
-        Where no draft will do, one that was not answered with a draft.
+        Without `draft`, only requests that were not answered with a draft count.
         """
         here = [ask for ask in self.recorded.asks_in(self.stretch) if self._will_do(ask, draft=draft)]
         if here:
             return min(here, key=lambda ask: abs(ask.ordinal - ordinal))
         answered = [place for place, commit in self.recorded.commits.items() if commit.reply.turn == self.span.turn]
         if answered and self.place > answered[-1]:
-            return None  # a cough during the answer: nothing of it was ever asked for
+            return None  # a cough during the answer: its transcript was never requested
         near = [ask for ask in self.recorded.asks_of(self.span.turn) if self._will_do(ask, draft=draft)]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
 
     def _delay(self, ask: TranscriptRequest, ordinal: int) -> int:
-        """Until its answer; who is not answered with a draft first waits for that, too."""
+        """Returns the delay until the transcript. A request that gets no draft first waits for the draft's time."""
         before = (other for other in self.recorded.asks_in(ask.stretch) if other.ordinal == ask.ordinal - 1)
         draft = next((other for other in before if not self._will_do(other, draft=False)), None)
         return ask.delay + (
@@ -366,7 +377,7 @@ class _World:
         self._play(given)
 
     def _play(self, given: CommittedReply) -> None:
-        """When and how an answer is heard that was given at another moment, or not at all."""
+        """Schedules when an answer is heard that was committed at another moment, or not at all, in the recording."""
         if self.pace is None:
             return
         self.course.assumed.add("answer")
@@ -391,7 +402,7 @@ class _World:
             self._later(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply), reply=reply)
 
     def _hold(self, reply: ReplyId) -> None:
-        """Its first sound waits, if it has not left yet."""
+        """Holds the first sound of a reply, if it has not left yet."""
         self.held = []
         ready = next((given.ready for given in self.course.given if given.commit.reply == reply), None)
         if ready is None or ready[0] < self.now:
@@ -401,7 +412,7 @@ class _World:
         heapq.heapify(self.due)
 
     def _release(self, reply: ReplyId) -> None:
-        """It leaves now, if it is ready, and all that follows as much later."""
+        """Releases the reply: it leaves now if it is ready; later events shift by the same delay."""
         held, self.held = self.held, []
         for given in self.course.given:
             if given.commit.reply == reply and given.ready is not None and held:
@@ -413,7 +424,7 @@ class _World:
                     self._later(Samples(at + late), event, reply=reply)
 
     def _answer_then(self) -> PlaybackReports | None:
-        """How the recorded answer to this turn was heard."""
+        """Returns how the recorded answer to this turn was heard."""
         commits = [
             commit
             for place, commit in self.recorded.commits.items()
@@ -427,5 +438,5 @@ class _World:
                 given.retracted = retracted
                 given.interrupted = None if retracted else self.now
                 at, onset = self.begun
-                if given.interrupted == at:  # whoever cuts it is told of first
+                if given.interrupted == at:  # the interrupting speech is reported first
                     given.voice = onset
