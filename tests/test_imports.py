@@ -187,7 +187,7 @@ def graph(packages: list[Module]) -> dict[str, set[str]]:
     return graph_of(packages)
 
 
-def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
+def test_imports_have_one_direction(graph: dict[str, set[str]]) -> None:
     assert "audio.units" in graph["audio.frame"]  # the graph is not empty
     assert against_direction(graph) == []
 
@@ -207,7 +207,7 @@ def test_import_of_a_later_layer_is_found() -> None:
     assert against_layers(upward) == ["assistant.turns.machine imports assistant.pipeline.session"]
 
 
-def test_the_program_imports_the_server_only_where_it_serves() -> None:
+def test_program_imports_server_only_for_serving() -> None:
     (cli,) = [module for module in modules_of("assistant") if module.name == "assistant.commands.cli"]
     at_once = Module(
         cli.name, ast.Module([node for node in cli.tree.body if not isinstance(node, ast.FunctionDef)], [])
@@ -216,16 +216,16 @@ def test_the_program_imports_the_server_only_where_it_serves() -> None:
     assert not [name for name in graph_of([at_once])["assistant.commands.cli"] if top(name) == "web"]
 
 
-def test_only_three_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
+def test_only_listed_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
     assert any(engine_package_of(name) for name in graph)
     assert engines_named(graph) == []
 
 
-def test_no_modules_import_each_other_in_a_ring(graph: dict[str, set[str]]) -> None:
+def test_imports_have_no_cycles(graph: dict[str, set[str]]) -> None:
     assert cycle_of(graph) == []
 
 
-def test_nobody_reads_the_time_of_day(packages: list[Module]) -> None:
+def test_no_module_reads_wall_clock(packages: list[Module]) -> None:
     everybody = [*packages, *modules_of("bench")]
     assert {module.name: lines for module in everybody if (lines := wall_clock_lines(module))} == {}
 
@@ -246,7 +246,7 @@ def test_nobody_reads_the_time_of_day(packages: list[Module]) -> None:
         ("web.app", "import bench.vad"),
     ],
 )
-def test_an_import_against_the_direction_is_found(importer: str, source: str) -> None:
+def test_import_against_direction_is_found(importer: str, source: str) -> None:
     assert len(against_direction(graph_of([module(importer, source)]))) == 1
 
 
@@ -264,7 +264,7 @@ def test_an_import_against_the_direction_is_found(importer: str, source: str) ->
         ("assistant.pipeline.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
     ],
 )
-def test_a_named_engine_is_found(importer: str, source: str, named: int) -> None:
+def test_named_engine_is_found(importer: str, source: str, named: int) -> None:
     known = [module("audio.vad.webrtc", ""), module("audio.vad", "", is_package=True)]
     assert len(engines_named(graph_of([*known, module(importer, source)]))) == named
 
@@ -277,5 +277,5 @@ def test_relative_imports_are_followed() -> None:
 
 
 @pytest.mark.parametrize("source", ["import time\nt = time.time()", "from time import time_ns", "f(clock=time.time)"])
-def test_a_wall_clock_is_found(source: str) -> None:
+def test_wall_clock_is_found(source: str) -> None:
     assert len(wall_clock_lines(module("x", source))) == 1

@@ -1,4 +1,4 @@
-"""When a reply becomes audible, and when it is over."""
+"""Tests when a reply becomes audible, and when it ends."""
 
 import base64
 
@@ -40,13 +40,13 @@ def heard(*events: tuple[float, Event]) -> Ear:
     return ear
 
 
-def test_leading_silence_counts_as_waiting() -> None:
+def test_leading_silence_counts_as_latency() -> None:
     (reply,) = heard((1.0, begun()), (1.0, sound(np.concatenate([quiet(70), loud(200)])))).replies
     assert reply.audible_s == pytest.approx(1.07)
     assert reply.leading_ms == pytest.approx(70)
 
 
-def test_the_onset_may_lie_in_a_piece_before_the_one_that_shows_it() -> None:
+def test_onset_may_be_in_an_earlier_piece_than_its_detection() -> None:
     ear = heard((1.0, begun()), (1.0, sound(np.concatenate([quiet(60), loud(40)]))))
     assert ear.replies[0].audible_s is None
     ear.hear(1.5, sound(loud(100)))  # too late: the first piece was played by 1.1
@@ -54,19 +54,19 @@ def test_the_onset_may_lie_in_a_piece_before_the_one_that_shows_it() -> None:
     assert ear.replies[0].plays_until_s == pytest.approx(1.6)
 
 
-def test_sound_that_comes_early_waits_for_what_came_before() -> None:
+def test_early_sound_plays_after_previous_sound() -> None:
     ear = heard((1.0, begun()), (1.0, sound(quiet(500))), (1.1, sound(loud(200))))
     assert ear.replies[0].audible_s == pytest.approx(1.5)
     assert ear.silent_at_s() == pytest.approx(1.7)
 
 
-def test_a_click_is_no_reply() -> None:
+def test_click_does_not_count_as_reply() -> None:
     ear = heard((1.0, begun()), (1.0, sound(np.concatenate([loud(30), quiet(400)]))), (1.1, done("completed")))
     assert ear.replies[0].audible_s is None
     assert ear.replies[0].leading_ms == 0
 
 
-def test_speech_stops_what_plays_and_leaves_what_was_played() -> None:
+def test_speech_stops_playback_and_keeps_played_sound() -> None:
     started: Event = {"type": SPEECH_STARTED}
     ear = heard((1.0, begun()), (1.0, sound(loud(500))), (1.2, started))
     assert (ear.replies[0].plays_until_s, ear.replies[0].cut) == (1.2, True)
@@ -74,7 +74,7 @@ def test_speech_stops_what_plays_and_leaves_what_was_played() -> None:
     assert (over.replies[0].plays_until_s, over.replies[0].cut) == (1.5, False)
 
 
-def test_a_reply_is_on_its_way_until_it_is_done() -> None:
+def test_reply_is_in_progress_until_done() -> None:
     ear = heard((1.0, begun()), (1.1, begun("r2")), (1.2, done("cancelled")))
     assert ear.answering()
     ear.hear(1.3, done("completed", "r2"))
@@ -82,12 +82,12 @@ def test_a_reply_is_on_its_way_until_it_is_done() -> None:
     assert [reply.status for reply in ear.replies] == ["cancelled", "completed"]
 
 
-def test_replies_that_overlap_are_told_apart() -> None:
+def test_overlapping_replies_are_separated() -> None:
     ear = heard((1.0, begun()), (1.0, begun("r2")), (1.0, sound(loud(200), "r2")))
     assert [reply.audible_s for reply in ear.replies] == [None, 1.0]
 
 
-def test_events_are_counted_within_bounds() -> None:
+def test_events_are_counted_within_time_bounds() -> None:
     ear = heard((1.0, {"type": SPEECH_STARTED}), (2.0, {"type": SPEECH_STARTED}))
     assert (ear.count(SPEECH_STARTED, 1.0, 2.0), ear.count(SPEECH_STARTED, 1.5)) == (1, 1)
     assert (ear.first(SPEECH_STARTED, 1.5), ear.first(SPEECH_STARTED, 2.5)) == (2.0, None)

@@ -1,4 +1,4 @@
-"""A microphone's sound, made of clips and a room."""
+"""Tests the generated microphone sound of clips and room noise."""
 
 import numpy as np
 from hypothesis import given
@@ -10,13 +10,13 @@ ROOM = np.arange(100, dtype=np.int16)
 OTHER = np.full(64, -500, np.int16)
 
 
-def test_the_room_goes_on_without_a_seam() -> None:
+def test_room_noise_repeats_without_seam() -> None:
     mouth = Mouth(ROOM)
     taken = np.concatenate([mouth.take(70), mouth.take(70)])
     assert taken.tolist() == [*range(100), *range(40)]
 
 
-def test_a_clip_begins_where_it_is_said_to() -> None:
+def test_clip_begins_at_returned_position() -> None:
     mouth = Mouth(ROOM)
     mouth.take(480)
     clip = np.full(10 * FADE, 9000, np.int16)
@@ -27,7 +27,7 @@ def test_a_clip_begins_where_it_is_said_to() -> None:
     assert np.abs(taken[10 * FADE :]).max() < 100  # the room again
 
 
-def test_rooms_become_one_another_slowly() -> None:
+def test_rooms_are_crossfaded() -> None:
     mouth = Mouth(np.full(64, 500, np.int16))
     mouth.enter(OTHER)
     taken = mouth.take(2 * FADE)
@@ -36,7 +36,7 @@ def test_rooms_become_one_another_slowly() -> None:
 
 
 @given(st.lists(st.integers(1, 2000), min_size=1, max_size=12))
-def test_the_stream_is_the_same_however_it_is_taken(sizes: list[int]) -> None:
+def test_stream_is_independent_of_block_size(sizes: list[int]) -> None:
     def spoken() -> Mouth:
         mouth = Mouth(ROOM)
         mouth.enter(OTHER)

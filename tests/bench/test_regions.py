@@ -1,4 +1,4 @@
-"""The comparison of places: what distance adds on a warm connection, and on one that is not."""
+"""Tests the comparison of locations: the cost of distance on warm and cold connections."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from bench.regions import PLACES, SETUP_ROUND_TRIPS, compare, table
 pytestmark = pytest.mark.slow
 
 
-def test_a_turn_pays_the_round_trip_once_and_without_warmth_three_times() -> None:
+def test_warm_turn_costs_one_round_trip_and_cold_turn_three() -> None:
     asked = asyncio.run(compare(3))
     assert [each.figures.endpoint.name for each in asked] == ["edge", "near", "far"]
     for place, each in zip(PLACES, asked, strict=True):

@@ -1,4 +1,4 @@
-"""Counting many files: the same figures, however the work is shared."""
+"""Counting many files gives the same figures with any number of processes."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from assistant.trace_report.reading import TraceError
 
 
 @given(st.lists(st.integers(0, 100), max_size=30), st.integers(1, 150))
-def test_portions_hold_every_file_once_in_order_and_not_too_much(sizes: list[int], most: int) -> None:
+def test_portions_hold_every_file_once_in_order_within_limit(sizes: list[int], most: int) -> None:
     files = [Path(str(number)) for number in range(len(sizes))]
     runs = portions(files, sizes, most)
     assert [path for run in runs for path in run] == files
@@ -29,7 +29,7 @@ def folder_of_conversations(folder: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_several_processes_count_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_give_same_figures_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = folder_of_conversations(tmp_path)
     with files[1].open("a") as file:
         file.write('{"schema":1,"conv')
@@ -44,7 +44,7 @@ def test_several_processes_count_as_one_does(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_a_mistake_in_another_process_is_the_same_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_subprocess_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = folder_of_conversations(tmp_path)
     files[3].write_text("hello\n")
     monkeypatch.setattr(trace_counting, "PORTION_BYTES", 50_000)
@@ -53,7 +53,7 @@ def test_a_mistake_in_another_process_is_the_same_mistake(tmp_path: Path, monkey
 
 
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(0, 12), st.integers(0, 40))
-def test_the_slowest_are_kept_the_first_of_equal_ones(latencies: list[int], most: int, cut: int) -> None:
+def test_slowest_are_kept_and_first_of_equal_ones_wins(latencies: list[int], most: int, cut: int) -> None:
     turns = [({"turn": number}, float(ms)) for number, ms in enumerate(latencies)]
     first, second = Slowest(most), Slowest(most)
     for number, (record, ms) in enumerate(turns):
