@@ -98,8 +98,7 @@ class Caller:
         return True
 
     async def until_silent(self, gap_s: float) -> None:
-        """Waits until the last reply has been played and `gap_s` has passed. Raises CallLostError if a reply never
-        ends."""
+        """Waits until `gap_s` after the end of the last reply. Raises CallLostError if a reply never ends."""
         loop = asyncio.get_running_loop()
 
         def silent() -> bool:

@@ -40,9 +40,8 @@ class HeardReply:
     status: str = ""
     cut: bool = False
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
-    _pieces: list[tuple[int, float]] = field(
-        default_factory=list
-    )  # (first sample, when it plays), until the reply is audible
+    # (first sample, when it plays), until the reply is audible.
+    _pieces: list[tuple[int, float]] = field(default_factory=list)
     _samples: int = 0
 
     def sound(self, now_s: float, data: bytes) -> None:

@@ -191,8 +191,7 @@ async def slow_now_and_then(count: int, at_once: int, *, hedge_share: float = 0.
 
 
 async def after_silence(silence_s: float, *, warm: bool, connect_ms: float = 150.0) -> tuple[Turns, Turns]:
-    """Runs turns without pauses, then one after a silence. `warm`: connections are opened 0.5 s earlier, at speech
-    onset.
+    """Runs turns without pauses, then one after a silence. `warm`: connections are opened 0.5 s before it.
 
     The servers drop idle connections after 5 s, and opening one takes `connect_ms`.
     """

@@ -40,8 +40,7 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
 
 
 def points_of(moments: Sequence[Moment], sources: Sequence[str]) -> tuple[CurvePoint, ...]:
-    """Returns points for fixed silences, for each source over its thresholds, and for the profiles with the last
-    source."""
+    """Returns points for fixed silences, each source over its thresholds, and the profiles with the last source."""
     logits = {source: keyed(moments, shipped_logits(moments, source)) for source in sources}
     known = {source: within_turns(moments, found) for source, found in logits.items()}
     shipped = profiles(moments, known[sources[-1]])

@@ -129,8 +129,7 @@ OUTSIDE = "outside"
 
 
 def stage_spreads(rows: Sequence[Row]) -> dict[str, Spread]:
-    """Returns distributions by stage, of the turns with a measured latency, and of the client's difference to the
-    trace."""
+    """Returns distributions by stage over measured turns, and of the client's latency minus the trace's."""
     traces = [(row, row.trace) for row in measured(rows)]
     paired = [(row, trace) for row, trace in traces if trace is not None]
     found: dict[str, Spread | None] = {

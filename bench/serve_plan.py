@@ -46,8 +46,7 @@ def varied(plan: Plan) -> Plan:
 
 
 async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
-    """Plays a scenario on a running server. No rows without a matching clip in the manifest. Raises ValueError for
-    warmup."""
+    """Plays a scenario on a running server; no rows without a matching clip. Raises ValueError for warmup."""
     plain, noise = chosen(recordings, "plain", plan.most), chosen(recordings, "noise", plan.most)
     few = chosen(plain, "plain", plan.few)
     rows: list[Row] = []

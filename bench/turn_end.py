@@ -57,8 +57,10 @@ SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
 def load(manifest: Path, stt: str, *, tags: bool, made: bool, short: bool) -> list[Moment]:
-    """Loads all moments of a manifest's turns and, if `made`, of copies with added pauses; `short`: Smart Turn hears 4
-    s."""
+    """Loads all moments of a manifest's turns.
+
+    With `made`, also those of copies with added pauses. With `short`, Smart Turn gets only 4 s of sound.
+    """
     natural = list(turns(manifest, tags=tags))
     copies = [with_pauses(turn) for turn in natural] if made else []
     path = installed(SMART_TURN)
@@ -216,8 +218,7 @@ def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
 
 
 def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) -> list[Curve]:
-    """Returns curves for fixed silences and for each source over all thresholds, between the lowest floor and one
-    ceiling."""
+    """Returns curves for fixed silences, and for each source over all thresholds, lowest floor and one ceiling."""
     found = [Curve("fixed", fixed(moments))]
     for source, scores in known.items():
         points = []

@@ -102,9 +102,8 @@ class CallingModel(ScriptedModel):
                 await asyncio.sleep(self.token_ms / 1000)
             for number, (name, arguments) in enumerate(answer.calls):
                 extra = CallExtra(self.name, SIGNED) if self.signs and number == 0 else None
-                yield FunctionCall(
-                    f"call_{number}", name, arguments, extra
-                )  # the same names in every answer, as some services do
+                # The same names in every answer, as some services do.
+                yield FunctionCall(f"call_{number}", name, arguments, extra)
             yield Finished("tool_calls" if answer.calls else "stop", 100, 10, cached_tokens=50)
             finished = True
         finally:

@@ -137,8 +137,7 @@ class Recorded:
         return [self.judgements[place] for place in self._judged_in.get(stretch, ())]
 
     def news_in(self, stretch: Samples) -> tuple[Source, int]:
-        """Returns the latest news in a silence since its last EOT estimate: a request or its transcript, and its
-        ordinal."""
+        """Returns what last happened in a silence, a request, transcript or estimate, and the request's ordinal."""
         news: list[tuple[int, Source, int]] = [(max(self._judged_in.get(stretch, ()), default=-1), "listener", 0)]
         for place in self._asked_in.get(stretch, ()):
             ask = self.asks[place]
@@ -161,7 +160,7 @@ class Recorded:
 
 
 def decided(told: Iterable[Told]) -> list[Step]:
-    """Yields the decisions of turn taking, event by event, with the recorded settings changes."""
+    """Returns the decisions of turn taking, event by event, with the recorded settings changes."""
     turns = TurnTaking(TurnSettings())
     return [Step(item, tell(turns, item)) for item in told]
 
@@ -247,7 +246,7 @@ def _at(item: Told) -> Samples:
     return item.at
 
 
-# ---- against the record ----
+# ---- comparison with the record ----
 
 
 def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:

@@ -100,21 +100,18 @@ class _World:
     last: FrameProcessed | None = None
     segment: SegmentId = NO_SEGMENT
     ordinal: int = 0
-    bound: dict[ReplyId, ReplyId] = field(
-        default_factory=dict
-    )  # recorded id → simulated id, for replies that are the same
-    asked: dict[tuple[Samples, int], bool] = field(
-        default_factory=dict
-    )  # request of a silence → whether it is the same as recorded
+    # Recorded id → simulated id, for replies that are the same.
+    bound: dict[ReplyId, ReplyId] = field(default_factory=dict)
+    # Request of a silence → whether it is the same as recorded.
+    asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
     dropped: set[ReplyId] = field(default_factory=set)
     order: int = 0
     due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], Event]]] = field(default_factory=list)
-    held: list[tuple[Samples, Callable[[], Event]]] = field(
-        default_factory=list
-    )  # events of a reply whose first sound is held
+    # Events of a reply whose first sound is held.
+    held: list[tuple[Samples, Callable[[], Event]]] = field(default_factory=list)
 
-    # ---- what was told then ----
+    # ---- recorded events ----
 
     def live(self, place: int, item: Told) -> None:
         """Processes the next recorded event."""
@@ -201,7 +198,7 @@ class _World:
         here = self.bound.get(reply)
         return here if any(given.same and given.commit.reply == here for given in self.course.given) else None
 
-    # ---- what would have been told ----
+    # ---- simulated events ----
 
     def _until(self, position: Samples) -> None:
         """Sends the simulated events that are due before the end of the next frame."""
@@ -272,13 +269,11 @@ class _World:
         recorded = next(was.reply for was in self.recorded.steps[self.place].effects if isinstance(was, Transcribe))
         self.bound[recorded] = effect.reply
         if then.answer is None and then.dropped is not None:
-            self._make_up_words(
-                effect, ordinal, Samples(then.dropped + 1)
-            )  # it was dropped in the recording, and may not be dropped here
+            # It was dropped in the recording, and may not be dropped here.
+            self._make_up_words(effect, ordinal, Samples(then.dropped + 1))
 
     def _ask_whether(self, segment: SegmentId) -> None:
-        """Handles the transcript request of an unconfirmed onset. If it was not requested in the recording, it has no
-        words."""
+        """Handles the transcript request of an unconfirmed onset. Without a recorded request it has no words."""
         self.segment = segment
         for told, _ in self.recorded.steps[self.place + 1 :]:
             if isinstance(told, InterimTranscript) and told.was_requested:
@@ -314,8 +309,7 @@ class _World:
         self._later(at, lambda: self._come(FinalTranscript(self.now, reply, words, void)))
 
     def _come(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
-        """Returns the simulated result. Notes the assumption only if the request is still pending and of the current
-        turn."""
+        """Returns the simulated result. Notes the assumption if the request is pending and of the current turn."""
         if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
             self.course.assumed.add("words")
         return made_up

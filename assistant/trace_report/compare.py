@@ -36,8 +36,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Returns better or worse only with enough turns, a change of LEAST_MS or more, and an interval that excludes
-        zero."""
+        """Returns better or worse only with enough turns, at least LEAST_MS of change, and an interval without zero."""
         if not self.change.enough or abs(self.change.value) < LEAST_MS:
             return "cannot tell"
         if self.change.high < 0:

@@ -27,8 +27,7 @@ class FileTail:
         self._newer_said = False
 
     def news(self, warn: Callable[[str], None]) -> list[Record]:
-        """Returns the records written since the last call, from whole lines only. Raises TraceError if the file is no
-        trace."""
+        """Returns the records written since the last call, from complete lines only. Raises TraceError for no trace."""
         size = self.path.stat().st_size
         if size < self._at:
             self._at, self._begun = size, b""  # scrubbed, or half a line was taken back: the rest was already returned
@@ -74,9 +73,8 @@ def follow(
     while True:
         try:
             files = traces_at(path)
-            tails = {
-                file: tail for file, tail in tails.items() if file in files
-            }  # a file that disappears and comes back counts as new
+            # A file that disappears and comes back counts as new.
+            tails = {file: tail for file, tail in tails.items() if file in files}
             for file in files:
                 if file not in tails:
                     tails[file] = FileTail(file, from_start=started)

@@ -36,9 +36,8 @@ MOST_BARS = 200
 """Maximum number of bars. With more turns, each bar is the mean of several consecutive turns."""
 
 _INK, _FAINT, _GRID, _BAND = "#222222", "#6f6f6f", "#e6e6e6", "#0b7d66"
-_NO_METADATA: Mapping[str, None] = dict.fromkeys(
-    ("Date", "Creator", "Format", "Type")
-)  # these entries name external resources
+# These entries name external resources.
+_NO_METADATA: Mapping[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 def distribution(latency: Values) -> str:

@@ -94,8 +94,7 @@ class TokenTally:
     _others_ms: float = 0.0
 
     def add(self, conversation: str, tokens: Tokens, last_ms: float) -> None:
-        """Adds a turn. `last_ms` is its last event on the conversation's clock; a conversation's turns must come
-        together."""
+        """Adds a turn. `last_ms` is the time of its last event. A conversation's turns must come together."""
         if conversation != self._conversation:
             self._others_ms += self._latest_ms
             self._conversation, self._latest_ms = conversation, 0.0

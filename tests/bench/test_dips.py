@@ -9,8 +9,7 @@ from bench.dips import ending
 
 
 def heard(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
-    """Returns a frame for each probability. From frame `fades_at` on, the VAD reports a possible end, dated 20 ms
-    earlier."""
+    """Returns a frame for each probability. From `fades_at` on, a possible end is reported, dated 20 ms earlier."""
     found = []
     for place, probability in enumerate(course):
         start = Samples(place * FRAME_SAMPLES)

@@ -87,8 +87,7 @@ def test_advice_states_that_no_other_wait_helps() -> None:
 
 
 def waits_300(quick: int, slow: int) -> AdviceItem | None:
-    """Returns the advice on a wait of 300 ms after `quick` turns that waited 200 ms and `slow` turns that waited 700
-    ms."""
+    """Returns the advice on a wait of 300 ms, for `quick` turns that waited 200 ms and `slow` ones that waited 700."""
     changes = [change_of(tried) for tried in TRIED]
     was = [tuple(conversation_of(held(ms)).replayed(changes))[:1] for ms in (200, 700)]
     found = advice(AdviceInputs(evidence(held()).figures, (), was[0] * quick + was[1] * slow))
