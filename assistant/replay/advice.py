@@ -20,9 +20,9 @@ from assistant.replay.findings import (
     is_proven,
     less,
     most,
-    why_not,
+    reason_unproven,
 )
-from assistant.replay.work_advice import models_of, working
+from assistant.replay.work_advice import models_of, stage_advice
 from assistant.trace.latency import STAGES
 from assistant.trace_report.figures import Figures, SlowTurns
 from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
@@ -66,8 +66,8 @@ def advice(evidence: AdviceInputs) -> Advice:
     findings: list[AdviceItem] = []
     for stage in order:
         if stage == "endpoint_wait":
-            findings += _waiting(evidence)
-        elif (found := working(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
+            findings += _wait_advice(evidence)
+        elif (found := stage_advice(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
             findings.append(found)
     return Advice(len(evidence.turns), len(evidence.replays), tail, tuple(findings), _several(evidence.figures))
 
@@ -81,7 +81,7 @@ def _several(found: Figures) -> dict[str, dict[str, int]]:
 # ---- the wait for the end of a turn ----
 
 
-def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
+def _wait_advice(evidence: AdviceInputs) -> list[AdviceItem]:
     if not evidence.replays:
         says = (
             "The beginning of the conversation is missing: turns are decided again from all that was told before them."
@@ -89,10 +89,10 @@ def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
             else "These traces hold nothing that turns could be decided again from; traces of this version do."
         )
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
-    decided = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
-    found = [_tried(tried, figure) for tried, figure in zip(TRIED, decided, strict=True)]
+    replay_events = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
+    found = [_replay_advice(tried, figure) for tried, figure in zip(TRIED, replay_events, strict=True)]
     useful = [finding for finding in found if finding is not None]
-    if not useful and any(_perhaps(figure) for figure in decided):
+    if not useful and any(_may_be_sooner(figure) for figure in replay_events):
         says = (
             f"None of the {len(TRIED)} other settings that were tried is known to answer sooner, or to cut in less: "
             f"for p95 it takes {least_turns(95)} turns."
@@ -104,7 +104,7 @@ def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
     return sorted(useful, key=lambda finding: (finding.certainty != "measured", -most(finding.gain)))
 
 
-def _tried(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
+def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
     """Returns advice on one replayed change. None if it gains nothing and does not trade latency for fewer cut-ins."""
     if found.latency is None or not found.changed:
         return None
@@ -147,7 +147,7 @@ def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: i
     joined = f"; {found.joined} turns would run into the next" if found.joined else ""
     wish = ", if the slow ones matter more" if median_ms < 0 < tail_ms else ""
     if not proven:
-        return f"{what}, {price}{waste}{joined}, with {' '.join(tried)}. {why_not(gain, turns)}".rstrip()
+        return f"{what}, {price}{waste}{joined}, with {' '.join(tried)}. {reason_unproven(gain, turns)}".rstrip()
     return f"{what}, {price}{waste}{joined}: set {' '.join(tried)}{wish}."
 
 
@@ -156,7 +156,7 @@ def _shift(gain: IntervalEstimate) -> str:
     return f"{abs(ms)} ms {'sooner' if ms > 0 else 'later'}" if ms else "as soon as now"
 
 
-def _perhaps(found: ReplayFigures) -> bool:
+def _may_be_sooner(found: ReplayFigures) -> bool:
     """Returns whether the change may shorten a percentile for which there are too few turns."""
     if found.latency is None:
         return False

@@ -8,7 +8,7 @@ from rich.console import Console
 from assistant.replay import report as replay_report
 from assistant.replay.advice import advice
 from assistant.replay.advice_report import advice_json, advice_lines
-from assistant.replay.conversations import gathered
+from assistant.replay.conversations import collect_inputs
 from assistant.replay.conversations import replay as replay_traces
 from assistant.support.console import write_json
 from assistant.trace_report.commands import reading, show_lines, warn
@@ -34,7 +34,7 @@ def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
     """Prints what the traces suggest about settings. Raises TraceError."""
     files = trace_files(paths)
     with reading(files):
-        found = advice(gathered(distinct(files, warn), warn))
+        found = advice(collect_inputs(distinct(files, warn), warn))
     if not found.turns:
         raise TraceError(f"{', '.join(map(str, paths))}: no turn with a response latency in it.")
     if as_json:

@@ -9,13 +9,13 @@ from pathlib import Path
 from assistant.replay.advice import TRIED
 from assistant.replay.course import Change
 from assistant.replay.figures import figures
-from assistant.replay.findings import AdviceInputs, TurnGain, weighed
+from assistant.replay.findings import AdviceInputs, TurnGain, turn_gain_of
 from assistant.replay.report import Replay
 from assistant.replay.settings import change_of
 from assistant.replay.turns import RecordedConversation, Replayed, conversation_of
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
-from assistant.trace_report.reading import Record, read_records, understood
+from assistant.trace_report.reading import Record, convert_record, read_records
 
 MOST_TURNS = 100_000
 MOST_REPLAYED = 1_000
@@ -40,7 +40,7 @@ def replay(files: Sequence[Path], overrides: Sequence[str], warn: Callable[[str]
     return Replay(tuple(overrides), held, left_out, beheaded, tuple(disagree), figures(turns), tuple(turns))
 
 
-def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs:
+def collect_inputs(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs:
     """Collects the inputs of the advice: facts of the latest turns, and these turns replayed with each entry of TRIED.
 
     Raises TraceError.
@@ -50,7 +50,7 @@ def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs
     latest, beheaded = _Latest(), 0
     for records in _by_conversation(files, warn):
         for record in records:
-            weight = understood(lambda record: _counted(tally, record), record)
+            weight = convert_record(lambda record: _counted(tally, record), record)
             if weight is not None:
                 turns.append(weight)
         latest.add(records)
@@ -92,7 +92,7 @@ def _counted(tally: Tally, record: Record) -> TurnGain | None:
     """Counts the turn. Returns None if it has no latency."""
     facts = facts_of(record)
     tally.add(record["conversation"], facts)
-    return weighed(record) if facts.latency_ms is not None and facts.stages_ms else None
+    return turn_gain_of(record) if facts.latency_ms is not None and facts.stages_ms else None
 
 
 def _replayed(
@@ -102,7 +102,7 @@ def _replayed(
         conversation = conversation_of(records)
         return conversation, list(conversation.replayed(changes))
 
-    return understood(made, records[0], begins=True)
+    return convert_record(made, records[0], begins=True)
 
 
 def _by_conversation(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator[list[Record]]:

@@ -88,7 +88,7 @@ class AdviceItem:
     in_vain: tuple[int, int] | None = None
 
 
-def weighed(record: Record) -> TurnGain:
+def turn_gain_of(record: Record) -> TurnGain:
     """Extracts what the advice needs from a record with a latency. Raises KeyError, TypeError, ValueError."""
     stages = record["stages"]
     slack = tuple([float(stages[stage]["slack_ms"]) if stage in stages else 0.0 for stage in STAGES])
@@ -106,7 +106,7 @@ def is_proven(gain: Mapping[int, IntervalEstimate]) -> bool:
     return any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
 
 
-def why_not(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
+def reason_unproven(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
     """Returns why a gain is not proven: too few or too varied turns. Returns "" if there is no gain."""
     if turns < (least := least_turns(COMPARED[0])):
         return f"Cannot tell yet: {more(least - turns)}."

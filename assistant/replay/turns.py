@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
-from assistant.replay.retelling import DECISIONS, Recorded, events_of, recorded, tell
-from assistant.replay.world import run
+from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, index_recording, tell
+from assistant.replay.simulation import run
 from assistant.trace.latency import LOOK
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
@@ -86,11 +86,11 @@ class RecordedConversation:
     records: Mapping[int, Record]
     left_out: int
     disagree: tuple[int, ...]
-    _recorded: Recorded = field(default_factory=lambda: Recorded([]))
+    _recorded: RecordingIndex = field(default_factory=lambda: RecordingIndex([]))
 
     def replayed(self, changes: Sequence[Change]) -> Iterator[tuple[Replayed, ...]]:
         """Replays every turn in which the user spoke, once for each change of settings."""
-        paces = {turn: pace_of(record) for turn, record in self.records.items()}
+        paces = {turn: reply_timing_of(record) for turn, record in self.records.items()}
         usual = _usual([pace for pace in paces.values() if pace is not None])
         for span, before in _spans(self._recorded):
             record = self.records.get(span.turn)
@@ -113,7 +113,7 @@ def conversation_of(records: Sequence[Record]) -> RecordedConversation:
             break
         entries += record["told"]
         kept[record["turn"]] = record
-    found = recorded(told_of(entries))
+    found = index_recording(told_of(entries))
     decisions = events_of(found.steps)
     disagree = tuple(turn for turn, record in kept.items() if not _agrees(record, decisions.get(turn, [])))
     return RecordedConversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, found)
@@ -124,7 +124,7 @@ def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
     return told == decisions[: len(told)]
 
 
-def pace_of(record: Record) -> ReplyTiming | None:
+def reply_timing_of(record: Record) -> ReplyTiming | None:
     """Returns the times from transcript to first sound and from release to audibility; None if nothing was heard."""
     ends = {
         span["name"]: span["end_ms"] for span in record["spans"] if not span["dropped"] and span["name"] != "silence"
@@ -144,7 +144,7 @@ def _usual(paces: Sequence[ReplyTiming]) -> ReplyTiming | None:
     return ReplyTiming(Samples(round(prepare)), Samples(round(playout)))
 
 
-def _spans(found: Recorded) -> Iterator[tuple[TurnRange, TurnTaking]]:
+def _spans(found: RecordingIndex) -> Iterator[tuple[TurnRange, TurnTaking]]:
     """Yields the position of each turn, and turn taking in the state just before it."""
     starts = found.starts
     turns, at = TurnTaking(TurnSettings()), 0
@@ -158,7 +158,7 @@ def _spans(found: Recorded) -> Iterator[tuple[TurnRange, TurnTaking]]:
         yield TurnRange(turn, start, following, end, len(found.steps)), copy.deepcopy(turns)
 
 
-def _end_of_next(found: Recorded, following: int) -> int:
+def _end_of_next(found: RecordingIndex, following: int) -> int:
     for place in range(following + 1, len(found.steps)):
         if any(isinstance(effect, EndOfTurn | TurnDiscarded) for effect in found.steps[place].effects):
             return place + 1

@@ -15,7 +15,7 @@ from assistant.replay.findings import (
     less,
     more,
     most,
-    why_not,
+    reason_unproven,
 )
 from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.engines import EngineFigures
@@ -37,7 +37,7 @@ def models_of(found: Figures) -> dict[str, EngineFigures]:
     return {name: engine for name, engine in found.endpoints.items() if name not in _NO_ENDPOINTS}
 
 
-def working(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem | None:
+def stage_advice(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem | None:
     """Returns advice on a stage. None without a possible gain, except for the stage that makes slow turns slow."""
     turns, of = _served_by_current(stage, evidence)
     if stage == "playout":
@@ -52,7 +52,7 @@ def working(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem |
     proven = is_proven(gain)
     says = _remedy(stage, evidence.figures, of, proven=proven)
     if not proven:
-        says = f"{says} {why_not(gain, len(turns))}".rstrip()
+        says = f"{says} {reason_unproven(gain, len(turns))}".rstrip()
     return AdviceItem(stage, KEYS[stage], "at most" if proven else "cannot tell", len(turns), gain, says)
 
 

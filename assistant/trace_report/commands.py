@@ -14,7 +14,7 @@ from rich.text import Text
 from assistant.support.atomic_file import is_among, write_whole
 from assistant.support.console import REPLACED, terminal, write_json
 from assistant.trace_report.following import follow
-from assistant.trace_report.reading import TraceError, distinct, read_records, trace_files, understood
+from assistant.trace_report.reading import TraceError, convert_record, distinct, read_records, trace_files
 from assistant.trace_report.scrubbing import scrub
 from assistant.trace_report.waterfall import line_of, waterfall
 
@@ -51,7 +51,7 @@ def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
         if shown:
             console.print()
         shown += 1
-        show_lines(understood(waterfall, record), console)
+        show_lines(convert_record(waterfall, record), console)
     if not shown:
         which = "no turn in it." if turn is None else f"no turn {turn} in it; without --turn all are shown."
         raise TraceError(f"{_named(paths)}: {which}")
@@ -69,13 +69,13 @@ class ReportFormats:
 def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> None:
     """Prints the figures of all turns. Raises TraceError."""
     from assistant.trace_report import text as trace_report  # noqa: PLC0415 - numpy, which showing a turn does not need
-    from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
+    from assistant.trace_report.counting import count_turns  # noqa: PLC0415 - as above
 
     files = trace_files(paths)
     if wanted.html is not None:
         _check_page(wanted.html, files)
     with reading(files):
-        tally, slowest = tallied(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
+        tally, slowest = count_turns(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
     figures = tally.figures()
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: no turn in it.")
@@ -105,11 +105,11 @@ def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> No
 def compare(before: Path, after: Path, console: Console) -> bool:
     """Compares two sets of turns on the screen. Returns whether --gate finds `after` worse. Raises TraceError."""
     from assistant.trace_report import compare as comparing  # noqa: PLC0415 - as above
-    from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
+    from assistant.trace_report.counting import count_turns  # noqa: PLC0415 - as above
 
     sides = trace_files([before]), trace_files([after])
     with reading([*sides[0], *sides[1]]):
-        first, second = (tallied(distinct(files, warn), 0, warn)[0] for files in sides)
+        first, second = (count_turns(distinct(files, warn), 0, warn)[0] for files in sides)
     for path, tally in ((before, first), (after, second)):
         if not tally.latency:
             raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")
@@ -130,7 +130,7 @@ def follow_turns(path: Path, console: Console, *, to_come: bool) -> None:
     if not to_come and _ADDRESS.fullmatch(str(path)) and not path.exists():
         raise TraceError(f"{path} is no file; if it is a server: repartee trace follow http://{path}")
     for record in follow(path, warn, time.sleep, to_come=to_come):
-        console.print(_one_line(understood(line_of, record)), soft_wrap=True)
+        console.print(_one_line(convert_record(line_of, record)), soft_wrap=True)
 
 
 def follow_server(address: str, environ: Mapping[str, str], console: Console) -> None:
@@ -138,7 +138,7 @@ def follow_server(address: str, environ: Mapping[str, str], console: Console) ->
     from assistant.trace_report.subscription import subscribe  # noqa: PLC0415 - httpx, which files do not need
 
     for record in subscribe(address, environ, warn, time.sleep):
-        console.print(_one_line(understood(line_of, record)), soft_wrap=True)
+        console.print(_one_line(convert_record(line_of, record)), soft_wrap=True)
 
 
 def scrub_files(paths: Sequence[Path], console: Console) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
-from assistant.trace_report.reading import Record, read_records, understood, unreadable
+from assistant.trace_report.reading import Record, convert_record, read_error, read_records
 
 PORTION_BYTES = 64_000_000
 """Number of bytes per process and task: about half a second of work, so that starting a process pays off."""
@@ -45,7 +45,7 @@ class Slowest:
 
 
 @dataclass(slots=True)
-class _Counted:
+class _PartialCount:
     """Result for one part of the files."""
 
     tally: Tally
@@ -53,20 +53,20 @@ class _Counted:
     warnings: list[str] = field(default_factory=list)
 
 
-def tallied(files: Sequence[Path], slowest: int, warn: Callable[[str], None]) -> tuple[Tally, list[Record]]:
+def count_turns(files: Sequence[Path], slowest: int, warn: Callable[[str], None]) -> tuple[Tally, list[Record]]:
     """Counts all turns of the files. Returns the tally and the `slowest` slowest records, slowest first.
 
     Raises:
         TraceError: A file cannot be read or is no trace.
     """
-    counted = _Counted(Tally(), Slowest(slowest))
-    parts = portions(files, [_size(path) for path in files], PORTION_BYTES)
+    counted = _PartialCount(Tally(), Slowest(slowest))
+    parts = split_files(files, [_size(path) for path in files], PORTION_BYTES)
     if len(parts) == 1:
         _count(counted, files, warn)
     else:
         # Spawned processes do not inherit open files.
         with ProcessPoolExecutor(min(len(parts), _processors()), get_context("spawn")) as pool:
-            for part in pool.map(_counted, parts, [slowest] * len(parts)):
+            for part in pool.map(_count_part, parts, [slowest] * len(parts)):
                 counted.tally.merge(part.tally)
                 counted.slowest.merge(part.slowest)
                 for warning in part.warnings:
@@ -74,7 +74,7 @@ def tallied(files: Sequence[Path], slowest: int, warn: Callable[[str], None]) ->
     return counted.tally, counted.slowest.records()
 
 
-def portions(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> list[list[Path]]:
+def split_files(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> list[list[Path]]:
     """Splits the files, in order, into runs of at most `most_bytes` each. A larger file is a run of its own."""
     runs: list[list[Path]] = [[]]
     filled = 0
@@ -87,13 +87,13 @@ def portions(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> li
     return runs
 
 
-def _counted(files: Sequence[Path], slowest: int) -> _Counted:
-    counted = _Counted(Tally(), Slowest(slowest))
+def _count_part(files: Sequence[Path], slowest: int) -> _PartialCount:
+    counted = _PartialCount(Tally(), Slowest(slowest))
     _count(counted, files, counted.warnings.append)
     return counted
 
 
-def _count(counted: _Counted, files: Sequence[Path], warn: Callable[[str], None]) -> None:
+def _count(counted: _PartialCount, files: Sequence[Path], warn: Callable[[str], None]) -> None:
     def add(record: Record) -> None:
         facts = facts_of(record)
         counted.tally.add(record["conversation"], facts)
@@ -101,14 +101,14 @@ def _count(counted: _Counted, files: Sequence[Path], warn: Callable[[str], None]
             counted.slowest.add(record, facts.latency_ms)
 
     for record in read_records(files, warn):
-        understood(add, record)
+        convert_record(add, record)
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
 
 
 def _processors() -> int:

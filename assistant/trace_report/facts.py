@@ -143,8 +143,8 @@ def facts_of(record: Record) -> TurnFacts:
     events = _events(record)
     work = _work(record, events.heard)
     latency_ms, endpoint_ms = record["response_latency_ms"], record["endpoint_ms"]
-    ill = failed(record)
-    shares = () if ill else _shares(record["stages"])
+    has_failed = failed(record)
+    shares = () if has_failed else _stage_durations(record["stages"])
     paid_ms = sum([shares[place] for place in _WORK_PLACES]) if shares else 0.0
     began_ms, ended_ms = record.get("speech_start_ms"), record["speech_end_ms"]
     playout_ms = record.get("playout_start_ms")
@@ -157,7 +157,7 @@ def facts_of(record: Record) -> TurnFacts:
     asked_ms = events.asked_ms
     return TurnFacts(
         outcome=record["outcome"],
-        latency_ms=None if ill else latency_ms,
+        latency_ms=None if has_failed else latency_ms,
         stages_ms=shares,
         given=events.given,
         cut_ins=events.retracted + soon,
@@ -171,12 +171,12 @@ def facts_of(record: Record) -> TurnFacts:
         wasted_model_ms=work.wasted_model_ms,
         words_ms=None if events.drafted else work.words_ms,
         speech_ms=None if began_ms is None or ended_ms is None else ended_ms - began_ms,
-        model_ms=None if ill else work.model_ms,
+        model_ms=None if has_failed else work.model_ms,
         voice_ms=work.voice_ms,
         answered_by=engines.get("answered_by", ""),
         recognizer=engines.get("stt", ""),
         voice=engines.get("tts", ""),
-        failed=ill,
+        failed=has_failed,
         tries=events.tries,
         tokens=tokens_of(record),
         decoding_ms=work.decoding_ms,
@@ -191,7 +191,7 @@ def failed(record: Record) -> bool:
     return record["error"] is not None or record["outcome"] in FAILED
 
 
-def _shares(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:
+def _stage_durations(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:
     """Returns the stage durations in the order of STAGES; () without stages."""
     if not stages:
         return ()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from assistant.trace.record import SCHEMA
-from assistant.trace_report.reading import Record, newer_schema, record_of, traces_at, unreadable
+from assistant.trace_report.reading import Record, newer_schema, parse_line, read_error, traces_at
 
 POLL_S = 0.2
 """Poll interval in seconds. A record is on disk within a second after its turn ends; a poll costs one `stat` per file.
@@ -26,7 +26,7 @@ class FileTail:
         self._number = 0  # number of lines read since following began
         self._newer_said = False
 
-    def news(self, warn: Callable[[str], None]) -> list[Record]:
+    def read_new(self, warn: Callable[[str], None]) -> list[Record]:
         """Returns the records written since the last call, from complete lines only. Raises TraceError for no trace."""
         size = self.path.stat().st_size
         if size < self._at:
@@ -38,7 +38,7 @@ class FileTail:
             read = file.read(MOST_BYTES)
         self._at += len(read)
         *lines, self._begun = (self._begun + read).split(b"\n")
-        read_lines = [record_of(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]
+        read_lines = [parse_line(line, self.path, self._number + place, warn) for place, line in enumerate(lines, 1)]
         self._number += len(lines)
         found = [record for record in read_lines if record is not None]
         newer = next((record for record in found if record["schema"] > SCHEMA), None)
@@ -67,7 +67,7 @@ def follow(
             if file.is_file():  # opening a pipe would block until a writer opens it
                 file.open("rb").close()  # fails early: an unreadable file has a size, but would never yield a record
     except OSError as error:
-        raise unreadable(Path(error.filename or path), error) from error
+        raise read_error(Path(error.filename or path), error) from error
     tails: dict[Path, FileTail] = {}
     started = False
     while True:
@@ -78,10 +78,10 @@ def follow(
             for file in files:
                 if file not in tails:
                     tails[file] = FileTail(file, from_start=started)
-                yield from tails[file].news(warn)
+                yield from tails[file].read_new(warn)
         except FileNotFoundError:  # removed between two polls
             tails = {file: tail for file, tail in tails.items() if os.access(file, os.F_OK)}
         except OSError as error:
-            raise unreadable(Path(error.filename or path), error) from error
+            raise read_error(Path(error.filename or path), error) from error
         started = True
         pause(POLL_S)

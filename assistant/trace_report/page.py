@@ -6,7 +6,7 @@ from html import escape
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Figures, Tally
 from assistant.trace_report.plots import distribution, over_time, turn_plot
-from assistant.trace_report.reading import Record, understood
+from assistant.trace_report.reading import Record, convert_record
 from assistant.trace_report.statistics import LEVEL, PERCENTS, IntervalEstimate
 from assistant.trace_report.text import headline, sentences, spreads
 from assistant.trace_report.waterfall import rows, waterfall
@@ -49,7 +49,7 @@ def page(tally: Tally, figures: Figures, slowest: Sequence[Record]) -> str:
         ]
     parts += ["<h2>Tail, people, speculation</h2>", f"<pre>{escape(chr(10).join(sentences(figures)))}</pre>"]
     parts += _engines(figures)
-    parts += ["<h2>The slowest turns</h2>", *(understood(_turn, record) for record in slowest)] if slowest else []
+    parts += ["<h2>The slowest turns</h2>", *(convert_record(_turn, record) for record in slowest)] if slowest else []
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Repartee: traces</title>\n'

@@ -57,7 +57,7 @@ def trace_files(paths: Sequence[Path]) -> list[Path]:
         try:
             inside = traces_at(path)
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise read_error(path, error) from error
         if not inside:
             raise TraceError(f"{path} holds no traces (*.jsonl); name another folder, or a file.")
         files += inside
@@ -99,7 +99,7 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
             if not path.samefile(other) and _lines(path) > _lines(other):
                 kept[at[first]], path, other = path, other, path  # noqa: PLW2901 - it takes the other's place
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise read_error(path, error) from error
         twice.append(f"{path} ({other})")
     if twice:
         more = f" and {len(twice) - 3:,} more" if len(twice) > 3 else ""
@@ -124,7 +124,7 @@ def _lines(path: Path) -> int:
         return sum(1 for _ in file)
 
 
-def unreadable(path: Path, error: OSError) -> TraceError:
+def read_error(path: Path, error: OSError) -> TraceError:
     """Returns the error for a trace, or a folder of traces, that cannot be read."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return TraceError(f"{path} does not exist; `repartee config` shows where traces are written (trace.dir).")
@@ -146,7 +146,7 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
             with path.open("rb", buffering=READ_BYTES) as file:
                 newer = False
                 for number, line in enumerate(file, 1):
-                    record = record_of(line, path, number, warn)
+                    record = parse_line(line, path, number, warn)
                     if record is None:
                         continue
                     if record["schema"] > SCHEMA and not newer:
@@ -154,7 +154,7 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
                         warn(newer_schema(path, record))
                     yield record
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise read_error(path, error) from error
 
 
 def newer_schema(path: Path | str, record: Record) -> str:
@@ -162,7 +162,7 @@ def newer_schema(path: Path | str, record: Record) -> str:
     return f"{path} is of schema {record['schema']}; this version knows {SCHEMA} and ignores the rest."
 
 
-def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
+def parse_line(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
     """Parses one line. Returns None for an empty or torn line; raises TraceError for any other invalid line."""
     try:
         record = _loaded(line)
@@ -207,7 +207,7 @@ def _loaded(line: bytes) -> object:
     return orjson.loads(text.encode(errors="replace"))
 
 
-def understood(make: Callable[[Record], Made], record: Record, *, begins: bool = False) -> Made:
+def convert_record(make: Callable[[Record], Made], record: Record, *, begins: bool = False) -> Made:
     """Returns `make(record)`. Raises TraceError if the fields of the record are not valid.
 
     `begins`: the record is the first of several from which something is made.

@@ -10,7 +10,7 @@ from typing import IO
 import orjson
 
 from assistant.trace.record import SCHEMA
-from assistant.trace_report.reading import TraceError, record_of
+from assistant.trace_report.reading import TraceError, parse_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _copy(path: Path, draft: IO[bytes], warn: Callable[[str], None]) -> tuple[Sc
     changed = False
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            record = record_of(line, path, number, warn)
+            record = parse_line(line, path, number, warn)
             if record is None:
                 changed = True
                 continue

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from assistant.trace_report.reading import Record, TraceError, record_of
+from assistant.trace_report.reading import Record, TraceError, parse_line
 from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 
@@ -48,7 +48,7 @@ def stream_url(address: str) -> str:
         scheme = ""
     if not scheme or not given.hostname or "@" in given.netloc:
         raise TraceError(
-            f"{_shown(address)} is no server's address: it must be http://, https://, ws:// or wss:// with a host, and "
+            f"{_safe(address)} is no server's address: it must be http://, https://, ws:// or wss:// with a host, and "
             f"without a user name or password; a token goes into {TOKEN_VARIABLE}."
         )
     folder = given.path.rstrip("/").removesuffix(PATH).removesuffix("/v1/realtime")
@@ -158,13 +158,13 @@ def _records(chunks: Iterable[bytes], url: str, warn: Callable[[str], None]) -> 
             raise TraceError(f"{url} sends a line of more than {MOST_BYTES >> 20} MB: these are no traces.")
         for line in lines:
             number += 1
-            if (lost := _lost(line)) is not None:
+            if (lost := _lost_count(line)) is not None:
                 warn(f"{lost} turns are not shown: they came faster than they were read.")
-            elif (record := record_of(line, url, number, warn)) is not None:
+            elif (record := parse_line(line, url, number, warn)) is not None:
                 yield record
 
 
-def _lost(line: bytes) -> int | None:
+def _lost_count(line: bytes) -> int | None:
     """Returns how many turns the server could not send; None if the line says something else."""
     if not line.startswith(b'{"lost"'):
         return None
@@ -175,7 +175,7 @@ def _lost(line: bytes) -> int | None:
     return lost if isinstance(lost, int) else None
 
 
-def _shown(address: str) -> str:
+def _safe(address: str) -> str:
     """Returns the address without the part that may be a password."""
     scheme, _, rest = address.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"

@@ -16,7 +16,7 @@ from assistant.config.settings import KEYS as SETTINGS
 from assistant.replay import conversations as trace_replaying
 from assistant.replay.advice import TRIED, Advice, advice
 from assistant.replay.advice_report import advice_json, advice_lines
-from assistant.replay.findings import KEYS, AdviceInputs, AdviceItem, weighed
+from assistant.replay.findings import KEYS, AdviceInputs, AdviceItem, turn_gain_of
 from assistant.replay.settings import change_of
 from assistant.replay.turns import RecordedConversation, conversation_of
 from assistant.trace.latency import STAGES
@@ -38,9 +38,9 @@ def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> Adv
     tally = Tally()
     for record in list(records) * times:
         tally.add("c", facts_of(record))
-    turns = tuple(weighed(record) for record in records if record["response_latency_ms"] is not None) * times
-    decided = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
-    return AdviceInputs(tally.figures(), turns, decided * replays)
+    turns = tuple(turn_gain_of(record) for record in records if record["response_latency_ms"] is not None) * times
+    replay_events = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
+    return AdviceInputs(tally.figures(), turns, replay_events * replays)
 
 
 def of(found: Advice, stage: str) -> list[AdviceItem]:
@@ -112,8 +112,8 @@ def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
         for was, now in zip(was_ms, now_ms, strict=True)
     ]
     same = [replace(turn, now=turn.was, same=True) for turn in turns]
-    decided = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
-    return of(advice(AdviceInputs(evidence(held()).figures, (), decided)), "endpoint_wait")[0]
+    replay_events = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
+    return of(advice(AdviceInputs(evidence(held()).figures, (), replay_events)), "endpoint_wait")[0]
 
 
 @pytest.mark.parametrize(
@@ -356,15 +356,15 @@ def test_only_latest_turns_are_replayed(tmp_path: Path, monkeypatch: pytest.Monk
         written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
         for number in range(6)
     ]
-    decided: list[str] = []
+    replay_events: list[str] = []
 
     def conversation(records: Sequence[Record]) -> RecordedConversation:
-        decided.append(records[0]["conversation"])
+        replay_events.append(records[0]["conversation"])
         return conversation_of(records)
 
     monkeypatch.setattr(trace_replaying, "MOST_REPLAYED", len(spoken) + 1)
     monkeypatch.setattr(trace_replaying, "conversation_of", conversation)
-    found = trace_replaying.gathered(files, pytest.fail)
-    assert decided == ["4", "5"], "a replay takes some 10 ms a turn"
+    found = trace_replaying.collect_inputs(files, pytest.fail)
+    assert replay_events == ["4", "5"], "a replay takes some 10 ms a turn"
     assert len(found.replays) == len(spoken) + 1
     assert found.figures.turns == 6 * len(spoken)

@@ -8,7 +8,7 @@ import pytest
 from trace_samples import DEMO, demo_records, printed, slower, written
 
 from assistant.trace_report.commands import ReportFormats, report
-from assistant.trace_report.counting import tallied
+from assistant.trace_report.counting import count_turns
 from assistant.trace_report.page import page
 from assistant.trace_report.reading import Record, TraceError
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def page_of(path: Path, slowest: int = 10) -> str:
-    tally, records = tallied([path], slowest, lambda what: None)
+    tally, records = count_turns([path], slowest, lambda what: None)
     return page(tally, tally.figures(), records)
 
 

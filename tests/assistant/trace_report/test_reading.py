@@ -8,7 +8,7 @@ import pytest
 from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, written
 
-from assistant.trace_report.reading import TraceError, distinct, read_records, record_of, trace_files, understood
+from assistant.trace_report.reading import TraceError, convert_record, distinct, parse_line, read_records, trace_files
 
 
 def test_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> Non
 def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
     record = demo_records()[0]
     with pytest.raises(TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/traces.md has it"):
-        understood(lambda found: found["stages"]["endpoint_wait"] + 1, record)
+        convert_record(lambda found: found["stages"]["endpoint_wait"] + 1, record)
     path = written(tmp_path / "a.jsonl", demo_records())
     for found in read_records([path], pytest.fail):
         second = found
@@ -99,7 +99,7 @@ def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
     with pytest.raises(
         TraceError, match=rf"^{path}, line 2 is no record as docs/traces.md has it: 'lag' is missing\.$"
     ):
-        understood(lambda found: found["lag"], second)
+        convert_record(lambda found: found["lag"], second)
 
 
 def test_longest_of_files_with_same_first_turn_is_counted(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_longest_of_files_with_same_first_turn_is_counted(tmp_path: Path) -> Non
 
 
 def test_empty_line_is_ignored() -> None:
-    assert record_of(b"\n", Path("a"), 1, pytest.fail) is None
-    assert record_of(json.dumps(demo_records()[0]).encode(), Path("a"), 1, pytest.fail) == demo_records()[0]
+    assert parse_line(b"\n", Path("a"), 1, pytest.fail) is None
+    assert parse_line(json.dumps(demo_records()[0]).encode(), Path("a"), 1, pytest.fail) == demo_records()[0]
 
 
 def test_lone_surrogate_does_not_lose_turn(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from trace_samples import DEMO
 
-from assistant.trace_report.counting import tallied
+from assistant.trace_report.counting import count_turns
 from assistant.trace_report.sheet import Sheet
 from assistant.trace_report.text import sheets
 
@@ -39,7 +39,7 @@ def test_columns_are_left_out_in_order_and_no_figure_is_cut(width: int, lines: l
 
 @pytest.mark.parametrize("width", [50, 80, 100, 160])
 def test_report_is_never_cut(width: int) -> None:
-    for sheet in sheets(tallied([DEMO], 0, lambda what: None)[0].figures()):
+    for sheet in sheets(count_turns([DEMO], 0, lambda what: None)[0].figures()):
         lines = list(shown(sheet, width))
         assert "…" not in "".join(lines)
         assert max(map(len, lines)) <= width

@@ -1,8 +1,8 @@
 """Replays the events of a conversation's trace through turn taking. Gives the same decisions at the same samples. Pure.
 
-`decided` drives `assistant.turns.machine` with the recorded events. `Recorded` indexes the results by step: transcript
-requests, transcripts, and EOT estimates. `assistant.replay.world` uses them to simulate the events that would have
-followed other decisions.
+`replay_events` drives `assistant.turns.machine` with the recorded events. `RecordingIndex` indexes the results by step:
+transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the events that
+would have followed other decisions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -62,7 +62,7 @@ class TranscriptRequest:
 
     at: Samples
     turn: int
-    stretch: Samples
+    silence: Samples
     ordinal: int
     speech_end: Samples
     answer: int | None = None
@@ -80,7 +80,7 @@ class ScoredSilence:
         delay: Time since the first request of the silence.
     """
 
-    stretch: Samples
+    silence: Samples
     source: Source
     ordinal: int
     estimate: EndOfTurnEstimate
@@ -101,7 +101,7 @@ class PlaybackReports:
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordingIndex:
     """One recorded conversation, indexed by step.
 
     Attributes:
@@ -114,52 +114,52 @@ class Recorded:
     """
 
     steps: list[Step]
-    asks: dict[int, TranscriptRequest] = field(default_factory=dict)
-    judgements: dict[int, ScoredSilence] = field(default_factory=dict)
+    requests: dict[int, TranscriptRequest] = field(default_factory=dict)
+    estimates: dict[int, ScoredSilence] = field(default_factory=dict)
     replies: dict[ReplyId, int] = field(default_factory=dict)
     commits: dict[int, CommitTurn] = field(default_factory=dict)
     played: dict[ReplyId, PlaybackReports] = field(default_factory=dict)
     starts: list[tuple[int, int]] = field(default_factory=list)
-    _asked_in: dict[Samples, list[int]] = field(default_factory=dict)
-    _judged_in: dict[Samples, list[int]] = field(default_factory=dict)
-    _asked_of: dict[int, list[int]] = field(default_factory=dict)
+    _requests_in: dict[Samples, list[int]] = field(default_factory=dict)
+    _estimates_in: dict[Samples, list[int]] = field(default_factory=dict)
+    _requests_of: dict[int, list[int]] = field(default_factory=dict)
 
-    def asks_in(self, stretch: Samples) -> list[TranscriptRequest]:
+    def requests_in(self, silence: Samples) -> list[TranscriptRequest]:
         """Returns the transcript requests of one silence."""
-        return [self.asks[place] for place in self._asked_in.get(stretch, ())]
+        return [self.requests[place] for place in self._requests_in.get(silence, ())]
 
-    def asks_of(self, turn: int) -> list[TranscriptRequest]:
+    def requests_of(self, turn: int) -> list[TranscriptRequest]:
         """Returns the transcript requests of one turn."""
-        return [self.asks[place] for place in self._asked_of.get(turn, ())]
+        return [self.requests[place] for place in self._requests_of.get(turn, ())]
 
-    def judged_in(self, stretch: Samples) -> list[ScoredSilence]:
+    def estimates_in(self, silence: Samples) -> list[ScoredSilence]:
         """Returns the EOT estimates of one silence."""
-        return [self.judgements[place] for place in self._judged_in.get(stretch, ())]
+        return [self.estimates[place] for place in self._estimates_in.get(silence, ())]
 
-    def news_in(self, stretch: Samples) -> tuple[Source, int]:
+    def last_trigger_in(self, silence: Samples) -> tuple[Source, int]:
         """Returns what last happened in a silence, a request, transcript or estimate, and the request's ordinal."""
-        news: list[tuple[int, Source, int]] = [(max(self._judged_in.get(stretch, ()), default=-1), "listener", 0)]
-        for place in self._asked_in.get(stretch, ()):
-            ask = self.asks[place]
-            news.append((place, "asked", ask.ordinal))
-            told = None if ask.answer is None else self.steps[ask.answer].told
-            if ask.answer is not None and not (isinstance(told, FinalTranscript) and told.transcript.is_draft):
-                news.append((ask.answer, "words", ask.ordinal))
+        news: list[tuple[int, Source, int]] = [(max(self._estimates_in.get(silence, ()), default=-1), "listener", 0)]
+        for place in self._requests_in.get(silence, ()):
+            request = self.requests[place]
+            news.append((place, "asked", request.ordinal))
+            told = None if request.answer is None else self.steps[request.answer].told
+            if request.answer is not None and not (isinstance(told, FinalTranscript) and told.transcript.is_draft):
+                news.append((request.answer, "words", request.ordinal))
         return max(news)[1:]  # if a transcript coincides with the next request, "words" wins
 
-    def ask(self, place: int, reply: ReplyId, ask: TranscriptRequest) -> None:
+    def add_request(self, place: int, reply: ReplyId, request: TranscriptRequest) -> None:
         """Adds a transcript request."""
-        self.asks[place], self.replies[reply] = ask, place
-        self._asked_in.setdefault(ask.stretch, []).append(place)
-        self._asked_of.setdefault(ask.turn, []).append(place)
+        self.requests[place], self.replies[reply] = request, place
+        self._requests_in.setdefault(request.silence, []).append(place)
+        self._requests_of.setdefault(request.turn, []).append(place)
 
-    def judge(self, place: int, judgement: ScoredSilence) -> None:
+    def add_estimate(self, place: int, estimate: ScoredSilence) -> None:
         """Adds an EOT estimate."""
-        self.judgements[place] = judgement
-        self._judged_in.setdefault(judgement.stretch, []).append(place)
+        self.estimates[place] = estimate
+        self._estimates_in.setdefault(estimate.silence, []).append(place)
 
 
-def decided(told: Iterable[Told]) -> list[Step]:
+def replay_events(told: Iterable[Told]) -> list[Step]:
     """Returns the decisions of turn taking, event by event, with the recorded settings changes."""
     turns = TurnTaking(TurnSettings())
     return [Step(item, tell(turns, item)) for item in told]
@@ -173,30 +173,32 @@ def tell(turns: TurnTaking, item: Told) -> Effects:
     return turns.tell(item)
 
 
-def voiced(item: Told) -> Samples | None:
+def sure_speech_end(item: Told) -> Samples | None:
     """Returns the end of a frame with sure speech; None for anything else."""
     if isinstance(item, FrameProcessed) and item.vad.speaking and item.vad.possible_end is None:
         return item.at
     return None
 
 
-def recorded(told: Iterable[Told]) -> Recorded:
+def index_recording(told: Iterable[Told]) -> RecordingIndex:
     """Indexes a recorded conversation."""
-    found = Recorded(decided(told))
-    stretch, ordinal = Samples(0), 0
+    found = RecordingIndex(replay_events(told))
+    silence, ordinal = Samples(0), 0
     seen: set[int] = set()
     for place, (item, effects) in enumerate(found.steps):
-        last = voiced(item)
+        last = sure_speech_end(item)
         if last is not None:
-            stretch, ordinal = last, 0
+            silence, ordinal = last, 0
         for effect in effects:
             match effect:
                 case Transcribe(reply, _, speech_end):
-                    found.ask(place, reply, TranscriptRequest(_at(item), reply.turn, stretch, ordinal, speech_end))
+                    found.add_request(
+                        place, reply, TranscriptRequest(_at(item), reply.turn, silence, ordinal, speech_end)
+                    )
                     ordinal += 1
                 case DropAttempt(reply) if reply in found.replies:
                     asked = found.replies[reply]
-                    found.asks[asked] = replace(found.asks[asked], dropped=_at(item))
+                    found.requests[asked] = replace(found.requests[asked], dropped=_at(item))
                 case CommitTurn():
                     found.commits[place] = effect
                 case TurnStarted(turn) if turn not in seen:
@@ -204,18 +206,18 @@ def recorded(told: Iterable[Told]) -> Recorded:
                     found.starts.append((place, turn))
                 case _:
                     pass
-        _take_report(found, place, item, stretch)
+        _take_report(found, place, item, silence)
     return found
 
 
-def _take_report(found: Recorded, place: int, item: Told, stretch: Samples) -> None:
+def _take_report(found: RecordingIndex, place: int, item: Told, silence: Samples) -> None:
     match item:
         case FinalTranscript(at, reply) | TranscriptFailed(at, reply) if reply in found.replies:
             asked = found.replies[reply]
-            ask = found.asks[asked]
-            found.asks[asked] = replace(ask, answer=place, delay=Samples(at - ask.at))
+            request = found.requests[asked]
+            found.requests[asked] = replace(request, answer=place, delay=Samples(at - request.at))
         case EndOfTurnScored():
-            found.judge(place, _judgement(found, place, item, stretch))
+            found.add_estimate(place, _scored_silence(found, place, item, silence))
         case PlaybackProgress(at, reply, words, audible):
             known = found.played.get(reply, PlaybackReports((), None))
             found.played[reply] = replace(known, reports=(*known.reports, (at, words, audible)))
@@ -225,20 +227,20 @@ def _take_report(found: Recorded, place: int, item: Told, stretch: Samples) -> N
             pass
 
 
-def _judgement(found: Recorded, place: int, item: EndOfTurnScored, stretch: Samples) -> ScoredSilence:
-    asks = found.asks_in(stretch)
-    first = asks[0].at if asks else item.at
+def _scored_silence(found: RecordingIndex, place: int, item: EndOfTurnScored, silence: Samples) -> ScoredSilence:
+    requests = found.requests_in(silence)
+    first = requests[0].at if requests else item.at
     source: Source = "listener"
     ordinal = 0
     following = found.steps[place + 1].told if place + 1 < len(found.steps) else None
     if isinstance(following, FrameProcessed) and following.at == item.at:
-        source, ordinal = found.news_in(stretch)
+        source, ordinal = found.last_trigger_in(silence)
     # In older traces a silence was scored immediately after a request and after its transcript.
-    elif place - 1 in found.asks:
-        source, ordinal = "asked", found.asks[place - 1].ordinal
+    elif place - 1 in found.requests:
+        source, ordinal = "asked", found.requests[place - 1].ordinal
     elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply in found.replies:
-        source, ordinal = "words", found.asks[found.replies[following.reply]].ordinal
-    return ScoredSilence(stretch, source, ordinal, item.estimate, Samples(item.at - first))
+        source, ordinal = "words", found.requests[found.replies[following.reply]].ordinal
+    return ScoredSilence(silence, source, ordinal, item.estimate, Samples(item.at - first))
 
 
 def _at(item: Told) -> Samples:

@@ -14,7 +14,14 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
-from assistant.replay.retelling import PlaybackReports, Recorded, ScoredSilence, Source, TranscriptRequest, voiced
+from assistant.replay.event_replay import (
+    PlaybackReports,
+    RecordingIndex,
+    ScoredSilence,
+    Source,
+    TranscriptRequest,
+    sure_speech_end,
+)
 from assistant.turns.event_log import Told
 from assistant.turns.events import (
     CommitTurn,
@@ -60,7 +67,7 @@ FIRST_WORD = samples_of_ms(300)
 
 
 def run(
-    recorded: Recorded, before: TurnTaking, span: TurnRange, change: Change, pace: ReplyTiming | None
+    recorded: RecordingIndex, before: TurnTaking, span: TurnRange, change: Change, pace: ReplyTiming | None
 ) -> TurnCourse:
     """Simulates a turn with other settings.
 
@@ -71,21 +78,21 @@ def run(
         change: The change of settings.
         pace: Durations of the turn's answer; None if no answer was heard.
     """
-    world = _World(recorded, copy.deepcopy(before), span, change, pace)
-    world.turns.settings = change(world.turns.settings)
-    world.recall()
+    simulation = _Simulation(recorded, copy.deepcopy(before), span, change, pace)
+    simulation.turns.settings = change(simulation.turns.settings)
+    simulation.restore()
     for place in range(span.start, span.end):
-        if place >= span.next and world.moved_on:
-            return world.course
-        world.live(place, recorded.steps[place].told)
+        if place >= span.next and simulation.next_turn_began:
+            return simulation.course
+        simulation.process(place, recorded.steps[place].told)
     if span.end == span.steps:
-        world.fall_silent()
-    return world.course
+        simulation.append_silence()
+    return simulation.course
 
 
 @dataclass(slots=True)
-class _World:
-    recorded: Recorded
+class _Simulation:
+    recorded: RecordingIndex
     turns: TurnTaking
     span: TurnRange
     change: Change
@@ -93,15 +100,15 @@ class _World:
     course: TurnCourse = field(default_factory=TurnCourse)
     place: int = 0
     now: Samples = Samples(0)
-    stretch: Samples = Samples(0)
+    silence: Samples = Samples(0)
     spoken_into: ReplyId | None = None  # the reply that was active when the turn began
-    moved_on: bool = False  # whether another turn has begun since the last answer
+    next_turn_began: bool = False  # whether another turn has begun since the last answer
     begun: tuple[Samples, Samples] = (Samples(-1), Samples(-1))  # when the last turn start was reported, and its onset
     last: FrameProcessed | None = None
     segment: SegmentId = NO_SEGMENT
     ordinal: int = 0
     # Recorded id → simulated id, for replies that are the same.
-    bound: dict[ReplyId, ReplyId] = field(default_factory=dict)
+    simulated_ids: dict[ReplyId, ReplyId] = field(default_factory=dict)
     # Request of a silence → whether it is the same as recorded.
     asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)
     prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
@@ -113,44 +120,44 @@ class _World:
 
     # ---- recorded events ----
 
-    def live(self, place: int, item: Told) -> None:
+    def process(self, place: int, item: Told) -> None:
         """Processes the next recorded event."""
         self.place = place
         match item:
             case TurnSettings():
                 self.turns.settings = self.change(item)
             case FrameProcessed():
-                self._until(item.at)
-                self._hear(item)
+                self._send_due(item.at)
+                self._process_frame(item)
             case InterimTranscript():
                 self.tell(replace(item, transcript=replace(item.transcript, segment=self.segment)))
             case EndOfTurnScored():
-                self._judged(item)
+                self._process_estimate(item)
             case FinalTranscript(reply=reply):
-                if reply in self.bound:
-                    self.tell(replace(item, reply=self.bound[reply]))
+                if reply in self.simulated_ids:
+                    self.tell(replace(item, reply=self.simulated_ids[reply]))
             case TranscriptFailed(at, reply, _):
-                if reply in self.bound:
-                    self.tell(TranscriptFailed(at, self.bound[reply], self.segment))
+                if reply in self.simulated_ids:
+                    self.tell(TranscriptFailed(at, self.simulated_ids[reply], self.segment))
             case PlaybackProgress() | ReplyEnded():
-                if (here := self._heard_here(item.reply)) is not None:
+                if (here := self._simulated_id(item.reply)) is not None:
                     self.tell(replace(item, reply=here))
             case _:
                 self.tell(item)
 
-    def recall(self) -> None:
+    def restore(self) -> None:
         """Restores the reply that was spoken into, and the silence in which the turn begins with its requests."""
         self.spoken_into = self.turns.replying
         for place in range(self.span.start - 1, -1, -1):
             told, effects = self.recorded.steps[place]
             asked = [effect.reply for effect in effects if isinstance(effect, Transcribe)]
-            self.bound |= {reply: reply for reply in asked}
+            self.simulated_ids |= {reply: reply for reply in asked}
             self.ordinal += len(asked)
-            if (at := voiced(told)) is not None:
-                self.stretch = at
+            if (at := sure_speech_end(told)) is not None:
+                self.silence = at
                 break
         self.segment = self._segment_before(self.span.start)
-        self.asked = dict.fromkeys(((self.stretch, ordinal) for ordinal in range(self.ordinal)), True)
+        self.asked = dict.fromkeys(((self.silence, ordinal) for ordinal in range(self.ordinal)), True)
 
     def _segment_before(self, place: int) -> SegmentId:
         """Returns the last segment before the turn. An unconfirmed onset may have become this turn."""
@@ -160,7 +167,7 @@ class _World:
                     return effect.segment
         return NO_SEGMENT
 
-    def fall_silent(self) -> None:
+    def append_silence(self) -> None:
         """Appends silence after the end of the trace."""
         last = self.last
         if last is None or last.vad.speaking or not self._undecided():
@@ -169,53 +176,53 @@ class _World:
         for _ in range(samples_of_s(AFTER_THE_END_S) // FRAME_SAMPLES):
             self.place += 1
             end = Samples(self.now + FRAME_SAMPLES)
-            self._until(end)
-            self._hear(FrameProcessed(end, VadResult(False, last.vad.boundary, 0.0)))
+            self._send_due(end)
+            self._process_frame(FrameProcessed(end, VadResult(False, last.vad.boundary, 0.0)))
         if len(self.course.decisions) > known:
             self.course.assumed.add("silence after the end")
 
     def _undecided(self) -> bool:
-        return self.turns.phase is not Phase.IDLE and not self.course.given and not self.moved_on
+        return self.turns.phase is not Phase.IDLE and not self.course.given and not self.next_turn_began
 
-    def _hear(self, heard: FrameProcessed) -> None:
+    def _process_frame(self, heard: FrameProcessed) -> None:
         self.now, self.last = heard.at, heard
-        at = voiced(heard)
+        at = sure_speech_end(heard)
         if at is not None:
-            self.stretch, self.ordinal = at, 0
+            self.silence, self.ordinal = at, 0
         self.tell(heard)
 
-    def _judged(self, item: EndOfTurnScored) -> None:
-        found = self.recorded.judgements.get(self.place)
-        if found is None or found.stretch != self.stretch:
+    def _process_estimate(self, item: EndOfTurnScored) -> None:
+        found = self.recorded.estimates.get(self.place)
+        if found is None or found.silence != self.silence:
             return
-        if self.asked.get((found.stretch, found.ordinal)):
+        if self.asked.get((found.silence, found.ordinal)):
             self.tell(EndOfTurnScored(item.at, self.segment, item.estimate))
 
-    def _heard_here(self, reply: ReplyId) -> ReplyId | None:
+    def _simulated_id(self, reply: ReplyId) -> ReplyId | None:
         """Returns the simulated id of a recorded reply, if it was committed in the same way."""
         if reply == self.spoken_into:
             return reply
-        here = self.bound.get(reply)
+        here = self.simulated_ids.get(reply)
         return here if any(given.same and given.commit.reply == here for given in self.course.given) else None
 
     # ---- simulated events ----
 
-    def _until(self, position: Samples) -> None:
+    def _send_due(self, position: Samples) -> None:
         """Sends the simulated events that are due before the end of the next frame."""
         while self.due and self.due[0][0] < position:
-            _, _, stretch, _, event = heapq.heappop(self.due)
-            if stretch is None or stretch == self.stretch:
+            _, _, silence, _, event = heapq.heappop(self.due)
+            if silence is None or silence == self.silence:
                 self.tell(event())
 
-    def _later(
+    def _schedule(
         self,
         at: Samples,
         event: Callable[[], Event],
-        stretch: Samples | None = None,
+        silence: Samples | None = None,
         reply: ReplyId | None = None,
     ) -> None:
         self.order += 1
-        heapq.heappush(self.due, (at, self.order, stretch, reply, event))
+        heapq.heappush(self.due, (at, self.order, silence, reply, event))
 
     def tell(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
         """Sends an event to turn taking and performs the resulting effects."""
@@ -223,16 +230,16 @@ class _World:
             self.course.decisions.append((self.place, self.now, effect))
             match effect:
                 case TurnStarted(turn, onset):
-                    self.moved_on = self.moved_on or bool(self.course.given) or turn != self.span.turn
+                    self.next_turn_began = self.next_turn_began or bool(self.course.given) or turn != self.span.turn
                     self.begun = self.now, onset
                 case DropAttempt(reply):
                     self.dropped.add(reply)
                 case OpenSegment(segment):
                     self.segment = segment
                 case Transcribe():
-                    self._ask(effect)
+                    self._handle_request(effect)
                 case RequestTranscript(segment):
-                    self._ask_whether(segment)
+                    self._handle_onset_request(segment)
                 case PrepareReply(reply):
                     self.course.prepared += 1
                     self.prepared[reply] = (self.now, self.place)
@@ -245,34 +252,34 @@ class _World:
                 case ReleasePlayback(reply):
                     self._release(reply)
                 case RetractReply(reply) | InterruptReply(reply, "voice"):
-                    self._cut(reply, retracted=isinstance(effect, RetractReply))
+                    self._mark_interrupted(reply, retracted=isinstance(effect, RetractReply))
                 case _:
                     pass
 
     def _endpoint(self) -> None:
         if self.place < self.span.next:
             self.course.endpoints.append((self.now, self.place))
-            silent = self.now > self.stretch  # and the segment was not ended by its length during speech
-            if silent and self.turns.settings.patience is not None and not self.recorded.judged_in(self.stretch):
+            silent = self.now > self.silence  # and the segment was not ended by its length during speech
+            if silent and self.turns.settings.patience is not None and not self.recorded.estimates_in(self.silence):
                 self.course.assumed.add("fixed silence")
 
-    def _ask(self, effect: Transcribe) -> None:
+    def _handle_request(self, effect: Transcribe) -> None:
         self.course.asked += 1
         ordinal, self.ordinal = self.ordinal, self.ordinal + 1
         self.segment = effect.segment  # it may have been opened before this turn began
-        then = self.recorded.asks.get(self.place)
-        key = (self.stretch, ordinal)
-        self.asked[key] = then is not None and (then.stretch, then.ordinal, then.at) == (*key, self.now)
+        then = self.recorded.requests.get(self.place)
+        key = (self.silence, ordinal)
+        self.asked[key] = then is not None and (then.silence, then.ordinal, then.at) == (*key, self.now)
         if then is None or not self.asked[key]:
-            self._make_up(effect, ordinal, self.now)
+            self._simulate_result(effect, ordinal, self.now)
             return
         recorded = next(was.reply for was in self.recorded.steps[self.place].effects if isinstance(was, Transcribe))
-        self.bound[recorded] = effect.reply
+        self.simulated_ids[recorded] = effect.reply
         if then.answer is None and then.dropped is not None:
             # It was dropped in the recording, and may not be dropped here.
-            self._make_up_words(effect, ordinal, Samples(then.dropped + 1))
+            self._simulate_transcript(effect, ordinal, Samples(then.dropped + 1))
 
-    def _ask_whether(self, segment: SegmentId) -> None:
+    def _handle_onset_request(self, segment: SegmentId) -> None:
         """Handles the transcript request of an unconfirmed onset. Without a recorded request it has no words."""
         self.segment = segment
         for told, _ in self.recorded.steps[self.place + 1 :]:
@@ -281,21 +288,21 @@ class _World:
             if isinstance(told, FrameProcessed) and told.at - self.now > samples_of_ms(WORDS_WITHIN_MS):
                 break
         at = Samples(self.now + UNDERSTOOD)
-        self._later(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))
+        self._schedule(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))
 
-    def _make_up(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+    def _simulate_result(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
         """Simulates the transcript and EOT estimates of a request that was not recorded."""
-        self._make_up_judgement(effect.segment, self.now, "asked", ordinal)
-        self._make_up_words(effect, ordinal, earliest)
-        if ordinal == 0 and (heard := self._judgement("listener", 0)) is not None:
-            self._make_up_judgement(effect.segment, Samples(self.now + heard.delay), "listener", 0)
+        self._simulate_estimate(effect.segment, self.now, "asked", ordinal)
+        self._simulate_transcript(effect, ordinal, earliest)
+        if ordinal == 0 and (heard := self._recorded_estimate("listener", 0)) is not None:
+            self._simulate_estimate(effect.segment, Samples(self.now + heard.delay), "listener", 0)
 
-    def _make_up_words(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
-        reply, segment, then = effect.reply, effect.segment, self._like(ordinal, draft=effect.draft)
+    def _simulate_transcript(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+        reply, segment, then = effect.reply, effect.segment, self._similar_request(ordinal, draft=effect.draft)
         at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
         told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
         if isinstance(told, TranscriptFailed):
-            self._later(at, lambda: self._come(TranscriptFailed(self.now, reply, segment)))
+            self._schedule(at, lambda: self._simulated_result(TranscriptFailed(self.now, reply, segment)))
             return
         # Without any recorded words there are none here: a cough that interrupts now but did not in the recording.
         words = (
@@ -304,73 +311,79 @@ class _World:
             else Transcript(segment, at, "")
         )
         if not words.is_draft:  # which never triggers an EOT estimate
-            self._make_up_judgement(segment, at, "words", ordinal)
+            self._simulate_estimate(segment, at, "words", ordinal)
         void = told.ignored_because if isinstance(told, FinalTranscript) else ""
-        self._later(at, lambda: self._come(FinalTranscript(self.now, reply, words, void)))
+        self._schedule(at, lambda: self._simulated_result(FinalTranscript(self.now, reply, words, void)))
 
-    def _come(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
+    def _simulated_result(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
         """Returns the simulated result. Notes the assumption if the request is pending and of the current turn."""
         if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
             self.course.assumed.add("words")
         return made_up
 
-    def _make_up_judgement(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
-        found = self._judgement(source, ordinal)
+    def _simulate_estimate(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
+        found = self._recorded_estimate(source, ordinal)
         if found is not None:
-            self._later(at, lambda: self._made_up(EndOfTurnScored(self.now, segment, found.estimate)), self.stretch)
+            self._schedule(
+                at, lambda: self._simulated_estimate(EndOfTurnScored(self.now, segment, found.estimate)), self.silence
+            )
 
-    def _made_up(self, judged: EndOfTurnScored) -> Event:
+    def _simulated_estimate(self, judged: EndOfTurnScored) -> Event:
         self.course.assumed.add("judgement")
         return judged
 
-    def _like(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
+    def _similar_request(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
         """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
 
         Without `draft`, only requests that were not answered with a draft count.
         """
-        here = [ask for ask in self.recorded.asks_in(self.stretch) if self._will_do(ask, draft=draft)]
+        here = [ask for ask in self.recorded.requests_in(self.silence) if self._is_usable(ask, draft=draft)]
         if here:
             return min(here, key=lambda ask: abs(ask.ordinal - ordinal))
         answered = [place for place, commit in self.recorded.commits.items() if commit.reply.turn == self.span.turn]
         if answered and self.place > answered[-1]:
             return None  # a cough during the answer: its transcript was never requested
-        near = [ask for ask in self.recorded.asks_of(self.span.turn) if self._will_do(ask, draft=draft)]
+        near = [ask for ask in self.recorded.requests_of(self.span.turn) if self._is_usable(ask, draft=draft)]
         return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
 
     def _delay(self, ask: TranscriptRequest, ordinal: int) -> int:
         """Returns the delay until the transcript. A request that gets no draft first waits for the draft's time."""
-        before = (other for other in self.recorded.asks_in(ask.stretch) if other.ordinal == ask.ordinal - 1)
-        draft = next((other for other in before if not self._will_do(other, draft=False)), None)
+        before = (other for other in self.recorded.requests_in(ask.silence) if other.ordinal == ask.ordinal - 1)
+        draft = next((other for other in before if not self._is_usable(other, draft=False)), None)
         return ask.delay + (
             draft.delay if draft is not None and draft.answer is not None and ask.ordinal > ordinal else 0
         )
 
-    def _will_do(self, ask: TranscriptRequest, *, draft: bool) -> bool:
+    def _is_usable(self, ask: TranscriptRequest, *, draft: bool) -> bool:
         told = None if ask.answer is None else self.recorded.steps[ask.answer].told
         return told is not None and (draft or not (isinstance(told, FinalTranscript) and told.transcript.is_draft))
 
-    def _judgement(self, source: Source, ordinal: int) -> ScoredSilence | None:
-        here = [found for found in self.recorded.judged_in(self.stretch) if found.source == source]
+    def _recorded_estimate(self, source: Source, ordinal: int) -> ScoredSilence | None:
+        here = [found for found in self.recorded.estimates_in(self.silence) if found.source == source]
         return min(here, key=lambda found: abs(found.ordinal - ordinal), default=None)
 
     # ---- an answer ----
 
     def _commit(self, commit: CommitTurn) -> None:
-        if commit.speech_end is None or (self.place >= self.span.next and self.moved_on):
+        if commit.speech_end is None or (self.place >= self.span.next and self.next_turn_began):
             return
         prepared, prepared_place = self.prepared.get(commit.reply, (self.now, self.place))
         then = self.recorded.commits.get(self.place)
-        same = then is not None and then.speech_end == commit.speech_end and self.bound.get(then.reply) == commit.reply
+        same = (
+            then is not None
+            and then.speech_end == commit.speech_end
+            and self.simulated_ids.get(then.reply) == commit.reply
+        )
         given = CommittedReply(commit, self.place, self.now, prepared, prepared_place, same)
         self.course.given.append(given)
-        self.moved_on = False
+        self.next_turn_began = False
         if same and then is not None:
             played = self.recorded.played.get(then.reply)
             given.audible = None if played is None else played.audible
             return
-        self._play(given)
+        self._schedule_playback(given)
 
-    def _play(self, given: CommittedReply) -> None:
+    def _schedule_playback(self, given: CommittedReply) -> None:
         """Schedules when an answer is heard that was committed at another moment, or not at all, in the recording."""
         if self.pace is None:
             return
@@ -378,22 +391,22 @@ class _World:
         reply, ready = given.commit.reply, given.prepared + self.pace.prepare
         given.ready = Samples(max(given.at, ready)), self.pace.playout
         given.audible = audible = Samples(sum(given.ready))
-        played = self._answer_then()
+        played = self._recorded_playback()
         if played is None or played.audible is None:
-            self._later(audible, lambda: PlaybackProgress(self.now, reply, 0, audible=True), reply=reply)
-            self._later(
+            self._schedule(audible, lambda: PlaybackProgress(self.now, reply, 0, audible=True), reply=reply)
+            self._schedule(
                 Samples(audible + FIRST_WORD), lambda: PlaybackProgress(self.now, reply, 1, audible=True), reply=reply
             )
             return
         shift = audible - played.audible
         for at, words_heard, heard in played.reports:
-            self._later(
+            self._schedule(
                 Samples(at + shift),
                 lambda words=words_heard, heard=heard: PlaybackProgress(self.now, reply, words, heard),  # type: ignore[misc]
                 reply=reply,
             )
         if played.ended is not None:
-            self._later(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply), reply=reply)
+            self._schedule(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply), reply=reply)
 
     def _hold(self, reply: ReplyId) -> None:
         """Holds the first sound of a reply, if it has not left yet."""
@@ -415,9 +428,9 @@ class _World:
                 given.ready = Samples(ready + late), playout
                 given.audible = Samples(ready + late + playout)
                 for at, event in held:
-                    self._later(Samples(at + late), event, reply=reply)
+                    self._schedule(Samples(at + late), event, reply=reply)
 
-    def _answer_then(self) -> PlaybackReports | None:
+    def _recorded_playback(self) -> PlaybackReports | None:
         """Returns how the recorded answer to this turn was heard."""
         commits = [
             commit
@@ -426,7 +439,7 @@ class _World:
         ]
         return self.recorded.played.get(commits[-1].reply) if commits else None
 
-    def _cut(self, reply: ReplyId, *, retracted: bool) -> None:
+    def _mark_interrupted(self, reply: ReplyId, *, retracted: bool) -> None:
         for given in self.course.given:
             if given.commit.reply == reply:
                 given.retracted = retracted

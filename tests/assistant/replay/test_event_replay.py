@@ -33,7 +33,7 @@ from assistant.end_of_turn.estimator import (
     fitted_turn_end,
 )
 from assistant.pipeline.engines import Engines
-from assistant.replay.retelling import DECISIONS, Step, decided, events_of, recorded
+from assistant.replay.event_replay import DECISIONS, Step, events_of, index_recording, replay_events
 from assistant.replay.turns import conversation_of
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
@@ -131,7 +131,7 @@ def decisions_of(steps: Sequence[Step]) -> list[Decision]:
 
 
 def same_again(records: Sequence[TurnRecord], overheard_then: list[Decision]) -> list[Step]:
-    steps = decided(told_of([entry for record in records for entry in record.told]))
+    steps = replay_events(told_of([entry for record in records for entry in record.told]))
     again = [(at, worded(effect)) for at, effect in decisions_of(steps)]
     then = [(at, worded(effect)) for at, effect in overheard_then]
     assert again == then[: len(again)]
@@ -255,30 +255,30 @@ def test_requests_and_estimates_are_found_by_silence() -> None:
     performance = run_virtual(
         judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
     )
-    found = recorded(told_of([entry for record in performance.records for entry in record.told]))
-    (stretch,) = {ask.stretch for ask in found.asks.values()}
-    assert stretch == samples_of_ms(1800)
-    assert [ask.ordinal for ask in found.asks_in(stretch)] == [0, 1, 2]
-    assert all(ask.answer is not None and ask.delay > 0 for ask in found.asks_in(stretch))
-    sources = [judgement.source for judgement in found.judged_in(stretch)]
+    found = index_recording(told_of([entry for record in performance.records for entry in record.told]))
+    (silence,) = {ask.silence for ask in found.requests.values()}
+    assert silence == samples_of_ms(1800)
+    assert [ask.ordinal for ask in found.requests_in(silence)] == [0, 1, 2]
+    assert all(ask.answer is not None and ask.delay > 0 for ask in found.requests_in(silence))
+    sources = [judgement.source for judgement in found.estimates_in(silence)]
     assert sources.count("listener") == 1
     assert [source for source in sources if source != "listener"] == ["asked", "words"] * 3
 
 
 def as_judged_before(told: Iterable[Told]) -> list[Told]:
     """Returns the same trace with a silence scored immediately after its request and after its transcript."""
-    found = recorded(told)
+    found = index_recording(told)
     old: list[Told] = []
     for place, (item, _) in enumerate(found.steps):
         if isinstance(item, EndOfTurnScored):
-            if found.judgements[place].source == "listener":
+            if found.estimates[place].source == "listener":
                 old.append(replace(item, at=Samples(item.at - FRAME_SAMPLES)))
             continue
         if isinstance(item, FinalTranscript):
             old.append(EndOfTurnScored(item.at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
         old.append(item)
-        if place in found.asks:
-            old.append(EndOfTurnScored(found.asks[place].at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
+        if place in found.requests:
+            old.append(EndOfTurnScored(found.requests[place].at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
     return old
 
 
@@ -288,7 +288,7 @@ def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
         judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
     )
     told = as_judged_before(told_of([entry for record in performance.records for entry in record.told]))
-    found = recorded(told)
-    (stretch,) = {ask.stretch for ask in found.asks.values()}
-    sources = [judgement.source for judgement in found.judged_in(stretch)]
+    found = index_recording(told)
+    (silence,) = {ask.silence for ask in found.requests.values()}
+    sources = [judgement.source for judgement in found.estimates_in(silence)]
     assert sorted(sources) == ["asked"] * 3 + ["listener"] + ["words"] * 3
