@@ -16,9 +16,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
-from bench.ear import Ear
-from bench.mouth import Mouth
+from bench.microphone import MicrophoneSource
 from bench.recordings import Recording, room_of
+from bench.reply_listener import ReplyListener
 
 CHUNK = REPLY_RATE_HZ // 50
 
@@ -40,23 +40,23 @@ class Caller:
     """One connection. Times are in event loop seconds.
 
     Attributes:
-        mouth: Queue of what is said next.
-        ear: What was heard.
+        microphone: Queue of what is said next.
+        listener: What was heard.
         began_s: When the first sample was captured.
         late_ms: Delay of each block that was sent. Shows whether this machine kept up.
     """
 
     socket: ClientConnection
-    mouth: Mouth
-    ear: Ear = field(default_factory=Ear)
+    microphone: MicrophoneSource
+    listener: ReplyListener = field(default_factory=ReplyListener)
     began_s: float = 0.0
     late_ms: list[float] = field(default_factory=list)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def say(self, recording: Recording, pcm: Pcm | None = None) -> tuple[float, float]:
         """Queues a clip, or a part of it, in its own room noise. Returns when its speech begins and ends."""
-        self.mouth.enter(room_of(recording))
-        at_s = self.captured_s(self.mouth.say(recording.pcm if pcm is None else pcm))
+        self.microphone.enter(room_of(recording))
+        at_s = self.captured_s(self.microphone.say(recording.pcm if pcm is None else pcm))
         return at_s + recording.start_s, at_s + recording.end_s
 
     def captured_s(self, sample: int) -> float:
@@ -68,17 +68,17 @@ class Caller:
         loop = asyncio.get_running_loop()
         self.began_s = loop.time()
         while True:
-            due_s = self.captured_s(self.mouth.taken + CHUNK)
+            due_s = self.captured_s(self.microphone.taken + CHUNK)
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             self.late_ms.append((loop.time() - due_s) * 1000)
-            sound = base64.b64encode(self.mouth.take(CHUNK).astype("<i2").tobytes()).decode()
+            sound = base64.b64encode(self.microphone.take(CHUNK).astype("<i2").tobytes()).decode()
             await self.socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": sound}))
 
     async def listen(self) -> None:
         """Receives the server's events. Raises CallLostError if the server closes the connection."""
         loop = asyncio.get_running_loop()
         async for message in self.socket:
-            self.ear.hear(loop.time(), json.loads(message))
+            self.listener.receive(loop.time(), json.loads(message))
             self._news.set()
         raise CallLostError("the server closed the connection")
 
@@ -102,7 +102,7 @@ class Caller:
         loop = asyncio.get_running_loop()
 
         def silent() -> bool:
-            return not self.ear.answering() and loop.time() >= self.ear.silent_at_s() + gap_s
+            return not self.listener.answering() and loop.time() >= self.listener.silent_at_s() + gap_s
 
         if not await self.until(silent, loop.time() + SILENT_WITHIN_S):
             raise CallLostError(f"a reply was not over within {SILENT_WITHIN_S:g} s")
@@ -133,7 +133,7 @@ async def calling(url: str, room: Pcm) -> AsyncGenerator[Caller]:
             await socket.send(json.dumps({"type": "session.update", "session": session}))
         except ConnectionClosed as error:
             raise CallLostError(str(error)) from error
-        caller = Caller(socket, Mouth(room))
+        caller = Caller(socket, MicrophoneSource(room))
         try:
             async with asyncio.TaskGroup() as hands:
                 tasks = [hands.create_task(caller.speak()), hands.create_task(caller.listen())]

@@ -32,7 +32,7 @@ STALL_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class LlmBehaviour:
     """Settings of the fake LLM.
 
     Attributes:
@@ -100,10 +100,10 @@ def last_asked(messages: object) -> str:
     return ""
 
 
-def tokens_of(manner: Manner, asked: str) -> list[str]:
+def tokens_of(behaviour: LlmBehaviour, asked: str) -> list[str]:
     """Returns the reply, split before each space."""
     words = asked.split()
-    text = manner.reply.replace("{count}", str(len(words))).replace("{last}", words[-1] if words else "nothing")
+    text = behaviour.reply.replace("{count}", str(len(words))).replace("{last}", words[-1] if words else "nothing")
     first, *rest = text.split(" ")
     return [first, *(f" {word}" for word in rest)]
 
@@ -112,18 +112,18 @@ class ControlledLlm:
     """Serves connections.
 
     Attributes:
-        manner: Settings for new requests.
+        behaviour: Settings for new requests.
     """
 
-    def __init__(self, manner: Manner, log: Callable[[Answer], None], *, seed: int = 1) -> None:
+    def __init__(self, behaviour: LlmBehaviour, log: Callable[[Answer], None], *, seed: int = 1) -> None:
         """`log` is called with each answer; `seed` determines which answers are slow."""
-        self.manner = manner
+        self.behaviour = behaviour
         self._log = log
         self._luck = random.Random(seed)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection until it is idle for too long or the client disconnects."""
-        delay_ms = self.manner.connect_ms
+        delay_ms = self.behaviour.connect_ms
         try:
             while await self._one_request(reader, writer, delay_ms):
                 delay_ms = 0.0
@@ -133,7 +133,7 @@ class ControlledLlm:
             writer.close()
 
     async def _one_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connect_ms: float) -> bool:
-        async with asyncio.timeout(self.manner.keepalive_s):
+        async with asyncio.timeout(self.behaviour.keepalive_s):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             method, path, _ = head.split(" ", 2)
             fields = dict(line.lower().split(":", 1) for line in head.split("\r\n")[1:] if ":" in line)
@@ -142,7 +142,7 @@ class ControlledLlm:
                 raise ConnectionError("a request that long is none of ours")
             body = await reader.readexactly(length)
         if not path.endswith("/control"):
-            await asyncio.sleep((connect_ms + self.manner.rtt_ms) / 1000)
+            await asyncio.sleep((connect_ms + self.behaviour.rtt_ms) / 1000)
         if method == "GET" and path.endswith("/models"):
             return await _json(writer, "200 OK", {"object": "list", "data": [{"id": "controlled", "object": "model"}]})
         if method == "POST" and path.endswith("/control"):
@@ -153,26 +153,26 @@ class ControlledLlm:
 
     async def _control(self, writer: asyncio.StreamWriter, body: bytes) -> bool:
         try:
-            self.manner = replace(self.manner, **json.loads(body))
+            self.behaviour = replace(self.behaviour, **json.loads(body))
         except (TypeError, ValueError) as error:
             return await _json(writer, "400 Bad Request", {"error": {"message": str(error)}})
-        return await _json(writer, "200 OK", asdict(self.manner))
+        return await _json(writer, "200 OK", asdict(self.behaviour))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: Any) -> bool:
         loop = asyncio.get_running_loop()
-        manner, came_s, at_s = self.manner, loop.time(), datetime.now(UTC).timestamp()
+        behaviour, came_s, at_s = self.behaviour, loop.time(), datetime.now(UTC).timestamp()
         asked = last_asked(request.get("messages"))
         sent, first_token_ms, whole = 0, None, False
-        kind, number = manner.fault_after
-        ttft_ms = manner.ttft_ms + (manner.slow_ms if self._luck.random() < manner.slow_rate else 0.0)
+        kind, number = behaviour.fault_after
+        ttft_ms = behaviour.ttft_ms + (behaviour.slow_ms if self._luck.random() < behaviour.slow_rate else 0.0)
         try:
             if kind == "status":
                 return await _json(writer, f"{number} Injected", {"error": {"message": "injected"}})
             if kind == "garbage":
                 return await _page(writer)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-            for token in tokens_of(manner, asked):
-                due_s = came_s + ttft_ms / 1000 + sent / manner.tokens_per_s
+            for token in tokens_of(behaviour, asked):
+                due_s = came_s + ttft_ms / 1000 + sent / behaviour.tokens_per_s
                 if kind == "stall-after" and sent >= number:
                     due_s += STALL_S
                 if await _left_before(due_s, reader):
@@ -229,7 +229,7 @@ def _chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(b"%x\r\n%b\r\n" % (len(data), data))
 
 
-async def run(port: int, manner: Manner, log: Path | None) -> None:
+async def run(port: int, behaviour: LlmBehaviour, log: Path | None) -> None:
     """Serves until cancelled. Logs each answer at once."""
 
     def note(answer: Answer) -> None:
@@ -237,7 +237,7 @@ async def run(port: int, manner: Manner, log: Path | None) -> None:
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(answer)) + "\n")
 
-    server = await asyncio.start_server(ControlledLlm(manner, note).serve, "127.0.0.1", port)
+    server = await asyncio.start_server(ControlledLlm(behaviour, note).serve, "127.0.0.1", port)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
     async with server:
         await server.serve_forever()
@@ -260,7 +260,7 @@ def main() -> None:
     options = vars(parser.parse_args())
     port, log = options.pop("port"), options.pop("log")
     try:
-        asyncio.run(run(port, Manner(**options), log))
+        asyncio.run(run(port, LlmBehaviour(**options), log))
     except KeyboardInterrupt:
         sys.exit(0)
 

@@ -26,7 +26,7 @@ from audio.tts.espeak import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroNetwork
 from bench.echo_room import Room, band_limited
-from bench.echo_scene import Barge, Canceller, Course, Nothing, delays_ms, erle_db, play
+from bench.echo_scene import BargeIn, Canceller, Course, NoCanceller, delays_ms, erle_db, play
 from bench.recordings import read_pcm
 from bench.stt import Clip, Tally, count, hear, segment_of, with_noise
 
@@ -45,7 +45,7 @@ SENTENCES = (
 )
 
 KINDS: dict[str, Callable[[], Canceller]] = {
-    "nothing": Nothing,
+    "nothing": NoCanceller,
     "canceller": EchoCanceller,
     "with noise suppression": lambda: EchoCanceller(noise_suppression=True),
     "with gain control": lambda: EchoCanceller(gain_control=True),
@@ -82,9 +82,9 @@ async def reply() -> Pcm:
     return band_limited(np.concatenate(sound))
 
 
-def barges(manifest: Path, first_s: float = 4.0) -> list[Barge]:
+def barge_ins(manifest: Path, first_s: float = 4.0) -> list[BargeIn]:
     """Returns every clip of speech in sequence, each after the reply has played for a while."""
-    found: list[Barge] = []
+    found: list[BargeIn] = []
     at = samples_of_s(first_s) // FRAME_SAMPLES * FRAME_SAMPLES
     for line in manifest.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -95,7 +95,7 @@ def barges(manifest: Path, first_s: float = 4.0) -> list[Barge]:
         ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(LONGEST_S))
         cut = max(begins - samples_of_ms(300), 0)
         spoken = pcm[cut : ends + samples_of_ms(200)]
-        found.append(Barge(spoken, at, at + begins - cut, at + ends - cut))
+        found.append(BargeIn(spoken, at, at + begins - cut, at + ends - cut))
         at += (len(spoken) + samples_of_s(APART_S)) // FRAME_SAMPLES * FRAME_SAMPLES
     return found
 
@@ -116,9 +116,9 @@ def residue(kind: str, room: Room, course: Course, seconds: float) -> str:
     )
 
 
-def caught(kind: str, room: Room, course: Course, spoken: Sequence[Barge]) -> str:
+def caught(kind: str, room: Room, course: Course, spoken: Sequence[BargeIn]) -> str:
     """Returns a row of the table with users speaking into the reply."""
-    delays = [delays_ms(course, barge) for barge in spoken]
+    delays = [delays_ms(course, barge_in) for barge_in in spoken]
     cells = []
     for which in (0, 1):
         known = [delay for pair in delays if (delay := pair[which]) is not None]
@@ -193,7 +193,7 @@ def main() -> None:
     for kind, room in rooms:
         course = play(room, said, options.seconds, KINDS[kind](), network=network, stops=False)
         print(residue(kind, room, course, options.seconds), flush=True)
-    spoken = barges(options.manifest)
+    spoken = barge_ins(options.manifest)
     seconds = spoken[-1].ends / MIC_RATE_HZ + 2
     print(
         "\nPeople speak into it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |"
@@ -203,7 +203,7 @@ def main() -> None:
     talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]
     talks += [("canceller", Room(rt60_s=0.7))]
     for kind, room in talks:
-        course = play(room, said, seconds, KINDS[kind](), network=network, barges=spoken)
+        course = play(room, said, seconds, KINDS[kind](), network=network, barge_ins=spoken)
         print(caught(kind, room, course, spoken), flush=True)
     if options.words:
         print("\nWords\n\n| | sound | word errors |\n|---|---|---|")

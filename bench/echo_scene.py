@@ -46,7 +46,7 @@ class Canceller(Protocol):
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
 
 
-class Nothing:
+class NoCanceller:
     """No canceller, as with headphones."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
@@ -59,7 +59,7 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
-class Barge:
+class BargeIn:
     """A user speaking into a reply: int16 at 16 kHz, its position in the scene, and the bounds of its speech."""
 
     pcm: Pcm
@@ -160,7 +160,7 @@ def play(
     canceller: Canceller,
     *,
     network: SileroNetwork,
-    barges: Sequence[Barge] = (),
+    barge_ins: Sequence[BargeIn] = (),
     stops: bool = True,
 ) -> Course:
     """Plays a scene.
@@ -171,15 +171,15 @@ def play(
         seconds: Duration.
         canceller: A fresh canceller under test.
         network: Network of the VAD.
-        barges: User speech into the reply. The reply starts again 3 s before each.
+        barge_ins: User speech into the reply. The reply starts again 3 s before each.
         stops: Whether an interruption stops the reply. Otherwise it continues, so that interruptions can be counted.
     """
     frames = round(seconds * 1000 / FRAME_MS)
     people = np.zeros(frames * FRAME_SAMPLES)
-    for barge in barges:
-        spoken = barge.pcm * gain_for(SPEECH_DBFS, barge.pcm, MIC_RATE_HZ) / FULL_SCALE
-        people[barge.at : barge.at + len(spoken)] += spoken[: max(len(people) - barge.at, 0)]
-    starts = {(barge.begins // FRAME_SAMPLES) - 3000 // FRAME_MS for barge in barges}
+    for barge_in in barge_ins:
+        spoken = barge_in.pcm * gain_for(SPEECH_DBFS, barge_in.pcm, MIC_RATE_HZ) / FULL_SCALE
+        people[barge_in.at : barge_in.at + len(spoken)] += spoken[: max(len(people) - barge_in.at, 0)]
+    starts = {(barge_in.begins // FRAME_SAMPLES) - 3000 // FRAME_MS for barge_in in barge_ins}
     air = Air(room)
     card = _Card(reply, room, canceller, air)
     listener = _Listener(network)
@@ -230,12 +230,12 @@ def erle_db(course: Course, begin_s: float, end_s: float) -> float:
     return 10 * float(np.log10((before + 1e-3) / (after + 1e-3)))
 
 
-def delays_ms(course: Course, barge: Barge) -> tuple[float | None, float | None]:
+def delays_ms(course: Course, barge_in: BargeIn) -> tuple[float | None, float | None]:
     """Returns the delays from speech onset to ducking and interruption; None if more than 400 ms after its end."""
-    last = barge.ends + MIC_RATE_HZ * 2 // 5
+    last = barge_in.ends + MIC_RATE_HZ * 2 // 5
 
     def first(places: list[int]) -> float | None:
-        found = [place for place in places if barge.begins <= place <= last]
-        return ms_of_samples(found[0] - barge.begins) if found else None
+        found = [place for place in places if barge_in.begins <= place <= last]
+        return ms_of_samples(found[0] - barge_in.begins) if found else None
 
     return first(course.ducks), first(course.interrupts)

@@ -14,7 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from assistant.trace.waterfall import nearest_rank
-from bench.controlled_llm import Answer, ControlledLlm, Manner
+from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour
 from llm.chat import EndpointTried, Message, Token
 from llm.errors import LlmError
 from llm.openai import OpenAIChat
@@ -25,7 +25,7 @@ from llm.routing.router import Router
 SCENES = ("death", "tail", "silence")
 TTFTS_MS = (100.0, 150.0, 200.0)
 QUESTION = (Message("system", "You are terse. " * 40), Message("user", "what is the tallest mountain"))
-USUAL = Manner(tokens_per_s=1000.0, reply="Mount Everest, by its height above the sea.")
+USUAL = LlmBehaviour(tokens_per_s=1000.0, reply="Mount Everest, by its height above the sea.")
 
 
 class Served:
@@ -36,10 +36,10 @@ class Served:
         answers: Log of answers.
     """
 
-    def __init__(self, manner: Manner, seed: int) -> None:
+    def __init__(self, behaviour: LlmBehaviour, seed: int) -> None:
         self.answers: list[Answer] = []
         self.url = ""
-        self._llm = ControlledLlm(manner, self.answers.append, seed=seed)
+        self._llm = ControlledLlm(behaviour, self.answers.append, seed=seed)
         self._open: set[asyncio.StreamWriter] = set()
         self._quiet = asyncio.Event()
         self._listener: asyncio.Server | None = None
@@ -49,9 +49,9 @@ class Served:
         self._listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}/v1"
 
-    def be(self, manner: Manner) -> None:
+    def configure(self, behaviour: LlmBehaviour) -> None:
         """Changes the settings for new requests."""
-        self._llm.manner = manner
+        self._llm.behaviour = behaviour
 
     def kill(self) -> None:
         """Simulates the death of the process: open connections break, new ones are refused."""
@@ -60,7 +60,7 @@ class Served:
         for writer in self._open:
             writer.transport.abort()
 
-    async def gone(self) -> None:
+    async def shut_down(self) -> None:
         """Kills the endpoint and waits until its tasks have ended."""
         self.kill()
         if self._open:
@@ -107,16 +107,16 @@ class Turns:
 
 
 @asynccontextmanager
-async def served(manners: Sequence[Manner]) -> AsyncGenerator[list[Served]]:
+async def served(behaviours: Sequence[LlmBehaviour]) -> AsyncGenerator[list[Served]]:
     """Runs servers with these settings while the block runs."""
-    servers = [Served(manner, seed) for seed, manner in enumerate(manners, 1)]
+    servers = [Served(behaviour, seed) for seed, behaviour in enumerate(behaviours, 1)]
     try:
         for server in servers:
             await server.start()
         yield servers
     finally:
         for server in servers:
-            await server.gone()
+            await server.shut_down()
 
 
 @asynccontextmanager
@@ -155,19 +155,19 @@ async def ask(router: Router, turns: Turns) -> None:
     turns.tokens = router.routing.budget.tokens
 
 
-def manners(nearest: Manner = USUAL) -> list[Manner]:
+def behaviours(nearest: LlmBehaviour = USUAL) -> list[LlmBehaviour]:
     """Returns the settings of the three endpoints; `nearest` replaces those of the nearest one."""
-    return [replace(manner, ttft_ms=ms) for manner, ms in zip((nearest, USUAL, USUAL), TTFTS_MS, strict=True)]
+    return [replace(behaviour, ttft_ms=ms) for behaviour, ms in zip((nearest, USUAL, USUAL), TTFTS_MS, strict=True)]
 
 
 async def dying(*, silently: bool = False, count: int = 10) -> Turns:
     """Runs turns in sequence; the nearest endpoint dies midway."""
     turns = Turns()
-    async with served(manners()) as servers, routed(servers) as router:
+    async with served(behaviours()) as servers, routed(servers) as router:
         for turn in range(count):
             if turn == count // 2:
                 if silently:
-                    servers[0].be(replace(USUAL, fault="stall-after:0"))
+                    servers[0].configure(replace(USUAL, fault="stall-after:0"))
                 else:
                     servers[0].kill()
             await ask(router, turns)
@@ -178,7 +178,7 @@ async def slow_now_and_then(count: int, at_once: int, *, hedge_share: float = 0.
     """Runs concurrent conversations; the nearest endpoint delays 5 % of its answers by 1500 ms."""
     turns = Turns()
     slow = replace(USUAL, slow_rate=0.05, slow_ms=1500.0)
-    async with served(manners(slow)) as servers, routed(servers, hedge_share=hedge_share) as router:
+    async with served(behaviours(slow)) as servers, routed(servers, hedge_share=hedge_share) as router:
 
         async def converse() -> None:
             for _ in range(count // at_once):
@@ -196,7 +196,7 @@ async def after_silence(silence_s: float, *, warm: bool, connect_ms: float = 150
     The servers drop idle connections after 5 s, and opening one takes `connect_ms`.
     """
     usual, first = Turns(), Turns()
-    far = [replace(manner, connect_ms=connect_ms) for manner in manners()]
+    far = [replace(behaviour, connect_ms=connect_ms) for behaviour in behaviours()]
     async with served(far) as servers, routed(servers) as router:
         for _ in range(5):
             await ask(router, usual)

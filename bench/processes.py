@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from bench.controlled_llm import Answer, Manner
+from bench.controlled_llm import Answer, LlmBehaviour
 
 READY_WITHIN_S = 60.0
 LEAVES_WITHIN_S = 8.0
@@ -42,10 +42,10 @@ class Model:
     url: str
     log: Path
 
-    async def be(self, manner: Manner) -> None:
+    async def configure(self, behaviour: LlmBehaviour) -> None:
         """Changes the settings for new requests. Raises httpx.HTTPError."""
         async with httpx.AsyncClient(trust_env=False, timeout=CONTROL_TIMEOUT_S) as client:
-            (await client.post(f"{self.url}/control", json=asdict(manner))).raise_for_status()
+            (await client.post(f"{self.url}/control", json=asdict(behaviour))).raise_for_status()
 
     def answers_since(self, wall_s: float) -> list[Answer]:
         """Returns the answers to requests that came at or after `wall_s`."""
@@ -72,7 +72,7 @@ class Server:
 
 
 @asynccontextmanager
-async def model(manner: Manner, folder: Path) -> AsyncGenerator[Model]:
+async def model(behaviour: LlmBehaviour, folder: Path) -> AsyncGenerator[Model]:
     """Runs a controlled LLM while the block runs. Raises NotStartedError."""
     log, said = folder / "llm.jsonl", folder / "llm.log"
     log.unlink(missing_ok=True)
@@ -80,7 +80,7 @@ async def model(manner: Manner, folder: Path) -> AsyncGenerator[Model]:
     async with _running(command, os.environ, said) as process:
         found = await _said(process, said, r"http://\S+", "the controlled language model")
         one = Model(found[0], log)
-        await one.be(manner)
+        await one.configure(behaviour)
         yield one
 
 

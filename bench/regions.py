@@ -19,7 +19,7 @@ from assistant.commands.llm_endpoints.picture import draw
 from assistant.commands.llm_endpoints.probe import QUESTION, measured
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from bench.controlled_llm import Manner
+from bench.controlled_llm import LlmBehaviour
 from bench.failover import served
 from llm.chat import Token
 from llm.openai import OpenAIChat
@@ -48,11 +48,11 @@ class Place:
     price_out: float
 
     @property
-    def manner(self) -> Manner:
+    def behaviour(self) -> LlmBehaviour:
         """Returns the settings of the service at this location. The model is the same everywhere."""
         reply = "One, two, three, four, five, six, seven, eight, nine, ten."
         setup_ms = SETUP_ROUND_TRIPS * self.round_trip_ms
-        return Manner(120.0, 60.0, reply, connect_ms=setup_ms, rtt_ms=self.round_trip_ms)
+        return LlmBehaviour(120.0, 60.0, reply, connect_ms=setup_ms, rtt_ms=self.round_trip_ms)
 
 
 PLACES = (
@@ -63,7 +63,7 @@ PLACES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlaceFigures:
     """Results of one location.
 
     Attributes:
@@ -75,10 +75,10 @@ class Asked:
     cold_ms: float
 
 
-async def compare(requests: int, places: Sequence[Place] = PLACES) -> list[Asked]:
+async def compare(requests: int, places: Sequence[Place] = PLACES) -> list[PlaceFigures]:
     """Asks each location in sequence, so that they do not disturb each other."""
     asked = []
-    async with served([place.manner for place in places]) as servers:
+    async with served([place.behaviour for place in places]) as servers:
         for place, server in zip(places, servers, strict=True):
             endpoint = EndpointSection(
                 name=place.name,
@@ -90,7 +90,7 @@ async def compare(requests: int, places: Sequence[Place] = PLACES) -> list[Asked
             )
             figures = await measured(endpoint, Settings(), {}, requests=requests)
             cold = sorted([await _cold_ms(server.url) for _ in range(COLD_REQUESTS)])
-            asked.append(Asked(figures, cold[len(cold) // 2]))
+            asked.append(PlaceFigures(figures, cold[len(cold) // 2]))
     await asyncio.sleep(SETTLE_S)
     return asked
 
@@ -111,7 +111,7 @@ async def _cold_ms(url: str) -> float:
     return (first_s - began_s) * 1000
 
 
-def table(asked: Sequence[Asked]) -> str:
+def table(asked: Sequence[PlaceFigures]) -> str:
     """Returns the table in Markdown."""
     lines = [
         "| endpoint | where | round trip ms | first token ms, p50 | p95 | connection not warm | tokens per s "

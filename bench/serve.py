@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.controlled_llm import Manner
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
 from bench.recordings import Recording, read_recordings
 from bench.serve_compare import comparison
@@ -49,7 +49,7 @@ class Bench:
     Attributes:
         recordings: Recordings to speak.
         plan: How much of each scenario to play.
-        manner: Settings of the LLM.
+        behaviour: Settings of the LLM.
         settings: Settings of the server, `section.key=value`.
         out: Folder for the output of the processes.
         rows: Rows measured so far.
@@ -60,7 +60,7 @@ class Bench:
 
     recordings: Sequence[Recording]
     plan: Plan
-    manner: Manner
+    behaviour: LlmBehaviour
     settings: Sequence[str]
     out: Path
     rows: list[Row] = field(default_factory=list)
@@ -70,21 +70,21 @@ class Bench:
 
     async def run(self, scenarios: Sequence[Scenario], variants: Sequence[Variant]) -> None:
         """Measures. Raises NotStartedError, httpx.HTTPError."""
-        async with model(self.manner, self.out) as llm:
+        async with model(self.behaviour, self.out) as llm:
             on_one = [scenario for scenario in scenarios if scenario != "warmup"]
             if on_one:
                 async with self._server(llm.url) as one:
                     for scenario in on_one:
-                        await self._measure(Stage(one.url, llm, self.manner, scenario), one.pid, self.plan)
+                        await self._measure(Stage(one.url, llm, self.behaviour, scenario), one.pid, self.plan)
             if "warmup" in scenarios:
                 for start in range(1, self.plan.starts + 1):
                     async with self._server(llm.url) as one:
-                        stage = Stage(one.url, llm, self.manner, "warmup", start=start)
+                        stage = Stage(one.url, llm, self.behaviour, "warmup", start=start)
                         await self._measure(stage, one.pid, self.plan)
             for variant in variants:
                 async with self._server(llm.url, variant) as one:
                     for again in variant.scenarios:
-                        stage = Stage(one.url, llm, self.manner, again, variant=variant.name)
+                        stage = Stage(one.url, llm, self.behaviour, again, variant=variant.name)
                         await self._measure(stage, one.pid, varied(self.plan))
 
     @asynccontextmanager
@@ -100,7 +100,7 @@ class Bench:
     async def _measure(self, stage: Stage, pid: int, plan: Plan) -> None:
         loop = asyncio.get_running_loop()
         before, began_s = cpu_of(pid), loop.time()
-        await stage.model.be(self.manner)
+        await stage.model.configure(self.behaviour)
         playing = first_turns if stage.scenario == "warmup" else play
         rows = await playing(stage, self.recordings, plan)
         self.rows += rows
@@ -120,7 +120,7 @@ def measure(options: argparse.Namespace) -> Run:
     bench = Bench(
         read_recordings(options.manifest),
         replace(plan, **chosen),
-        Manner(options.ttft_ms, options.tokens_per_s),
+        LlmBehaviour(options.ttft_ms, options.tokens_per_s),
         options.set,
         options.out,
     )

@@ -15,7 +15,7 @@ from bench.serve_rows import Run, read
 from bench.serve_table import (
     conditions,
     cost_table,
-    crowd,
+    first_and_later_turns,
     interruptions,
     main_table,
     stages_table,
@@ -99,7 +99,7 @@ def _sections(run: Run, name: str) -> Iterator[str]:
         ("Profiles", (profiles_table(run),)),
         ("What waiting costs", (curve_table(run), _picture(run.curve, name, "curve"))),
         ("Interruptions and noise", ("\n".join(interruptions(run)),)),
-        ("Several at once, and the first turn", ("\n".join(crowd(run)), stages_table(run, "sessions"))),
+        ("Several at once, and the first turn", ("\n".join(first_and_later_turns(run)), stages_table(run, "sessions"))),
         ("Where the band ends", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
         ("With Whisper's models", (engines_table(run),)),
         ("Processor time", (cost_table(run),)),

@@ -77,19 +77,19 @@ async def first_turns(stage: Stage, recordings: Sequence[Recording], plan: Plan)
 
 
 async def _with_long_reply(stage: Stage) -> Stage:
-    manner = replace(stage.manner, reply=LONG_REPLY)
-    await stage.model.be(manner)
-    return replace(stage, manner=manner)
+    behaviour = replace(stage.behaviour, reply=LONG_REPLY)
+    await stage.model.configure(behaviour)
+    return replace(stage, behaviour=behaviour)
 
 
 async def _sweep(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
-    own = stage.manner
-    manners = dict.fromkeys(
+    own = stage.behaviour
+    behaviours = dict.fromkeys(
         [replace(own, ttft_ms=wait) for wait in plan.waits_ms]
         + [replace(own, tokens_per_s=rate) for rate in plan.rates]
     )
     rows: list[Row] = []
-    for manner in manners:
-        await stage.model.be(manner)
-        rows += await turns(replace(stage, manner=manner), recordings)
+    for behaviour in behaviours:
+        await stage.model.configure(behaviour)
+        rows += await turns(replace(stage, behaviour=behaviour), recordings)
     return rows

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from assistant.commands.engine_bench.words import plain_words, word_errors
 from assistant.trace.waterfall import nearest_rank
 from bench.caller import Caller, CallLostError, calling
-from bench.controlled_llm import Manner
-from bench.ear import DUCK, SPEECH_STARTED, Ear, HeardReply
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import Model
 from bench.recordings import Recording, room_of
+from bench.reply_listener import DUCK, SPEECH_STARTED, HeardReply, ReplyListener
 from bench.serve_rows import Row, Scenario
 
 SETTLE_S = 0.8
@@ -57,7 +57,7 @@ class Stage:
     Attributes:
         url: URL of the server.
         model: The LLM.
-        manner: Settings of the LLM.
+        behaviour: Settings of the LLM.
         scenario: Name of the scenario.
         session: Index of the session among simultaneous ones.
         start: Index of the server start.
@@ -66,7 +66,7 @@ class Stage:
 
     url: str
     model: Model
-    manner: Manner
+    behaviour: LlmBehaviour
     scenario: Scenario
     session: int = 0
     start: int = 0
@@ -80,8 +80,8 @@ class Stage:
             self.session,
             self.start,
             number,
-            self.manner.ttft_ms,
-            self.manner.tokens_per_s,
+            self.behaviour.ttft_ms,
+            self.behaviour.tokens_per_s,
             variant=self.variant,
         )
 
@@ -161,13 +161,13 @@ async def _turns(caller: Caller, stage: Stage, recordings: Sequence[Recording]) 
 
 async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) -> Row:
     began_s, wall_s = asyncio.get_running_loop().time(), datetime.now(UTC).timestamp()
-    before = len(caller.ear.replies)
+    before = len(caller.listener.replies)
     begin_s, end_s = caller.say(recording)
     await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S)
     await caller.until_silent(GAP_S)
-    replies = caller.ear.replies[before:]
+    replies = caller.listener.replies[before:]
     answer = _answer(caller, before, end_s)
-    heard = [words for at_s, words in caller.ear.transcripts if at_s >= began_s]
+    heard = [words for at_s, words in caller.listener.transcripts if at_s >= began_s]
     spoken = " ".join(heard)
     errors = word_errors([(recording.transcript, spoken)] if recording.transcript else [], "en")
     asked = [answered.asked for answered in stage.model.answers_since(wall_s)]
@@ -193,7 +193,7 @@ def was_asked(heard: Sequence[str], asked: Sequence[str]) -> bool:
 
 def _answer(caller: Caller, before: int, end_s: float) -> HeardReply | None:
     """Returns the first reply that became audible after the end of speech."""
-    replies = caller.ear.replies[before:]
+    replies = caller.listener.replies[before:]
     return next((reply for reply in replies if reply.audible_s is not None and reply.audible_s > end_s), None)
 
 
@@ -203,8 +203,8 @@ async def _bargeins(caller: Caller, stage: Stage, recordings: Sequence[Recording
 
 
 async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
-    ear = caller.ear
-    began_s, before = asyncio.get_running_loop().time(), len(ear.replies)
+    listener = caller.listener
+    began_s, before = asyncio.get_running_loop().time(), len(listener.replies)
     _, end_s = caller.say(recording)
     if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
         await caller.until_silent(GAP_S)
@@ -215,9 +215,9 @@ async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
     await caller.pause_until(playing.audible_s + INTERRUPT_AFTER_S - recording.start_s)
     asked_s = asyncio.get_running_loop().time()
     begin_s, end_s = caller.say(recording)
-    await caller.until(lambda: ear.first(SPEECH_STARTED, begin_s) is not None, end_s + STOPS_WITHIN_S)
-    row = interrupted(row, ear, playing, asked_s, begin_s)
-    second = len(ear.replies)
+    await caller.until(lambda: listener.first(SPEECH_STARTED, begin_s) is not None, end_s + STOPS_WITHIN_S)
+    row = interrupted(row, listener, playing, asked_s, begin_s)
+    second = len(listener.replies)
     await caller.until(lambda: _answer(caller, second, end_s) is not None, end_s + ANSWERED_WITHIN_S)
     await caller.until_silent(GAP_S)
     answer = _answer(caller, second, end_s)
@@ -228,18 +228,18 @@ async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
     )
 
 
-def interrupted(row: Row, ear: Ear, playing: HeardReply, asked_s: float, begin_s: float) -> Row:
+def interrupted(row: Row, listener: ReplyListener, playing: HeardReply, asked_s: float, begin_s: float) -> Row:
     """Returns the row of an interruption with the server's reaction. Pure.
 
     Args:
         row: A row without results.
-        ear: Events until some time after the interruption.
+        listener: Events until some time after the interruption.
         playing: The reply that was interrupted.
         asked_s: When the clip of the interruption began.
         begin_s: Its speech onset.
     """
-    stop_s, duck_s = ear.first(SPEECH_STARTED, begin_s), ear.first(DUCK, begin_s)
-    too_soon = ear.count(SPEECH_STARTED, asked_s, begin_s) + ear.count(DUCK, asked_s, begin_s) > 0
+    stop_s, duck_s = listener.first(SPEECH_STARTED, begin_s), listener.first(DUCK, begin_s)
+    too_soon = listener.count(SPEECH_STARTED, asked_s, begin_s) + listener.count(DUCK, asked_s, begin_s) > 0
     # A reply that was stopped too soon has ended before as well, but not by itself.
     over = playing.plays_until_s < begin_s and not too_soon
     return replace(
@@ -252,7 +252,7 @@ def interrupted(row: Row, ear: Ear, playing: HeardReply, asked_s: float, begin_s
 
 
 async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording) -> Row:
-    began_s, before = asyncio.get_running_loop().time(), len(caller.ear.replies)
+    began_s, before = asyncio.get_running_loop().time(), len(caller.listener.replies)
     _, end_s = caller.say(question)
     if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
         await caller.until_silent(GAP_S)
@@ -263,12 +263,12 @@ async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording)
     await caller.pause_until(playing.audible_s + NOISE_AFTER_S)
     noise_s = asyncio.get_running_loop().time()
     caller.say(noise, noise.pcm[: round(NOISE_S * len(noise.pcm) / noise.end_s)])
-    caller.mouth.enter(room_of(question))
+    caller.microphone.enter(room_of(question))
     await caller.until_silent(GAP_S)
     return replace(
         row,
         held=playing.status == "completed" and not playing.cut,
-        starts=caller.ear.count(SPEECH_STARTED, noise_s),
+        starts=caller.listener.count(SPEECH_STARTED, noise_s),
         seconds=NOISE_S,
         traces=_traces(caller, began_s),
     )
@@ -276,18 +276,18 @@ async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording)
 
 async def _noises(caller: Caller, stage: Stage, recordings: Sequence[Recording]) -> AsyncIterator[Row]:
     for number, recording in enumerate(recordings, start=1):
-        began_s, before = asyncio.get_running_loop().time(), len(caller.ear.replies)
+        began_s, before = asyncio.get_running_loop().time(), len(caller.listener.replies)
         _, end_s = caller.say(recording)
         await caller.pause_until(end_s + AFTER_NOISE_S)
         await caller.until_silent(GAP_S)
         yield replace(
             stage.row(recording, number),
             seconds=recording.end_s,
-            starts=caller.ear.count(SPEECH_STARTED, began_s),
-            replies=len(caller.ear.replies) - before,
+            starts=caller.listener.count(SPEECH_STARTED, began_s),
+            replies=len(caller.listener.replies) - before,
             traces=_traces(caller, began_s),
         )
 
 
 def _traces(caller: Caller, since_s: float) -> tuple[dict[str, object], ...]:
-    return tuple(trace for at_s, trace in caller.ear.traces if at_s >= since_s)
+    return tuple(trace for at_s, trace in caller.listener.traces if at_s >= since_s)

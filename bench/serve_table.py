@@ -67,9 +67,9 @@ def conditions(run: Run) -> str:
         f"`{run.command}`, {run.at[:16].replace('T', ' ')} UTC, {run.cores} cores; {busy}.",
         f"The client's sound left at most {late_ms:.1f} ms late (99th percentile of the worst connection)"
         + ("; over 10 ms, so that the machine is part of what was measured." if late_ms > LATE_MS else "."),
-        f"Ready {run.ready_s:.1f} s after its start. " + "; ".join(_without_places(line) for line in run.engines),
+        f"Ready {run.ready_s:.1f} s after its start. " + "; ".join(_without_local_paths(line) for line in run.engines),
     ]
-    lines += [f"Not measured: {count} of {name}: {why}." for (name, why), count in _losses(run).items()]
+    lines += [f"Not measured: {count} of {name}: {why}." for (name, why), count in _failure_counts(run).items()]
     return "\n".join(lines)
 
 
@@ -100,7 +100,7 @@ def _details(run: Run) -> Iterator[str]:
     yield turns_table(run)
     for scenario in (*OF_TURNS, "bargein"):
         yield stages_table(run, scenario)
-    yield "\n".join((*interruptions(run), *crowd(run), *sweep(run)))
+    yield "\n".join((*interruptions(run), *first_and_later_turns(run), *sweep(run)))
     yield profiles_table(run)
     yield engines_table(run)
     yield curve_table(run)
@@ -146,14 +146,14 @@ def interruptions(run: Run) -> Iterator[str]:
         one = bargein_figures(bargein)
         yield (
             f"- Barge-in, {one.tried} ({one.void} void): `repartee.duck` after {pair(one.duck)} ms, `speech_started` "
-            f"after {pair(one.stop)} ms, missed {one.missed}{_why(bargein)}; the interruption answered after "
+            f"after {pair(one.stop)} ms, missed {one.missed}{_reasons(bargein)}; the interruption answered after "
             f"{pair(one.answer)} ms."
         )
     if hold:
         good = measured(hold)
         held = sum(row.held is True for row in good)
         void = len(hold) - len(good)
-        yield f"- Hold: {held} of {len(good)} replies came whole through a noise{_why(hold)}; {void} void."
+        yield f"- Hold: {held} of {len(good)} replies came whole through a noise{_reasons(hold)}; {void} void."
     starts = false_starts_per_minute(noise)
     if starts is not None:
         good = measured(noise)
@@ -161,7 +161,7 @@ def interruptions(run: Run) -> Iterator[str]:
         yield f"- Noise alone, {seconds:.0f} s: {starts:.1f} false starts per minute, {replies} replies."
 
 
-def crowd(run: Run) -> Iterator[str]:
+def first_and_later_turns(run: Run) -> Iterator[str]:
     """Yields first turns apart from later ones, for simultaneous users and after a start."""
     first, later = first_and_later(run.of("sessions"))
     if first and later:
@@ -200,17 +200,17 @@ def cost_table(run: Run) -> str:
     return table(heads, rows)
 
 
-def _without_places(line: str) -> str:
+def _without_local_paths(line: str) -> str:
     """Removes ports and temporary folders from an engine's line: they differ in each run."""
     return re.sub(r"(?<= )/\S+/", "", re.sub(r" at https?://[^\s;,]+", "", line))
 
 
-def _losses(run: Run) -> Counter[tuple[str, str]]:
+def _failure_counts(run: Run) -> Counter[tuple[str, str]]:
     """Counts failed measurements by scenario and reason."""
     return Counter((f"{row.scenario} {row.variant}".rstrip(), row.lost.rstrip(".")) for row in run.rows if row.lost)
 
 
-def _why(rows: Sequence[Row]) -> str:
+def _reasons(rows: Sequence[Row]) -> str:
     """Formats why rows failed at once, as " (1 no reply to interrupt)"."""
     reasons = Counter(row.why for row in measured(rows) if row.why)
     return f" ({', '.join(f'{count} {why}' for why, count in reasons.items())})" if reasons else ""

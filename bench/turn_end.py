@@ -38,7 +38,7 @@ from bench.turn_end_table import (
     names_of,
     signs_of,
 )
-from bench.turn_end_talks import SHARES, conversations, stock_of, talk_row
+from bench.turn_end_talks import SHARES, conversations, talk_row, turn_pool_of
 
 CACHE = Path("out/turn_end")
 POCKETSPHINX = "pocketsphinx"
@@ -138,14 +138,14 @@ def calibration(moments: Sequence[Moment], logits: Floats) -> tuple[float, float
     return factor, float(model.bias - factor * model.mean[0])
 
 
-def honest(moments: Sequence[Moment], sources: str) -> Floats:
+def calibrated(moments: Sequence[Moment], sources: str) -> Floats:
     """Returns cross-validated, calibrated logits. The two calibration numbers are fitted on all speakers."""
     logits = cross_validated(moments, sources)
     factor, bias = calibration(moments, logits)
     return factor * logits + bias
 
 
-def deaf(moments: Sequence[Moment]) -> Floats:
+def baseline(moments: Sequence[Moment]) -> Floats:
     """Returns logits from a baseline without audio or words: collection and time since onset. Shows dataset bias."""
     read = np.array([float(collection(moment) == "read") for moment in moments])
     orders = np.array([float(collection(moment) == "orders") for moment in moments])
@@ -236,7 +236,7 @@ def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tupl
 
 def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
     """Prints the two profiles that learn a speaker's pauses, with and without learning."""
-    if not (stock := stock_of(moments)).plain or not stock.paused:
+    if not (pool := turn_pool_of(moments)).plain or not pool.paused:
         print("\nno conversations: they take turns with a pause and turns without one")
         return
     print("\n| profile, speaker | first turn, with a pause | without | later ones, with a pause | without |")
@@ -244,7 +244,7 @@ def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
     for name, patience in SHIPPED[1:]:
         for share in SHARES:
             for what, way in (("one ceiling for all", replace(patience, pausing_ms=0)), ("as it ships", patience)):
-                said = conversations(stock, logits, way, share)
+                said = conversations(pool, logits, way, share)
                 print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(said, share)} |")
 
 
@@ -291,10 +291,10 @@ def evaluate(moments: Sequence[Moment]) -> None:
     """Prints the tables and draws the plots. Models are never tested on speakers they were trained on."""
     sources = sources_of(moments)
     everything = sources[-1]
-    again = honest(moments, everything)
+    again = calibrated(moments, everything)
     moments = asked_once(moments)
-    logits = {source: honest(moments, source) for source in sources}
-    print_areas(moments, logits | {"collection and time only": deaf(moments)})
+    logits = {source: calibrated(moments, source) for source in sources}
+    print_areas(moments, logits | {"collection and time only": baseline(moments)})
     print_reliability(moments, logits[everything])
     shown = {source: logits[source] for source in shown_of(moments)}
     plot_areas(areas(moments, shown, 200), 200, DOCS / "turn-taking-areas.svg")

@@ -14,7 +14,7 @@ from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, voicings
-from bench.turn_end_words import Asked, Understood, listen
+from bench.turn_end_words import SilenceTranscripts, StoredTranscript, listen
 
 AT_MS = (100, 150, 200, 300, 400, 600, 800, 1200)
 SMART_AT_MS = (100, 200, 400)
@@ -89,7 +89,9 @@ def heard_moments(
     return found
 
 
-def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartTurn | None) -> Iterator[Moment]:
+def _of_turn(
+    turn: Turn, vad: SileroVad, words: Sequence[SilenceTranscripts], network: SmartTurn | None
+) -> Iterator[Moment]:
     heard = voicings(vad, turn.pcm)
     onset, found = silences(turn, heard)
     track = ProsodyTrack()
@@ -103,7 +105,7 @@ def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartT
         for number, silence, at_ms in wanted.get(frame.end, ()):
             if network is not None and at_ms in SMART_AT_MS:
                 smart[number] = _smart(network, turn.pcm, onset, frame.end)
-            said = next(iter(words[number]["words"].values()), Understood("", True))
+            said = next(iter(words[number]["words"].values()), StoredTranscript("", True))
             yield Moment(
                 turn=0,
                 speaker=turn.speaker,

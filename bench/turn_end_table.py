@@ -12,7 +12,7 @@ from assistant.end_of_turn.text_features import text_shape
 from audio.stt import Punctuation
 from bench.turn_end_fit import Floats
 from bench.turn_end_moments import Moment
-from bench.turn_end_words import Understood
+from bench.turn_end_words import StoredTranscript
 
 SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
@@ -96,7 +96,7 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
     rows = np.zeros((len(moments), len(names)))
     for row, moment in zip(rows, moments, strict=True):
         smart = min(max(0.5 if moment.smart is None else moment.smart, _LEAST), 1 - _LEAST)
-        told = Understood(moment.text, moment.rough, moment.ends, moment.goes_on)
+        told = StoredTranscript(moment.text, moment.rough, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
         known |= closure_features(told.closure or _NEUTRAL)
         row[:] = [known[name] for name in names]

@@ -50,14 +50,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
+class TurnPool:
     """Turns to choose from, each as its silences in order. Plain turns have no pauses, not even added ones."""
 
     plain: Sequence[Sequence[Silence]]
     paused: Sequence[Sequence[Silence]]
 
 
-def stock_of(moments: Iterable[Moment]) -> Stock:
+def turn_pool_of(moments: Iterable[Moment]) -> TurnPool:
     """Returns all turns that have an end."""
     turns: dict[int, dict[int, list[Moment]]] = {}
     for moment in moments:
@@ -65,7 +65,7 @@ def stock_of(moments: Iterable[Moment]) -> Stock:
     whole = [list(silences.values()) for silences in turns.values()]
     ending = [turn for turn in whole if turn[-1][0].label == "end"]
     plain = [turn for turn in ending if not _has_pause(turn) and not turn[0][0].made]
-    return Stock(plain, [turn for turn in ending if _has_pause(turn)])
+    return TurnPool(plain, [turn for turn in ending if _has_pause(turn)])
 
 
 def _has_pause(turn: Sequence[Silence]) -> bool:
@@ -97,14 +97,14 @@ def _wait(
     return lambda moment: hangover_ms(estimate_of(moment, Known(logits[key_of(moment)], habits)), patience)
 
 
-def conversations(stock: Stock, logits: Mapping[Key, float], patience: EndOfTurnProfile, share: float) -> list[Said]:
+def conversations(pool: TurnPool, logits: Mapping[Key, float], patience: EndOfTurnProfile, share: float) -> list[Said]:
     """Plays CONVERSATIONS conversations, the same ones for every profile."""
     rng, found = random.Random(SEED), list[Said]()
     for _ in range(CONVERSATIONS):
         habits = SpeakerPauseStats()
         for place in range(TURNS):
             paused = rng.random() < share
-            turn = rng.choice(stock.paused if paused else stock.plain)
+            turn = rng.choice(pool.paused if paused else pool.plain)
             cut, wait_ms, habits = played(turn, habits, logits, patience)
             found.append(Said(place, paused, cut, None if cut else wait_ms))
     return found

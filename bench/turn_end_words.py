@@ -22,7 +22,7 @@ WHISPER_ASKED_AT_MS = 100
 _PRE_ROLL = samples_of_ms(300)
 
 
-class Understood(NamedTuple):
+class StoredTranscript(NamedTuple):
     """Transcript of the sound up to a moment of a silence, as stored in JSON."""
 
     text: str
@@ -36,17 +36,17 @@ class Understood(NamedTuple):
         return None if self.ends is None or self.goes_on is None else Punctuation(self.ends, self.goes_on)
 
 
-class Asked(TypedDict):
+class SilenceTranscripts(TypedDict):
     """Transcripts at one silence of a turn: silence in ms → transcript."""
 
     edge: int
-    words: dict[str, Understood]
+    words: dict[str, StoredTranscript]
 
 
 class Recognizer(Protocol):
     """Transcribes complete turns."""
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
         ...
 
@@ -61,17 +61,17 @@ class Pocketsphinx:
     def __init__(self, transcriber: PocketsphinxRecognizer) -> None:
         self._transcriber = transcriber
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         if not found:
             return []
         start = Samples(max(0, onset - _PRE_ROLL))
         hearing = self._transcriber.open(SegmentId(start), lambda _words: None)
-        asked: list[Asked] = []
+        asked: list[SilenceTranscripts] = []
         fed = int(start)
         for silence in found:
-            row = Asked(edge=int(silence.edge), words={})
+            row = SilenceTranscripts(edge=int(silence.edge), words={})
             for wait_ms in ASKED_AT_MS:
                 at = _asked_at(silence, wait_ms)
                 if at is None:
@@ -82,7 +82,7 @@ class Pocketsphinx:
                     hearing.feed(turn.pcm[fed:until])
                     fed = until
                     words = await asyncio.wait_for(hearing.transcript(), 60)
-                row["words"][str(wait_ms)] = Understood(words.text, words.low_confidence)
+                row["words"][str(wait_ms)] = StoredTranscript(words.text, words.low_confidence)
             asked.append(row)
         # Cancelled to limit adaptation to the microphone, so that nearly every turn is like a first one. A few words
         # still depend on the order of the turns.
@@ -100,19 +100,19 @@ class Whisper:
     def __init__(self, folder: Path) -> None:
         self._model = LoadedWhisper(WhisperSettings(folder=folder))
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
         """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         asked = []
         for silence in found:
-            row = Asked(edge=int(silence.edge), words={})
+            row = SilenceTranscripts(edge=int(silence.edge), words={})
             at = _asked_at(silence, WHISPER_ASKED_AT_MS)
             if at is not None:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
                 assert decoded is not None, "nobody breaks it off"
                 closure = (decoded.closure.sentence_end, decoded.closure.continuation) if decoded.closure else ()
-                row["words"][str(WHISPER_ASKED_AT_MS)] = Understood(decoded.text, bool(decoded.doubt), *closure)
+                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(decoded.text, bool(decoded.doubt), *closure)
             asked.append(row)
         return asked
 
@@ -126,7 +126,9 @@ def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
     return Samples(at) if at < silence.until else None
 
 
-async def _all(whisper: Path | None, turns: Sequence[Turn], known: dict[str, list[Asked]], file: TextIO) -> None:
+async def _all(
+    whisper: Path | None, turns: Sequence[Turn], known: dict[str, list[SilenceTranscripts]], file: TextIO
+) -> None:
     vad = SileroVad(SileroNetwork())
     recognizer = await _recognizer(whisper)
     try:
@@ -146,7 +148,7 @@ async def _recognizer(whisper: Path | None) -> Recognizer:
     return Pocketsphinx(transcriber)
 
 
-def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str, list[Asked]]:
+def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str, list[SilenceTranscripts]]:
     """Returns the transcripts of every turn, from the cache if present; adds new ones to it.
 
     Args:
@@ -154,7 +156,7 @@ def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str
         cache: Cache file of this recognizer.
         whisper: Folder of a Whisper model; None for pocketsphinx.
     """
-    known: dict[str, list[Asked]] = {}
+    known: dict[str, list[SilenceTranscripts]] = {}
     if cache.exists():
         known = {row["key"]: [_read(one) for one in row["asked"]] for row in map(json.loads, _lines(cache))}
     lacking = [turn for turn in turns if turn.key not in known]
@@ -168,5 +170,7 @@ def _lines(cache: Path) -> list[str]:
     return cache.read_text().splitlines()
 
 
-def _read(row: Asked) -> Asked:
-    return Asked(edge=row["edge"], words={at: Understood(*said) for at, said in row["words"].items()})
+def _read(row: SilenceTranscripts) -> SilenceTranscripts:
+    return SilenceTranscripts(
+        edge=row["edge"], words={at: StoredTranscript(*said) for at, said in row["words"].items()}
+    )

@@ -34,10 +34,10 @@ from assistant.commands.engine_bench.words import word_errors
 from audio import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
-from bench.controlled_llm import Manner
-from bench.ear import Ear
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import model, server
 from bench.recordings import Recording, read_recordings, room_of
+from bench.reply_listener import ReplyListener
 
 LEAD_S = 1.2
 ANSWERED_WITHIN_S = 10.0
@@ -83,7 +83,7 @@ class Client:
 
     socket: ClientConnection
     network: Network
-    ear: Ear = field(default_factory=Ear)
+    listener: ReplyListener = field(default_factory=ReplyListener)
     events: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
 
     async def listen(self) -> None:
@@ -91,7 +91,7 @@ class Client:
         loop = asyncio.get_running_loop()
         async for message in self.socket:
             event = json.loads(message)
-            self.ear.hear(loop.time(), event)
+            self.listener.receive(loop.time(), event)
             self.events.append((loop.time(), event))
 
     async def say(self, recording: Recording, rng: random.Random) -> Turn:
@@ -101,7 +101,7 @@ class Client:
         lead = np.resize(room, round(LEAD_S * REPLY_RATE_HZ))
         tail_s = 0.0 if self.network.stops else ANSWERED_WITHIN_S
         sound = np.concatenate([lead, recording.pcm, np.resize(room, round(tail_s * REPLY_RATE_HZ))])
-        first, before = len(self.events), len(self.ear.replies)
+        first, before = len(self.events), len(self.listener.replies)
         began_s = loop.time()
         end_s = began_s + LEAD_S + recording.end_s
         middle_s = began_s + LEAD_S + (recording.start_s + recording.end_s) / 2
@@ -110,18 +110,20 @@ class Client:
             late_s = end_s + ANSWERED_WITHIN_S
             await _until(lambda: self._answered(before, end_s), late_s)
             await asyncio.sleep(QUIET_S)
-            await _until(lambda: not self._owes_words(first), late_s)
-            await _until(lambda: not self.ear.answering() and loop.time() > self.ear.silent_at_s() + 0.3, late_s + 20)
+            await _until(lambda: not self._awaits_words(first), late_s)
+            await _until(
+                lambda: not self.listener.answering() and loop.time() > self.listener.silent_at_s() + 0.3, late_s + 20
+            )
         finally:
             speaking.cancel()
         return self._turn(recording, self.events[first:], before, end_s)
 
-    def _owes_words(self, first: int) -> bool:
+    def _awaits_words(self, first: int) -> bool:
         kinds = [event["type"] for _, event in self.events[first:]]
         return kinds.count("input_audio_buffer.committed") > kinds.count(TRANSCRIBED)
 
     def _answered(self, before: int, end_s: float) -> bool:
-        return any((reply.audible_s or 0.0) > end_s for reply in self.ear.replies[before:])
+        return any((reply.audible_s or 0.0) > end_s for reply in self.listener.replies[before:])
 
     def _turn(
         self, recording: Recording, events: Sequence[tuple[float, dict[str, Any]]], before: int, end_s: float
@@ -134,7 +136,7 @@ class Client:
         length_ms = None
         if started and stopped:
             length_ms = stopped[-1]["audio_end_ms"] - started[0]["audio_start_ms"]
-        audible = [reply.audible_s for reply in self.ear.replies[before:] if (reply.audible_s or 0.0) > end_s]
+        audible = [reply.audible_s for reply in self.listener.replies[before:] if (reply.audible_s or 0.0) > end_s]
         errors = word_errors([(recording.transcript or "", words)], "en").errors
         return Turn(
             words,
@@ -231,7 +233,7 @@ async def run(options: argparse.Namespace) -> None:
         url = options.url
         if not url:
             folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-            llm = await running.enter_async_context(model(Manner(), folder))
+            llm = await running.enter_async_context(model(LlmBehaviour(), folder))
             assigned = [f"trace.dir={folder / 'traces'}", *options.set]
             url = (await running.enter_async_context(server(llm.url, assigned, folder / "serve.log"))).url
         print(HEAD, flush=True)

@@ -8,28 +8,28 @@ import httpx
 import pytest
 from llm_server import ask
 
-from bench.controlled_llm import Answer, ControlledLlm, Manner, last_asked, tokens_of
+from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour, last_asked, tokens_of
 from llm.chat import Finished, Message, RequestSent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.openai import OpenAIChat
 
 pytestmark = [pytest.mark.alone, pytest.mark.real_time]
 
-QUICKLY = Manner(ttft_ms=0, tokens_per_s=10_000)
+QUICKLY = LlmBehaviour(ttft_ms=0, tokens_per_s=10_000)
 
 
 @asynccontextmanager
-async def answering(manner: Manner) -> AsyncGenerator[tuple[str, list[Answer]]]:
+async def answering(behaviour: LlmBehaviour) -> AsyncGenerator[tuple[str, list[Answer]]]:
     """Yields its address and its log."""
     log: list[Answer] = []
-    server = await asyncio.start_server(ControlledLlm(manner, log.append).serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(ControlledLlm(behaviour, log.append).serve, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", log
 
 
 def test_reply_contains_last_word_and_word_count() -> None:
-    assert "".join(tokens_of(Manner(), "what time is it")) == "Last word it, of 4. Anything else?"
-    assert "".join(tokens_of(Manner(), "")) == "Last word nothing, of 0. Anything else?"
+    assert "".join(tokens_of(LlmBehaviour(), "what time is it")) == "Last word it, of 4. Anything else?"
+    assert "".join(tokens_of(LlmBehaviour(), "")) == "Last word nothing, of 0. Anything else?"
 
 
 def test_last_user_message_is_the_question() -> None:
@@ -41,7 +41,7 @@ def test_last_user_message_is_the_question() -> None:
 @pytest.mark.parametrize("wrong", [{"ttft_ms": -1}, {"tokens_per_s": 0}, {"reply": " "}])
 def test_invalid_settings_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
-        Manner(**wrong)  # type: ignore[arg-type]
+        LlmBehaviour(**wrong)  # type: ignore[arg-type]
 
 
 def test_own_client_can_ask_repeatedly() -> None:
@@ -62,7 +62,7 @@ def test_own_client_can_ask_repeatedly() -> None:
 
 def test_disconnect_is_logged_as_cancelled() -> None:
     async def talk() -> list[Answer]:
-        async with answering(Manner(ttft_ms=60_000)) as (url, log):
+        async with answering(LlmBehaviour(ttft_ms=60_000)) as (url, log):
             body = {"messages": [{"role": "user", "content": "hello"}]}
             async with httpx.AsyncClient(trust_env=False) as client:
                 with pytest.raises(httpx.ReadTimeout):
@@ -94,7 +94,7 @@ def test_settings_can_be_changed_at_run_time() -> None:
 )
 def test_unknown_fault_is_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
-        Manner(**wrong)  # type: ignore[arg-type]
+        LlmBehaviour(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_unknown_fault_is_rejected(wrong: dict[str, float]) -> None:
 def test_configured_fault_occurs(fault: str, kind: type[LlmError], tokens: int) -> None:
     async def talk() -> int:
         heard = 0
-        async with answering(Manner(ttft_ms=0, tokens_per_s=200, fault=fault)) as (url, _):
+        async with answering(LlmBehaviour(ttft_ms=0, tokens_per_s=200, fault=fault)) as (url, _):
             chat = OpenAIChat("controlled", url, "m", first_token_timeout_s=0.3, token_gap_timeout_s=0.3)
             try:
                 async with aclosing(chat.stream([Message("user", "turn on the lamp")])) as events:
@@ -128,7 +128,7 @@ def test_configured_fault_occurs(fault: str, kind: type[LlmError], tokens: int) 
 def test_network_delay_is_distinguished_from_slow_model() -> None:
     async def talk() -> tuple[float | None, float]:
         loop = asyncio.get_running_loop()
-        async with answering(Manner(ttft_ms=50, tokens_per_s=1000, rtt_ms=60, connect_ms=80)) as (url, _):
+        async with answering(LlmBehaviour(ttft_ms=50, tokens_per_s=1000, rtt_ms=60, connect_ms=80)) as (url, _):
             chat = OpenAIChat("controlled", url, "m")
             await chat.load()
             await chat.load()
@@ -147,7 +147,7 @@ def test_network_delay_is_distinguished_from_slow_model() -> None:
 def test_configured_share_of_answers_is_slow() -> None:
     async def talk() -> list[float]:
         loop, took = asyncio.get_running_loop(), []
-        async with answering(Manner(ttft_ms=0, tokens_per_s=10_000, slow_rate=0.5, slow_ms=60)) as (url, _):
+        async with answering(LlmBehaviour(ttft_ms=0, tokens_per_s=10_000, slow_rate=0.5, slow_ms=60)) as (url, _):
             chat = OpenAIChat("controlled", url, "m")
             for _ in range(12):
                 began_s = loop.time()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audio.thread_name import thread_named
-from bench.controlled_llm import Manner
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import CpuTime, NotStartedError, busy_of_machine, cpu_of, model, server
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc here")
@@ -87,7 +87,7 @@ def test_ended_process_has_no_cpu_time() -> None:
 
 def test_llm_starts_on_free_port_and_ends(tmp_path: Path) -> None:
     async def run() -> str:
-        async with model(Manner(ttft_ms=1), tmp_path) as one:
+        async with model(LlmBehaviour(ttft_ms=1), tmp_path) as one:
             assert one.answers_since(0) == []
             return one.url
 

@@ -16,7 +16,7 @@ def test_warm_turn_costs_one_round_trip_and_cold_turn_three() -> None:
         assert each.figures.problem == ""
         first_ms = each.figures.first_token_ms(50)
         assert first_ms is not None
-        assert first_ms >= place.manner.ttft_ms + place.round_trip_ms - 1
+        assert first_ms >= place.behaviour.ttft_ms + place.round_trip_ms - 1
         assert each.cold_ms >= first_ms + (SETUP_ROUND_TRIPS - 0.5) * place.round_trip_ms - 20
     edge, _, far = (each.figures.first_token_ms(50) or 0.0 for each in asked)
     assert far - edge > 100

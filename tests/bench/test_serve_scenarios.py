@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from bench.ear import DUCK, SPEECH_STARTED, Ear, HeardReply
+from bench.reply_listener import DUCK, SPEECH_STARTED, HeardReply, ReplyListener
 from bench.serve_rows import Row
 from bench.serve_scenarios import interrupted
 
@@ -13,23 +13,23 @@ BEGIN_S = 12.0
 ASKED_S = 11.0
 
 
-def heard(*events: tuple[float, str], seconds: float = 8.0) -> tuple[Ear, HeardReply]:
+def heard(*events: tuple[float, str], seconds: float = 8.0) -> tuple[ReplyListener, HeardReply]:
     """Returns a reply that plays from second 10 on, and events after it."""
-    ear = Ear()
+    listener = ReplyListener()
     sound = np.full(round(seconds * 24_000), 3000, "<i2").tobytes()
-    ear.hear(10.0, {"type": "response.created", "response": {"id": "r"}})
-    ear.hear(
+    listener.receive(10.0, {"type": "response.created", "response": {"id": "r"}})
+    listener.receive(
         10.0,
         {"type": "response.output_audio.delta", "response_id": "r", "delta": base64.b64encode(sound).decode()},
     )
     for at_s, kind in events:
-        ear.hear(at_s, {"type": kind})
-    return ear, ear.replies[0]
+        listener.receive(at_s, {"type": kind})
+    return listener, listener.replies[0]
 
 
 def told(*events: tuple[float, str], seconds: float = 8.0) -> Row:
-    ear, reply = heard(*events, seconds=seconds)
-    return interrupted(Row("bargein", "a"), ear, reply, ASKED_S, BEGIN_S)
+    listener, reply = heard(*events, seconds=seconds)
+    return interrupted(Row("bargein", "a"), listener, reply, ASKED_S, BEGIN_S)
 
 
 def test_duck_and_stop_are_timed_from_speech_onset() -> None:

@@ -8,7 +8,7 @@ from assistant.end_of_turn.estimator import EndOfTurnProfile
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from bench.turn_end_habits import Key, key_of
 from bench.turn_end_moments import Moment
-from bench.turn_end_talks import TURNS, Said, conversations, played, stock_of, talk_row
+from bench.turn_end_talks import TURNS, Said, conversations, played, talk_row, turn_pool_of
 
 AT_MS = (100, 200, 400, 800)
 PATIENCE = EndOfTurnProfile(200, 400, 800, 1.0, 800)
@@ -25,31 +25,31 @@ MADE = [*silence(2, 0, "gap", 150, made=True), *silence(2, 1, "end", 2000, made=
 CUT_OFF = silence(3, 0, "pause", 600)
 ALL = [*PLAIN, *PAUSED, *MADE, *CUT_OFF]
 LOGITS: dict[Key, float] = {key_of(moment): 0.5 if moment.label == "end" else 0.0 for moment in ALL}
-STOCK = stock_of(ALL)
+POOL = turn_pool_of(ALL)
 
 
 def test_turns_are_split_by_pauses_and_endless_turns_omitted() -> None:
-    assert [[s[0].turn for s in turn] for turn in STOCK.plain] == [[0, 0]]
-    assert [[s[0].turn for s in turn] for turn in STOCK.paused] == [[1, 1]]
+    assert [[s[0].turn for s in turn] for turn in POOL.plain] == [[0, 0]]
+    assert [[s[0].turn for s in turn] for turn in POOL.paused] == [[1, 1]]
 
 
 def test_wait_is_longer_after_a_cut_in() -> None:
-    cut, _, habits = played(STOCK.paused[0], SpeakerPauseStats(), LOGITS, PATIENCE)
+    cut, _, habits = played(POOL.paused[0], SpeakerPauseStats(), LOGITS, PATIENCE)
     assert (cut, habits.pauses, habits.recent) == (True, 1, (True,))
     for _ in range(2):
-        cut, wait_ms, habits = played(STOCK.paused[0], habits, LOGITS, PATIENCE)
+        cut, wait_ms, habits = played(POOL.paused[0], habits, LOGITS, PATIENCE)
     assert (cut, wait_ms) == (False, 800.0)
 
 
 def test_late_resumption_counts_as_interruption() -> None:
-    late = stock_of([*silence(1, 0, "pause", 1300), *silence(1, 1, "end", 2000)]).paused[0]
+    late = turn_pool_of([*silence(1, 0, "pause", 1300), *silence(1, 1, "end", 2000)]).paused[0]
     cut, _, habits = played(late, SpeakerPauseStats(), {key_of(moment): 0.0 for s in late for moment in s}, PATIENCE)
     assert (cut, habits.pauses, habits.recent) == (True, 0, (False, False))
 
 
 def test_conversation_has_its_share_of_paused_turns() -> None:
     for share in (0.0, 0.3, 1.0):
-        said = conversations(STOCK, LOGITS, PATIENCE, share)
+        said = conversations(POOL, LOGITS, PATIENCE, share)
         assert sum(one.paused for one in said) / len(said) == pytest.approx(share, abs=0.05)
         assert {one.place for one in said} == set(range(TURNS))
 
@@ -57,7 +57,7 @@ def test_conversation_has_its_share_of_paused_turns() -> None:
 def test_learning_pauses_saves_cut_ins_only_for_speakers_who_pause() -> None:
     same = replace(PATIENCE, pausing_ms=0)
     for share, saves in ((0.0, False), (1.0, True)):
-        alike, learnt = (conversations(STOCK, LOGITS, patience, share) for patience in (same, PATIENCE))
+        alike, learnt = (conversations(POOL, LOGITS, patience, share) for patience in (same, PATIENCE))
         assert (sum(one.cut for one in learnt) < sum(one.cut for one in alike)) == saves
         assert (learnt == alike) != saves
 

@@ -74,7 +74,7 @@ class HeardReply:
 
 
 @dataclass(slots=True)
-class Ear:
+class ReplyListener:
     """Events of one connection.
 
     Attributes:
@@ -89,7 +89,7 @@ class Ear:
     transcripts: list[tuple[float, str]] = field(default_factory=list)
     traces: list[tuple[float, Event]] = field(default_factory=list)
 
-    def hear(self, now_s: float, event: Event) -> None:
+    def receive(self, now_s: float, event: Event) -> None:
         """Processes an event."""
         kind = event["type"]
         match kind:

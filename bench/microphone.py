@@ -8,7 +8,7 @@ FADE = reply_samples_of_ms(50)
 """Duration of a crossfade between two rooms, in samples. A step in the noise would be an onset."""
 
 
-class Mouth:
+class MicrophoneSource:
     """An endless stream of sound at REPLY_RATE_HZ.
 
     Attributes:
