@@ -187,12 +187,12 @@ class Connection:
             await self._thaw()
             if event["type"] != "input_audio_buffer.append":
                 self._server.events.append(event)
-            await self._tell(event)
+            await self._handle_event(event)
 
-    async def _tell(self, event: Event) -> None:
+    async def _handle_event(self, event: Event) -> None:
         kind = event["type"]
         if kind == "input_audio_buffer.append":
-            await self._hear(np.frombuffer(base64.b64decode(event["audio"]), "<i2"))
+            await self._process_sound(np.frombuffer(base64.b64decode(event["audio"]), "<i2"))
         elif kind == "session.update":
             audio = event["session"].get("audio", {}).get("input", {})
             self._manual = "turn_detection" in audio and audio["turn_detection"] is None
@@ -204,13 +204,13 @@ class Connection:
         elif kind == "response.create":
             self._begin_reply(self._loud_end / 24 if self._manual else None)
         elif kind in {"response.cancel", "output_audio_buffer.clear"}:
-            await self._cut("client_cancelled")
+            await self._interrupt("client_cancelled")
         elif kind == "repartee.playout" and event["finished"]:
             self._played.set()
 
     # ---- input ----
 
-    async def _hear(self, pcm: Pcm) -> None:
+    async def _process_sound(self, pcm: Pcm) -> None:
         self._server.sound.append(pcm)
         loud = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64)))) > LOUD
         self._loud_run = self._loud_run + len(pcm) if loud else 0
@@ -222,7 +222,7 @@ class Connection:
         if self._manual:
             return
         if not self._speech and self._loud_run >= RATE_HZ * 0.06:
-            await self._cut("turn_detected")
+            await self._interrupt("turn_detected")
             self._speech = self._kept.name_item()
             at_ms = (self._samples - self._loud_run) / 24
             await self._send("input_audio_buffer.speech_started", audio_start_ms=at_ms, item_id=self._speech)
@@ -309,7 +309,7 @@ class Connection:
         response = {"id": self._kept.response, "status": status, "status_details": details}
         await self._send("response.done", response=response)
 
-    async def _cut(self, reason: str) -> None:
+    async def _interrupt(self, reason: str) -> None:
         if self._answer is None or self._answer.done():
             return
         self._answer.cancel()

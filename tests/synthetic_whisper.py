@@ -92,14 +92,14 @@ def scripted_whisper(
     """
     vocabulary = _tokenizer(folder, words)
     spec = _zero_spec(Shape(1, 1, _WIDTH))
-    _hear(spec)
+    _set_encoder(spec)
     places = np.zeros((_PLACES, _WIDTH), np.float32)
     last = prompt_tokens - 1  # the first word is predicted at the last token of the prompt
     said = last + np.arange(len(words) + 1)
     places[said, said] = 1.0
     places[0, 0] = 1.0
     spec.decoder.position_encodings.encodings = places
-    _look(spec, {0: 0} | {int(place): index for index, place in enumerate(said)})
+    _set_decoder(spec, {0: 0} | {int(place): index for index, place in enumerate(said)})
     ids = [vocabulary.index(_in_bytes(word)) for word in words]
     head, bias = np.zeros((_VOCABULARY, _WIDTH), np.float32), np.zeros(_VOCABULARY, np.float32)
     sure = float(np.log(probability / (1 - probability) * _VOCABULARY))
@@ -174,7 +174,7 @@ def _zero_spec(shape: Shape) -> whisper_spec.WhisperSpec:
     return spec
 
 
-def _hear(spec: whisper_spec.WhisperSpec) -> None:
+def _set_encoder(spec: whisper_spec.WhisperSpec) -> None:
     """Sets the encoder: channel 0 is 8 for loud sound, channel 1 for quiet; one more channel for each word's time."""
     encoder = spec.encoder
     # The mean log-mel is about 0.6 for noise at -20 dBFS and -1.5 for silence. Above -0.3 counts as loud.
@@ -189,7 +189,7 @@ def _hear(spec: whisper_spec.WhisperSpec) -> None:
         encoder.position_encodings.encodings[frame - 2 : frame + 3, _DUE + word] = 8
 
 
-def _look(spec: whisper_spec.WhisperSpec, words: dict[int, int]) -> None:
+def _set_decoder(spec: whisper_spec.WhisperSpec, words: dict[int, int]) -> None:
     """Sets the decoder: attends to the time at which the word is due, and adds its loudness to channel _LOUD."""
     query, pair, out = spec.decoder.layer[0].attention.linear
     for place, word in words.items():

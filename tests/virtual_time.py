@@ -47,7 +47,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.complaints: list[str] = []
         self._thread = threading.get_ident()
         super().__init__(self._jumping)
-        self.set_exception_handler(self._complain)
+        self.set_exception_handler(self._record_exception)
 
     def time(self) -> float:
         """Returns the seconds of virtual time."""
@@ -69,7 +69,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Refuses: virtual time would jump past the thread. Raises VirtualTimeError."""
         raise VirtualTimeError("a thread was asked for (run_in_executor, to_thread, getaddrinfo) in virtual time")
 
-    def _complain(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    def _record_exception(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         error = context.get("exception")
         self.complaints.append(f"{context['message']}: {error!r}" if error else str(context["message"]))
 

@@ -52,7 +52,7 @@ class TranscriptRequest:
     Attributes:
         at: Time of the request.
         turn: Number of its turn.
-        stretch: Identifies the silence: the end of the last voiced frame before it.
+        silence: Identifies the silence: the end of the last voiced frame before it.
         ordinal: Index of the request within this silence, from 0.
         speech_end: End of speech as dated at that time.
         answer: Step of the transcript; None if none came.
@@ -105,8 +105,8 @@ class RecordingIndex:
     """One recorded conversation, indexed by step.
 
     Attributes:
-        asks: Transcript requests by step.
-        judgements: EOT estimates by step.
+        requests: Transcript requests by step.
+        estimates: EOT estimates by step.
         replies: Step of the request by recorded reply id.
         commits: Commits by step.
         played: Playback reports by reply.

@@ -8,7 +8,7 @@ from audio.vad import VadResult
 from bench.dips import ending
 
 
-def heard(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
+def frames_of(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
     """Returns a frame for each probability. From `fades_at` on, a possible end is reported, dated 20 ms earlier."""
     found = []
     for place, probability in enumerate(course):
@@ -21,7 +21,7 @@ def heard(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
 
 
 def test_only_a_dip_after_the_end_covers_all_speech() -> None:
-    late = heard(*[1.0] * 30, 0.7, 0.6, 0.4, 0.2, fades_at=33)
+    late = frames_of(*[1.0] * 30, 0.7, 0.6, 0.4, 0.2, fades_at=33)
     whole = ending(late, 0, samples_of_ms(600), [0.8])
     assert whole is not None
     assert (whole.sooner_ms, whole.dips) == (60.0, 0)
@@ -31,4 +31,4 @@ def test_only_a_dip_after_the_end_covers_all_speech() -> None:
 
 
 def test_speech_without_end_has_no_ending() -> None:
-    assert ending(heard(*[1.0] * 40, fades_at=50), 0, samples_of_ms(600), [0.8]) is None
+    assert ending(frames_of(*[1.0] * 40, fades_at=50), 0, samples_of_ms(600), [0.8]) is None

@@ -33,7 +33,7 @@ def done(status: str, name: str = "r1") -> Event:
     return {"type": "response.done", "response": {"id": name, "status": status}}
 
 
-def heard(*events: tuple[float, Event]) -> ReplyListener:
+def listener_after(*events: tuple[float, Event]) -> ReplyListener:
     listener = ReplyListener()
     for at_s, event in events:
         listener.receive(at_s, event)
@@ -41,13 +41,13 @@ def heard(*events: tuple[float, Event]) -> ReplyListener:
 
 
 def test_leading_silence_counts_as_latency() -> None:
-    (reply,) = heard((1.0, begun()), (1.0, sound(np.concatenate([quiet(70), loud(200)])))).replies
+    (reply,) = listener_after((1.0, begun()), (1.0, sound(np.concatenate([quiet(70), loud(200)])))).replies
     assert reply.audible_s == pytest.approx(1.07)
     assert reply.leading_ms == pytest.approx(70)
 
 
 def test_onset_may_be_in_an_earlier_piece_than_its_detection() -> None:
-    listener = heard((1.0, begun()), (1.0, sound(np.concatenate([quiet(60), loud(40)]))))
+    listener = listener_after((1.0, begun()), (1.0, sound(np.concatenate([quiet(60), loud(40)]))))
     assert listener.replies[0].audible_s is None
     listener.receive(1.5, sound(loud(100)))  # too late: the first piece was played by 1.1
     assert listener.replies[0].audible_s == pytest.approx(1.06)
@@ -55,27 +55,29 @@ def test_onset_may_be_in_an_earlier_piece_than_its_detection() -> None:
 
 
 def test_early_sound_plays_after_previous_sound() -> None:
-    listener = heard((1.0, begun()), (1.0, sound(quiet(500))), (1.1, sound(loud(200))))
+    listener = listener_after((1.0, begun()), (1.0, sound(quiet(500))), (1.1, sound(loud(200))))
     assert listener.replies[0].audible_s == pytest.approx(1.5)
     assert listener.silent_at_s() == pytest.approx(1.7)
 
 
 def test_click_does_not_count_as_reply() -> None:
-    listener = heard((1.0, begun()), (1.0, sound(np.concatenate([loud(30), quiet(400)]))), (1.1, done("completed")))
+    listener = listener_after(
+        (1.0, begun()), (1.0, sound(np.concatenate([loud(30), quiet(400)]))), (1.1, done("completed"))
+    )
     assert listener.replies[0].audible_s is None
     assert listener.replies[0].leading_ms == 0
 
 
 def test_speech_stops_playback_and_keeps_played_sound() -> None:
     started: Event = {"type": SPEECH_STARTED}
-    listener = heard((1.0, begun()), (1.0, sound(loud(500))), (1.2, started))
+    listener = listener_after((1.0, begun()), (1.0, sound(loud(500))), (1.2, started))
     assert (listener.replies[0].plays_until_s, listener.replies[0].cut) == (1.2, True)
-    over = heard((1.0, begun()), (1.0, sound(loud(500))), (1.6, started))
+    over = listener_after((1.0, begun()), (1.0, sound(loud(500))), (1.6, started))
     assert (over.replies[0].plays_until_s, over.replies[0].cut) == (1.5, False)
 
 
 def test_reply_is_in_progress_until_done() -> None:
-    listener = heard((1.0, begun()), (1.1, begun("r2")), (1.2, done("cancelled")))
+    listener = listener_after((1.0, begun()), (1.1, begun("r2")), (1.2, done("cancelled")))
     assert listener.answering()
     listener.receive(1.3, done("completed", "r2"))
     assert not listener.answering()
@@ -83,11 +85,11 @@ def test_reply_is_in_progress_until_done() -> None:
 
 
 def test_overlapping_replies_are_separated() -> None:
-    listener = heard((1.0, begun()), (1.0, begun("r2")), (1.0, sound(loud(200), "r2")))
+    listener = listener_after((1.0, begun()), (1.0, begun("r2")), (1.0, sound(loud(200), "r2")))
     assert [reply.audible_s for reply in listener.replies] == [None, 1.0]
 
 
 def test_events_are_counted_within_time_bounds() -> None:
-    listener = heard((1.0, {"type": SPEECH_STARTED}), (2.0, {"type": SPEECH_STARTED}))
+    listener = listener_after((1.0, {"type": SPEECH_STARTED}), (2.0, {"type": SPEECH_STARTED}))
     assert (listener.count(SPEECH_STARTED, 1.0, 2.0), listener.count(SPEECH_STARTED, 1.5)) == (1, 1)
     assert (listener.first(SPEECH_STARTED, 1.5), listener.first(SPEECH_STARTED, 2.5)) == (2.0, None)

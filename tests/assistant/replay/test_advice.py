@@ -39,11 +39,11 @@ def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> Adv
     for record in list(records) * times:
         tally.add("c", facts_of(record))
     turns = tuple(turn_gain_of(record) for record in records if record["response_latency_ms"] is not None) * times
-    replay_events = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
-    return AdviceInputs(tally.figures(), turns, replay_events * replays)
+    replayed = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
+    return AdviceInputs(tally.figures(), turns, replayed * replays)
 
 
-def of(found: Advice, stage: str) -> list[AdviceItem]:
+def findings_of(found: Advice, stage: str) -> list[AdviceItem]:
     return [finding for finding in found.findings if finding.stage == stage]
 
 
@@ -58,7 +58,7 @@ def test_every_named_key_can_be_set() -> None:
 def test_shorter_wait_is_advised_with_its_cost() -> None:
     found = advice(evidence(held(), times=10, replays=10))
     assert found.replayed == 20
-    finding = of(found, "endpoint_wait")[0]
+    finding = findings_of(found, "endpoint_wait")[0]
     assert finding.certainty == "measured"
     assert finding.keys == ("turn.hangover_ms=200",)
     assert finding.gain[50].value == pytest.approx(500, abs=160)
@@ -73,7 +73,7 @@ def test_shorter_wait_is_advised_with_its_cost() -> None:
 
 def test_longer_wait_is_advised_if_it_saves_cut_ins() -> None:
     found = advice(evidence(held(200), times=10, replays=10))
-    longer = [finding for finding in of(found, "endpoint_wait") if "turn.hangover_ms=400" in finding.keys]
+    longer = [finding for finding in findings_of(found, "endpoint_wait") if "turn.hangover_ms=400" in finding.keys]
     assert [finding.certainty for finding in longer] == ["cannot tell"]
     assert "later in the median, with 10 fewer cut-ins" in longer[0].says
 
@@ -81,29 +81,29 @@ def test_longer_wait_is_advised_if_it_saves_cut_ins() -> None:
 def test_advice_states_that_no_other_wait_helps() -> None:
     turns = TurnSettings(hangover_ms=200, speculate_after_ms=40)
     records = rehearsed([TIME], turns=turns, replies=("Ten.",))
-    (finding,) = of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
+    (finding,) = findings_of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
     assert finding.says.startswith("None of the 8 other settings")
     assert finding.gain == {}
 
 
-def waits_300(quick: int, slow: int) -> AdviceItem | None:
+def advice_on_wait_300(quick: int, slow: int) -> AdviceItem | None:
     """Returns the advice on a wait of 300 ms, for `quick` turns that waited 200 ms and `slow` ones that waited 700."""
     changes = [change_of(tried) for tried in TRIED]
     was = [tuple(conversation_of(held(ms)).replayed(changes))[:1] for ms in (200, 700)]
     found = advice(AdviceInputs(evidence(held()).figures, (), was[0] * quick + was[1] * slow))
-    return next((each for each in of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=300",)), None)
+    return next((each for each in findings_of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=300",)), None)
 
 
 def test_unproven_tail_does_not_justify_slower_median() -> None:
-    assert waits_300(quick=9, slow=1) is None
-    finding = waits_300(quick=450, slow=50)
+    assert advice_on_wait_300(quick=9, slow=1) is None
+    finding = advice_on_wait_300(quick=450, slow=50)
     assert finding is not None
     assert finding.certainty == "measured"
     assert finding.says.startswith("Answers would come 100 ms later in the median and 400 ms sooner at p95")
     assert finding.says.endswith("set turn.hangover_ms=300, if the slow ones matter more.")
 
 
-def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
+def advice_on_change(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
     """Returns the advice on the eager profile if it had changed the first latencies to the second."""
     changes = [change_of(tried) for tried in TRIED]
     (replayed, *_), *_ = conversation_of(held()).replayed(changes)
@@ -112,8 +112,8 @@ def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
         for was, now in zip(was_ms, now_ms, strict=True)
     ]
     same = [replace(turn, now=turn.was, same=True) for turn in turns]
-    replay_events = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
-    return of(advice(AdviceInputs(evidence(held()).figures, (), replay_events)), "endpoint_wait")[0]
+    replays = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
+    return findings_of(advice(AdviceInputs(evidence(held()).figures, (), replays)), "endpoint_wait")[0]
 
 
 @pytest.mark.parametrize(
@@ -126,19 +126,19 @@ def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
     ],
 )
 def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
-    finding = changed([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
+    finding = advice_on_change([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
     assert finding.says.startswith(f"Answers would come {says}")
     assert "matter more" not in finding.says
 
 
 def test_gain_with_too_few_turns_is_not_denied() -> None:
-    finding = changed([300, 310, 900], [300, 310, 500])
+    finding = advice_on_change([300, 310, 900], [300, 310, 500])
     assert (finding.certainty, finding.gain) == ("cannot tell", {})
     assert finding.says.endswith("is known to answer sooner, or to cut in less: for p95 it takes 59 turns.")
 
 
 def test_proven_gain_comes_before_larger_possible_gain() -> None:
-    found = of(advice(evidence(held(), times=10, replays=10)), "endpoint_wait")
+    found = findings_of(advice(evidence(held(), times=10, replays=10)), "endpoint_wait")
     sure = [finding.certainty == "measured" for finding in found]
     assert sure == sorted(sure, reverse=True)
     assert any(sure)
@@ -158,7 +158,7 @@ def test_conversation_without_beginning_is_reported(tmp_path: Path) -> None:
 
 
 def test_old_traces_are_reported_as_not_replayable() -> None:
-    (finding,) = of(advice(evidence(demo_records())), "endpoint_wait")
+    (finding,) = findings_of(advice(evidence(demo_records())), "endpoint_wait")
     assert finding.certainty == "cannot tell"
     assert "nothing that turns could be decided again from" in finding.says
 
@@ -199,7 +199,7 @@ def test_two_engines_are_compared() -> None:
         for span in record["spans"]:
             if span["name"] == "tts":
                 span["end_ms"] += 100
-    (finding,) = of(advice(evidence([*demo_records(), *others], times=4)), "tts")
+    (finding,) = findings_of(advice(evidence([*demo_records(), *others], times=4)), "tts")
     assert "espeak-ng took 4 ms in the median, piper 104." in finding.says
 
 
@@ -210,7 +210,7 @@ def test_answers_without_model_are_not_compared_with_models() -> None:
             record["engines"]["answered_by"] = name
             record["stages"]["llm_first_token"]["slack_ms"] = 100.0
             records.append(record)
-    (finding,) = of(advice(evidence(records, times=4)), "llm_first_token")
+    (finding,) = findings_of(advice(evidence(records, times=4)), "llm_first_token")
     assert "These traces hold one endpoint, so nothing to compare it with." in finding.says
 
 
@@ -220,7 +220,7 @@ def test_unused_tokens_include_all_requested_endpoints() -> None:
         record["stages"]["llm_first_token"]["slack_ms"] = 100.0
     tries = ("near: first, failed after 20 ms, 137 tokens in vain", "far: hedge, answered after 80 ms")
     records[0]["events"] += [{"name": "tried", "at_ms": 0.0, "detail": f"attempt 1: {tried}"} for tried in tries]
-    (finding,) = of(advice(evidence(records)), "llm_first_token")
+    (finding,) = findings_of(advice(evidence(records)), "llm_first_token")
     assert finding.says.endswith(
         "A second endpoint was asked beside the first once (llm.hedge_share bounds that); of all that were asked, "
         "137 tokens were in vain."
@@ -237,7 +237,7 @@ def test_advice_is_for_the_last_of_two_recognizers() -> None:
             records.append(record)
     found = advice(evidence(records))
     assert found.engines == {"recognizers": {"faster-whisper": 24, "pocketsphinx": 4}}
-    (finding,) = of(found, "stt")
+    (finding,) = findings_of(found, "stt")
     assert "These traces hold 2 recognizers: faster-whisper, pocketsphinx." in finding.says
     assert "To compare them, of pocketsphinx 1 more turn is needed." in finding.says
     assert "What follows is of faster-whisper, which served last." in finding.says
@@ -246,7 +246,7 @@ def test_advice_is_for_the_last_of_two_recognizers() -> None:
     assert "recognizers: faster-whisper (24 turns), pocketsphinx (4 turns)" in "\n".join(advice_lines(found))
 
 
-def played(records: Sequence[Record], ms: float, counters: dict[str, int]) -> list[Record]:
+def with_playout(records: Sequence[Record], ms: float, counters: dict[str, int]) -> list[Record]:
     """Returns the same turns with this playout time."""
     copies = slower(records, "playout", ms - 18)
     for record in copies:
@@ -268,8 +268,8 @@ def played(records: Sequence[Record], ms: float, counters: dict[str, int]) -> li
 def test_other_output_device_is_advised_only_if_one_was_slow(
     ms: float, counters: dict[str, int], advised: bool
 ) -> None:
-    usual = played(demo_records(), 18.0, counters)
-    found = advice(evidence([*usual * 4, *played(demo_records(), ms, counters) * 16]))
+    usual = with_playout(demo_records(), 18.0, counters)
+    found = advice(evidence([*usual * 4, *with_playout(demo_records(), ms, counters) * 16]))
     assert any("another output device" in finding.says for finding in found.findings) is advised
 
 
@@ -284,13 +284,13 @@ def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
         if finding.certainty == "cannot tell":
             assert ": set " not in finding.says
             assert "take a faster endpoint" not in finding.says
-    unproven = of(found, "endpoint_wait")[-1]
+    unproven = findings_of(found, "endpoint_wait")[-1]
     assert "Cannot tell yet: " in unproven.says or unproven.certainty == "measured"
 
 
 def test_turns_missing_for_advice_are_counted() -> None:
     found = advice(evidence(held(), replays=2))
-    (finding,) = [each for each in of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=200",)]
+    (finding,) = [each for each in findings_of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=200",)]
     assert finding.says.startswith("In these 4 turns answers would have come ")
     assert finding.says.endswith("with turn.hangover_ms=200. Cannot tell yet: 1 more turn is needed.")
 
@@ -356,15 +356,15 @@ def test_only_latest_turns_are_replayed(tmp_path: Path, monkeypatch: pytest.Monk
         written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
         for number in range(6)
     ]
-    replay_events: list[str] = []
+    replayed: list[str] = []
 
     def conversation(records: Sequence[Record]) -> RecordedConversation:
-        replay_events.append(records[0]["conversation"])
+        replayed.append(records[0]["conversation"])
         return conversation_of(records)
 
     monkeypatch.setattr(trace_replaying, "MOST_REPLAYED", len(spoken) + 1)
     monkeypatch.setattr(trace_replaying, "conversation_of", conversation)
     found = trace_replaying.collect_inputs(files, pytest.fail)
-    assert replay_events == ["4", "5"], "a replay takes some 10 ms a turn"
+    assert replayed == ["4", "5"], "a replay takes some 10 ms a turn"
     assert len(found.replays) == len(spoken) + 1
     assert found.figures.turns == 6 * len(spoken)

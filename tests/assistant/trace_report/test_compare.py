@@ -13,7 +13,7 @@ from assistant.trace_report.reading import Record
 from assistant.trace_report.statistics import Values, difference, ordered
 
 
-def many(turns: int, seed: int, later_ms: float = 0.0, stage: str = "llm_first_token") -> dict[str, Values]:
+def varied_turns(turns: int, seed: int, later_ms: float = 0.0, stage: str = "llm_first_token") -> dict[str, Values]:
     """Returns the demo's turns with random delays, and all `later_ms` slower in one stage."""
     chance, recorded = random.Random(seed), demo_records()
     counted = Tally()
@@ -28,7 +28,7 @@ def verdicts(found: list[Comparison], stage: str) -> list[str]:
 
 
 def test_slower_stage_and_latency_are_worse_and_gate_fails() -> None:
-    found = compare(many(200, 1), many(200, 2, later_ms=40))
+    found = compare(varied_turns(200, 1), varied_turns(200, 2, later_ms=40))
     assert verdicts(found, "llm_first_token") == ["worse", "worse"]
     assert verdicts(found, "response_latency") == ["worse", "worse"]
     assert verdicts(found, "playout") == ["cannot tell", "cannot tell"]
@@ -36,14 +36,14 @@ def test_slower_stage_and_latency_are_worse_and_gate_fails() -> None:
 
 
 def test_faster_stage_is_better_and_gate_passes() -> None:
-    found = compare(many(200, 2, later_ms=40), many(200, 1))
+    found = compare(varied_turns(200, 2, later_ms=40), varied_turns(200, 1))
     assert verdicts(found, "response_latency") == ["better", "better"]
     assert not is_worse(found)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_difference_cannot_be_told(seed: int) -> None:
-    assert not is_worse(compare(many(200, seed), many(200, seed + 100)))
+    assert not is_worse(compare(varied_turns(200, seed), varied_turns(200, seed + 100)))
 
 
 @pytest.mark.parametrize(("percent", "turns"), [(50, 5), (50, 60), (95, 59), (95, 200)])
@@ -55,23 +55,23 @@ def test_false_verdicts_are_as_rare_as_the_interval_states(percent: int, turns: 
 
 
 def test_tiny_difference_cannot_be_told() -> None:
-    found = compare(many(3000, 1, stage="tts"), many(3000, 1, later_ms=0.5, stage="tts"))
+    found = compare(varied_turns(3000, 1, stage="tts"), varied_turns(3000, 1, later_ms=0.5, stage="tts"))
     assert verdicts(found, "tts") == ["cannot tell", "cannot tell"]
 
 
 def test_few_turns_give_no_verdict_on_p95() -> None:
-    found = compare(many(40, 1), many(40, 2, later_ms=400))
+    found = compare(varied_turns(40, 1), varied_turns(40, 2, later_ms=400))
     assert verdicts(found, "response_latency") == ["worse", "cannot tell"]
     assert notes(found)[1] == "p95 cannot be told from fewer than 59 turns in each"
     assert is_worse(found)
 
 
 def test_stages_without_time_are_left_out() -> None:
-    assert not any(each.stage == "queue" for each in compare(many(10, 1), many(10, 2)))
+    assert not any(each.stage == "queue" for each in compare(varied_turns(10, 1), varied_turns(10, 2)))
 
 
 def test_table_shows_each_verdict() -> None:
-    found = compare(many(200, 1), many(200, 2, later_ms=40))
+    found = compare(varied_turns(200, 1), varied_turns(200, 2, later_ms=40))
     text = printed(lambda console: console.print(comparison_table(found, "old", "new")))
     (line,) = [line for line in text.splitlines() if line.startswith("response latency")]
     assert line.split()[-1] == "worse"

@@ -36,14 +36,14 @@ def record(*answers: dict[str, Any], networked: Sequence[int] = (1, 2, 3)) -> Re
     return {"answers": list(answers), "spans": [{"attempt": each, "name": "llm_network"} for each in networked]}
 
 
-def counted(says: list[Says], **more: Any) -> list[Record]:
+def records_with_tokens(says: list[Says], **more: Any) -> list[Record]:
     rehearsal = Rehearsal(says, **more)
     rehearsal.model = CountingModel(rehearsal.replies)
     return [json.loads(made.to_json()) for made in rehearsal.perform().records]
 
 
 def test_record_holds_token_counts_of_answer() -> None:
-    (made,) = counted([TIME])
+    (made,) = records_with_tokens([TIME])
     *_, heard = made["answers"]
     assert (heard["prompt_tokens"], heard["completion_tokens"], heard["cached_tokens"]) == (100, 7, 80)
     assert heard["reason"] == "stop"
@@ -58,7 +58,9 @@ def test_record_holds_token_counts_of_answer() -> None:
 
 def test_dropped_attempt_keeps_known_counts() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
-    (made,) = counted(says, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",))
+    (made,) = records_with_tokens(
+        says, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",)
+    )
     dropped, *_, heard = made["answers"]
     assert dropped["dropped"]
     assert dropped["reason"] is None
@@ -112,7 +114,7 @@ def test_minutes_are_summed_over_conversations() -> None:
 def test_report_shows_tokens() -> None:
     tally = Tally()
     for number in range(2):
-        for each in counted([TIME]):
+        for each in records_with_tokens([TIME]):
             tally.add(f"c{number}", facts_of(each))
     figures = tally.figures()
     text = "\n".join(sentences(figures))
@@ -124,7 +126,7 @@ def test_report_shows_tokens() -> None:
 
 def test_tts_real_time_factor_is_work_per_sound() -> None:
     tally = Tally()
-    (made,) = counted([TIME])
+    (made,) = records_with_tokens([TIME])
     tally.add("c", facts_of(made))
     (voice,) = tally.figures().voices.values()
     sound_ms = sum(each["sound_ms"] for each in made["answers"])
@@ -134,7 +136,7 @@ def test_tts_real_time_factor_is_work_per_sound() -> None:
 
 def test_recognizer_real_time_factor_counts_every_attempt() -> None:
     tally = Tally()
-    (made,) = counted([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
+    (made,) = records_with_tokens([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
     tally.add("c", facts_of(made))
     (recognizer,) = tally.figures().recognizers.values()
     waits_ms = [span["end_ms"] - span["start_ms"] for span in made["spans"] if span["name"] == "stt"]
