@@ -1,9 +1,9 @@
-"""Which voices begin a turn, of those that the detector reports while nobody speaks; prints a table of docs/lab/vad.md.
+"""Measures which VAD onsets begin a turn while nobody is speaking; prints a table of docs/lab/vad.md.
 
     python -m bench.beginnings [--manifest FILE]
 
-The manifest as for `bench.vad`; a recording without a `tag` is speech. Speech has its own room's noise before and
-behind it; a noise begins all at once behind silence, at its own level and 10 dB softer and louder.
+The manifest is that of `bench.vad`; a recording without a `tag` is speech. Speech has noise of its own room before and
+after it. A noise starts abruptly after silence, at its own level and 10 dB softer and louder.
 """
 
 import argparse
@@ -32,12 +32,12 @@ SILENCE_S = 0.6
 
 @dataclass(slots=True)
 class Beginnings:
-    """Of one set of recordings.
+    """Result for one set of recordings.
 
     Attributes:
-        opened: Voices that the detector reported while no turn was open.
-        later_ms: Of those that are in a turn, how much later than that it began.
-        audio_s: What was listened to.
+        opened: Number of VAD onsets while no turn was open.
+        later_ms: For onsets that became part of a turn: delay of the turn's beginning.
+        audio_s: Duration of the sound.
     """
 
     opened: int = 0
@@ -45,10 +45,10 @@ class Beginnings:
     audio_s: float = 0.0
 
     def listen(self, vad: Vad, pcm: Pcm) -> None:
-        """A recording, in which no word is understood: each turn is over when its silence is."""
+        """Processes a recording without any transcripts: each turn ends with its silence timeout."""
         vad.reset()
         turns = TurnTaking(TurnSettings())
-        waiting: list[tuple[Samples, Samples]] = []  # voices in no turn yet: where they began, and when that was known
+        waiting: list[tuple[Samples, Samples]] = []  # onsets not yet in a turn: position, and when it was reported
         speaking = False
         self.audio_s += len(pcm) / MIC_RATE_HZ
         for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
@@ -68,14 +68,14 @@ class Beginnings:
 
 
 def speech(manifest: Path) -> Iterator[Pcm]:
-    """In its room."""
+    """Yields the speech recordings with room noise around them."""
     for row in _rows(manifest):
         if row.get("tag", "speech") != "noise":
             yield padded(read_pcm(manifest.parent / str(row["file"])), seed=1)
 
 
 def noises(manifest: Path, *, voices: bool) -> Iterator[Pcm]:
-    """Each at all levels, with voices in it or without."""
+    """Yields each noise at all levels; either those with voices or those without."""
     for row in _rows(manifest):
         if row.get("tag") != "noise" or bool(row.get("contains_voices") or row.get("silero_speech_s")) != voices:
             continue
@@ -90,7 +90,7 @@ def _rows(manifest: Path) -> list[dict[str, object]]:
 
 
 def row_of(name: str, recordings: Sequence[Pcm]) -> str:
-    """One line of the table."""
+    """Returns one row of the table."""
     found, vad = Beginnings(), SileroVad()
     for pcm in recordings:
         found.listen(vad, pcm)
@@ -101,7 +101,7 @@ def row_of(name: str, recordings: Sequence[Pcm]) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints the table."""
     parser = argparse.ArgumentParser(description="Which voices begin a turn.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     manifest = parser.parse_args().manifest

@@ -1,7 +1,8 @@
-"""A client that speaks recordings over the Realtime protocol, as a microphone would, and listens.
+"""A Realtime client that speaks recordings as a microphone would, and listens to the replies.
 
-Its microphone never stops: 20 ms at a time, at the pace of real time, each piece sent when its last sample would have
-been captured. Between clips it sends the room of the last one.
+Its microphone never stops. It sends blocks of 20 ms in real time; each block leaves when its last sample would have
+been
+captured. Between clips it sends the room noise of the last clip.
 """
 
 import asyncio
@@ -15,19 +16,19 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
-from bench.ear import Ear
-from bench.mouth import Mouth
+from bench.microphone import MicrophoneSource
 from bench.recordings import Recording, room_of
+from bench.reply_listener import ReplyListener
 
 CHUNK = REPLY_RATE_HZ // 50
 
 TICK_S = 0.02
-"""How often a wait for a moment is looked at; what comes from the server wakes it at once."""
+"""Poll interval of waits, in seconds. A server event ends a wait at once."""
 
 CONNECT_TIMEOUT_S = 30.0
 
 SILENT_WITHIN_S = 60.0
-"""A reply that is not over by then never will be."""
+"""Timeout for a reply to end, in seconds."""
 
 
 class CallLostError(Exception):
@@ -36,53 +37,53 @@ class CallLostError(Exception):
 
 @dataclass(slots=True)
 class Caller:
-    """One connection. Times are loop seconds.
+    """One connection. Times are in event loop seconds.
 
     Attributes:
-        mouth: What is said next.
-        ear: What was heard.
+        microphone: Queue of what is said next.
+        listener: What was heard.
         began_s: When the first sample was captured.
-        late_ms: How late each piece of sound left: says whether this machine could keep up.
+        late_ms: Delay of each block that was sent. Shows whether this machine kept up.
     """
 
     socket: ClientConnection
-    mouth: Mouth
-    ear: Ear = field(default_factory=Ear)
+    microphone: MicrophoneSource
+    listener: ReplyListener = field(default_factory=ReplyListener)
     began_s: float = 0.0
     late_ms: list[float] = field(default_factory=list)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def say(self, recording: Recording, pcm: Pcm | None = None) -> tuple[float, float]:
-        """Say a clip, or this part of it, in its own room, next. Returns when its speech begins and ends."""
-        self.mouth.enter(room_of(recording))
-        at_s = self.captured_s(self.mouth.say(recording.pcm if pcm is None else pcm))
+        """Queues a clip, or a part of it, in its own room noise. Returns when its speech begins and ends."""
+        self.microphone.enter(room_of(recording))
+        at_s = self.captured_s(self.microphone.say(recording.pcm if pcm is None else pcm))
         return at_s + recording.start_s, at_s + recording.end_s
 
     def captured_s(self, sample: int) -> float:
-        """When a sample of the stream is captured."""
+        """Returns when a sample of the stream is captured."""
         return self.began_s + s_of_reply_samples(sample)
 
     async def speak(self) -> None:
-        """The microphone's task: runs until it is cancelled."""
+        """Sends the microphone's sound. Runs until cancelled."""
         loop = asyncio.get_running_loop()
         self.began_s = loop.time()
         while True:
-            due_s = self.captured_s(self.mouth.taken + CHUNK)
+            due_s = self.captured_s(self.microphone.taken + CHUNK)
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             self.late_ms.append((loop.time() - due_s) * 1000)
-            sound = base64.b64encode(self.mouth.take(CHUNK).astype("<i2").tobytes()).decode()
+            sound = base64.b64encode(self.microphone.take(CHUNK).astype("<i2").tobytes()).decode()
             await self.socket.send(json.dumps({"type": "input_audio_buffer.append", "audio": sound}))
 
     async def listen(self) -> None:
-        """The ear's task. Raises CallLostError when the server leaves."""
+        """Receives the server's events. Raises CallLostError if the server closes the connection."""
         loop = asyncio.get_running_loop()
         async for message in self.socket:
-            self.ear.hear(loop.time(), json.loads(message))
+            self.listener.receive(loop.time(), json.loads(message))
             self._news.set()
         raise CallLostError("the server closed the connection")
 
     async def until(self, true: Callable[[], bool], by_s: float) -> bool:
-        """Wait until it is so, at most until then. Returns whether it is."""
+        """Waits until `true()` holds, at most until `by_s`. Returns whether it holds."""
         loop = asyncio.get_running_loop()
         while not true():
             now_s = loop.time()
@@ -97,27 +98,27 @@ class Caller:
         return True
 
     async def until_silent(self, gap_s: float) -> None:
-        """Wait until the last reply has been played, and so long. Raises CallLostError if one never ends."""
+        """Waits until `gap_s` after the end of the last reply. Raises CallLostError if a reply never ends."""
         loop = asyncio.get_running_loop()
 
         def silent() -> bool:
-            return not self.ear.answering() and loop.time() >= self.ear.silent_at_s() + gap_s
+            return not self.listener.answering() and loop.time() >= self.listener.silent_at_s() + gap_s
 
         if not await self.until(silent, loop.time() + SILENT_WITHIN_S):
             raise CallLostError(f"a reply was not over within {SILENT_WITHIN_S:g} s")
 
     async def pause_until(self, at_s: float) -> None:
-        """Nothing until then but the room."""
+        """Sends only room noise until `at_s`."""
         await asyncio.sleep(max(0.0, at_s - asyncio.get_running_loop().time()))
 
 
 @asynccontextmanager
 async def calling(url: str, room: Pcm) -> AsyncGenerator[Caller]:
-    """A client that can lower the volume, its microphone on while the block runs. Raises CallLostError, OSError.
+    """Opens a client with ducking support whose microphone runs while the block runs. Raises CallLostError, OSError.
 
     Args:
-        url: The server's, as ws://host:port/v1/realtime.
-        room: What it sounds like where the client is.
+        url: URL of the server, as ws://host:port/v1/realtime.
+        room: Room noise at the client.
     """
     session = {
         "type": "realtime",
@@ -132,7 +133,7 @@ async def calling(url: str, room: Pcm) -> AsyncGenerator[Caller]:
             await socket.send(json.dumps({"type": "session.update", "session": session}))
         except ConnectionClosed as error:
             raise CallLostError(str(error)) from error
-        caller = Caller(socket, Mouth(room))
+        caller = Caller(socket, MicrophoneSource(room))
         try:
             async with asyncio.TaskGroup() as hands:
                 tasks = [hands.create_task(caller.speak()), hands.create_task(caller.listen())]

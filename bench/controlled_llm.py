@@ -1,12 +1,12 @@
-"""A language model that takes as long as it is told to: an OpenAI-compatible endpoint for measuring what is around one.
+"""A fake LLM with configurable timing: an OpenAI-compatible endpoint for measuring the code around it.
 
     python -m bench.controlled_llm [--port 9101] [--ttft-ms 100] [--tokens-per-s 50] [--reply TEXT] [--log FILE]
         [--connect-ms 0] [--rtt-ms 0] [--slow-rate 0] [--slow-ms 1500] [--keepalive-s 5] [--fault KIND:N]
 
 Answers `POST …/chat/completions` (streamed) and `GET …/models` on loopback. In the reply, {last} is the last word of
-the last user message and {count} the number of its words, so that a listener can tell what the model was asked.
-`POST …/control` with a JSON object of fields of its manner (`ttft_ms`, `reply` ...) changes them for later requests.
-The log has one JSON line for each answer, also for those that the client gave up. Prints its address once it listens.
+the last user message and {count} is its number of words, so that a listener can tell what the model was asked.
+`POST …/control` with a JSON object of its settings (`ttft_ms`, `reply` ...) changes them for later requests.
+The log has one JSON line for each answer, including cancelled ones. Prints its address once it listens.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Any
 REPLY = "Last word {last}, of {count}. Anything else?"
 
 FAULT = re.compile(r"|status:[45]\d\d|(drop|stall)-after:\d+|garbage")
-"""None; an HTTP status; the connection torn, or silence, after so many tokens; a web page."""
+"""Faults: none; an HTTP status; a dropped or stalled connection after some tokens; a web page instead of JSON."""
 
 LONGEST_BODY = 16 << 20
 
@@ -32,18 +32,18 @@ STALL_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How it answers.
+class LlmBehaviour:
+    """Settings of the fake LLM.
 
     Attributes:
-        ttft_ms: From the whole request to the first token.
-        tokens_per_s: After it. A token is a word.
-        reply: What it says, with {last} and {count}.
-        connect_ms: Added to the first request of a connection, as TCP and TLS to a far place would.
-        rtt_ms: Added to every request, also to those that keep a connection warm: a far network.
-        slow_rate: Share of answers whose first token is `slow_ms` later.
-        slow_ms: How much later.
-        keepalive_s: An idle connection is closed after it; many servers take 5 s.
+        ttft_ms: Time from the complete request to the first token.
+        tokens_per_s: Token rate after the first token. A token is a word.
+        reply: Text of the reply, with {last} and {count}.
+        connect_ms: Delay of the first request of a connection. Simulates TCP and TLS setup with a distant server.
+        rtt_ms: Delay of every request, including those that keep a connection warm. Simulates a distant network.
+        slow_rate: Share of answers whose first token is delayed by `slow_ms`.
+        slow_ms: That delay.
+        keepalive_s: Idle time after which a connection is closed. Many servers use 5 s.
         fault: "", "status:503", "drop-after:3", "stall-after:0" or "garbage".
     """
 
@@ -59,7 +59,7 @@ class Manner:
 
     @property
     def fault_after(self) -> tuple[str, int]:
-        """The kind of fault, and its number."""
+        """Returns the kind of fault and its number."""
         kind, _, number = self.fault.partition(":")
         return kind, int(number or 0)
 
@@ -77,11 +77,11 @@ class Answer:
     """One line of the log.
 
     Attributes:
-        at_s: When the request had come, wall clock.
+        at_s: When the request was complete, wall clock.
         asked: The last user message.
-        first_token_ms: From then to the first token; None: there was none.
-        sent: Tokens that went out.
-        cancelled: The client left before the end.
+        first_token_ms: Time from then to the first token; None if there was none.
+        sent: Number of tokens sent.
+        cancelled: Whether the client disconnected before the end.
     """
 
     at_s: float
@@ -92,7 +92,7 @@ class Answer:
 
 
 def last_asked(messages: object) -> str:
-    """The text of the last user message; "" where there is none."""
+    """Returns the text of the last user message; "" if there is none."""
     if isinstance(messages, list):
         for message in reversed(messages):
             if isinstance(message, dict) and message.get("role") == "user":
@@ -100,10 +100,10 @@ def last_asked(messages: object) -> str:
     return ""
 
 
-def tokens_of(manner: Manner, asked: str) -> list[str]:
-    """The reply, cut before each blank."""
+def tokens_of(behaviour: LlmBehaviour, asked: str) -> list[str]:
+    """Returns the reply, split before each space."""
     words = asked.split()
-    text = manner.reply.replace("{count}", str(len(words))).replace("{last}", words[-1] if words else "nothing")
+    text = behaviour.reply.replace("{count}", str(len(words))).replace("{last}", words[-1] if words else "nothing")
     first, *rest = text.split(" ")
     return [first, *(f" {word}" for word in rest)]
 
@@ -112,18 +112,18 @@ class ControlledLlm:
     """Serves connections.
 
     Attributes:
-        manner: Of the requests to come.
+        behaviour: Settings for new requests.
     """
 
-    def __init__(self, manner: Manner, log: Callable[[Answer], None], *, seed: int = 1) -> None:
-        """`log` is told of each answer; `seed` is of the chance by which some are slow."""
-        self.manner = manner
+    def __init__(self, behaviour: LlmBehaviour, log: Callable[[Answer], None], *, seed: int = 1) -> None:
+        """`log` is called with each answer; `seed` determines which answers are slow."""
+        self.behaviour = behaviour
         self._log = log
         self._luck = random.Random(seed)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, until it is idle for too long or the client leaves."""
-        delay_ms = self.manner.connect_ms
+        """Serves one connection until it is idle for too long or the client disconnects."""
+        delay_ms = self.behaviour.connect_ms
         try:
             while await self._one_request(reader, writer, delay_ms):
                 delay_ms = 0.0
@@ -133,7 +133,7 @@ class ControlledLlm:
             writer.close()
 
     async def _one_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connect_ms: float) -> bool:
-        async with asyncio.timeout(self.manner.keepalive_s):
+        async with asyncio.timeout(self.behaviour.keepalive_s):
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             method, path, _ = head.split(" ", 2)
             fields = dict(line.lower().split(":", 1) for line in head.split("\r\n")[1:] if ":" in line)
@@ -142,7 +142,7 @@ class ControlledLlm:
                 raise ConnectionError("a request that long is none of ours")
             body = await reader.readexactly(length)
         if not path.endswith("/control"):
-            await asyncio.sleep((connect_ms + self.manner.rtt_ms) / 1000)
+            await asyncio.sleep((connect_ms + self.behaviour.rtt_ms) / 1000)
         if method == "GET" and path.endswith("/models"):
             return await _json(writer, "200 OK", {"object": "list", "data": [{"id": "controlled", "object": "model"}]})
         if method == "POST" and path.endswith("/control"):
@@ -153,26 +153,26 @@ class ControlledLlm:
 
     async def _control(self, writer: asyncio.StreamWriter, body: bytes) -> bool:
         try:
-            self.manner = replace(self.manner, **json.loads(body))
+            self.behaviour = replace(self.behaviour, **json.loads(body))
         except (TypeError, ValueError) as error:
             return await _json(writer, "400 Bad Request", {"error": {"message": str(error)}})
-        return await _json(writer, "200 OK", asdict(self.manner))
+        return await _json(writer, "200 OK", asdict(self.behaviour))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: Any) -> bool:
         loop = asyncio.get_running_loop()
-        manner, came_s, at_s = self.manner, loop.time(), datetime.now(UTC).timestamp()
+        behaviour, came_s, at_s = self.behaviour, loop.time(), datetime.now(UTC).timestamp()
         asked = last_asked(request.get("messages"))
         sent, first_token_ms, whole = 0, None, False
-        kind, number = manner.fault_after
-        ttft_ms = manner.ttft_ms + (manner.slow_ms if self._luck.random() < manner.slow_rate else 0.0)
+        kind, number = behaviour.fault_after
+        ttft_ms = behaviour.ttft_ms + (behaviour.slow_ms if self._luck.random() < behaviour.slow_rate else 0.0)
         try:
             if kind == "status":
                 return await _json(writer, f"{number} Injected", {"error": {"message": "injected"}})
             if kind == "garbage":
                 return await _page(writer)
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
-            for token in tokens_of(manner, asked):
-                due_s = came_s + ttft_ms / 1000 + sent / manner.tokens_per_s
+            for token in tokens_of(behaviour, asked):
+                due_s = came_s + ttft_ms / 1000 + sent / behaviour.tokens_per_s
                 if kind == "stall-after" and sent >= number:
                     due_s += STALL_S
                 if await _left_before(due_s, reader):
@@ -195,7 +195,7 @@ class ControlledLlm:
 
 
 async def _left_before(due_s: float, reader: asyncio.StreamReader) -> bool:
-    """Wait until then; True as soon as the client has gone, or speaks out of turn."""
+    """Waits until `due_s`. Returns True as soon as the client disconnects or sends unexpected data."""
     try:
         async with asyncio.timeout_at(due_s):
             await reader.read(1)
@@ -229,22 +229,22 @@ def _chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
     writer.write(b"%x\r\n%b\r\n" % (len(data), data))
 
 
-async def run(port: int, manner: Manner, log: Path | None) -> None:
-    """Serve until cancelled; each answer is a line of the log at once."""
+async def run(port: int, behaviour: LlmBehaviour, log: Path | None) -> None:
+    """Serves until cancelled. Logs each answer at once."""
 
     def note(answer: Answer) -> None:
         if log is not None:
             with log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(answer)) + "\n")
 
-    server = await asyncio.start_server(ControlledLlm(manner, note).serve, "127.0.0.1", port)
+    server = await asyncio.start_server(ControlledLlm(behaviour, note).serve, "127.0.0.1", port)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
     async with server:
         await server.serve_forever()
 
 
 def main() -> None:
-    """Serve until interrupted."""
+    """Serves until interrupted."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=9101, help="0: any free one")
     parser.add_argument("--ttft-ms", type=float, default=100.0)
@@ -260,7 +260,7 @@ def main() -> None:
     options = vars(parser.parse_args())
     port, log = options.pop("port"), options.pop("log")
     try:
-        asyncio.run(run(port, Manner(**options), log))
+        asyncio.run(run(port, LlmBehaviour(**options), log))
     except KeyboardInterrupt:
         sys.exit(0)
 

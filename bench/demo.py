@@ -1,4 +1,4 @@
-"""What the README shows: the demo's terminal as a picture, and its latency by stage.
+"""Produces what the README shows of the demo: its terminal as a picture, and its latency by stage.
 
     python -m bench.demo [--runs 3] [--picture docs/terminal.svg] [--set turn.hangover_ms=300]
 
@@ -22,7 +22,7 @@ from assistant.trace.waterfall import SHORT_NAMES, nearest_rank
 from bench.pictured import check_recognizer
 
 WIDTH = 118
-# rich's own frame without the web font it would fetch: a picture in a repository must not call anybody.
+# rich's own frame without its web font: a picture in a repository must not fetch anything.
 FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace;
@@ -39,14 +39,14 @@ FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http
 
 
 def run_once(out: Path, overrides: list[str], console: Console) -> list[dict[str, object]]:
-    """One demo; its records."""
+    """Runs the demo once and returns its records."""
     loaded = load_settings(None, os.environ, [*overrides, f"trace.dir={out / 'traces'}"])
     asyncio.run(demo(None, out, loaded, os.environ, console))
     return [json.loads(line) for line in (out / "trace.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def table(records: list[dict[str, object]]) -> str:
-    """Latency and stages over all answered turns, as markdown."""
+    """Returns latency and stages over all answered turns as markdown."""
     answered = [record for record in records if record["response_latency_ms"] is not None]
     columns = {"**response latency**": [float(str(record["response_latency_ms"])) for record in answered]}
     for stage in STAGES:
@@ -73,11 +73,11 @@ def main() -> None:
     options = parser.parse_args()
     records = []
     for _ in range(options.runs):
-        # Not as a terminal: there the words being heard are rewritten in place, which a picture cannot show.
+        # Not a terminal: on a terminal, interim transcripts are rewritten in place, which a picture cannot show.
         console = Console(record=True, width=WIDTH, highlight=False, file=io.StringIO(), color_system="truecolor")
         with tempfile.TemporaryDirectory() as folder:
             previous = Path.cwd()
-            os.chdir(folder)  # so that the paths on the picture are as short as anybody's
+            os.chdir(folder)  # keeps the paths in the picture short
             try:
                 records += run_once(Path("out"), options.set, console)
             finally:

@@ -1,4 +1,4 @@
-"""How much sooner a decode may begin where the detector becomes less sure of speech; prints a table of docs/lab/stt.md.
+"""Measures how much earlier decoding can begin at dips of the speech probability; prints a table of docs/lab/stt.md.
 
     python -m bench.dips [--manifest FILE]
 
@@ -26,21 +26,21 @@ from bench.turn_end_clips import voicings
 LEVELS: tuple[tuple[float, ...], ...] = ((0.5,), (0.6,), (0.7,), (0.8,), (0.9,), DIPS)
 
 DECODE_SAMPLES = samples_of_ms(120)
-"""What a decode of Whisper's tiny shape takes: none is begun before the last one has ended."""
+"""Decoding time of Whisper's tiny shape, in samples. Decodes do not overlap."""
 
 LATEST_SAMPLES = samples_of_ms(400)
-"""Words asked for later than this after the end are about something else."""
+"""Maximum delay of a transcript request after the end of speech, in samples. Later ones belong to something else."""
 
 Heard = Sequence[tuple[Frame, VadResult]]
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a recording ended for one choice of levels.
+    """How a recording ended for one choice of probability levels.
 
     Attributes:
-        sooner_ms: By how much a decode was begun that has all of the speech, before words were asked for; 0: by none.
-        dips: In its speech.
+        sooner_ms: Lead of a decode that contains all of the speech over the transcript request; 0 if there was none.
+        dips: Number of dips in the speech.
     """
 
     sooner_ms: float
@@ -48,7 +48,7 @@ class Ending:
 
 
 def dips_in(heard: Heard, levels: Sequence[float]) -> Iterator[int]:
-    """Ends of the frames with which the probability falls below one of these, and a decode is begun."""
+    """Yields the ends of frames where the probability falls below one of the levels and a decode starts."""
     begun = -DECODE_SAMPLES
     for (_, before), (frame, now) in pairwise(heard):
         falls = any(now.probability < level <= before.probability for level in levels)
@@ -58,9 +58,9 @@ def dips_in(heard: Heard, levels: Sequence[float]) -> Iterator[int]:
 
 
 def asked_at(heard: Heard, end: int) -> tuple[int, int] | None:
-    """When words are asked for at the end of the speech, and where the detector has that end; None: not heard.
+    """Returns when the transcript is requested after the speech, and the VAD's end of speech. None: not detected.
 
-    That is where it begins to fade, 100 ms before the labelled end at the soonest, for the last time.
+    That end is the last point where the probability begins to fall, at most 100 ms before the labelled end.
     """
     found = None
     for (_, before), (frame, now) in pairwise(heard):
@@ -71,7 +71,7 @@ def asked_at(heard: Heard, end: int) -> tuple[int, int] | None:
 
 
 def ending(heard: Heard, start: int, end: int, levels: Sequence[float]) -> Ending | None:
-    """`start` and `end`: of the speech, by the labels; None where the detector heard none at the end."""
+    """`start` and `end` are the labelled bounds of the speech. Returns None if the VAD found no end of speech there."""
     found = asked_at(heard, end)
     if found is None:
         return None
@@ -83,14 +83,14 @@ def ending(heard: Heard, start: int, end: int, levels: Sequence[float]) -> Endin
 
 
 def placed(recording: Recording) -> tuple[Pcm, int, int]:
-    """Its sound at 16 kHz in its room, and where in it the speech begins and ends."""
+    """Returns the recording within its room noise at 16 kHz, and where the speech begins and ends."""
     room = np.resize(room_of(recording), REPLY_RATE_HZ)
     sound = soxr.resample(np.concatenate([room, recording.pcm, room]), REPLY_RATE_HZ, MIC_RATE_HZ)
     return sound, samples_of_s(1 + recording.start_s), samples_of_s(1 + recording.end_s)
 
 
 def main() -> None:
-    """Print the table."""
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--manifest", type=Path, default=Path(__file__).parent / "clips" / "manifest.jsonl")
     recordings = [one for one in read_recordings(parser.parse_args().manifest) if one.kind != "noise"]

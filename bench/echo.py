@@ -1,9 +1,10 @@
-"""The assistant in a room with its own voice: what the canceller leaves of it, and who is still heard over it.
+"""Measures echo cancellation: the residual echo of replies, and how well users are detected over it.
 
     python -m bench.echo [--seconds S] [--manifest FILE] [--words]
 
-Prints the tables of docs/lab/echo.md. Replies are espeak-ng's at -20 dBFS, people are the recordings of bench/clips at
--26 dBFS at the microphone, rooms are simulated (bench/echo_room.py); the detector is Silero, the decisions are those of
+Prints the tables of docs/lab/echo.md. Replies are from espeak-ng at -20 dBFS. Users are the recordings of bench/clips
+at
+-26 dBFS at the microphone. Rooms are simulated (bench/echo_room.py). The VAD is Silero; the decisions are those of
 `assistant.turns` (bench/echo_scene.py). Time is virtual; `--words` also runs pocketsphinx, at four times real time.
 """
 
@@ -25,7 +26,7 @@ from audio.tts.espeak import EspeakVoice
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, samples_of_ms, samples_of_s
 from audio.vad.silero import SileroNetwork
 from bench.echo_room import Room, band_limited
-from bench.echo_scene import Barge, Canceller, Course, Nothing, delays_ms, erle_db, play
+from bench.echo_scene import BargeIn, Canceller, Course, NoCanceller, delays_ms, erle_db, play
 from bench.recordings import read_pcm
 from bench.stt import Clip, Tally, count, hear, segment_of, with_noise
 
@@ -44,14 +45,14 @@ SENTENCES = (
 )
 
 KINDS: dict[str, Callable[[], Canceller]] = {
-    "nothing": Nothing,
+    "nothing": NoCanceller,
     "canceller": EchoCanceller,
     "with noise suppression": lambda: EchoCanceller(noise_suppression=True),
     "with gain control": lambda: EchoCanceller(gain_control=True),
     "with both": lambda: EchoCanceller(noise_suppression=True, gain_control=True),
     "half-duplex": HalfDuplex,
 }
-"""What is held against each other, fresh at each call."""
+"""The cancellers to compare, as factories."""
 
 GAINS_DB = (0.0, -10.0, -20.0, -30.0)
 OTHER_ROOMS = (
@@ -69,7 +70,7 @@ OTHER_ROOMS = (
 
 
 async def reply() -> Pcm:
-    """Half a minute of the assistant's voice, without what a microphone cannot hear of it."""
+    """Returns half a minute of the assistant's voice, limited to what a microphone can pick up."""
     voice = EspeakVoice()
     await voice.load()
     sound: list[Pcm] = []
@@ -81,9 +82,9 @@ async def reply() -> Pcm:
     return band_limited(np.concatenate(sound))
 
 
-def barges(manifest: Path, first_s: float = 4.0) -> list[Barge]:
-    """Every clip of speech, one after the other, each once the reply has sounded for a while."""
-    found: list[Barge] = []
+def barge_ins(manifest: Path, first_s: float = 4.0) -> list[BargeIn]:
+    """Returns every clip of speech in sequence, each after the reply has played for a while."""
+    found: list[BargeIn] = []
     at = samples_of_s(first_s) // FRAME_SAMPLES * FRAME_SAMPLES
     for line in manifest.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -94,19 +95,19 @@ def barges(manifest: Path, first_s: float = 4.0) -> list[Barge]:
         ends = min(samples_of_s(row["speech_end_s"]), begins + samples_of_s(LONGEST_S))
         cut = max(begins - samples_of_ms(300), 0)
         spoken = pcm[cut : ends + samples_of_ms(200)]
-        found.append(Barge(spoken, at, at + begins - cut, at + ends - cut))
+        found.append(BargeIn(spoken, at, at + begins - cut, at + ends - cut))
         at += (len(spoken) + samples_of_s(APART_S)) // FRAME_SAMPLES * FRAME_SAMPLES
     return found
 
 
 def per_minute(places: Sequence[int], seconds: float) -> str:
-    """So many a minute, once the canceller has settled."""
+    """Returns the rate per minute, after the canceller has settled."""
     after = sum(place >= SETTLED_S * MIC_RATE_HZ for place in places)
     return f"{after * 60 / (seconds - SETTLED_S):.1f}"
 
 
 def residue(kind: str, room: Room, course: Course, seconds: float) -> str:
-    """A row: nobody speaks."""
+    """Returns a row of the table without user speech."""
     first = [sum(place < SETTLED_S * MIC_RATE_HZ for place in places) for places in (course.ducks, course.interrupts)]
     return (
         f"| {kind} | {room} | {erle_db(course, 0, SETTLED_S):.0f} | {erle_db(course, SETTLED_S, seconds):.0f} "
@@ -115,9 +116,9 @@ def residue(kind: str, room: Room, course: Course, seconds: float) -> str:
     )
 
 
-def caught(kind: str, room: Room, course: Course, spoken: Sequence[Barge]) -> str:
-    """A row: people speak into the reply."""
-    delays = [delays_ms(course, barge) for barge in spoken]
+def caught(kind: str, room: Room, course: Course, spoken: Sequence[BargeIn]) -> str:
+    """Returns a row of the table with users speaking into the reply."""
+    delays = [delays_ms(course, barge_in) for barge_in in spoken]
     cells = []
     for which in (0, 1):
         known = [delay for pair in delays if (delay := pair[which]) is not None]
@@ -129,7 +130,7 @@ def caught(kind: str, room: Room, course: Course, spoken: Sequence[Barge]) -> st
 
 
 def through(pcm: Pcm, canceller: Canceller) -> Pcm:
-    """A clip through the canceller, after two seconds of a quiet room, with no reply."""
+    """Passes a clip through the canceller after two seconds of a quiet room, without a reply."""
     room = np.random.default_rng(1).normal(0, 15, 2 * MIC_RATE_HZ).astype(np.int16)
     sound = np.concatenate([room, pcm])
     sound = sound[: len(sound) // FRAME_SAMPLES * FRAME_SAMPLES]
@@ -140,7 +141,7 @@ def through(pcm: Pcm, canceller: Canceller) -> Pcm:
 
 
 async def words(folder: Path, clips: Sequence[Clip]) -> None:
-    """Word errors of what went through each kind."""
+    """Prints the word errors of the clips after each canceller."""
     noise = next(read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise")
     chosen = [clip for clip in clips if clip["tag"] == "speech" and clip.get("transcript")]
     transcriber = PocketsphinxRecognizer(understood_sentences())
@@ -161,7 +162,7 @@ async def words(folder: Path, clips: Sequence[Clip]) -> None:
 
 
 def processor_ms() -> float:
-    """Processor time of the canceller per second of sound, in ms."""
+    """Returns the processor time of the canceller per second of sound, in ms."""
     random = np.random.default_rng(2)
     sound = random.normal(0, 1000, 20 * MIC_RATE_HZ).astype(np.int16)
     canceller = EchoCanceller()
@@ -173,7 +174,7 @@ def processor_ms() -> float:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints the tables."""
     parser = argparse.ArgumentParser(description="Echo cancellation in simulated rooms.")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each scene in which nobody speaks")
     parser.add_argument("--manifest", type=Path, default=Path("bench/clips/manifest.jsonl"))
@@ -192,7 +193,7 @@ def main() -> None:
     for kind, room in rooms:
         course = play(room, said, options.seconds, KINDS[kind](), network=network, stops=False)
         print(residue(kind, room, course, options.seconds), flush=True)
-    spoken = barges(options.manifest)
+    spoken = barge_ins(options.manifest)
     seconds = spoken[-1].ends / MIC_RATE_HZ + 2
     print(
         "\nPeople speak into it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |"
@@ -202,7 +203,7 @@ def main() -> None:
     talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]
     talks += [("canceller", Room(rt60_s=0.7))]
     for kind, room in talks:
-        course = play(room, said, seconds, KINDS[kind](), network=network, barges=spoken)
+        course = play(room, said, seconds, KINDS[kind](), network=network, barge_ins=spoken)
         print(caught(kind, room, course, spoken), flush=True)
     if options.words:
         print("\nWords\n\n| | sound | word errors |\n|---|---|---|")

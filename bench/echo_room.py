@@ -1,9 +1,9 @@
-"""A loudspeaker, a room and a microphone that are not there: what the microphone hears of a reply.
+"""Simulates a loudspeaker, a room and a microphone: computes what the microphone picks up of a reply.
 
-The way of the sound, in this order: the loudspeaker's clock (it may run slow), its bending of loud sound (tanh), a
-delay that the card says nothing about, the room's impulse response, its attenuation, noise. The response is a direct
-sound 2 ms after the loudspeaker and a tail of white noise that falls by 60 dB in `rt60_s`, as strong in all as the
-direct sound; both together have the energy 1, so that the attenuation is that of the level.
+The sound passes, in this order: the loudspeaker's clock (which may run slow), its distortion (tanh), a delay unknown to
+the card, the room's impulse response, an attenuation, and noise. The response is a direct sound 2 ms after the
+loudspeaker and a tail of white noise that falls by 60 dB in `rt60_s` and has the energy of the direct sound. Together
+they have the energy 1, so that the attenuation equals the level difference.
 """
 
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ _GUARD_SAMPLES = 16
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """One place.
+    """A simulated room.
 
     Attributes:
-        delay_ms: From when the card says that a sample leaves to when it does.
-        gain_db: The echo's level at the microphone against the reply's own.
-        rt60_s: How long the room's echo takes to fall by 60 dB.
+        delay_ms: Time from when the card reports that a sample leaves to when it does.
+        gain_db: Level of the echo at the microphone relative to the reply.
+        rt60_s: Time in which the room's reverberation falls by 60 dB.
         drift_ppm: How much slower the loudspeaker's clock runs than the microphone's.
-        drive: How far the loudspeaker bends: the slope at 0 is 1, full scale comes out as tanh(drive) / drive.
-        noise_dbfs: White noise at the microphone.
-        seed: Of the room and the noise.
+        drive: Distortion of the loudspeaker: the slope at 0 is 1, and full scale becomes tanh(drive) / drive.
+        noise_dbfs: Level of white noise at the microphone.
+        seed: Random seed of the room and the noise.
     """
 
     delay_ms: float = 40.0
@@ -45,7 +45,7 @@ class Room:
     seed: int = 1
 
     def __str__(self) -> str:
-        """What differs between rooms, in a line."""
+        """Returns the parameters that differ between rooms, in one line."""
         return (
             f"{self.gain_db:g} dB, {self.delay_ms:g} ms late, rt60 {self.rt60_s:g} s, {self.drift_ppm:g} ppm, "
             f"drive {self.drive:g}, noise {self.noise_dbfs:g} dBFS"
@@ -53,7 +53,7 @@ class Room:
 
 
 def impulse_response(room: Room) -> Sound:
-    """From the loudspeaker to the microphone at 16 kHz, energy 1, without the attenuation."""
+    """Returns the response from loudspeaker to microphone at 16 kHz, with energy 1, without the attenuation."""
     random = np.random.default_rng(room.seed)
     at_s = np.arange(int(room.rt60_s * MIC_RATE_HZ)) / MIC_RATE_HZ
     response: Sound = random.normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / room.rt60_s)
@@ -65,7 +65,7 @@ def impulse_response(room: Room) -> Sound:
 
 
 def band_limited(pcm: Pcm) -> Pcm:
-    """A reply at 24 kHz without what a microphone at 16 kHz cannot hear: the room resamples it simply."""
+    """Removes from a reply at 24 kHz what a microphone at 16 kHz cannot pick up. The room's resampling is simple."""
     narrow = soxr.resample(pcm.astype(np.float32), REPLY_RATE_HZ, MIC_RATE_HZ, quality="HQ")
     wide = soxr.resample(narrow, MIC_RATE_HZ, REPLY_RATE_HZ, quality="HQ")[: len(pcm)]
     limited: Pcm = np.rint(np.clip(wide, -32_768, 32_767)).astype(np.int16)
@@ -73,14 +73,14 @@ def band_limited(pcm: Pcm) -> Pcm:
 
 
 class Air:
-    """What is under way between loudspeaker and microphone."""
+    """The sound on its way from the loudspeaker to the microphone."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
         self._fine = StreamResampler(REPLY_RATE_HZ, _FINE_HZ)
-        self._played = np.zeros(0)  # at 48 kHz, of the loudspeaker's own clock
+        self._played = np.zeros(0)  # at 48 kHz, on the loudspeaker's own clock
         self._played_from = 0
-        self._heard = 0  # microphone samples whose loudspeaker sound went into the air
+        self._heard = 0  # number of microphone samples for which the loudspeaker's sound is known
         response = impulse_response(room) * 10 ** (room.gain_db / 20)
         delay_samples = round(room.delay_ms * MIC_RATE_HZ / 1000)
         self._size = 1 << (len(response) + FRAME_SAMPLES - 1).bit_length()
@@ -92,18 +92,18 @@ class Air:
 
     @property
     def begin_s(self) -> float:
-        """How much the loudspeaker is ahead of what its card says."""
+        """Returns how far the loudspeaker is ahead of what its card reports."""
         return self._early / MIC_RATE_HZ
 
     def play(self, pcm: Pcm) -> None:
-        """The loudspeaker's next samples, at 24 kHz."""
+        """Plays the loudspeaker's next samples, at 24 kHz."""
         sound = self._fine.push(pcm).astype(np.float64) / FULL_SCALE
         drive = self._room.drive
         bent = np.tanh(sound * drive) / drive if drive else sound
         self._played = np.concatenate([self._played, bent])
 
     def hear(self) -> Sound:
-        """The microphone's next 20 ms, (320,), of full scale 1, noise included; what was not played yet is silence."""
+        """Returns the microphone's next 20 ms, (320,), of full scale 1, with noise. Sound not played yet is silence."""
         pace = _FINE_HZ / MIC_RATE_HZ / (1 + self._room.drift_ppm * 1e-6)
         at = (self._heard + self._early + np.arange(FRAME_SAMPLES)) * pace - self._played_from
         sound = np.interp(at, np.arange(len(self._played)), self._played, right=0.0)

@@ -1,4 +1,4 @@
-"""A reply that plays in a room while somebody may speak: loudspeaker, room, canceller, detector and turn taking."""
+"""Simulates a reply in a room while users may speak: loudspeaker, room, canceller, VAD and turn taking."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -30,37 +30,37 @@ from audio.vad.silero import SileroNetwork, SileroVad
 from bench.echo_room import Air, Room
 
 SPEECH_DBFS = -26.0
-"""A person's level at the microphone; the reply leaves at -20 dBFS."""
+"""Level of a user at the microphone in dBFS; the reply leaves at -20 dBFS."""
 
 LATENCY_S = 0.06
-"""From the card taking a block to the block leaving, as the card says."""
+"""Output latency as reported by the card, in seconds: from accepting a block to the block leaving."""
 
 _BLOCK_SAMPLES = REPLY_RATE_HZ // 100
 _BLOCK_S = _BLOCK_SAMPLES / REPLY_RATE_HZ
 
 
 class Canceller(Protocol):
-    """`FrameCleaner` and `Heard` in one."""
+    """Combines `FrameCleaner` and `Heard`."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm: ...
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
 
 
-class Nothing:
-    """No canceller: what headphones are for."""
+class NoCanceller:
+    """No canceller, as with headphones."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """As it is."""
+        """Returns the sound unchanged."""
         del captured_s
         return pcm
 
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """Forgotten."""
+        """Ignores the reply."""
 
 
 @dataclass(frozen=True, slots=True)
-class Barge:
-    """Somebody speaks into a reply: int16 at 16 kHz, its place in the scene, where in the scene its speech lies."""
+class BargeIn:
+    """A user speaking into a reply: int16 at 16 kHz, its position in the scene, and the bounds of its speech."""
 
     pcm: Pcm
     at: int
@@ -70,14 +70,14 @@ class Barge:
 
 @dataclass(slots=True)
 class Course:
-    """What happened.
+    """Result of a scene.
 
     Attributes:
-        raw: The microphone, int16 at 16 kHz.
-        cleaned: What the detector got.
+        raw: The microphone's sound, int16 at 16 kHz.
+        cleaned: Input of the VAD.
         ducks: Positions at which the reply was ducked.
-        interrupts: And interrupted.
-        speech: Whether the detector said so, per frame.
+        interrupts: Positions at which it was interrupted.
+        speech: VAD decision per frame.
     """
 
     raw: Pcm
@@ -88,7 +88,7 @@ class Course:
 
 
 class _Card:
-    """The loudspeaker: a reply that is repeated, its duck, the blocks and their times."""
+    """The loudspeaker: a repeated reply, its ducking, and the blocks with their times."""
 
     def __init__(self, reply: Pcm, room: Room, canceller: Canceller, air: Air) -> None:
         self.playout = Playout()
@@ -98,20 +98,20 @@ class _Card:
 
     @property
     def playing(self) -> bool:
-        """Has the reply its door open?"""
+        """Returns whether the reply is playing."""
         return self.playout.is_open(self._key)
 
     def begin(self) -> None:
-        """A reply, from where the last one stopped."""
+        """Starts a reply where the last one stopped."""
         self._key += 1
         self.playout.open(self._key)
 
     def stop(self) -> None:
-        """Nobody hears more of it."""
+        """Stops the reply."""
         self.playout.close(self._key)
 
     def until(self, time_s: float) -> None:
-        """Take and play what leaves up to this time."""
+        """Plays everything that leaves up to this time."""
         while True:
             leaves_s = self._blocks * _BLOCK_S * (1 + self._room.drift_ppm * 1e-6)
             if leaves_s >= time_s:
@@ -127,7 +127,7 @@ class _Card:
 
 
 class _Listener:
-    """The detector and turn taking, with the assistant speaking."""
+    """The VAD and turn taking while the assistant speaks."""
 
     def __init__(self, network: SileroNetwork) -> None:
         self._vad = SileroVad(network)
@@ -135,19 +135,19 @@ class _Listener:
         self.begin(0)
 
     def begin(self, at: int) -> None:
-        """A reply begins to be heard."""
+        """Reports that a reply became audible."""
         self._turns = TurnTaking(TurnSettings())
         self._turns.tell(ReplyRequested(Samples(at), "greeting", "Hello."))
 
     def hear(self, frame: Frame) -> Sequence[Effect]:
-        """The next frame."""
+        """Processes the next frame."""
         voicing = self._vad.process(frame)
         self.speaking = voicing.speaking
         if self._turns.replying is not None:
             self._turns.tell(PlaybackProgress(frame.end, self._turns.replying, 3, audible=True))
         effects = self._turns.tell(FrameProcessed(frame.end, voicing))
         for effect in effects:
-            if isinstance(effect, RequestTranscript):  # nobody transcribes: no word is known
+            if isinstance(effect, RequestTranscript):  # no transcripts in this bench
                 nothing = InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True)
                 effects += self._turns.tell(nothing)
         return effects
@@ -160,32 +160,32 @@ def play(
     canceller: Canceller,
     *,
     network: SileroNetwork,
-    barges: Sequence[Barge] = (),
+    barge_ins: Sequence[BargeIn] = (),
     stops: bool = True,
 ) -> Course:
-    """A scene.
+    """Plays a scene.
 
     Args:
-        room: Where.
-        reply: At 24 kHz, repeated for as long as the scene lasts.
-        seconds: How long.
-        canceller: Under test, fresh.
-        network: The detector's.
-        barges: Who speaks into it. The reply begins again 3 s before each.
-        stops: An interruption stops the reply; else it goes on as if none had been (to count them).
+        room: The simulated room.
+        reply: Reply at 24 kHz, repeated for the whole scene.
+        seconds: Duration.
+        canceller: A fresh canceller under test.
+        network: Network of the VAD.
+        barge_ins: User speech into the reply. The reply starts again 3 s before each.
+        stops: Whether an interruption stops the reply. Otherwise it continues, so that interruptions can be counted.
     """
     frames = round(seconds * 1000 / FRAME_MS)
     people = np.zeros(frames * FRAME_SAMPLES)
-    for barge in barges:
-        spoken = barge.pcm * gain_for(SPEECH_DBFS, barge.pcm, MIC_RATE_HZ) / FULL_SCALE
-        people[barge.at : barge.at + len(spoken)] += spoken[: max(len(people) - barge.at, 0)]
-    starts = {(barge.begins // FRAME_SAMPLES) - 3000 // FRAME_MS for barge in barges}
+    for barge_in in barge_ins:
+        spoken = barge_in.pcm * gain_for(SPEECH_DBFS, barge_in.pcm, MIC_RATE_HZ) / FULL_SCALE
+        people[barge_in.at : barge_in.at + len(spoken)] += spoken[: max(len(people) - barge_in.at, 0)]
+    starts = {(barge_in.begins // FRAME_SAMPLES) - 3000 // FRAME_MS for barge_in in barge_ins}
     air = Air(room)
     card = _Card(reply, room, canceller, air)
     listener = _Listener(network)
     course = Course(np.zeros(len(people), np.int16), np.zeros(len(people), np.int16))
     card.begin()
-    waiting = False  # an interruption is over when the voice is
+    waiting = False  # an interruption ends with its voice
     for number in range(frames):
         start = number * FRAME_SAMPLES
         now_s = (start + FRAME_SAMPLES) / MIC_RATE_HZ
@@ -223,19 +223,19 @@ def _perform(effect: Effect, card: _Card, course: Course, at: int, *, stops: boo
 
 
 def erle_db(course: Course, begin_s: float, end_s: float) -> float:
-    """Echo return loss enhancement: how much softer the microphone is after cleaning, in a span of the scene."""
+    """Returns the echo return loss enhancement: the attenuation by cleaning, in dB, in a span of the scene."""
     span = slice(int(begin_s * MIC_RATE_HZ), int(end_s * MIC_RATE_HZ))
     before = float(np.mean(np.square(course.raw[span], dtype=np.float64)))
     after = float(np.mean(np.square(course.cleaned[span], dtype=np.float64)))
     return 10 * float(np.log10((before + 1e-3) / (after + 1e-3)))
 
 
-def delays_ms(course: Course, barge: Barge) -> tuple[float | None, float | None]:
-    """From the first sample of speech to the duck and the interruption; None: none came until 400 ms after its end."""
-    last = barge.ends + MIC_RATE_HZ * 2 // 5
+def delays_ms(course: Course, barge_in: BargeIn) -> tuple[float | None, float | None]:
+    """Returns the delays from speech onset to ducking and interruption; None if more than 400 ms after its end."""
+    last = barge_in.ends + MIC_RATE_HZ * 2 // 5
 
     def first(places: list[int]) -> float | None:
-        found = [place for place in places if barge.begins <= place <= last]
-        return ms_of_samples(found[0] - barge.begins) if found else None
+        found = [place for place in places if barge_in.begins <= place <= last]
+        return ms_of_samples(found[0] - barge_in.begins) if found else None
 
     return first(course.ducks), first(course.interrupts)

@@ -1,13 +1,13 @@
-"""`repartee bench engines` on models with random weights in true shapes: what they cost, not what they hear or say.
+"""Runs `repartee bench engines` on models with random weights in true shapes. Measures cost, not quality.
 
     python -m bench.engines [--shapes tiny base small] [--manifest FILE] [--rounds N] [--out DIR] [--set KEY=VALUE]
 
-Also a Piper voice of medium size, and beside them the engines that need no weights. Real models are measured by
-`repartee bench engines`.
+Also measures a Piper voice of medium size, and the engines that need no weights. `repartee bench engines` itself
+measures real models.
 
-Two things are put right, or random weights would cost what no trained ones do. A decode says 4 tokens for each second
-of sound, a person's pace, where they would go on for ever. And it counts as in no doubt: one that is in doubt is done
-once more in the full window, so that the times of the two settings add up.
+Two corrections make the cost of random weights realistic. A decode ends after 4 tokens per second of sound, a usual
+speaking rate; otherwise it would never end. And it counts as confident, because a decode without confidence is repeated
+in the full window and would add up the times of both settings.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from synthetic_whisper import SHAPES, as_trained, random_whisper
 
 
 def run(options: argparse.Namespace, folder: Path, console: Console) -> BenchReport:
-    """Make the models, and measure them."""
+    """Creates the models and measures them."""
     models = [random_whisper(folder / name, SHAPES[name]) for name in options.shapes]
     for model in models:
         (model / RANDOM_WEIGHTS).touch()
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, folder: Path, console: Console) -> BenchRep
 
 
 def main() -> None:
-    """Measure."""
+    """Measures and prints the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", nargs="+", choices=sorted(SHAPES), default=list(SHAPES))
     parser.add_argument("--manifest", type=Path, help="else the recording of the demo")
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
     options = parser.parse_args()
-    sys.setswitchinterval(0.0005)  # as the program sets it
+    sys.setswitchinterval(0.0005)  # same value as in the program
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory() as folder:
         report = run(options, Path(folder), console)

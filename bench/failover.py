@@ -1,8 +1,8 @@
-"""Three endpoints on real sockets: one dies, one is slow now and then, a minute of silence passes.
+"""Measures failover between three endpoints on real sockets: an outage, slow answers, and a minute of silence.
 
     python -m bench.failover [--scenes death tail silence] [--turns 1000] [--at-once 8] [--silence-s 60]
 
-The servers are `bench.controlled_llm`, 100, 150 and 200 ms to the first token, in this process; the client is the
+The servers are `bench.controlled_llm` with 100, 150 and 200 ms to the first token, in this process. The client is the
 program's own router. Prints one table. Times are from the question to the first token.
 """
 
@@ -14,7 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from assistant.trace.waterfall import nearest_rank
-from bench.controlled_llm import Answer, ControlledLlm, Manner
+from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour
 from llm.chat import EndpointTried, Message, Token
 from llm.errors import LlmError
 from llm.openai import OpenAIChat
@@ -25,43 +25,43 @@ from llm.routing.router import Router
 SCENES = ("death", "tail", "silence")
 TTFTS_MS = (100.0, 150.0, 200.0)
 QUESTION = (Message("system", "You are terse. " * 40), Message("user", "what is the tallest mountain"))
-USUAL = Manner(tokens_per_s=1000.0, reply="Mount Everest, by its height above the sea.")
+USUAL = LlmBehaviour(tokens_per_s=1000.0, reply="Mount Everest, by its height above the sea.")
 
 
 class Served:
     """One endpoint, which can be killed.
 
     Attributes:
-        url: Its base address.
-        answers: Its log.
+        url: Base URL.
+        answers: Log of answers.
     """
 
-    def __init__(self, manner: Manner, seed: int) -> None:
+    def __init__(self, behaviour: LlmBehaviour, seed: int) -> None:
         self.answers: list[Answer] = []
         self.url = ""
-        self._llm = ControlledLlm(manner, self.answers.append, seed=seed)
+        self._llm = ControlledLlm(behaviour, self.answers.append, seed=seed)
         self._open: set[asyncio.StreamWriter] = set()
         self._quiet = asyncio.Event()
         self._listener: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen on a free port of loopback."""
+        """Listens on a free port of loopback."""
         self._listener = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._listener.sockets[0].getsockname()[1]}/v1"
 
-    def be(self, manner: Manner) -> None:
-        """From the next request on."""
-        self._llm.manner = manner
+    def configure(self, behaviour: LlmBehaviour) -> None:
+        """Changes the settings for new requests."""
+        self._llm.behaviour = behaviour
 
     def kill(self) -> None:
-        """As a process that dies: what is open breaks, what comes is refused."""
+        """Simulates the death of the process: open connections break, new ones are refused."""
         if self._listener is not None:
             self._listener.close()
         for writer in self._open:
             writer.transport.abort()
 
-    async def gone(self) -> None:
-        """Killed, and nothing of it runs any more."""
+    async def shut_down(self) -> None:
+        """Kills the endpoint and waits until its tasks have ended."""
         self.kill()
         if self._open:
             async with asyncio.timeout(5):
@@ -80,14 +80,14 @@ class Served:
 
 @dataclass(slots=True)
 class Turns:
-    """What became of the turns of one scene.
+    """Results of the turns of one scene.
 
     Attributes:
-        first_tokens_s: One for each turn that was answered, in order.
+        first_tokens_s: Time to the first token of each answered turn, in order.
         lost: Turns that ended in an error.
-        in_vain: Tokens asked for besides.
-        tokens: Of all answers, prompts included, as the budget counts.
-        tried: What the trace would hold.
+        in_vain: Tokens requested in addition and not used.
+        tokens: Tokens of all answers, prompts included, as the budget counts.
+        tried: Attempts as the trace would hold them.
     """
 
     first_tokens_s: list[float] = field(default_factory=list)
@@ -97,33 +97,33 @@ class Turns:
     tried: list[EndpointTried] = field(default_factory=list)
 
     def quantile_ms(self, share: float) -> float:
-        """Of the times to the first token, by nearest rank."""
+        """Returns a quantile of the times to the first token, by nearest rank."""
         return nearest_rank(self.first_tokens_s, 100 * share) * 1000
 
     @property
     def extra_share(self) -> float:
-        """Of the tokens of the answers."""
+        """Returns the unused tokens as a share of the answers' tokens."""
         return self.in_vain / max(1, self.tokens)
 
 
 @asynccontextmanager
-async def served(manners: Sequence[Manner]) -> AsyncGenerator[list[Served]]:
-    """Servers of these manners while the block runs."""
-    servers = [Served(manner, seed) for seed, manner in enumerate(manners, 1)]
+async def served(behaviours: Sequence[LlmBehaviour]) -> AsyncGenerator[list[Served]]:
+    """Runs servers with these settings while the block runs."""
+    servers = [Served(behaviour, seed) for seed, behaviour in enumerate(behaviours, 1)]
     try:
         for server in servers:
             await server.start()
         yield servers
     finally:
         for server in servers:
-            await server.gone()
+            await server.shut_down()
 
 
 @asynccontextmanager
 async def routed(
     servers: Sequence[Served], *, policy: Policy = "latency", hedge_share: float = 0.1
 ) -> AsyncGenerator[Router]:
-    """A router over them, its connections open, while the block runs."""
+    """Provides a router over the servers, with open connections, while the block runs."""
     models = [OpenAIChat(f"endpoint {number}", server.url, "m") for number, server in enumerate(servers, 1)]
     endpoints = [Endpoint(model.name) for model in models]
     routing = Routing(endpoints, policy, HedgeBudget(hedge_share), random.Random(1).random)
@@ -136,7 +136,7 @@ async def routed(
 
 
 async def ask(router: Router, turns: Turns) -> None:
-    """One question, its answer read to the end."""
+    """Asks one question and reads its answer to the end."""
     loop = asyncio.get_running_loop()
     began_s, first_s = loop.time(), None
     try:
@@ -155,19 +155,19 @@ async def ask(router: Router, turns: Turns) -> None:
     turns.tokens = router.routing.budget.tokens
 
 
-def manners(nearest: Manner = USUAL) -> list[Manner]:
-    """The three endpoints', the nearest with what is peculiar to it."""
-    return [replace(manner, ttft_ms=ms) for manner, ms in zip((nearest, USUAL, USUAL), TTFTS_MS, strict=True)]
+def behaviours(nearest: LlmBehaviour = USUAL) -> list[LlmBehaviour]:
+    """Returns the settings of the three endpoints; `nearest` replaces those of the nearest one."""
+    return [replace(behaviour, ttft_ms=ms) for behaviour, ms in zip((nearest, USUAL, USUAL), TTFTS_MS, strict=True)]
 
 
 async def dying(*, silently: bool = False, count: int = 10) -> Turns:
-    """Turns one after the other; the nearest endpoint dies in the middle of them."""
+    """Runs turns in sequence; the nearest endpoint dies midway."""
     turns = Turns()
-    async with served(manners()) as servers, routed(servers) as router:
+    async with served(behaviours()) as servers, routed(servers) as router:
         for turn in range(count):
             if turn == count // 2:
                 if silently:
-                    servers[0].be(replace(USUAL, fault="stall-after:0"))
+                    servers[0].configure(replace(USUAL, fault="stall-after:0"))
                 else:
                     servers[0].kill()
             await ask(router, turns)
@@ -175,10 +175,10 @@ async def dying(*, silently: bool = False, count: int = 10) -> Turns:
 
 
 async def slow_now_and_then(count: int, at_once: int, *, hedge_share: float = 0.1) -> Turns:
-    """The nearest endpoint is 1500 ms late in 5 % of its answers; several conversations at once."""
+    """Runs concurrent conversations; the nearest endpoint delays 5 % of its answers by 1500 ms."""
     turns = Turns()
     slow = replace(USUAL, slow_rate=0.05, slow_ms=1500.0)
-    async with served(manners(slow)) as servers, routed(servers, hedge_share=hedge_share) as router:
+    async with served(behaviours(slow)) as servers, routed(servers, hedge_share=hedge_share) as router:
 
         async def converse() -> None:
             for _ in range(count // at_once):
@@ -191,12 +191,12 @@ async def slow_now_and_then(count: int, at_once: int, *, hedge_share: float = 0.
 
 
 async def after_silence(silence_s: float, *, warm: bool, connect_ms: float = 150.0) -> tuple[Turns, Turns]:
-    """Turns without a pause, then one after a silence; `warm`: connections are seen to 0.5 s before, as speech begins.
+    """Runs turns without pauses, then one after a silence. `warm`: connections are opened 0.5 s before it.
 
     The servers drop idle connections after 5 s, and opening one takes `connect_ms`.
     """
     usual, first = Turns(), Turns()
-    far = [replace(manner, connect_ms=connect_ms) for manner in manners()]
+    far = [replace(behaviour, connect_ms=connect_ms) for behaviour in behaviours()]
     async with served(far) as servers, routed(servers) as router:
         for _ in range(5):
             await ask(router, usual)
@@ -210,14 +210,14 @@ async def after_silence(silence_s: float, *, warm: bool, connect_ms: float = 150
 
 
 def row(name: str, turns: Turns) -> str:
-    """Of the table."""
+    """Returns one row of the table."""
     times = [f"{turns.quantile_ms(share):.0f}" for share in (0.5, 0.99, 1.0)]
     cells = (name, str(len(turns.first_tokens_s)), str(turns.lost), *times, f"{turns.extra_share:.1%}")
     return "| " + " | ".join(cells) + " |"
 
 
 async def run(scenes: Collection[str], count: int, at_once: int, silence_s: float) -> None:
-    """Play the scenes and print the table."""
+    """Plays the scenes and prints the table."""
     print("| scene | answered | lost | p50 ms | p99 ms | longest ms | tokens in vain |\n|---|---|---|---|---|---|---|")
     if "death" in scenes:
         print(row("the nearest of three dies in the middle of ten turns", await dying()))
@@ -234,7 +234,7 @@ async def run(scenes: Collection[str], count: int, at_once: int, silence_s: floa
 
 
 def main() -> None:
-    """Run the bench."""
+    """Runs the bench."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenes", nargs="+", choices=SCENES, default=SCENES, help="some of them; a minute each")
     parser.add_argument("--turns", type=int, default=1000)

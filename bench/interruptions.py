@@ -1,11 +1,11 @@
-"""How soon a voice into a reply lowers it and stops it, and what noise does; prints a table of docs/lab/experiments.md.
+"""Measures how soon speech ducks and stops a reply, and the effect of noise; prints a table of docs/lab/experiments.md.
 
     python -m bench.interruptions [--manifest FILE]
 
-The manifest is as in bench/recordings.py; noises as in bench/beginnings.py. The real detector and turn taking, on
-virtual time, while a reply is heard that has no end. Speech comes behind three seconds of what its recording sounds
-like without it; each recording is heard four times, 5 ms apart, for a detector's windows begin somewhere. In whole
-frames of 20 ms: what a client measures has the way there and back on top.
+The manifest is as in bench/recordings.py; noises are as in bench/beginnings.py. Runs the real VAD and turn taking on
+virtual time during an endless reply. Speech comes after three seconds of its recording's room noise. Each recording is
+played four times, shifted by 5 ms, because VAD windows may begin anywhere. Results are in whole frames of 20 ms; a
+client also has the network delay in both directions.
 """
 
 import argparse
@@ -50,22 +50,22 @@ from bench.vad import percentiles
 ROOM_S = 3.0
 SHIFTS_MS = (0, 5, 10, 15)
 PERCENTILES = (50, 90, 95, 98)
-SETTINGS = TurnSettings(interrupt_after_ms=40.0)  # as config.toml has it
+SETTINGS = TurnSettings(interrupt_after_ms=40.0)  # the default of config.toml
 
 
 @dataclass(slots=True)
 class Interruptions:
-    """Of one set of recordings.
+    """Results of one set of recordings.
 
     Attributes:
-        ducked_ms: From the labelled first sample of speech to where the reply was lowered.
-        stopped_ms: To where it was stopped.
-        too_soon: Recordings in which it was lowered or stopped before it, the first three seconds aside.
-        never: Voices that did not stop it.
-        ducks: In noise: how often it was lowered.
-        stops: And stopped.
-        voices: How many there were.
-        audio_s: What was listened to.
+        ducked_ms: Times from the labelled onset of speech to ducking.
+        stopped_ms: Times to the interruption.
+        too_soon: Recordings with ducking or an interruption before the onset, outside the first three seconds.
+        never: Speech that did not stop the reply.
+        ducks: Number of duckings by noise.
+        stops: Number of interruptions by noise.
+        voices: Number of speech recordings.
+        audio_s: Duration of the sound.
     """
 
     ducked_ms: list[float] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Interruptions:
     audio_s: float = 0.0
 
     def speech(self, vad: Vad, pcm: Pcm, onset: Samples) -> None:
-        """A recording whose voice begins at `onset`."""
+        """Processes a recording whose speech begins at `onset`."""
         ducked, stopped, too_soon = None, None, False
         for at, effect in _into_replies(vad, pcm):
             if at < onset:
@@ -99,7 +99,7 @@ class Interruptions:
         self.ducked_ms.append(ms_of_samples((stopped if ducked is None else ducked) - onset))
 
     def noise(self, vad: Vad, pcm: Pcm) -> None:
-        """A recording in which nobody speaks to the assistant."""
+        """Processes a recording without speech to the assistant."""
         for _, effect in _into_replies(vad, pcm):
             self.ducks += isinstance(effect, DuckReply)
             self.stops += isinstance(effect, InterruptReply)
@@ -107,7 +107,7 @@ class Interruptions:
 
 
 def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, DuckReply | InterruptReply]]:
-    """What a recording does to replies: where one is stopped there is another behind the voice that did it."""
+    """Yields what a recording does to replies. After an interruption another reply starts behind the voice."""
     vad.reset()
     stopped = True
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
@@ -120,7 +120,7 @@ def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, DuckReply | Int
             continue
         turns.tell(PlaybackProgress(frame.start, reply, 1, audible=True))
         for effect in turns.tell(FrameProcessed(frame.end, voicing)):
-            if isinstance(effect, RequestTranscript):  # nobody transcribes: no word is known
+            if isinstance(effect, RequestTranscript):  # no transcripts in this bench
                 turns.tell(InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True))
             if isinstance(effect, DuckReply | InterruptReply):
                 yield frame.end, effect
@@ -139,14 +139,14 @@ def _replying(at: Samples) -> tuple[TurnTaking, ReplyId]:
 
 
 def spoken(recording: Recording) -> tuple[Pcm, Samples]:
-    """It behind its room, at MIC_RATE_HZ, and the first sample of its voice."""
+    """Returns the recording after its room noise, at MIC_RATE_HZ, and the first sample of its speech."""
     room = np.resize(room_of(recording), int(ROOM_S * REPLY_RATE_HZ))
     pcm = soxr.resample(np.concatenate([room, recording.pcm]), REPLY_RATE_HZ, MIC_RATE_HZ)
     return np.asarray(pcm, np.int16), samples_of_s(ROOM_S + recording.start_s)
 
 
 def listened(recordings: Sequence[Recording], noise: Iterable[Pcm] = ()) -> Interruptions:
-    """Voices and noises, all shifts of them."""
+    """Processes speech and noise at all shifts."""
     found, vad = Interruptions(), SileroVad()
     for shift in map(samples_of_ms, SHIFTS_MS):
         for recording in recordings:
@@ -158,7 +158,7 @@ def listened(recordings: Sequence[Recording], noise: Iterable[Pcm] = ()) -> Inte
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints the table."""
     parser = argparse.ArgumentParser(description="How soon a voice into a reply lowers it and stops it.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     manifest = parser.parse_args().manifest

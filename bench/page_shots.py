@@ -1,9 +1,9 @@
-"""Pictures of the page: a browser with a microphone that plays recordings, on `repartee serve` as it comes.
+"""Takes screenshots of the page in a browser whose microphone plays recordings, on `repartee serve` with its defaults.
 
     python -m bench.page_shots [--out docs] [--set section.key=value]
 
 Writes page-listening.png, page-speaking.png and page-finished.png, the last also as page-light.png and page-phone.png.
-Takes half a minute; wants Chromium (--browser). What is seen was measured while the pictures were taken.
+Takes half a minute; needs Chromium (--browser). The values shown were measured while the screenshots were taken.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from bench.pictured import check_recognizer
 RATE_HZ = 16_000
 RECORDINGS = Path("tests/recordings")
 ROOM = (3.0, "what-time-is-it", 4.5, "whats-the-date-today", 5.0, "set-timer", 5.0, "turn-on-the-lamp", 8.0)
-"""What is heard: seconds of the room, and recordings of one person."""
+"""Content of the microphone: seconds of room noise, and recordings of one speaker."""
 TURNS = 4
 READY_WITHIN_S = 60
 WITHIN_MS = 30_000
@@ -40,9 +40,9 @@ _FLAGS = ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-f
 
 
 def write_room(path: Path) -> None:
-    """The microphone's sound, as a wav."""
+    """Writes the microphone's sound as a WAV file."""
     tone = _recording("what-time-is-it")[: RATE_HZ // 2]
-    both = np.concatenate([tone, tone[::-1]])  # there and back again: it joins
+    both = np.concatenate([tone, tone[::-1]])  # forwards and backwards: repeats without a seam
     parts = [np.resize(both, int(one * RATE_HZ)) if isinstance(one, float) else _recording(one) for one in ROOM]
     soundfile.write(path, np.concatenate(parts), RATE_HZ, subtype="PCM_16")
 
@@ -56,7 +56,7 @@ def _recording(name: str) -> "np.ndarray[tuple[int], np.dtype[np.int16]]":
 
 @contextmanager
 def serving(folder: Path, settings: list[str]) -> Iterator[str]:
-    """`repartee serve` while the block runs; the page's address."""
+    """Runs `repartee serve` while the block runs. Yields the URL of the page."""
     assigned = ["server.port=0", f"trace.dir={folder / 'traces'}", *settings]
     command = [sys.executable, "-c", _SERVE, "serve", "--config", os.devnull]
     command += [part for one in assigned for part in ("--set", one)]
@@ -78,7 +78,7 @@ def serving(folder: Path, settings: list[str]) -> Iterator[str]:
 
 
 def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
-    """Hold the conversation, and take a picture of each state on the way."""
+    """Holds the conversation and takes a screenshot of each state."""
     page.goto(url)
     page.click("#start")
     page.wait_for_selector("body[data-phase=listening]", timeout=WITHIN_MS)
@@ -87,7 +87,7 @@ def take(page: Page, url: str, out: Path, settings: Sequence[str] = ()) -> None:
         if turn == 2:
             _reach(page, "hearing")
             page.wait_for_selector(".item.user.partial .text:not(:empty)", timeout=WITHIN_MS)
-            page.wait_for_timeout(500)  # in the midst of a sentence
+            page.wait_for_timeout(500)  # in the middle of a sentence
             page.screenshot(path=out / "page-listening.png")
         if turn == TURNS:
             _reach(page, "speaking")
@@ -114,7 +114,7 @@ def _reach(page: Page, phase: str) -> None:
 
 
 def main(say: Callable[[str], object] = print) -> None:
-    """As the command line says."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--out", type=Path, default=Path("out/page"), help="where the pictures go")
     parser.add_argument("--browser", default="/usr/bin/chromium", help="a Chromium")

@@ -1,17 +1,17 @@
-"""What the pictures of README and docs must show: the recognizer that `make setup` brings, not a stand-in for it."""
+"""Checks that pictures in README and docs show the recognizer that `make setup` installs, not a fallback."""
 
 from collections.abc import Sequence
 
 SETUP_RECOGNIZER = "faster-whisper"
-"""With its model tiny.en, which deploy/setup.sh fetches."""
+"""Recognizer that deploy/setup.sh installs, with its model tiny.en."""
 
 
 def check_recognizer(shown: str, settings: Sequence[str] = ()) -> None:
-    """Ends the script where another recognizer is shown than set-up brings.
+    """Exits if the picture shows another recognizer than the one that setup installs.
 
     Args:
-        shown: The name of the recognizer in the picture.
-        settings: As given with --set: one that names the recognizer is meant so.
+        shown: Name of the recognizer in the picture.
+        settings: Settings given with --set. One that names the recognizer permits it.
     """
     wanted = shown == SETUP_RECOGNIZER or any(setting.startswith("stt.engine=") for setting in settings)
     if not wanted:

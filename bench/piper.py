@@ -1,9 +1,9 @@
-"""Measures a Piper voice: load, first chunk, whole unit, real-time factor, cancel, lag of the loop.
+"""Measures a Piper voice: load, first chunk, whole unit, real-time factor, cancel, event loop lag.
 
     python -m bench.piper [VOICE.onnx] [--rounds 5] [--threads N] [--device auto|cpu|cuda]
 
-Without a voice, one with random weights in the shapes of a voice of medium quality is made: it costs what a trained
-one costs and says nothing that could be judged by ear.
+Without a voice, creates one with random weights in the shapes of a medium-quality voice. Its cost is that of a trained
+voice; its sound is meaningless.
 """
 
 import argparse
@@ -38,14 +38,14 @@ async def main() -> None:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     given = parser.parse_args()
-    sys.setswitchinterval(0.0005)  # as the program sets it
+    sys.setswitchinterval(0.0005)  # same value as in the program
     with tempfile.TemporaryDirectory() as folder:
         path = given.voice or _random_voice(Path(folder))
         await measure(PiperTts(path, language=given.language, threads=given.threads, device=given.device), given.rounds)
 
 
 async def measure(voice: PiperTts, rounds: int) -> None:
-    """Print one table."""
+    """Prints one table."""
     began = time.perf_counter()
     await voice.load()
     print(f"{voice.detail}: loaded and measured in {_ms(began):.0f} ms")
@@ -82,7 +82,7 @@ async def _unit(voice: PiperTts, text: str, rounds: int) -> None:
 
 
 async def _cancels(voice: PiperTts, rounds: int) -> None:
-    """Units cancelled while they are computed: from when the listener has gone until the model is free."""
+    """Measures cancellation during synthesis: from the listener's departure until the model is free."""
     free = []
     for index in range(rounds * 8):
         unit = voice.speak(UNITS[-1])
@@ -100,7 +100,7 @@ async def _cancels(voice: PiperTts, rounds: int) -> None:
 
 
 async def _idle(voice: PiperTts) -> None:
-    """Until the model's thread has come to a job submitted now."""
+    """Waits until the model's thread starts a job submitted now."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
     thread = voice._thread
     assert thread is not None

@@ -1,4 +1,4 @@
-"""The processes of a run: a controlled language model, and `repartee serve`; and the processor time they took."""
+"""Runs the processes of a bench, a controlled LLM and `repartee serve`, and measures their processor time."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from bench.controlled_llm import Answer, Manner
+from bench.controlled_llm import Answer, LlmBehaviour
 
 READY_WITHIN_S = 60.0
 LEAVES_WITHIN_S = 8.0
@@ -23,7 +23,7 @@ CONTROL_TIMEOUT_S = 5.0
 
 _PROC = Path("/proc")
 REPARTEE = ("-c", "import sys; from assistant.commands.cli import main; sys.argv[0] = 'repartee'; main()")
-"""What runs the program, as Python's arguments; those of the program follow."""
+"""Python arguments that start the program; the program's own arguments follow."""
 
 
 class NotStartedError(Exception):
@@ -32,23 +32,23 @@ class NotStartedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The language model.
+    """The controlled LLM.
 
     Attributes:
-        url: Its base address.
-        log: One line for each answer.
+        url: Base URL.
+        log: File with one line for each answer.
     """
 
     url: str
     log: Path
 
-    async def be(self, manner: Manner) -> None:
-        """From the next request on. Raises httpx.HTTPError."""
+    async def configure(self, behaviour: LlmBehaviour) -> None:
+        """Changes the settings for new requests. Raises httpx.HTTPError."""
         async with httpx.AsyncClient(trust_env=False, timeout=CONTROL_TIMEOUT_S) as client:
-            (await client.post(f"{self.url}/control", json=asdict(manner))).raise_for_status()
+            (await client.post(f"{self.url}/control", json=asdict(behaviour))).raise_for_status()
 
     def answers_since(self, wall_s: float) -> list[Answer]:
-        """Of requests that came at or after then."""
+        """Returns the answers to requests that came at or after `wall_s`."""
         lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
         answers = [Answer(**json.loads(line)) for line in lines]
         return [answer for answer in answers if answer.at_s >= wall_s]
@@ -56,13 +56,13 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """`repartee serve`, ready.
+    """A `repartee serve` that is ready.
 
     Attributes:
-        url: Where a WebSocket connects.
-        pid: Its process.
-        ready_s: From its start to being ready.
-        engines: As it shows them when it is ready, one line each.
+        url: URL for WebSocket connections.
+        pid: Process id.
+        ready_s: Time from its start until it was ready.
+        engines: Its engines as it lists them when it is ready, one line each.
     """
 
     url: str
@@ -72,15 +72,15 @@ class Server:
 
 
 @asynccontextmanager
-async def model(manner: Manner, folder: Path) -> AsyncGenerator[Model]:
-    """A controlled language model while the block runs. Raises NotStartedError."""
+async def model(behaviour: LlmBehaviour, folder: Path) -> AsyncGenerator[Model]:
+    """Runs a controlled LLM while the block runs. Raises NotStartedError."""
     log, said = folder / "llm.jsonl", folder / "llm.log"
     log.unlink(missing_ok=True)
     command = [sys.executable, "-m", "bench.controlled_llm", "--port", "0", "--log", str(log)]
     async with _running(command, os.environ, said) as process:
         found = await _said(process, said, r"http://\S+", "the controlled language model")
         one = Model(found[0], log)
-        await one.be(manner)
+        await one.configure(behaviour)
         yield one
 
 
@@ -88,13 +88,13 @@ async def model(manner: Manner, folder: Path) -> AsyncGenerator[Model]:
 async def server(
     llm_url: str, settings: Sequence[str], said: Path, program: Sequence[str] = REPARTEE
 ) -> AsyncGenerator[Server]:
-    """`repartee serve` with all defaults but these, while the block runs. Raises NotStartedError.
+    """Runs `repartee serve` with these settings while the block runs. Raises NotStartedError.
 
     Args:
-        llm_url: The language model that answers everything; built-in skills do not answer before it.
+        llm_url: The LLM that answers everything; built-in skills are off.
         settings: Further `section.key=value`.
-        said: The file for what it writes on the screen.
-        program: What runs it, as `REPARTEE`.
+        said: File for its output.
+        program: Python arguments that start it, as `REPARTEE`.
     """
     endpoint = f'[{{name = "controlled", kind = "openai", url = "{llm_url}", model = "controlled"}}]'
     assigned = [
@@ -123,7 +123,7 @@ async def server(
 async def _running(
     command: Sequence[str], environ: Mapping[str, str], said: Path
 ) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """A process while the block runs; its output goes to a file."""
+    """Runs a process while the block runs; its output goes to a file."""
     with said.open("wb") as output:
         process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output, env=environ)
     try:
@@ -140,7 +140,7 @@ async def _running(
 
 
 async def _said(process: asyncio.subprocess.Process, said: Path, pattern: str, name: str) -> re.Match[str]:
-    """The first match in its output, as soon as it is there."""
+    """Waits for the first match in the output of the process and returns it."""
     try:
         async with asyncio.timeout(READY_WITHIN_S):
             while (found := re.search(pattern, _text(said))) is None:
@@ -159,17 +159,17 @@ def _text(path: Path) -> str:
 # ---- processor time ----
 
 ENGINE_THREADS = frozenset({"faster-whisper", "espeak-ng", "Piper"})
-"""What recognizers and voices call the threads that they have in the server's own process."""
+"""Thread names of recognizers and TTS engines that run in the server's own process."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
-    """Of a process, in seconds.
+    """Processor time of a process, in seconds.
 
     Attributes:
         loop_s: Its main thread: the event loop.
-        threads_s: Its other threads: Smart Turn, the writing of traces.
-        engines_s: Recognizers and voices: its child processes, and the threads that are called like one.
+        threads_s: Other threads: Smart Turn, trace writing.
+        engines_s: Recognizers and TTS engines: child processes, and threads named in ENGINE_THREADS.
     """
 
     loop_s: float
@@ -183,17 +183,17 @@ class CpuTime:
 
     @property
     def own_s(self) -> float:
-        """Without recognizers and voices."""
+        """Returns the time without recognizers and TTS engines."""
         return self.loop_s + self.threads_s
 
     @property
     def all_s(self) -> float:
-        """Everything."""
+        """Returns the total time."""
         return self.own_s + self.engines_s
 
 
 def cpu_of(pid: int) -> CpuTime | None:
-    """What a process took so far; None where the system has no /proc."""
+    """Returns the processor time of a process so far; None if the system has no /proc."""
     try:
         main, own = _ticks(f"{pid}/task/{pid}"), _ticks(f"{pid}")
     except OSError:
@@ -209,27 +209,29 @@ def _engine_threads(pid: int) -> list[str]:
     found = []
     with contextlib.suppress(OSError):
         for task in (_PROC / str(pid) / "task").iterdir():
-            with contextlib.suppress(OSError):  # it has just ended: what it took counts as the process's own
+            with contextlib.suppress(OSError):  # just ended: its time counts as the process's own
                 if (task / "comm").read_text().strip() in ENGINE_THREADS:
                     found.append(f"{pid}/task/{task.name}")
     return found
 
 
 def busy_of_machine() -> tuple[float, float] | None:
-    """Seconds that all processors together worked since the system began, and of which this process and its
-    descendants; None where the system has no /proc."""
+    """Returns the busy seconds of all processors since boot, and the share of this process and its descendants.
+
+    Returns None if the system has no /proc.
+    """
     try:
         fields = [int(field) for field in (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     except OSError:
         return None
     hz = os.sysconf("SC_CLK_TCK")
-    busy = sum(fields) - fields[3] - fields[4]  # without idle and waiting for a disk
+    busy = sum(fields) - fields[3] - fields[4]  # without idle and I/O wait
     ours = sum(sum(_ticks_or_none(pid)) for pid in (os.getpid(), *_descendants(os.getpid())))
     return busy / hz, ours / hz
 
 
 def _ticks(place: str) -> tuple[int, int]:
-    """User and system time of a process or thread, and of its children that have ended."""
+    """Returns user and system time of a process or thread, and of its children that have ended."""
     fields = (_PROC / place / "stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
 
@@ -238,7 +240,7 @@ def _ticks_or_none(place: int | str) -> tuple[int, int]:
     try:
         return _ticks(str(place))
     except OSError:
-        return 0, 0  # it has just ended
+        return 0, 0  # just ended
 
 
 def _descendants(pid: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The recordings of a manifest, at the rate of the wire, and what the room in them sounds like.
+"""Reads the recordings of a manifest, resampled to the rate of the wire, and derives their room noise.
 
 A manifest is JSON Lines: `file` (16 kHz mono PCM16, beside it), `tag` or `kind`, for speech `speech_start_s` and
 `speech_end_s`, and if known `id`, `speaker`, `transcript`, `internal_pauses` ([[begin_s, end_s], …]) and
@@ -18,16 +18,16 @@ import soxr
 from audio.units import FULL_SCALE, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, reply_samples_of_ms
 
 Kind = Literal["plain", "paused", "noise"]
-"""Speech without or with a labelled pause of `PAUSE_S` inside; no speech."""
+"""Speech without or with a labelled pause of at least `PAUSE_S`; or no speech."""
 
 PAUSE_S = 0.3
 END_KNOWN_MS = 60
-"""Where a label of the end is less certain than that, no latency is measured."""
+"""Largest uncertainty of a labelled end of speech for which latency is measured, in milliseconds."""
 
 SEVERAL_VOICES = frozenset(["meeting", "conversation"])
 
 MARGIN_MS = 60
-"""Around speech: what is so near to it is not the room."""
+"""Margin around speech that does not count as room noise, in milliseconds."""
 
 _SHORTEST_ROOM = reply_samples_of_ms(200)
 
@@ -37,14 +37,14 @@ class Recording:
     """One clip.
 
     Attributes:
-        id: For whoever looks a result up.
-        kind: What it is good for.
+        id: Identifies the clip in results.
+        kind: Its use.
         speaker: Clips of one speaker share a connection.
         pcm: int16, shape (n,), at REPLY_RATE_HZ.
-        start_s: The first sample of speech, from the beginning of the clip; 0 for noise.
-        end_s: After the last; the length for noise.
-        transcript: What is said; None where nobody wrote it down.
-        end_unsure_s: By so much `end_s` may be wrong.
+        start_s: First sample of speech, from the beginning of the clip; 0 for noise.
+        end_s: End of speech; the length for noise.
+        transcript: The words; None if there is no transcript.
+        end_unsure_s: Uncertainty of `end_s`.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Recording:
 
 
 def read_pcm(path: Path) -> Pcm:
-    """A recording as it is, int16, shape (n,). Raises SystemExit where it is not 16 kHz mono."""
+    """Reads a recording as int16, shape (n,). Raises SystemExit if it is not 16 kHz mono."""
     pcm, rate_hz = soundfile.read(path, dtype="int16")
     if rate_hz != MIC_RATE_HZ or pcm.ndim != 1:
         raise SystemExit(f"{path} is not 16 kHz mono: convert it first.")
@@ -66,7 +66,7 @@ def read_pcm(path: Path) -> Pcm:
 
 
 def read_recordings(manifest: Path) -> list[Recording]:
-    """All clips of a manifest that can be used, in its order. Raises SystemExit for what is no such manifest."""
+    """Reads all usable clips of a manifest, in order. Raises SystemExit for an invalid manifest."""
     found = []
     for number, line in enumerate(manifest.read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip():
@@ -81,7 +81,7 @@ def read_recordings(manifest: Path) -> list[Recording]:
 
 
 def kind_of(row: dict[str, Any]) -> Kind | None:
-    """What a line is good for; None: for nothing here."""
+    """Returns the use of a manifest line; None if it has none."""
     if row.get("kind") in SEVERAL_VOICES or row.get("tag") in SEVERAL_VOICES or "+" in str(row.get("speaker", "")):
         return None
     if row.get("speech_end_s") is None:
@@ -110,7 +110,7 @@ def _recording(row: dict[str, Any], kind: Kind, folder: Path) -> Recording:
 
 
 def chosen(recordings: Sequence[Recording], kind: Kind, most: int | None) -> list[Recording]:
-    """Of one kind, at most so many, taken evenly from the whole."""
+    """Returns at most `most` recordings of one kind, evenly spaced over the list."""
     fit = [recording for recording in recordings if recording.kind == kind]
     if most is None or len(fit) <= most:
         return fit
@@ -118,9 +118,9 @@ def chosen(recordings: Sequence[Recording], kind: Kind, most: int | None) -> lis
 
 
 def room_of(recording: Recording) -> Pcm:
-    """What the recording sounds like without speech, to be repeated without a seam: there and back again.
+    """Returns the recording's sound without speech, forwards and backwards, so that it repeats without a seam.
 
-    Where it has too little of that, noise as loud as its quietest parts.
+    If there is too little, returns noise as loud as the quietest parts of the recording.
     """
     margin = reply_samples_of_ms(MARGIN_MS)
     speech = int(recording.start_s * REPLY_RATE_HZ), int(recording.end_s * REPLY_RATE_HZ)
@@ -132,7 +132,7 @@ def room_of(recording: Recording) -> Pcm:
 
 
 def _hiss(pcm: Pcm) -> Pcm:
-    """A second of white noise at the 5th percentile of the 20 ms levels, at most at -40 dBFS."""
+    """Returns a second of white noise at the 5th percentile of the 20 ms levels, at most at -40 dBFS."""
     block = reply_samples_of_ms(20)
     blocks = pcm[: pcm.size // block * block].reshape(-1, block).astype(np.float64)
     floor = float(np.percentile(np.sqrt(np.square(blocks).mean(axis=1)), 5)) if len(blocks) else 0.0

@@ -1,9 +1,10 @@
-"""The same model in an edge zone, in the region next to it and in one far away: what the distance costs a turn.
+"""Measures what network distance costs a turn: the same model in an edge zone, the next region and a distant one.
 
     python -m bench.regions [--requests 40] [--svg docs/endpoints-regions.svg]
 
-The services are `bench.controlled_llm` on loopback with delays for the way; they are asked as `repartee endpoints`
-asks. Round trips, speeds and prices are made up (`PLACES`); what is measured is what they come to. Prints one table.
+The services are `bench.controlled_llm` on loopback with simulated network delays. They are asked as `repartee
+endpoints`
+asks. Round trips, speeds and prices are made up (`PLACES`); their effect is measured. Prints one table.
 """
 
 import argparse
@@ -18,26 +19,26 @@ from assistant.commands.llm_endpoints.picture import draw
 from assistant.commands.llm_endpoints.probe import QUESTION, measured
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
-from bench.controlled_llm import Manner
+from bench.controlled_llm import LlmBehaviour
 from bench.failover import served
 from llm.chat import Token
 from llm.openai import OpenAIChat
 
 COLD_REQUESTS = 3
 SETUP_ROUND_TRIPS = 2
-"""Of a new connection, before the request: TCP and TLS 1.3."""
+"""Round trips to open a connection before the request: TCP and TLS 1.3."""
 
 SETTLE_S = 0.05
-"""In which the services notice that their clients have gone."""
+"""Time in seconds for the services to notice that their clients have disconnected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the model runs.
+    """A location of the model.
 
     Attributes:
-        round_trip_ms: From the person's machine and back.
-        price_in, price_out: Of a million tokens.
+        round_trip_ms: Round trip to the user's machine.
+        price_in, price_out: Price of a million tokens.
     """
 
     name: str
@@ -47,11 +48,11 @@ class Place:
     price_out: float
 
     @property
-    def manner(self) -> Manner:
-        """Of the service that stands there: the same model everywhere."""
+    def behaviour(self) -> LlmBehaviour:
+        """Returns the settings of the service at this location. The model is the same everywhere."""
         reply = "One, two, three, four, five, six, seven, eight, nine, ten."
         setup_ms = SETUP_ROUND_TRIPS * self.round_trip_ms
-        return Manner(120.0, 60.0, reply, connect_ms=setup_ms, rtt_ms=self.round_trip_ms)
+        return LlmBehaviour(120.0, 60.0, reply, connect_ms=setup_ms, rtt_ms=self.round_trip_ms)
 
 
 PLACES = (
@@ -62,22 +63,22 @@ PLACES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One place, measured.
+class PlaceFigures:
+    """Results of one location.
 
     Attributes:
-        figures: On a warm connection.
-        cold_ms: To the first token where the connection was opened for the question; the median.
+        figures: Figures on a warm connection.
+        cold_ms: Median time to the first token if the connection is opened for the question.
     """
 
     figures: EndpointMeasurement
     cold_ms: float
 
 
-async def compare(requests: int, places: Sequence[Place] = PLACES) -> list[Asked]:
-    """Ask each place, one after the other: they shall not disturb each other."""
+async def compare(requests: int, places: Sequence[Place] = PLACES) -> list[PlaceFigures]:
+    """Asks each location in sequence, so that they do not disturb each other."""
     asked = []
-    async with served([place.manner for place in places]) as servers:
+    async with served([place.behaviour for place in places]) as servers:
         for place, server in zip(places, servers, strict=True):
             endpoint = EndpointSection(
                 name=place.name,
@@ -89,13 +90,13 @@ async def compare(requests: int, places: Sequence[Place] = PLACES) -> list[Asked
             )
             figures = await measured(endpoint, Settings(), {}, requests=requests)
             cold = sorted([await _cold_ms(server.url) for _ in range(COLD_REQUESTS)])
-            asked.append(Asked(figures, cold[len(cold) // 2]))
+            asked.append(PlaceFigures(figures, cold[len(cold) // 2]))
     await asyncio.sleep(SETTLE_S)
     return asked
 
 
 async def _cold_ms(url: str) -> float:
-    """From the question to the first token, on a client that has no connection yet."""
+    """Returns the time from question to first token for a client without an open connection."""
     loop = asyncio.get_running_loop()
     model = OpenAIChat("cold", url, "controlled")
     began_s, first_s = loop.time(), None
@@ -110,8 +111,8 @@ async def _cold_ms(url: str) -> float:
     return (first_s - began_s) * 1000
 
 
-def table(asked: Sequence[Asked]) -> str:
-    """In Markdown."""
+def table(asked: Sequence[PlaceFigures]) -> str:
+    """Returns the table in Markdown."""
     lines = [
         "| endpoint | where | round trip ms | first token ms, p50 | p95 | connection not warm | tokens per s "
         "| 1000 turns cost |",
@@ -134,7 +135,7 @@ def table(asked: Sequence[Asked]) -> str:
 
 
 def main() -> None:
-    """Print the table, and draw."""
+    """Prints the table and draws the plot."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=40)
     parser.add_argument("--svg", type=Path)

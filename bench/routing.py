@@ -1,10 +1,10 @@
-"""Several endpoints, thousands of turns, no network: what routing makes of faults, against naive choices.
+"""Simulates routing between several endpoints over thousands of turns with faults, against naive strategies.
 
     python -m bench.routing [--turns 3000] [--seed 7] [--all]
 
-The decisions are those of the program (`contest.py` and `choice.py` of `llm/routing`); only the endpoints are made up,
-and time is a number. Prints the share of turns that were lost or took over 500 ms to the first token, and of tokens
-asked for in vain; with --all also a table for each story.
+The decisions are those of the program (`hedged_request.py` and `endpoint_selection.py` of `llm/routing`). Endpoints and
+time are simulated; there is no network. Prints the share of turns that were lost or took over 500 ms to the first
+token, and the share of unused tokens; with --all also a table for each story.
 """
 
 import argparse
@@ -28,27 +28,27 @@ DEADLINE_S = 8.0
 LATE_S = 0.5
 
 Fate = float | Literal["refused", "silent"]
-"""What asking comes to: seconds to the first token, a refused connection, or nothing at all."""
+"""Result of a request: seconds to the first token, a refused connection, or no answer at all."""
 
 Nature = Callable[[float, random.Random], Fate]
-"""Of an endpoint: what asking it at a time comes to; times are shares of the story, 0 to 1."""
+"""Behaviour of an endpoint: the result of a request at a time. Times are fractions of the story, 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What happens to the endpoints, in the order of the configuration."""
+    """Behaviour of all endpoints over time, in the order of the configuration."""
 
     name: str
     natures: Sequence[Nature]
 
 
 def steady(typical_s: float) -> Nature:
-    """Scatters as services do: by a factor, now and then a large one."""
+    """Returns latencies that scatter by a factor, occasionally a large one, as those of real services."""
     return lambda _at, luck: typical_s * luck.lognormvariate(0.0, 0.15)
 
 
 def slow_now_and_then(typical_s: float, share: float, slow_s: float) -> Nature:
-    """Some answers come `slow_s` later."""
+    """Delays a share of the answers by `slow_s`."""
     usual = steady(typical_s)
 
     def nature(at: float, luck: random.Random) -> Fate:
@@ -60,7 +60,7 @@ def slow_now_and_then(typical_s: float, share: float, slow_s: float) -> Nature:
 
 
 def during(begin: float, end: float, then: Nature, otherwise: Nature) -> Nature:
-    """`then` from `begin` to `end` of the story."""
+    """Behaves like `then` from `begin` to `end` of the story, and like `otherwise` outside."""
     return lambda at, luck: (then if begin <= at < end else otherwise)(at, luck)
 
 
@@ -92,15 +92,15 @@ STORIES = (
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the turns of one story.
+    """Results of the turns of one story.
 
     Attributes:
-        first_tokens_s: Of those that were answered.
+        first_tokens_s: Times to the first token of the answered turns.
         lost: Turns without an answer.
-        tokens: Of all answers, prompts included.
-        in_vain: Tokens asked for besides, by hedges and by questions that were given up.
-        hedged: Tokens asked for besides by hedges alone.
-        by: Who answered, turn by turn; "": nobody.
+        tokens: Tokens of all answers, prompts included.
+        in_vain: Unused tokens requested in addition, by hedges and by cancelled requests.
+        hedged: Unused tokens requested in addition by hedges alone.
+        by: Endpoint that answered, turn by turn; "" for none.
     """
 
     first_tokens_s: list[float] = field(default_factory=list)
@@ -112,22 +112,22 @@ class Tally:
 
     @property
     def late_share(self) -> float:
-        """Turns that were lost, or waited for over 500 ms."""
+        """Returns the share of turns that were lost or took over 500 ms."""
         late = sum(took_s > LATE_S for took_s in self.first_tokens_s) + self.lost
         return late / max(1, len(self.by))
 
     @property
     def extra_share(self) -> float:
-        """Of the tokens of the answers."""
+        """Returns the unused tokens as a share of the answers' tokens."""
         return self.in_vain / max(1, self.tokens)
 
     def quantile_ms(self, share: float) -> float:
-        """Of the times to the first token, by nearest rank."""
+        """Returns a quantile of the times to the first token, by nearest rank."""
         return nearest_rank(self.first_tokens_s, 100 * share) * 1000 if self.first_tokens_s else float("nan")
 
 
 def routed(story: Story, turns: int, seed: int, *, policy: Policy = "latency", hedge_share: float = 0.1) -> Tally:
-    """The story, with the program's own decisions."""
+    """Runs the story with the program's own decisions."""
     luck = random.Random(seed)
     endpoints = [Endpoint(f"endpoint {number}") for number in range(1, 1 + len(story.natures))]
     routing = Routing(endpoints, policy, HedgeBudget(hedge_share), random.Random(seed + 1).random)
@@ -152,7 +152,7 @@ class _Turn:
         self._failed = False
 
     def hold(self, began_s: float) -> None:
-        """From the question to the end of its answer."""
+        """Runs from the question to the end of its answer."""
         contest = HedgedRequest(self._routing, PROMPT_TOKENS, began_s + DEADLINE_S)
         now_s = began_s
         self._perform(contest.begin(now_s), now_s, began_s)
@@ -211,27 +211,27 @@ class _Turn:
             heapq.heappush(self._due, (now_s + fate, number, Token("Yes.")))
 
 
-# ---- what a simpler program would do ----
+# ---- naive strategies ----
 
 
 def first_only(story: Story, turns: int, seed: int) -> Tally:
-    """Always the first endpoint."""
+    """Always asks the first endpoint."""
     return _naive(story, turns, seed, lambda _turn, _luck: [0])
 
 
 def round_robin(story: Story, turns: int, seed: int) -> Tally:
-    """One after the other, the next where one refuses or is silent until the deadline."""
+    """Asks the endpoints in turn; tries the next one after a refusal or the deadline."""
     count = len(story.natures)
     return _naive(story, turns, seed, lambda turn, _luck: [(turn + step) % count for step in range(count)])
 
 
 def in_order(story: Story, turns: int, seed: int) -> Tally:
-    """The first, the next where it refuses or is silent until the deadline."""
+    """Asks the first endpoint; tries the next one after a refusal or the deadline."""
     return _naive(story, turns, seed, lambda _turn, _luck: list(range(len(story.natures))))
 
 
 def all_at_once(story: Story, turns: int, seed: int) -> Tally:
-    """Every question to everybody; the first token wins."""
+    """Sends every question to every endpoint; the first token wins."""
     luck, tally = random.Random(seed), Tally()
     for turn in range(turns):
         fates = [nature(turn / turns, luck) for nature in story.natures]
@@ -275,11 +275,11 @@ WAYS: dict[str, Callable[[Story, int, int], Tally]] = {
     "in turn": round_robin,
     "all at once": all_at_once,
 }
-"""Ways to choose; the first three are the program's."""
+"""Strategies; the first three are the program's."""
 
 
 def table(story: Story, turns: int, seed: int) -> str:
-    """Of one story, in Markdown."""
+    """Returns the table of one story in Markdown."""
     lines = [
         f"**{story.name}**\n",
         "| who is asked | over 500 ms | lost | p50 ms | p99 ms | tokens in vain |",
@@ -300,7 +300,7 @@ def table(story: Story, turns: int, seed: int) -> str:
 
 
 def summary(turns: int, seed: int) -> str:
-    """Of all stories: late or lost, and in vain."""
+    """Returns the summary of all stories: late or lost turns, and unused tokens."""
     lines = ["| " + " | ".join(("", *WAYS)) + " |", "|---" * (1 + len(WAYS)) + "|"]
     for story in STORIES:
         tallies = [way(story, turns, seed) for way in WAYS.values()]
@@ -310,7 +310,7 @@ def summary(turns: int, seed: int) -> str:
 
 
 def main() -> None:
-    """Print the tables."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=7)

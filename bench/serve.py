@@ -1,15 +1,15 @@
-"""`repartee serve` from outside: recordings spoken to it in real time, and when it answers.
+"""Measures `repartee serve` from outside: speaks recordings to it in real time and times its answers.
 
     python -m bench.serve [--quick] [--manifest FILE] [--out DIR] [--only turns,paused,…] [--set SECTION.KEY=VALUE]
     python -m bench.serve --profiles eager,balanced,patient --engine whisper-tiny,whisper-base --doc docs/performance.md
 
-Starts a controlled language model and the server with its defaults on free ports, speaks as a microphone would, and
-prints what it measured. Parts: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again
-into its answer), hold (noise into an answer), noise (alone), sessions (eight people at once), warmup (the first turns
-after a start), sweep (time to the first token, and token rate), profiles and engines (turns again in other settings),
-curve (what waiting costs, each source of the estimate alone and all together; computed). In --out: turns.jsonl (a line
-for each turn, with its trace), traces/ (as the server wrote them), run.json, report.md and plots. `--against DIR` also
-prints a table beside an earlier run's --out; `--doc PAGE` writes the figures into a page (bench/serve_doc.py).
+Starts a controlled LLM and the server with its defaults on free ports, speaks as a microphone would, and prints the
+results. Parts: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again into its answer),
+hold (noise into an answer), noise (alone), sessions (eight users at once), warmup (the first turns after a start),
+sweep (time to the first token, and token rate), profiles and engines (turns again with other settings), curve (latency
+against cut-ins, for each EOT source alone and all together; computed). In --out: turns.jsonl (a line for each turn,
+with its trace), traces/ (as the server wrote them), run.json, report.md and plots. `--against DIR` also prints a table
+beside an earlier run's --out; `--doc PAGE` writes the figures into a page (bench/serve_doc.py).
 """
 
 import argparse
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.controlled_llm import Manner
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import NotStartedError, Server, busy_of_machine, cpu_of, model, server
 from bench.recordings import Recording, read_recordings
 from bench.serve_compare import comparison
@@ -47,20 +47,20 @@ class Bench:
     """One run.
 
     Attributes:
-        recordings: To speak with.
-        plan: How much.
-        manner: The language model's.
-        settings: Of the server, `section.key=value`.
-        out: Where what the processes say goes.
-        rows: Measured so far.
-        costs: Likewise.
-        ready_s: Of the first start.
-        engines: Likewise.
+        recordings: Recordings to speak.
+        plan: How much of each scenario to play.
+        behaviour: Settings of the LLM.
+        settings: Settings of the server, `section.key=value`.
+        out: Folder for the output of the processes.
+        rows: Rows measured so far.
+        costs: Costs measured so far.
+        ready_s: Startup time of the first start.
+        engines: Engines of the first start.
     """
 
     recordings: Sequence[Recording]
     plan: Plan
-    manner: Manner
+    behaviour: LlmBehaviour
     settings: Sequence[str]
     out: Path
     rows: list[Row] = field(default_factory=list)
@@ -69,28 +69,28 @@ class Bench:
     engines: tuple[str, ...] = ()
 
     async def run(self, scenarios: Sequence[Scenario], variants: Sequence[Variant]) -> None:
-        """Measure. Raises NotStartedError, httpx.HTTPError."""
-        async with model(self.manner, self.out) as llm:
+        """Measures. Raises NotStartedError, httpx.HTTPError."""
+        async with model(self.behaviour, self.out) as llm:
             on_one = [scenario for scenario in scenarios if scenario != "warmup"]
             if on_one:
                 async with self._server(llm.url) as one:
                     for scenario in on_one:
-                        await self._measure(Stage(one.url, llm, self.manner, scenario), one.pid, self.plan)
+                        await self._measure(Stage(one.url, llm, self.behaviour, scenario), one.pid, self.plan)
             if "warmup" in scenarios:
                 for start in range(1, self.plan.starts + 1):
                     async with self._server(llm.url) as one:
-                        stage = Stage(one.url, llm, self.manner, "warmup", start=start)
+                        stage = Stage(one.url, llm, self.behaviour, "warmup", start=start)
                         await self._measure(stage, one.pid, self.plan)
             for variant in variants:
                 async with self._server(llm.url, variant) as one:
                     for again in variant.scenarios:
-                        stage = Stage(one.url, llm, self.manner, again, variant=variant.name)
+                        stage = Stage(one.url, llm, self.behaviour, again, variant=variant.name)
                         await self._measure(stage, one.pid, varied(self.plan))
 
     @asynccontextmanager
     async def _server(self, llm_url: str, variant: Variant | None = None) -> AsyncGenerator[Server]:
         given = variant or Variant("run", (), ())
-        # A turn's trace is in its row as well; these are for what reads traces.
+        # The row of a turn holds its trace as well. These files are for tools that read traces.
         settings = [f"trace.dir={self.out / TRACES / given.name}", *self.settings, *given.settings]
         async with server(llm_url, settings, self.out / f"server-{given.name}.log", given.program) as one:
             if not self.engines:
@@ -100,7 +100,7 @@ class Bench:
     async def _measure(self, stage: Stage, pid: int, plan: Plan) -> None:
         loop = asyncio.get_running_loop()
         before, began_s = cpu_of(pid), loop.time()
-        await stage.model.be(self.manner)
+        await stage.model.configure(self.behaviour)
         playing = first_turns if stage.scenario == "warmup" else play
         rows = await playing(stage, self.recordings, plan)
         self.rows += rows
@@ -114,13 +114,13 @@ class Bench:
 
 
 def measure(options: argparse.Namespace) -> Run:
-    """Play what was asked for. Raises SystemExit where a process does not start."""
+    """Plays the requested parts. Raises SystemExit if a process does not start."""
     plan = QUICK if options.quick else Plan()
     chosen = {name: value for name in ("most", "rounds", "sessions") if (value := getattr(options, name)) is not None}
     bench = Bench(
         read_recordings(options.manifest),
         replace(plan, **chosen),
-        Manner(options.ttft_ms, options.tokens_per_s),
+        LlmBehaviour(options.ttft_ms, options.tokens_per_s),
         options.set,
         options.out,
     )
@@ -161,7 +161,7 @@ def _curve(options: argparse.Namespace) -> tuple[CurvePoint, ...]:
 
 
 def parts_of(text: str) -> list[Part]:
-    """A list of parts, in the order in which they are played. Raises argparse.ArgumentTypeError."""
+    """Parses a list of parts and returns them in playing order. Raises argparse.ArgumentTypeError."""
     wanted = text.split(",")
     unknown = [name for name in wanted if name not in PARTS]
     if unknown:
@@ -197,7 +197,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Measure, print and store."""
+    """Measures, prints and stores the run."""
     options = _parser().parse_args()
     before = read(options.against) if options.against is not None else None  # it may be the same folder
     options.out.mkdir(parents=True, exist_ok=True)

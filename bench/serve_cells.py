@@ -1,4 +1,4 @@
-"""Figures as the cells of a table, and the names that tables have for what was measured. Pure."""
+"""Formats figures as table cells, and names what was measured. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -7,7 +7,7 @@ from bench.serve_figures import Spread, TurnFigures
 from bench.serve_rows import Scenario
 
 NONE = "—"
-"""Where there is nothing to say."""
+"""Cell without a value."""
 
 TITLES: Mapping[Scenario, str] = MappingProxyType(
     {
@@ -23,42 +23,42 @@ OF_TURNS: tuple[Scenario, ...] = ("turns", "paused", "sessions", "warmup")
 
 
 def plain_cell(figures: TurnFigures) -> str:
-    """Latency, and how often it talked over somebody."""
+    """Formats the latency and the number of cut-ins."""
     return f"{pair(figures.latency)}, {percent(figures.talked_over_share)}"
 
 
 def paused_cell(figures: TurnFigures) -> str:
-    """How often it talked over somebody, and the latency of the others."""
+    """Formats the number of cut-ins, and the latency of the other turns."""
     share = percent(figures.talked_over_share)
     return f"{share}, {pair(figures.latency)}" if figures.latency else share
 
 
 def percent(share: float) -> str:
-    """Of 0..1."""
+    """Formats a share of 0..1 as a percentage."""
     return f"{100 * share:.0f} %"
 
 
 def pair(one: Spread | None) -> str:
-    """p50 / p95."""
+    """Formats p50 / p95."""
     return NONE if one is None else f"{one.p50:.0f} / {one.p95:.0f}"
 
 
 def triple(one: Spread | None) -> str:
-    """p50 / p95 / max."""
+    """Formats p50 / p95 / max."""
     return NONE if one is None else f"{one.p50:.0f} / {one.p95:.0f} / {one.most:.0f}"
 
 
 def numbers(one: Spread) -> str:
-    """The same as three cells, to a tenth."""
+    """Formats p50, p95 and max as three cells, to a tenth."""
     return " | ".join(f"{value:.1f}" for value in (one.p50, one.p95, one.most))
 
 
 def each(values: Sequence[float]) -> str:
-    """All of them."""
+    """Formats all values."""
     return ", ".join(f"{value:.0f}" for value in values)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown; "" without rows."""
+    """Returns a Markdown table; "" without rows."""
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads), *lines]) if lines else ""

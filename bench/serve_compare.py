@@ -1,4 +1,4 @@
-"""Two runs side by side. Pure."""
+"""Compares two runs side by side. Pure."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ from bench.serve_rows import Run, Scenario, measured
 
 
 def comparison(before: Run, now: Run) -> str:
-    """Every figure that at least one of them has; — where the other has none."""
+    """Returns every figure that at least one run has; — if the other has none."""
     old, new = dict(_figures(before)), dict(_figures(now))
     names = dict.fromkeys([*old, *new])
     rows = [(name, old.get(name, NONE), new.get(name, NONE)) for name in names]

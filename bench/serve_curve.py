@@ -1,8 +1,8 @@
-"""What waiting for the end of a turn costs: how long after the last word, and how often into a pause.
+"""Computes the trade-off of the silence timeout: wait after the last word against cut-ins into pauses.
 
-Computed, not played: the recordings go through the real detector, recognizer and Smart Turn, and each way of waiting is
-judged on the same silences (bench/turn_end_curve.py). One point for each setting, for each source of the estimate alone
-and together, with the weights that ship.
+Computed, not played: the recordings go through the real VAD, recognizer and Smart Turn, and each strategy is judged on
+the same silences (bench/turn_end_curve.py). One point for each setting, for each EOT source alone and together, with
+the weights that ship.
 """
 
 import tempfile
@@ -23,18 +23,16 @@ from bench.turn_end_moments import Moment, heard_moments
 
 
 def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
-    """All points of a manifest's turns, with the words of tiny.en where it is at hand, else of pocketsphinx.
+    """Returns all points for a manifest's turns, with the words of tiny.en if installed, else of pocketsphinx.
 
-    Without Smart Turn at hand, those of the other sources.
-
-    Raises SystemExit where a line lacks what a turn needs.
+    Leaves out Smart Turn if it is not installed. Raises SystemExit if a manifest line lacks what a turn needs.
     """
     path = installed(SMART_TURN)
     try:
         found = list(turns(manifest, tags=True))
     except KeyError as error:
         raise SystemExit(f"{manifest}: for the curve each line with the tag speech needs {error}.") from error
-    with tempfile.TemporaryDirectory() as folder:  # what is kept would be of another day's recognizer
+    with tempfile.TemporaryDirectory() as folder:  # a kept cache could come from another version of the recognizer
         network = None if path is None else SmartTurn(path)
         moments = heard_moments(found, Path(folder), network, installed(TINY_EN))
     sources = [source for source in shown_of(moments) if path is not None or "smart" not in source]
@@ -42,7 +40,7 @@ def trade_curve(manifest: Path) -> tuple[CurvePoint, ...]:
 
 
 def points_of(moments: Sequence[Moment], sources: Sequence[str]) -> tuple[CurvePoint, ...]:
-    """Fixed lengths of silence, each source over its thresholds, and the profiles on the last of the sources."""
+    """Returns points for fixed silences, each source over its thresholds, and the profiles with the last source."""
     logits = {source: keyed(moments, shipped_logits(moments, source)) for source in sources}
     known = {source: within_turns(moments, found) for source, found in logits.items()}
     shipped = profiles(moments, known[sources[-1]])

@@ -1,9 +1,9 @@
-"""A page of figures that nobody typed: what stands between two marks is written from a run.
+"""Writes the figures of a run into a documentation page, between two marks.
 
     python -m bench.serve --doc docs/performance.md                 # measure, and write
     python -m bench.serve_doc out/serve docs/performance.md         # write what was measured before
 
-The plots lie beside the page under its name. What a run did not measure is not on the page.
+The plots are stored beside the page, with its name as a prefix. The page leaves out what a run did not measure.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from bench.serve_rows import Run, read
 from bench.serve_table import (
     conditions,
     cost_table,
-    crowd,
+    first_and_later_turns,
     interruptions,
     main_table,
     stages_table,
@@ -59,12 +59,12 @@ not in it. Of eight people at once, the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:
-    """The page with this run's figures between its marks.
+    """Returns the page with this run's figures between its marks.
 
     Args:
-        page: As it is.
-        run: What was measured.
-        name: That its plots begin with.
+        page: Current content.
+        run: The run.
+        name: Prefix of the plots' file names.
 
     Raises ValueError without the marks.
     """
@@ -78,9 +78,9 @@ def document(page: str, run: Run, name: str) -> str:
 
 
 def write_page(run: Run, page: Path) -> list[Path]:
-    """Write the figures into a page, and its plots beside it. Returns the files.
+    """Writes the figures into a page, and its plots beside it. Returns the files.
 
-    Raises SystemExit where the page is not there, or has no marks.
+    Raises SystemExit if the page does not exist or has no marks.
     """
     try:
         text = document(page.read_text(encoding="utf-8"), run, page.stem)
@@ -99,7 +99,7 @@ def _sections(run: Run, name: str) -> Iterator[str]:
         ("Profiles", (profiles_table(run),)),
         ("What waiting costs", (curve_table(run), _picture(run.curve, name, "curve"))),
         ("Interruptions and noise", ("\n".join(interruptions(run)),)),
-        ("Several at once, and the first turn", ("\n".join(crowd(run)), stages_table(run, "sessions"))),
+        ("Several at once, and the first turn", ("\n".join(first_and_later_turns(run)), stages_table(run, "sessions"))),
         ("Where the band ends", ("\n".join(sweep(run)), _picture(run.of("sweep"), name, "sweep"))),
         ("With Whisper's models", (engines_table(run),)),
         ("Processor time", (cost_table(run),)),
@@ -137,7 +137,7 @@ def _answered(run: Run) -> bool:
 
 
 def main() -> None:
-    """Write a page from a run that was stored."""
+    """Writes a page from a stored run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="the --out of a run")
     parser.add_argument("page", type=Path)

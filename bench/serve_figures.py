@@ -1,4 +1,4 @@
-"""From the rows of a run to its figures. Pure."""
+"""Computes the figures of a run from its rows. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from bench.serve_own import own_ms
 from bench.serve_rows import Cost, Row, measured
 
 PREMATURE_MS = 80.0
-"""Nothing that was made of the last words can be heard so soon: a reply sooner than that was made of others."""
+"""Shortest possible latency of an answer to the last words, in milliseconds. Sooner replies answer earlier words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Values: the median, and the 95th percentile between the two values nearest to it, as the peers' were taken."""
+    """Distribution of values: the median, and the 95th percentile, interpolated as in the peers' results."""
 
     count: int
     p50: float
@@ -27,26 +27,26 @@ class Spread:
 
 
 def spread(values: Iterable[float]) -> Spread | None:
-    """Of some values; None of none."""
+    """Returns the distribution of the values; None if there are none."""
     found = list(values)
     return Spread(len(found), median(found), float(np.percentile(found, 95)), max(found)) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFigures:
-    """Of turns that were said and answered.
+    """Figures of turns that were spoken and answered.
 
     Attributes:
-        turns: How many.
-        lost: How many could not be measured: the connection broke.
-        latency: Of those without a cut-in.
-        talked_over: With a cut-in.
-        unanswered: Without an answer.
-        premature: Answered sooner than the last words can have been known; also after a cut-in.
-        several: With more than one reply that was not cancelled.
-        wrong_replies: Answered with something else than the model says.
-        other_words: The model was not asked what was heard.
-        word_errors: Share of the words that were heard wrong; None where there is no transcript.
+        turns: Number of turns.
+        lost: Turns that could not be measured because the connection broke.
+        latency: Latency of the turns without a cut-in.
+        talked_over: Turns with a cut-in.
+        unanswered: Turns without an answer.
+        premature: Turns answered before the last words can have been known; includes turns with a cut-in.
+        several: Turns with more than one reply that was not cancelled.
+        wrong_replies: Turns whose reply is not the LLM's.
+        other_words: Turns for which the LLM was not asked the words that were recognized.
+        word_errors: Word error rate; None without a transcript.
     """
 
     turns: int
@@ -62,12 +62,12 @@ class TurnFigures:
 
     @property
     def talked_over_share(self) -> float:
-        """0..1."""
+        """Returns the share of turns with a cut-in, 0..1."""
         return self.talked_over / self.turns if self.turns else 0.0
 
 
 def turn_figures(rows: Sequence[Row]) -> TurnFigures:
-    """Of the rows of a scenario of turns."""
+    """Computes the figures of a scenario of turns."""
     good = measured(rows)
     words = sum(row.words for row in good)
     return TurnFigures(
@@ -86,15 +86,15 @@ def turn_figures(rows: Sequence[Row]) -> TurnFigures:
 
 @dataclass(frozen=True, slots=True)
 class BargeinFigures:
-    """Of interruptions.
+    """Figures of interruptions.
 
     Attributes:
-        tried: Where there could be something to interrupt.
-        void: Where the reply was over before, or the connection broke.
-        stop: From the first sample of speech to `speech_started`.
-        duck: To `repartee.duck`.
-        missed: Without a stop: nothing was noticed, it stopped before any speech, or there was no reply.
-        answer: From the end of the interruption to the answer to it.
+        tried: Interruptions for which there could be a reply.
+        void: Interruptions whose reply ended before, or whose connection broke.
+        stop: Time from speech onset to `speech_started`.
+        duck: Time from speech onset to `repartee.duck`.
+        missed: Interruptions without a stop: none was detected, it came before the speech, or there was no reply.
+        answer: Time from the end of the interruption to the answer to it.
     """
 
     tried: int
@@ -106,7 +106,7 @@ class BargeinFigures:
 
 
 def bargein_figures(rows: Sequence[Row]) -> BargeinFigures:
-    """Of the rows of a scenario of interruptions."""
+    """Computes the figures of a scenario of interruptions."""
     good = measured(rows)
     return BargeinFigures(
         tried=len(good),
@@ -119,17 +119,17 @@ def bargein_figures(rows: Sequence[Row]) -> BargeinFigures:
 
 
 def false_starts_per_minute(rows: Sequence[Row]) -> float | None:
-    """Of noise; None where there was none."""
+    """Returns the false speech starts per minute of noise; None without noise."""
     minutes = sum(row.seconds for row in measured(rows)) / 60
     return sum(row.starts for row in measured(rows)) / minutes if minutes else None
 
 
 OUTSIDE = "outside"
-"""Beside the stages in `stage_spreads`: what the client measured, less what the trace says."""
+"""Key in `stage_spreads` for the client's latency minus the trace's."""
 
 
 def stage_spreads(rows: Sequence[Row]) -> dict[str, Spread]:
-    """By stage, of the turns whose latency was measured, and how the trace differs from what the client knows."""
+    """Returns distributions by stage over measured turns, and of the client's latency minus the trace's."""
     traces = [(row, row.trace) for row in measured(rows)]
     paired = [(row, trace) for row, trace in traces if trace is not None]
     found: dict[str, Spread | None] = {
@@ -143,7 +143,7 @@ def stage_spreads(rows: Sequence[Row]) -> dict[str, Spread]:
 
 
 def own_spread(rows: Sequence[Row]) -> Spread | None:
-    """Our own share of the latencies."""
+    """Returns the distribution of the server's own share of the latencies."""
     shares = [
         own_ms(row.trace, ttft_ms=row.ttft_ms, leading_ms=row.leading_ms)
         for row in measured(rows)
@@ -153,21 +153,21 @@ def own_spread(rows: Sequence[Row]) -> Spread | None:
 
 
 def first_and_later(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
-    """Latencies of the first turns of a connection, and of those from the second on."""
+    """Returns the latencies of the first turns of a connection, and those of later turns."""
     good = [row for row in measured(rows) if not row.cut_in]
     with_latency = [(row.number, row.latency_ms) for row in good if row.latency_ms is not None]
     return [ms for number, ms in with_latency if number == 1], [ms for number, ms in with_latency if number > 1]
 
 
 def per_minute(cost: Cost) -> tuple[float, float]:
-    """Seconds of processor time for a minute of conversation: without recognizer and voice, and with them."""
+    """Returns processor seconds per minute of conversation: without and with recognizer and TTS engine."""
     own_s = cost.loop_s + cost.threads_s
     return (own_s / cost.minutes, (own_s + cost.engines_s) / cost.minutes) if cost.minutes else (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One setting of a sweep: the median latency, and the lowest and highest."""
+    """One setting of a sweep: the median, lowest and highest latency."""
 
     at: float
     median_ms: float
@@ -176,10 +176,11 @@ class Point:
 
 
 def sweep_points(rows: Sequence[Row], *, by_rate: bool) -> list[Point]:
-    """Of one half of the sweep, in order: by the time to the first token, or by the token rate.
+    """Returns one half of the sweep, in order: by time to the first token, or by token rate.
 
-    The rate that most settings share is that of the first half, and their commonest time to the first token that of
-    the second: each half has the settings that differ from the crossing in one thing only.
+    The most common rate is that of the first half; the most common time to the first token is that of the second half.
+    Each
+    half holds the settings that differ from this crossing in one value only.
     """
     good = [row for row in measured(rows) if row.latency_ms is not None and not row.cut_in]
     if not good:
@@ -196,7 +197,7 @@ def sweep_points(rows: Sequence[Row], *, by_rate: bool) -> list[Point]:
 
 
 def band_ends_at(points: Sequence[Point], limit_ms: float = BAND_MS[1]) -> float | None:
-    """Where the median crosses the limit, on straight lines between the points; None where it does not."""
+    """Returns where the median crosses the limit, interpolated linearly; None if it does not."""
     for before, after in pairwise(points):
         if (before.median_ms <= limit_ms) != (after.median_ms <= limit_ms):
             share = (limit_ms - before.median_ms) / (after.median_ms - before.median_ms)

@@ -1,9 +1,9 @@
-"""Our own share of a response latency: what was neither an engine, nor the network, nor a wait that was meant. Pure.
+"""Computes the server's own share of a response latency: excludes engines, the network and intended waits. Pure.
 
-The walk back from the first audible sample is in assistant/trace/latency.py. At each step, the time from the end of
-what was waited for and the beginning of the work is ours: passing it on. So is waiting for a connection, the
-request's way to a model on this machine, what the model's first token took beyond the model's own time, and what the
-first sound took to the client beyond the silence that the voice begins with.
+assistant/trace/latency.py walks back from the first audible sample. At each step, the time between the end of what was
+waited for and the start of the work is own time. Own time also includes waiting for a connection, the request's way to
+an LLM on this machine, the excess of the first token over the LLM's own time, and the excess of the first sound at
+the client over the voice's leading silence.
 """
 
 from assistant.trace_report.waterfall import paid_intervals
@@ -11,12 +11,12 @@ from bench.serve_rows import Trace
 
 
 def own_ms(trace: Trace, *, ttft_ms: float, leading_ms: float) -> float | None:
-    """Of one turn; None where the trace has no latency.
+    """Returns the own share of one turn; None if the trace has no latency.
 
     Args:
-        trace: Its record.
-        ttft_ms: What the model takes to its first token by itself.
-        leading_ms: Silence at the beginning of the reply, as the client heard it.
+        trace: Record of the turn.
+        ttft_ms: The LLM's own time to the first token.
+        leading_ms: Silence at the beginning of the reply, as heard by the client.
     """
     if trace["speech_end_ms"] is None:
         return None

@@ -1,4 +1,4 @@
-"""How much of each scenario a run plays, and with which clips."""
+"""Defines how much of each scenario a run plays, and with which clips."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,19 +10,19 @@ from bench.serve_scenarios import LONG_REPLY, Stage, bargeins, conversation, hol
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much of everything.
+    """Amounts of each scenario.
 
     Attributes:
-        most: Clips of one kind; None: all.
-        rounds: How often plain turns and those with a pause are said.
-        few: Clips of the scenarios that take long.
+        most: Maximum number of clips of one kind; None for all.
+        rounds: Repetitions of plain turns and turns with a pause.
+        few: Number of clips for slow scenarios.
         swept: Clips for each point of the sweep.
         varied: Clips of one kind for each variant.
-        sessions: People at once.
-        starts: Starts of the server for the warm-up.
-        warm_turns: Turns after the first of them; two after the others.
-        waits_ms: Times to the first token of the sweep, at the model's own rate.
-        rates: Its token rates, at the model's own time to the first token.
+        sessions: Number of users at once.
+        starts: Number of server starts for the warm-up.
+        warm_turns: Number of turns after the first start; two after the others.
+        waits_ms: Times to the first token in the sweep, at the LLM's own rate.
+        rates: Token rates in the sweep, at the LLM's own time to the first token.
     """
 
     most: int | None = None
@@ -41,12 +41,12 @@ QUICK = Plan(most=2, few=1, varied=1, sessions=2, starts=1, warm_turns=2, waits_
 
 
 def varied(plan: Plan) -> Plan:
-    """The plan of a variant."""
+    """Returns the plan for a variant."""
     return replace(plan, most=min(plan.varied, plan.most or plan.varied), rounds=1)
 
 
 async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
-    """A scenario on a server that runs; no rows where the manifest has no clip for it. Raises ValueError for warmup."""
+    """Plays a scenario on a running server; no rows without a matching clip. Raises ValueError for warmup."""
     plain, noise = chosen(recordings, "plain", plan.most), chosen(recordings, "noise", plan.most)
     few = chosen(plain, "plain", plan.few)
     rows: list[Row] = []
@@ -71,25 +71,25 @@ async def play(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> lis
 
 
 async def first_turns(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
-    """The warm-up on a server that has just got ready: the same clip again and again."""
+    """Plays the warm-up on a server that just got ready: the same clip repeatedly."""
     plain = chosen(recordings, "plain", 1)
     return await conversation(stage, plain * (plan.warm_turns if stage.start == 1 else 2)) if plain else []
 
 
 async def _with_long_reply(stage: Stage) -> Stage:
-    manner = replace(stage.manner, reply=LONG_REPLY)
-    await stage.model.be(manner)
-    return replace(stage, manner=manner)
+    behaviour = replace(stage.behaviour, reply=LONG_REPLY)
+    await stage.model.configure(behaviour)
+    return replace(stage, behaviour=behaviour)
 
 
 async def _sweep(stage: Stage, recordings: Sequence[Recording], plan: Plan) -> list[Row]:
-    own = stage.manner
-    manners = dict.fromkeys(
+    own = stage.behaviour
+    behaviours = dict.fromkeys(
         [replace(own, ttft_ms=wait) for wait in plan.waits_ms]
         + [replace(own, tokens_per_s=rate) for rate in plan.rates]
     )
     rows: list[Row] = []
-    for manner in manners:
-        await stage.model.be(manner)
-        rows += await turns(replace(stage, manner=manner), recordings)
+    for behaviour in behaviours:
+        await stage.model.configure(behaviour)
+        rows += await turns(replace(stage, behaviour=behaviour), recordings)
     return rows

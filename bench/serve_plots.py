@@ -1,4 +1,4 @@
-"""The plots of a run: latencies of its turns, where the band ends, and what waiting costs."""
+"""Draws the plots of a run: turn latencies, the sweep with the latency limit, and the silence timeout trade-off."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from assistant.trace.waterfall import BAND_MS
 from bench.serve_figures import Point, band_ends_at, sweep_points, turn_figures
 from bench.serve_rows import Run, Scenario, measured
-from bench.turn_end_plots import colour_of  # which also sees to it that the same figures make the same file
+from bench.turn_end_plots import colour_of  # also makes the SVG files reproducible
 
 _BAND = "#8ab17d"
 SHOWN: dict[Scenario, tuple[str, str]] = {
@@ -20,7 +20,7 @@ SHOWN: dict[Scenario, tuple[str, str]] = {
 
 
 def plot(run: Run, folder: Path) -> list[Path]:
-    """What the run has figures for. Returns the files."""
+    """Draws the plots for which the run has figures. Returns the files."""
     written = []
     if any(run.of(scenario) for scenario in SHOWN):
         written.append(folder / "latencies.svg")
@@ -35,7 +35,7 @@ def plot(run: Run, folder: Path) -> list[Path]:
 
 
 def plot_latencies(run: Run, path: Path) -> None:
-    """Share of the turns answered within a time."""
+    """Draws the share of turns answered within a time."""
     _figure, axes = plt.subplots(figsize=(7.5, 3.6))
     axes.axvspan(*BAND_MS, color=_BAND, alpha=0.25, linewidth=0)
     for scenario, (label, colour) in SHOWN.items():
@@ -52,7 +52,7 @@ def plot_latencies(run: Run, path: Path) -> None:
 
 
 def plot_sweep(run: Run, path: Path) -> None:
-    """Median latency and its range against the model's time to its first token, and against its rate."""
+    """Draws median latency and its range against the LLM's time to the first token, and against its rate."""
     _figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
     rows = run.of("sweep")
     _sweep(left, sweep_points(rows, by_rate=False), "time to the first token, ms")
@@ -66,7 +66,7 @@ def plot_sweep(run: Run, path: Path) -> None:
 
 
 def plot_curve(run: Run, path: Path) -> None:
-    """Median wait against the share of turns with a pause that are cut into; and whole latencies as measured."""
+    """Draws the median wait against the share of paused turns that are cut into; and complete latencies as measured."""
     _figure, axes = plt.subplots(figsize=(7.5, 4.4))
     for source in dict.fromkeys(point.source for point in run.curve if point.source != "profile"):
         found = [(point.median_ms, 100 * point.cut_share) for point in run.curve if point.source == source]

@@ -1,4 +1,4 @@
-"""What was measured, one row for each thing that was tried; and the file of a run."""
+"""Defines the rows of a run, one for each measured attempt, and reads and writes the files of a run."""
 
 import json
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ SCENARIOS: tuple[Scenario, ...] = get_args(Scenario)
 Part = Literal[Scenario, "profiles", "engines", "curve"]
 
 PARTS: tuple[Part, ...] = get_args(Part)
-"""What a run is made of: the scenarios, some of them again in other settings, and the curve, which needs no server."""
+"""Parts of a run: the scenarios, some of them again with other settings, and the curve, which needs no server."""
 
 Trace = dict[str, Any]
 """A turn's record: docs/traces.md."""
@@ -21,34 +21,35 @@ Trace = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One turn, interruption, or noise. What a scenario does not measure stays at its default.
+    """One turn, interruption, or noise. Fields that a scenario does not measure keep their defaults.
 
     Attributes:
-        scenario: Which.
-        clip: The recording.
-        session: Which of several at once.
-        start: Which start of the server; 0 but for the warm-up.
-        number: Which turn of its connection, from 1.
-        ttft_ms: The model's time to its first token.
-        tokens_per_s: After it.
+        scenario: Name of the scenario.
+        clip: Id of the recording.
+        session: Index of the session among simultaneous ones.
+        start: Index of the server start; 0 except for the warm-up.
+        number: Number of the turn in its connection, from 1.
+        ttft_ms: The LLM's time to the first token.
+        tokens_per_s: The LLM's rate after the first token.
         lost: Why nothing was measured; "" otherwise.
         why: Why an interruption or a noise failed at once; "" otherwise.
-        latency_ms: From the labelled end of speech to the first audible sample; None: no answer.
-        cut_in: A reply was audible while the person was not done.
-        replies: That were not cancelled.
-        leading_ms: Silence with which the reply began.
-        wrong_reply: It was not what the model says.
-        other_words: The model was not asked what was heard.
-        errors: Words that were heard wrong, of `words`.
-        words: Of the transcript, where there is one.
-        stop_ms: From the first sample of an interruption to `speech_started`; None: none, or one too soon.
-        duck_ms: To `repartee.duck`.
-        held: The reply came whole; None: there was none.
-        seconds: Of noise.
-        starts: Times that speech was said to start, where there was none.
-        late_ms: 99th percentile of how late the client's sound left, of its connection.
-        traces: Of the turns that ended meanwhile.
-        variant: A profile or an engine; "": the run's own settings.
+        latency_ms: Time from the labelled end of speech to the first audible sample; None without an answer.
+        cut_in: Whether a reply was audible before the user had finished.
+        replies: Number of replies that were not cancelled.
+        leading_ms: Silence at the beginning of the reply.
+        wrong_reply: Whether the reply is not the LLM's.
+        other_words: Whether the LLM was not asked the words that were recognized.
+        errors: Word errors among `words`.
+        words: Number of words of the transcript, if there is one.
+        stop_ms: Time from an interruption's speech onset to `speech_started`; None if there was none or it came too
+            soon.
+        duck_ms: Time from an interruption's speech onset to `repartee.duck`.
+        held: Whether the reply was played completely; None without a reply.
+        seconds: Duration of the noise.
+        starts: Number of reported speech starts without speech.
+        late_ms: 99th percentile of the delay of the client's sound, over its connection.
+        traces: Records of the turns that ended meanwhile.
+        variant: A profile or an engine; "" for the run's own settings.
     """
 
     scenario: Scenario
@@ -79,14 +80,14 @@ class Row:
 
     @property
     def trace(self) -> Trace | None:
-        """Of the turn whose latency was measured."""
+        """Returns the record of the turn whose latency was measured."""
         with_latency = [trace for trace in self.traces if trace["response_latency_ms"] is not None]
         return with_latency[-1] if with_latency and self.latency_ms is not None and not self.cut_in else None
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Processor time of the server during a scenario, in seconds, and for how long it held conversations."""
+    """Processor time of the server during a scenario, in seconds, and the duration of its conversations."""
 
     scenario: Scenario
     minutes: float
@@ -98,15 +99,15 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """What one way of waiting for the end of a turn costs.
+    """Cost of one way of waiting for the end of a turn.
 
     Attributes:
-        source: What judges: "fixed" for a silence of one length, "sound", "text" and so on; "profile" for what ships.
-        setting: Of it: a length, a threshold, a name.
-        median_ms: From the last word to the decision, where nobody was cut into.
-        p95_ms: Likewise.
-        cut_share: Of the turns with a pause of 300 ms, those that were cut into, 0..1.
-        cut_plain_share: Of the turns without one.
+        source: EOT source: "fixed" for a fixed silence, "sound", "text" and so on; "profile" for the shipped profiles.
+        setting: Its setting: a duration, a threshold, a name.
+        median_ms: Median time from the last word to the EOT decision, over turns without a cut-in.
+        p95_ms: 95th percentile of the same.
+        cut_share: Share of the turns with a pause of 300 ms that were cut into, 0..1.
+        cut_plain_share: Share of the turns without such a pause that were cut into, 0..1.
     """
 
     source: str
@@ -118,7 +119,7 @@ class CurvePoint:
 
 
 def total(costs: Iterable[Cost]) -> tuple[Cost, ...]:
-    """One for each scenario and variant."""
+    """Sums the costs for each scenario and variant."""
     found: dict[tuple[Scenario, str], Cost] = {}
     for cost in costs:
         key = (cost.scenario, cost.variant)
@@ -136,19 +137,19 @@ def total(costs: Iterable[Cost]) -> tuple[Cost, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A whole run.
+    """A complete run.
 
     Attributes:
-        command: What was typed.
-        at: When, UTC, ISO 8601.
-        cores: Of the machine.
-        others: Share of all processors that other programs took meanwhile, 0..1; None: not known.
-        ready_s: How long the server took to get ready.
-        engines: As the server shows them.
-        costs: By scenario and variant.
-        rows: All that was measured.
-        curve: What waiting costs, computed.
-        settings: That the server was given beyond its defaults.
+        command: The command line.
+        at: Time of the run, UTC, ISO 8601.
+        cores: Number of cores of the machine.
+        others: Share of all processors used by other programs meanwhile, 0..1; None if unknown.
+        ready_s: Startup time of the server.
+        engines: Engines as listed by the server.
+        costs: Costs by scenario and variant.
+        rows: All rows.
+        curve: Computed cost of waiting.
+        settings: Settings of the server other than its defaults.
     """
 
     command: str
@@ -163,12 +164,12 @@ class Run:
     settings: tuple[str, ...] = ()
 
     def of(self, scenario: Scenario, variant: str = "") -> list[Row]:
-        """The rows of one scenario; without a variant, in the run's own settings."""
+        """Returns the rows of one scenario; without a variant, those with the run's own settings."""
         return [row for row in self.rows if row.scenario == scenario and row.variant == variant]
 
     @property
     def variants(self) -> list[str]:
-        """Those that were measured, in their order."""
+        """Returns the measured variants, in order."""
         return list(dict.fromkeys(row.variant for row in self.rows if row.variant))
 
 
@@ -176,7 +177,7 @@ ROWS, CONDITIONS = "turns.jsonl", "run.json"
 
 
 def write(run: Run, folder: Path) -> None:
-    """`turns.jsonl`, one row with its traces a line, and `run.json`, everything else."""
+    """Writes `turns.jsonl`, one row with its traces a line, and `run.json`, which holds everything else."""
     with (folder / ROWS).open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(row), separators=(",", ":")) + "\n" for row in run.rows)
     rest = {name: value for name, value in asdict(run).items() if name != "rows"}
@@ -184,7 +185,7 @@ def write(run: Run, folder: Path) -> None:
 
 
 def read(folder: Path) -> Run:
-    """A run that was written. Raises SystemExit where there is none."""
+    """Reads a stored run. Raises SystemExit if there is none."""
     try:
         rest = json.loads((folder / CONDITIONS).read_text(encoding="utf-8"))
         lines = (folder / ROWS).read_text(encoding="utf-8").splitlines()
@@ -204,5 +205,5 @@ def _row(values: dict[str, Any]) -> Row:
 
 
 def measured(rows: Iterable[Row]) -> list[Row]:
-    """Without those of which nothing was."""
+    """Returns the rows that were measured."""
     return [row for row in rows if not row.lost]

@@ -1,4 +1,4 @@
-"""The scenarios: what a person does, and what is measured of it. Times are the event loop's."""
+"""Plays the scenarios: what a user does, and what is measured. Times are in event loop seconds."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -8,90 +8,90 @@ from datetime import UTC, datetime
 from assistant.commands.engine_bench.words import plain_words, word_errors
 from assistant.trace.waterfall import nearest_rank
 from bench.caller import Caller, CallLostError, calling
-from bench.controlled_llm import Manner
-from bench.ear import DUCK, SPEECH_STARTED, Ear, HeardReply
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import Model
 from bench.recordings import Recording, room_of
+from bench.reply_listener import DUCK, SPEECH_STARTED, HeardReply, ReplyListener
 from bench.serve_rows import Row, Scenario
 
 SETTLE_S = 0.8
-"""Room before the first clip: a detector and a client's clock need some."""
+"""Room noise before the first clip, in seconds. The VAD and a client's clock need it to settle."""
 
 GAP_S = 1.0
-"""From the end of a reply to the next clip; by then its trace has come."""
+"""Gap between the end of a reply and the next clip, in seconds. The trace arrives within it."""
 
 HUNG_UP_S = 0.5
-"""Between two connections of one person: a full server counts one that was closed some 30 ms longer (measured)."""
+"""Gap between two connections of one user, in seconds. A full server counts a closed one 30 ms longer (measured)."""
 
 ANSWERED_WITHIN_S = 8.0
 
 INTERRUPT_AFTER_S = 1.0
-"""From the first audible sample of a reply to the first of the interruption."""
+"""Time from the first audible sample of a reply to the speech onset of the interruption, in seconds."""
 
 NOISE_AFTER_S = 0.5
 NOISE_S = 1.5
-"""Noise over a reply: when it begins, and for how long."""
+"""When noise over a reply begins, and how long it lasts, in seconds."""
 
 STOPS_WITHIN_S = 3.0
-"""After the end of an interruption; later it has not been noticed."""
+"""Time limit for a stop after the end of an interruption, in seconds. Later it counts as missed."""
 
 AFTER_NOISE_S = 2.0
-"""What noise began may end so long after it."""
+"""Time after noise for its effects to end, in seconds."""
 
 STAGGER_S = 0.37
-"""Between the beginnings of conversations that are held at once: nobody begins in step."""
+"""Offset between the starts of simultaneous conversations, in seconds, so that they do not run in step."""
 
 LONG_REPLY = (
     "Last word {last}, of {count}. The museum opens at nine in the morning and closes at six in the evening. "
     "The last entry is at a quarter past five, and tickets cost twelve euros for adults."
 )
-"""About eight seconds: something to interrupt."""
+"""A reply of about eight seconds, long enough to interrupt."""
 
 REPLY_BEGINS = "last word"
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where a scenario is played.
+    """The server and LLM on which a scenario is played.
 
     Attributes:
-        url: The server's.
-        model: Its language model.
-        manner: How that answers.
-        scenario: Which it is.
-        session: Which of several at once.
-        start: Which start of the server.
-        variant: Which settings of the server; "": those of the run.
+        url: URL of the server.
+        model: The LLM.
+        behaviour: Settings of the LLM.
+        scenario: Name of the scenario.
+        session: Index of the session among simultaneous ones.
+        start: Index of the server start.
+        variant: Variant of the server's settings; "" for those of the run.
     """
 
     url: str
     model: Model
-    manner: Manner
+    behaviour: LlmBehaviour
     scenario: Scenario
     session: int = 0
     start: int = 0
     variant: str = ""
 
     def row(self, recording: Recording, number: int) -> Row:
-        """A row of which nothing is known yet."""
+        """Returns a row without any results."""
         return Row(
             self.scenario,
             recording.id,
             self.session,
             self.start,
             number,
-            self.manner.ttft_ms,
-            self.manner.tokens_per_s,
+            self.behaviour.ttft_ms,
+            self.behaviour.tokens_per_s,
             variant=self.variant,
         )
 
 
 Play = Callable[[Caller, Stage, Sequence[Recording]], AsyncIterator[Row]]
-"""What is done with one connection."""
+"""Plays a scenario on one connection."""
 
 
 async def turns(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
-    """Each clip once, one connection for each speaker."""
+    """Says each clip once, with one connection per speaker."""
     rows: list[Row] = []
     for speaker in dict.fromkeys(recording.speaker for recording in recordings):
         if rows:
@@ -101,7 +101,7 @@ async def turns(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
 
 
 async def several(stage: Stage, recordings: Sequence[Recording], sessions: int) -> list[Row]:
-    """So many at once, each with the clips in an order of their own, and one connection for each speaker of them."""
+    """Runs simultaneous sessions, each with its own clip order and one connection per speaker."""
 
     async def one(session: int) -> list[Row]:
         await asyncio.sleep(session * STAGGER_S)
@@ -114,17 +114,17 @@ async def several(stage: Stage, recordings: Sequence[Recording], sessions: int) 
 
 
 async def conversation(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
-    """One connection: each clip is said, and answered."""
+    """Says each clip on one connection and waits for its answer."""
     return await _connection(stage, recordings, _turns)
 
 
 async def bargeins(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
-    """Each clip is said, and said again into its answer."""
+    """Says each clip, and says it again into its answer."""
     return await _connection(stage, recordings, _bargeins)
 
 
 async def holds(stage: Stage, question: Recording, noises: Sequence[Recording]) -> list[Row]:
-    """A question, and into each answer a noise."""
+    """Says a question repeatedly, and plays a noise into each answer."""
 
     async def play(caller: Caller, stage: Stage, _: Sequence[Recording]) -> AsyncIterator[Row]:
         for number, noise in enumerate(noises, start=1):
@@ -134,12 +134,12 @@ async def holds(stage: Stage, question: Recording, noises: Sequence[Recording]) 
 
 
 async def noises(stage: Stage, recordings: Sequence[Recording]) -> list[Row]:
-    """Each noise alone, in a connection of its own."""
+    """Plays each noise alone, in its own connection."""
     return [row for one in recordings for row in await _connection(stage, [one], _noises)]
 
 
 async def _connection(stage: Stage, recordings: Sequence[Recording], play: Play) -> list[Row]:
-    """What is left when the server leaves is a row that says so."""
+    """Plays on one connection. If the server disconnects, a row states it for the rest."""
     rows: list[Row] = []
     late_ms: list[float] = []
     try:
@@ -147,7 +147,7 @@ async def _connection(stage: Stage, recordings: Sequence[Recording], play: Play)
             late_ms = caller.late_ms
             await asyncio.sleep(SETTLE_S)
             async for row in play(caller, stage, recordings):
-                rows += [row]  # one by one: what is measured is kept if the server leaves
+                rows += [row]  # one by one: keeps what was measured if the server disconnects
     except (CallLostError, OSError) as error:
         rows.append(replace(stage.row(recordings[0], len(rows) + 1), lost=str(error)))
     late = nearest_rank(late_ms, 99) if late_ms else 0.0
@@ -161,13 +161,13 @@ async def _turns(caller: Caller, stage: Stage, recordings: Sequence[Recording]) 
 
 async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) -> Row:
     began_s, wall_s = asyncio.get_running_loop().time(), datetime.now(UTC).timestamp()
-    before = len(caller.ear.replies)
+    before = len(caller.listener.replies)
     begin_s, end_s = caller.say(recording)
     await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S)
     await caller.until_silent(GAP_S)
-    replies = caller.ear.replies[before:]
+    replies = caller.listener.replies[before:]
     answer = _answer(caller, before, end_s)
-    heard = [words for at_s, words in caller.ear.transcripts if at_s >= began_s]
+    heard = [words for at_s, words in caller.listener.transcripts if at_s >= began_s]
     spoken = " ".join(heard)
     errors = word_errors([(recording.transcript, spoken)] if recording.transcript else [], "en")
     asked = [answered.asked for answered in stage.model.answers_since(wall_s)]
@@ -186,14 +186,14 @@ async def _turn(caller: Caller, stage: Stage, row: Row, recording: Recording) ->
 
 
 def was_asked(heard: Sequence[str], asked: Sequence[str]) -> bool:
-    """Whether the model was asked exactly what was heard: the last words, alone or with all that it continues."""
+    """Returns whether the LLM was asked exactly the recognized words: the last ones, alone or with earlier ones."""
     questions = {plain_words(question, "en") for question in asked}
     return any(plain_words(" ".join(heard[first:]), "en") in questions for first in range(len(heard)))
 
 
 def _answer(caller: Caller, before: int, end_s: float) -> HeardReply | None:
-    """The first reply that became audible after the end of speech."""
-    replies = caller.ear.replies[before:]
+    """Returns the first reply that became audible after the end of speech."""
+    replies = caller.listener.replies[before:]
     return next((reply for reply in replies if reply.audible_s is not None and reply.audible_s > end_s), None)
 
 
@@ -203,8 +203,8 @@ async def _bargeins(caller: Caller, stage: Stage, recordings: Sequence[Recording
 
 
 async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
-    ear = caller.ear
-    began_s, before = asyncio.get_running_loop().time(), len(ear.replies)
+    listener = caller.listener
+    began_s, before = asyncio.get_running_loop().time(), len(listener.replies)
     _, end_s = caller.say(recording)
     if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
         await caller.until_silent(GAP_S)
@@ -215,9 +215,9 @@ async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
     await caller.pause_until(playing.audible_s + INTERRUPT_AFTER_S - recording.start_s)
     asked_s = asyncio.get_running_loop().time()
     begin_s, end_s = caller.say(recording)
-    await caller.until(lambda: ear.first(SPEECH_STARTED, begin_s) is not None, end_s + STOPS_WITHIN_S)
-    row = interrupted(row, ear, playing, asked_s, begin_s)
-    second = len(ear.replies)
+    await caller.until(lambda: listener.first(SPEECH_STARTED, begin_s) is not None, end_s + STOPS_WITHIN_S)
+    row = interrupted(row, listener, playing, asked_s, begin_s)
+    second = len(listener.replies)
     await caller.until(lambda: _answer(caller, second, end_s) is not None, end_s + ANSWERED_WITHIN_S)
     await caller.until_silent(GAP_S)
     answer = _answer(caller, second, end_s)
@@ -228,19 +228,19 @@ async def _bargein(caller: Caller, row: Row, recording: Recording) -> Row:
     )
 
 
-def interrupted(row: Row, ear: Ear, playing: HeardReply, asked_s: float, begin_s: float) -> Row:
-    """The row of an interruption, with what the server did about it. Pure.
+def interrupted(row: Row, listener: ReplyListener, playing: HeardReply, asked_s: float, begin_s: float) -> Row:
+    """Returns the row of an interruption with the server's reaction. Pure.
 
     Args:
-        row: Of which nothing is known yet.
-        ear: What was heard, until a while after the interruption.
+        row: A row without results.
+        listener: Events until some time after the interruption.
         playing: The reply that was interrupted.
-        asked_s: When the clip of the interruption was begun.
-        begin_s: Its first sample of speech.
+        asked_s: When the clip of the interruption began.
+        begin_s: Its speech onset.
     """
-    stop_s, duck_s = ear.first(SPEECH_STARTED, begin_s), ear.first(DUCK, begin_s)
-    too_soon = ear.count(SPEECH_STARTED, asked_s, begin_s) + ear.count(DUCK, asked_s, begin_s) > 0
-    # A reply that was stopped too soon is over before as well, but not by itself.
+    stop_s, duck_s = listener.first(SPEECH_STARTED, begin_s), listener.first(DUCK, begin_s)
+    too_soon = listener.count(SPEECH_STARTED, asked_s, begin_s) + listener.count(DUCK, asked_s, begin_s) > 0
+    # A reply that was stopped too soon has ended before as well, but not by itself.
     over = playing.plays_until_s < begin_s and not too_soon
     return replace(
         row,
@@ -252,7 +252,7 @@ def interrupted(row: Row, ear: Ear, playing: HeardReply, asked_s: float, begin_s
 
 
 async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording) -> Row:
-    began_s, before = asyncio.get_running_loop().time(), len(caller.ear.replies)
+    began_s, before = asyncio.get_running_loop().time(), len(caller.listener.replies)
     _, end_s = caller.say(question)
     if not await caller.until(lambda: _answer(caller, before, end_s) is not None, end_s + ANSWERED_WITHIN_S):
         await caller.until_silent(GAP_S)
@@ -263,12 +263,12 @@ async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording)
     await caller.pause_until(playing.audible_s + NOISE_AFTER_S)
     noise_s = asyncio.get_running_loop().time()
     caller.say(noise, noise.pcm[: round(NOISE_S * len(noise.pcm) / noise.end_s)])
-    caller.mouth.enter(room_of(question))
+    caller.microphone.enter(room_of(question))
     await caller.until_silent(GAP_S)
     return replace(
         row,
         held=playing.status == "completed" and not playing.cut,
-        starts=caller.ear.count(SPEECH_STARTED, noise_s),
+        starts=caller.listener.count(SPEECH_STARTED, noise_s),
         seconds=NOISE_S,
         traces=_traces(caller, began_s),
     )
@@ -276,18 +276,18 @@ async def _hold(caller: Caller, row: Row, question: Recording, noise: Recording)
 
 async def _noises(caller: Caller, stage: Stage, recordings: Sequence[Recording]) -> AsyncIterator[Row]:
     for number, recording in enumerate(recordings, start=1):
-        began_s, before = asyncio.get_running_loop().time(), len(caller.ear.replies)
+        began_s, before = asyncio.get_running_loop().time(), len(caller.listener.replies)
         _, end_s = caller.say(recording)
         await caller.pause_until(end_s + AFTER_NOISE_S)
         await caller.until_silent(GAP_S)
         yield replace(
             stage.row(recording, number),
             seconds=recording.end_s,
-            starts=caller.ear.count(SPEECH_STARTED, began_s),
-            replies=len(caller.ear.replies) - before,
+            starts=caller.listener.count(SPEECH_STARTED, began_s),
+            replies=len(caller.listener.replies) - before,
             traces=_traces(caller, began_s),
         )
 
 
 def _traces(caller: Caller, since_s: float) -> tuple[dict[str, object], ...]:
-    return tuple(trace for at_s, trace in caller.ear.traces if at_s >= since_s)
+    return tuple(trace for at_s, trace in caller.listener.traces if at_s >= since_s)

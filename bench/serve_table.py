@@ -1,4 +1,4 @@
-"""A run's figures as markdown. Pure."""
+"""Renders a run's figures as Markdown. Pure."""
 
 import re
 from collections import Counter
@@ -39,22 +39,24 @@ PEERS = (
     ("Pipecat 1.14, tuned", "549–557 / 2214–3248, 0 %", "41–52 %, 562–567 / 3270–3388", "149 / 246"),
     ("LiveKit Agents 1.8, tuned", "674–684 / 774–783, 22–23 %", "96–100 %", ""),
 )
-"""Measured before, on other recordings of the same kind, with the same model (100 ms, 50 tokens/s) on two cores."""
+"""Results of other projects, measured earlier with similar recordings and the same LLM (100 ms, 50 tokens/s) on two
+cores.
+"""
 
 LATE_MS = 10.0
-"""Sound that left the client later than that says more of the machine than of the server."""
+"""Delay of the client's sound in milliseconds above which the machine was too slow for a fair measurement."""
 
 BUSY = 0.1
-"""Share of the processors taken by others from which a machine is called busy."""
+"""Share of the processors used by others above which a machine counts as busy."""
 
 
 def report(run: Run) -> str:
-    """Everything."""
+    """Returns the complete report."""
     return "\n\n".join(part for part in (conditions(run), main_table(run), *_details(run)) if part)
 
 
 def conditions(run: Run) -> str:
-    """What was measured on, and whether that was a fair place to measure."""
+    """Returns the conditions of the measurement, and whether they were fair."""
     late_ms = max((row.late_ms for row in run.rows), default=0.0)
     if run.others is None:
         busy = "what else ran on the machine is not known"
@@ -65,14 +67,14 @@ def conditions(run: Run) -> str:
         f"`{run.command}`, {run.at[:16].replace('T', ' ')} UTC, {run.cores} cores; {busy}.",
         f"The client's sound left at most {late_ms:.1f} ms late (99th percentile of the worst connection)"
         + ("; over 10 ms, so that the machine is part of what was measured." if late_ms > LATE_MS else "."),
-        f"Ready {run.ready_s:.1f} s after its start. " + "; ".join(_without_places(line) for line in run.engines),
+        f"Ready {run.ready_s:.1f} s after its start. " + "; ".join(_without_local_paths(line) for line in run.engines),
     ]
-    lines += [f"Not measured: {count} of {name}: {why}." for (name, why), count in _losses(run).items()]
+    lines += [f"Not measured: {count} of {name}: {why}." for (name, why), count in _failure_counts(run).items()]
     return "\n".join(lines)
 
 
 def main_table(run: Run) -> str:
-    """The table to compare with others."""
+    """Returns the table for comparison with others."""
     rows = [
         "| on labelled recordings | plain turns: latency p50 / p95 ms, talked over "
         "| turns with a pause ≥ 300 ms: talked over, then p50 / p95 ms | stops on barge-in p50 / p95 ms |",
@@ -98,7 +100,7 @@ def _details(run: Run) -> Iterator[str]:
     yield turns_table(run)
     for scenario in (*OF_TURNS, "bargein"):
         yield stages_table(run, scenario)
-    yield "\n".join((*interruptions(run), *crowd(run), *sweep(run)))
+    yield "\n".join((*interruptions(run), *first_and_later_turns(run), *sweep(run)))
     yield profiles_table(run)
     yield engines_table(run)
     yield curve_table(run)
@@ -106,7 +108,7 @@ def _details(run: Run) -> Iterator[str]:
 
 
 def turns_table(run: Run) -> str:
-    """Everything that can go well or wrong with a turn."""
+    """Returns a table of everything that can go well or wrong with a turn."""
     heads = (
         "turns", "", "latency p50 / p95 / max ms", "talked over", "unanswered", "premature", "several replies",
         "wrong reply", "asked other words", "words heard wrong",
@@ -125,7 +127,7 @@ def turns_table(run: Run) -> str:
 
 
 def stages_table(run: Run, scenario: Scenario) -> str:
-    """Where the time of a scenario's turns went."""
+    """Returns a table of where the time of a scenario's turns went."""
     stages = stage_spreads(run.of(scenario))
     if not stages:
         return ""
@@ -138,20 +140,20 @@ def stages_table(run: Run, scenario: Scenario) -> str:
 
 
 def interruptions(run: Run) -> Iterator[str]:
-    """Barge-in, hold and noise, a line each."""
+    """Yields a line each for barge-in, hold and noise."""
     bargein, hold, noise = run.of("bargein"), run.of("hold"), run.of("noise")
     if bargein:
         one = bargein_figures(bargein)
         yield (
             f"- Barge-in, {one.tried} ({one.void} void): `repartee.duck` after {pair(one.duck)} ms, `speech_started` "
-            f"after {pair(one.stop)} ms, missed {one.missed}{_why(bargein)}; the interruption answered after "
+            f"after {pair(one.stop)} ms, missed {one.missed}{_reasons(bargein)}; the interruption answered after "
             f"{pair(one.answer)} ms."
         )
     if hold:
         good = measured(hold)
         held = sum(row.held is True for row in good)
         void = len(hold) - len(good)
-        yield f"- Hold: {held} of {len(good)} replies came whole through a noise{_why(hold)}; {void} void."
+        yield f"- Hold: {held} of {len(good)} replies came whole through a noise{_reasons(hold)}; {void} void."
     starts = false_starts_per_minute(noise)
     if starts is not None:
         good = measured(noise)
@@ -159,8 +161,8 @@ def interruptions(run: Run) -> Iterator[str]:
         yield f"- Noise alone, {seconds:.0f} s: {starts:.1f} false starts per minute, {replies} replies."
 
 
-def crowd(run: Run) -> Iterator[str]:
-    """First turns apart from later ones, of people at once and after a start."""
+def first_and_later_turns(run: Run) -> Iterator[str]:
+    """Yields first turns apart from later ones, for simultaneous users and after a start."""
     first, later = first_and_later(run.of("sessions"))
     if first and later:
         yield (
@@ -173,7 +175,7 @@ def crowd(run: Run) -> Iterator[str]:
 
 
 def sweep(run: Run) -> Iterator[str]:
-    """Where the band ends, a line for the time to the first token and one for the rate."""
+    """Yields the crossing of the latency limit: a line for the time to the first token and one for the rate."""
     for by_rate, unit, what in ((False, "ms", "to the first token"), (True, "tokens/s", "")):
         points = sweep_points(run.of("sweep"), by_rate=by_rate)
         if points:
@@ -184,7 +186,7 @@ def sweep(run: Run) -> Iterator[str]:
 
 
 def cost_table(run: Run) -> str:
-    """Processor time by scenario and variant."""
+    """Returns a table of processor time by scenario and variant."""
     heads = (
         "CPU s per minute of conversation", "conversation minutes", "event loop", "other threads",
         "recognizer and voice", "without / with recognizer and voice",
@@ -198,17 +200,17 @@ def cost_table(run: Run) -> str:
     return table(heads, rows)
 
 
-def _without_places(line: str) -> str:
-    """An engine's line without this machine's ports and temporary folders: they are others in each run."""
+def _without_local_paths(line: str) -> str:
+    """Removes ports and temporary folders from an engine's line: they differ in each run."""
     return re.sub(r"(?<= )/\S+/", "", re.sub(r" at https?://[^\s;,]+", "", line))
 
 
-def _losses(run: Run) -> Counter[tuple[str, str]]:
-    """How often which scenario was not measured, and why."""
+def _failure_counts(run: Run) -> Counter[tuple[str, str]]:
+    """Counts failed measurements by scenario and reason."""
     return Counter((f"{row.scenario} {row.variant}".rstrip(), row.lost.rstrip(".")) for row in run.rows if row.lost)
 
 
-def _why(rows: Sequence[Row]) -> str:
-    """Of those that failed at once, as " (1 no reply to interrupt)"."""
+def _reasons(rows: Sequence[Row]) -> str:
+    """Formats why rows failed at once, as " (1 no reply to interrupt)"."""
     reasons = Counter(row.why for row in measured(rows) if row.why)
     return f" ({', '.join(f'{count} {why}' for why, count in reasons.items())})" if reasons else ""

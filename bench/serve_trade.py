@@ -1,4 +1,4 @@
-"""What is won and lost by other settings, as tables: profiles, recognizers, and the curve that was computed. Pure."""
+"""Renders trade-offs between settings as tables: profiles, recognizers, and the computed curve. Pure."""
 
 from itertools import pairwise
 
@@ -8,11 +8,11 @@ from bench.serve_rows import CurvePoint, Row, Run, Scenario
 from bench.serve_variants import ENGINES, PROFILES
 
 SHOWN_EVERY = 2
-"""Of the points of a source, in a table; a plot has all."""
+"""The table shows every n-th point of a source; the plot shows all."""
 
 
 def profiles_table(run: Run) -> str:
-    """Latency against talking over, by profile; "" where none was measured."""
+    """Returns latency against cut-ins, by profile; "" without measurements."""
     variants = [variant for variant in run.variants if variant in PROFILES]
     heads = ("profile, from outside", "plain turns", "p50 / p95 ms, talked over", "turns with a pause ≥ 300 ms",
              "talked over, then p50 / p95 ms")  # fmt: skip
@@ -28,7 +28,7 @@ def profiles_table(run: Run) -> str:
 
 
 def engines_table(run: Run) -> str:
-    """Latency and processor time by recognizer; "" where none was measured."""
+    """Returns latency and processor time by recognizer; "" without measurements."""
     variants = [variant for variant in run.variants if variant in ENGINES]
     heads = ("recognizer", "plain turns", "p50 / p95 ms, talked over", "`stt` p50", "p95", "max",
              "unanswered", "CPU s per minute")  # fmt: skip
@@ -47,7 +47,7 @@ def engines_table(run: Run) -> str:
 
 
 def curve_table(run: Run) -> str:
-    """A line for every second setting of each source, as far as it says something new; "" where none was computed."""
+    """Returns a line for every second setting of each source that adds information; "" without a computed curve."""
     heads = ("source, setting", "wait p50 / p95 ms", "turns with a pause ≥ 300 ms cut into", "others cut into")
     rows = []
     for source in dict.fromkeys(point.source for point in run.curve):
@@ -70,7 +70,7 @@ def _curve_row(point: CurvePoint) -> tuple[str, str, str, str]:
 
 
 def _like(run: Run, scenario: Scenario, name: str, variants: list[str]) -> list[Row]:
-    """Rows of a variant; those of the run itself only of the clips that the variants had, so that they compare."""
+    """Returns rows of a variant. For the run itself, only clips that the variants had, so that they compare."""
     if name:
         return run.of(scenario, name)
     clips = {row.clip for variant in variants for row in run.of(scenario, variant)}
@@ -78,6 +78,6 @@ def _like(run: Run, scenario: Scenario, name: str, variants: list[str]) -> list[
 
 
 def _own(run: Run, key: str, default: str) -> str:
-    """What the run's own setting is."""
+    """Returns the run's own value of a setting."""
     named = [setting.partition("=")[2].strip() for setting in run.settings if setting.partition("=")[0].strip() == key]
     return f"{named[-1] if named else default} (this run's)"

@@ -1,4 +1,4 @@
-"""Settings of the server that a run is repeated with: profiles of turn taking, and recognizers."""
+"""Defines the variants that a run repeats: turn-taking profiles and recognizers."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from bench.serve_rows import Scenario
 
 PROFILES = ("eager", "balanced", "patient")
 ENGINES = ("pocketsphinx", "whisper-tiny", "whisper-base", "whisper-small")
-"""Whisper has the released models' shapes, random weights and the recordings' words: see bench/whisper_server.py."""
+"""Recognizers. Whisper has true shapes, random weights and scripted words: see bench/whisper_server.py."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One of them.
+    """One variant.
 
     Attributes:
-        name: In rows and tables.
-        settings: Of the server, `section.key=value`, after those of the run.
-        scenarios: That are played again.
-        program: What runs the server.
+        name: Name in rows and tables.
+        settings: Settings of the server, `section.key=value`, after those of the run.
+        scenarios: Scenarios to play again.
+        program: Program that runs the server.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Variant:
 
 
 def of_profile(name: str) -> Variant:
-    """A profile: what it costs and what it saves."""
+    """Returns the variant of a profile."""
     return Variant(name, (f"turn.profile={name}",), ("turns", "paused"))
 
 
 def of_engine(name: str, manifest: Path) -> Variant:
-    """A recognizer; the words are those of the manifest's recordings."""
+    """Returns the variant of a recognizer; the words come from the manifest."""
     if name == "pocketsphinx":
         return Variant(name, ("stt.engine=pocketsphinx",), ("turns",))
     program = ("-m", "bench.whisper_server", name.removeprefix("whisper-"), str(manifest.resolve()))
@@ -44,12 +44,12 @@ def of_engine(name: str, manifest: Path) -> Variant:
 
 
 def profiles_of(text: str) -> list[str]:
-    """A list of profiles. Raises argparse.ArgumentTypeError."""
+    """Parses a list of profiles. Raises argparse.ArgumentTypeError."""
     return _names(text, PROFILES)
 
 
 def engines_of(text: str) -> list[str]:
-    """A list of recognizers. Raises argparse.ArgumentTypeError."""
+    """Parses a list of recognizers. Raises argparse.ArgumentTypeError."""
     return _names(text, ENGINES)
 
 

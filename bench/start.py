@@ -1,8 +1,8 @@
-"""Where the time goes between `repartee talk` and "listening": python -m bench.start [--runs N]
+"""Measures the time between `repartee talk` and "listening": python -m bench.start [--runs N]
 
-Prints what the imports of the command cost (python -X importtime), the largest first, and how long the whole command
-takes until it says "ready" in lines, and until its screen says "listening" (in a pseudo-terminal, not on Windows). The
-latter two need a sound card; without one they are left out, and said.
+Prints the cost of the command's imports (python -X importtime), the largest first. Also prints the time until the
+command prints "ready", and until its screen shows "listening" (in a pseudo-terminal, not on Windows). The last two need
+a sound card; without one they are skipped with a message.
 """
 
 import argparse
@@ -23,13 +23,13 @@ SHOWN = 12
 READY_WITHIN_S = 30.0
 
 ROWS, COLUMNS = 20, 100
-"""Low enough that the state is a word and not a drawing of one."""
+"""Terminal size. Too low for the state's picture, so that the state is shown as a word."""
 
 _LINE = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|( +)(\S+)")
 
 
 def imports_ms() -> list[tuple[str, float]]:
-    """Modules and what each cost with all it imports, in ms, the costliest first."""
+    """Returns modules and their cumulative import time in ms, the slowest first."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", COMMAND], capture_output=True, text=True, check=True
     )
@@ -38,7 +38,7 @@ def imports_ms() -> list[tuple[str, float]]:
 
 
 def ready_s() -> float | None:
-    """From the command to "ready" in lines; None where it does not come that far."""
+    """Returns the time from the command to the line "ready"; None if it never comes."""
     began_s = time.monotonic()
     with subprocess.Popen([*TALK, "--plain"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -54,7 +54,7 @@ def ready_s() -> float | None:
 
 
 def listening_s() -> float | None:
-    """From the command to "listening" on the screen, likewise."""
+    """Returns the time from the command to "listening" on the screen; None if it never comes."""
     import fcntl  # noqa: PLC0415 - not on Windows
     import pty  # noqa: PLC0415
     import termios  # noqa: PLC0415
@@ -78,7 +78,7 @@ def listening_s() -> float | None:
 
 
 def measured(what: str, once: Callable[[], float | None], runs: int) -> str:
-    """A line: every run, in s."""
+    """Returns a line with every run, in seconds."""
     times = [taken for _ in range(runs) if (taken := once()) is not None]
     if not times:
         return f"{what}: not measured, there is no sound card (`repartee devices`)"
@@ -86,7 +86,7 @@ def measured(what: str, once: Callable[[], float | None], runs: int) -> str:
 
 
 def main() -> None:
-    """Print all of it."""
+    """Prints all results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3, help="of the whole command")
     runs = parser.parse_args().runs

@@ -1,10 +1,10 @@
-"""What pocketsphinx makes of recordings: word errors, exact commands, time to the words, processor time.
+"""Measures pocketsphinx on recordings: word errors, exact commands, transcript latency, processor time.
 
     python -m bench.stt [--manifest FILE] [--after MS | --whole] [--snr DB] [--pace TIMES] [--commands FILE]
 
-Each clip is one segment as a detector would cut it: from 300 ms before its labelled first sample of speech to 130 ms
-(`--after`) after the last, in 20 ms frames at the pace of real time. The words are asked for after the last frame.
-`--whole` takes the recording from its first sample to its last, as who transcribes files does.
+Each clip is one segment as a VAD would cut it: from 300 ms before its labelled first sample of speech to 130 ms
+(`--after`) after the last, in 20 ms frames in real time. The transcript is requested after the last frame. `--whole`
+uses the complete recording, as in file transcription.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _LONGEST_S = 12.0
 
 
 class Clip(TypedDict, total=False):
-    """A line of the manifest, as far as it is used here."""
+    """The used fields of a manifest line."""
 
     file: str
     tag: str
@@ -60,7 +60,7 @@ class Tally:
 
 
 def with_noise(pcm: Pcm, noise: Pcm, snr_db: float) -> Pcm:
-    """The clip with noise at this ratio of mean powers."""
+    """Adds noise to the clip at this ratio of mean powers."""
     sound, added = pcm.astype(np.float64), np.resize(noise, len(pcm)).astype(np.float64)
     gain = np.sqrt(np.mean(sound**2) / np.mean(added**2) / 10 ** (snr_db / 10))
     mixed: Pcm = np.clip(sound + gain * added, -32768, 32767).astype(np.int16)
@@ -68,7 +68,7 @@ def with_noise(pcm: Pcm, noise: Pcm, snr_db: float) -> Pcm:
 
 
 def segment_of(clip: Clip, pcm: Pcm, after_ms: float) -> Pcm:
-    """The clip's speech with a little around it; of noise the first two seconds."""
+    """Returns the clip's speech with a margin; for noise, the first two seconds."""
     if "speech_end_s" not in clip:
         return pcm[: samples_of_s(2.0)]
     start = max(0, samples_of_s(clip["speech_start_s"]) - samples_of_ms(_BEFORE_MS))
@@ -77,19 +77,19 @@ def segment_of(clip: Clip, pcm: Pcm, after_ms: float) -> Pcm:
 
 
 def processor_s(pid: int) -> float:
-    """Seconds of processor time a process has used (Linux)."""
+    """Returns the processor time of a process in seconds (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mb(pid: int) -> float:
-    """Megabytes of memory a process holds (Linux)."""
+    """Returns the memory of a process in megabytes (Linux)."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 async def hear(transcriber: PocketsphinxRecognizer, pcm: Pcm, pace: float) -> tuple[Transcript, float]:
-    """One segment: its words and how long they took after the last frame, in ms."""
+    """Transcribes one segment. Returns the words and the time after the last frame, in ms."""
     hearing = transcriber.open(SegmentId(0), lambda _words: None)
     due = time.perf_counter()
     for at in range(0, len(pcm), FRAME_SAMPLES):
@@ -105,7 +105,7 @@ async def hear(transcriber: PocketsphinxRecognizer, pcm: Pcm, pace: float) -> tu
 
 
 def count(tally: Tally, clip: Clip, words: Transcript, wait_ms: float) -> None:
-    """Enter a clip into its row."""
+    """Adds a clip to its row."""
     tally.clips += 1
     tally.wait_ms.append(wait_ms)
     tally.with_words += bool(words.text)
@@ -118,7 +118,7 @@ def count(tally: Tally, clip: Clip, words: Transcript, wait_ms: float) -> None:
 
 
 async def measure(clips: list[Clip], options: argparse.Namespace, commands: tuple[str, ...]) -> None:
-    """Print the table."""
+    """Prints the table."""
     folder: Path = options.manifest.parent
     snr_db: float | None = options.snr
     noise = next((read_pcm(folder / clip["file"]) for clip in clips if clip["tag"] == "noise"), None)
@@ -153,7 +153,7 @@ async def measure(clips: list[Clip], options: argparse.Namespace, commands: tupl
 
 
 def main() -> None:
-    """Measure."""
+    """Measures."""
     parser = argparse.ArgumentParser(description="Word errors and times of pocketsphinx on recordings.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     asked = parser.add_mutually_exclusive_group()

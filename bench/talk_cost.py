@@ -1,4 +1,4 @@
-"""What the screen of `repartee talk` costs: its import, the time to its first picture, processor time per minute.
+"""Measures the screen of `repartee talk`: its import, the time to its first picture, processor time per minute.
 
     python -m bench.talk_cost [--seconds 20]
 
@@ -34,7 +34,7 @@ async def _drawn(seconds: float, *, speaking: bool) -> None:
     mounted = asyncio.Event()
 
     class Watched(TalkScreen):
-        """Tells when it is drawn for the first time."""
+        """Screen that reports when it is drawn for the first time."""
 
         def on_ready(self) -> None:
             mounted.set()
@@ -86,7 +86,7 @@ def _used_s() -> float:
 
 
 def on_a_terminal(arguments: list[str]) -> str:
-    """Run this module again on a pseudo-terminal that somebody reads; what it says of itself."""
+    """Runs this module again on a pseudo-terminal whose output is read. Returns what it printed."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     drawn = [0]
@@ -108,7 +108,7 @@ def on_a_terminal(arguments: list[str]) -> str:
 
 
 def imports() -> str:
-    """The cost of importing the screen, beyond what a conversation imports anyway."""
+    """Returns the cost of importing the screen, beyond what a conversation imports anyway."""
     code = (
         "import time; from assistant import facts, screen; t = time.perf_counter(); {}; print(time.perf_counter() - t)"
     )
@@ -125,7 +125,7 @@ def imports() -> str:
 
 
 def main() -> None:
-    """Measure."""
+    """Measures."""
     parser = argparse.ArgumentParser(description="What the screen of repartee talk costs.")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--drawn", choices=("listening", "speaking"), help=argparse.SUPPRESS)

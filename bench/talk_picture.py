@@ -1,4 +1,4 @@
-"""A picture of the screen of `repartee talk`, from a scripted conversation: no microphone, and nothing is measured.
+"""Draws the screen of `repartee talk` from a scripted conversation, without a microphone or measurements.
 
 python -m bench.talk_picture docs/talk.svg [--size 120x36] [--shade light] [--floor listening]
 """
@@ -68,17 +68,17 @@ DEVICES = (
 
 @dataclass
 class ScriptedControls:
-    """Controls of no conversation: what was done is kept, the status is whatever it is set to.
+    """Controls without a conversation: records the actions; the status is set from outside.
 
     Attributes:
-        deaf: The talk key does nothing, as before everything is loaded, or while the microphone is closed.
+        deaf: Whether the talk key does nothing, as before loading ends or while the microphone is closed.
     """
 
     now: Status = STATUS
     deaf: bool = False
 
     def __post_init__(self) -> None:
-        """Nothing done so far."""
+        """Starts without any actions."""
         self.done: list[tuple[object, ...]] = []
 
     def interrupt(self) -> None:
@@ -120,7 +120,7 @@ class ScriptedControls:
 
 
 def record(turn: int, stages: Mapping[Stage, float], outcome: Outcome = "answered") -> TurnRecord:
-    """A turn whose latency was made of these milliseconds; without any, it has none."""
+    """Returns a turn whose latency consists of these milliseconds; without any, it has no latency."""
     latency_ms = sum(stages.values()) if stages else None
     shares = {stage: StageShare(stages.get(stage, 0.0), stages.get(stage, 0.0)) for stage in STAGES} if stages else {}
     return TurnRecord(
@@ -133,7 +133,7 @@ def record(turn: int, stages: Mapping[Stage, float], outcome: Outcome = "answere
 
 
 def placed(reply: ReplyId, text: str, start_ms: float = 0.0) -> WordsTimed:
-    """The words of a text, one after another."""
+    """Places the words of a text one after another."""
     words = tuple(
         TimedWord(word, start_ms + at * WORD_MS, start_ms + (at + 1) * WORD_MS, estimated=False)
         for at, word in enumerate(text.split())
@@ -142,7 +142,7 @@ def placed(reply: ReplyId, text: str, start_ms: float = 0.0) -> WordsTimed:
 
 
 def exchange(turn: int, said: str, units: Sequence[str], stages: Mapping[Stage, float]) -> list[SessionEvent]:
-    """A turn from its first word to its record."""
+    """Returns the events of a turn from its first word to its record."""
     reply = ReplyId(turn, 1)
     facts: list[SessionEvent] = [
         SpeechStarted(turn, 0.0, ItemId(f"user-{turn}")),
@@ -200,11 +200,11 @@ MOMENTS: Mapping[Floor, tuple[tuple[SessionEvent, ...], Status]] = {
     "muted": (CONVERSATION, replace(STATUS, floor="muted", muted=True, input="closed", input_dbfs=-float("inf"))),
     "asleep": (CONVERSATION, replace(STATUS, floor="asleep", mode="wake", wake_phrase="hey computer")),
 }
-"""What has happened, and how things stand, for a picture of each floor."""
+"""Events and status for a picture of each turn state."""
 
 
 async def picture(floor: Floor, size: tuple[int, int], environ: Mapping[str, str]) -> str:
-    """The screen at that moment, as SVG that fetches nothing."""
+    """Returns the screen at that moment as SVG without external resources."""
     facts, status = MOMENTS[floor]
     screen = TalkScreen(ScriptedControls(status), clock=lambda: "14:10:07", environ=environ)
     async with screen.run_test(size=size) as pilot:
@@ -220,7 +220,7 @@ async def picture(floor: Floor, size: tuple[int, int], environ: Mapping[str, str
 
 
 def main() -> None:
-    """Write the picture."""
+    """Writes the picture."""
     parser = argparse.ArgumentParser(description="A picture of the screen of repartee talk.")
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", default="120x36", help="columns x rows")

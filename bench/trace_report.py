@@ -1,9 +1,10 @@
-"""How long `repartee trace report` takes, and how much memory, on as many turns as wanted.
+"""Measures time and memory of `repartee trace report` for a given number of turns.
 
     .venv/bin/python -m bench.trace_report --turns 1000000
 
-The turns are those of recorded traces, over and over, each with a conversation's id, number and latency of its own, in
-files of 1000 turns. They are written to a temporary folder (5 GB for a million) and removed again.
+The turns repeat those of recorded traces, each with its own conversation id, number and latency, in files of 1000
+turns.
+They are written to a temporary folder (5 GB for a million) and removed again.
 """
 
 import argparse
@@ -22,7 +23,7 @@ RECORDED = Path(__file__).parent.parent / "tests" / "assistant" / "recordings" /
 
 
 def write_turns(folder: Path, turns: int) -> int:
-    """So many turns; returns their bytes."""
+    """Writes turns; returns their size in bytes."""
     recorded = [orjson.loads(line) for line in RECORDED.read_bytes().splitlines()]
     chance = random.Random(1)
     written = 0
@@ -42,7 +43,7 @@ def write_turns(folder: Path, turns: int) -> int:
 
 
 def main() -> None:
-    """Write, report, and say what it took."""
+    """Writes the turns, runs the report, and prints what it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=100_000)
     parser.add_argument("--html", action="store_true", help="also write the page")

@@ -1,11 +1,11 @@
-"""Fits the end-of-turn estimate and shows its worth; writes the weights and the plots of docs/lab/turn-taking.md.
+"""Fits and evaluates the EOT estimate; writes the weights and the plots of docs/lab/turn-taking.md.
 
     python -m bench.turn_end fit --pauses DIR         # the weights, from DIR/manifest.jsonl
     python -m bench.turn_end evaluate --pauses DIR    # areas and the trade-off, cross-validated by speaker, and plots
-    python -m bench.turn_end judge --speech DIR       # the shipped weights on recordings they have not seen
+    python -m bench.turn_end judge --speech DIR       # the shipped weights on unseen recordings
 
-The words are those of Whisper (`--stt tiny.en`), or with `--stt pocketsphinx` of what hears without one; each has
-weights of its own. What was heard is kept in out/turn_end: the first run decodes every clip (minutes), later ones take
+The words are those of Whisper (`--stt tiny.en`), or with `--stt pocketsphinx` of pocketsphinx; each recognizer has its
+own weights. Transcripts are cached in out/turn_end: the first run decodes every clip (minutes), later ones take
 seconds.
 """
 
@@ -38,7 +38,7 @@ from bench.turn_end_table import (
     names_of,
     signs_of,
 )
-from bench.turn_end_talks import SHARES, conversations, stock_of, talk_row
+from bench.turn_end_talks import SHARES, conversations, talk_row, turn_pool_of
 
 CACHE = Path("out/turn_end")
 POCKETSPHINX = "pocketsphinx"
@@ -57,7 +57,10 @@ SHIPPED = (("eager", EAGER), ("balanced", BALANCED), ("patient", PATIENT))
 
 
 def load(manifest: Path, stt: str, *, tags: bool, made: bool, short: bool) -> list[Moment]:
-    """All moments of a manifest's turns and, if `made`, of copies with pauses put in; `short`: Smart Turn hears 4 s."""
+    """Loads all moments of a manifest's turns.
+
+    With `made`, also those of copies with added pauses. With `short`, Smart Turn gets only 4 s of sound.
+    """
     natural = list(turns(manifest, tags=tags))
     copies = [with_pauses(turn) for turn in natural] if made else []
     path = installed(SMART_TURN)
@@ -70,7 +73,7 @@ def load(manifest: Path, stt: str, *, tags: bool, made: bool, short: bool) -> li
 
 
 def whisper_of(stt: str) -> Path | None:
-    """The folder of a Whisper model; None: pocketsphinx hears."""
+    """Returns the folder of a Whisper model; None for pocketsphinx."""
     if stt == POCKETSPHINX:
         return None
     model = named(stt)
@@ -80,21 +83,21 @@ def whisper_of(stt: str) -> Path | None:
 
 
 def sources_of(moments: Sequence[Moment]) -> tuple[str, ...]:
-    """Those that can be told apart with this recognizer; the last one is all of them."""
+    """Returns the source combinations available with this recognizer; the last one has all sources."""
     if all(moment.ends is None for moment in moments):
         return SOURCES
     return SOURCES_WITH_CLOSURE
 
 
 def shown_of(moments: Sequence[Moment]) -> tuple[str, ...]:
-    """Those that are drawn: each alone, words and sound, and all."""
+    """Returns the combinations to draw: each source alone, words and sound, and all."""
     heard = sources_of(moments)
     words = next(source for source in heard[::-1] if source.startswith("text") and "smart" not in source)
     return ("sound", words, f"sound+{words}", "smart", heard[-1])
 
 
 def asked_once(moments: Sequence[Moment]) -> list[Moment]:
-    """As the program asks Smart Turn: at the start of a silence, and not again while it lasts."""
+    """Returns the moments as the program uses Smart Turn: asked once, at the start of each silence."""
     first: dict[tuple[int, int], float | None] = {}
     return [replace(moment, smart=first.setdefault((moment.turn, moment.number), moment.smart)) for moment in moments]
 
@@ -103,7 +106,7 @@ def asked_once(moments: Sequence[Moment]) -> list[Moment]:
 
 
 def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bools) -> Logistic:
-    """The model of some sources, from those chosen; what was read aloud is left out (docs/lab/turn-taking.md)."""
+    """Fits the model of some sources on the chosen moments, without read speech (docs/lab/turn-taking.md)."""
     rows = [
         row
         for row in np.flatnonzero(chosen).tolist()
@@ -115,7 +118,7 @@ def fit_on(moments: Sequence[Moment], features: Floats, sources: str, chosen: Bo
 
 
 def cross_validated(moments: Sequence[Moment], sources: str) -> Floats:
-    """The logit of every moment by a model that has not heard its speaker."""
+    """Returns the logit of every moment from a model that was not trained on its speaker."""
     features = features_of(moments, sources)
 
     def fit(train: Bools) -> Callable[[Bools], Floats]:
@@ -126,7 +129,7 @@ def cross_validated(moments: Sequence[Moment], sources: str) -> Floats:
 
 
 def calibration(moments: Sequence[Moment], logits: Floats) -> tuple[float, float]:
-    """Factor and bias that turn held-out logits into honest ones: a strong ridge makes them too timid."""
+    """Returns factor and bias that calibrate held-out logits: a strong ridge makes them underconfident."""
     rows = [row for row, moment in enumerate(moments) if moment.at_ms in FITTED_AT_MS and collection(moment) != "read"]
     some = [moments[row] for row in rows]
     ends = np.array([moment.label == "end" for moment in some])
@@ -135,15 +138,15 @@ def calibration(moments: Sequence[Moment], logits: Floats) -> tuple[float, float
     return factor, float(model.bias - factor * model.mean[0])
 
 
-def honest(moments: Sequence[Moment], sources: str) -> Floats:
-    """Cross-validated logits, calibrated: two numbers of them have heard everybody."""
+def calibrated(moments: Sequence[Moment], sources: str) -> Floats:
+    """Returns cross-validated, calibrated logits. The two calibration numbers are fitted on all speakers."""
     logits = cross_validated(moments, sources)
     factor, bias = calibration(moments, logits)
     return factor * logits + bias
 
 
-def deaf(moments: Sequence[Moment]) -> Floats:
-    """What can be had without hearing anything: by the collection and the time since the turn began. A warning."""
+def baseline(moments: Sequence[Moment]) -> Floats:
+    """Returns logits from a baseline without audio or words: collection and time since onset. Shows dataset bias."""
     read = np.array([float(collection(moment) == "read") for moment in moments])
     orders = np.array([float(collection(moment) == "orders") for moment in moments])
     spoken_s = np.array([moment.prosody["spoken_s"] for moment in moments])
@@ -160,7 +163,7 @@ def deaf(moments: Sequence[Moment]) -> Floats:
 
 
 def write_weights(moments: Sequence[Moment]) -> None:
-    """Fit every combination of this recognizer's sources on all moments and write them into the file that ships."""
+    """Fits every combination of this recognizer's sources on all moments and writes the shipped weights file."""
     models = {}
     for sources in SOURCES if sources_of(moments) == SOURCES else CLOSURE_SOURCES:
         model = fit_on(moments, features_of(moments, sources), sources, np.ones(len(moments), dtype=np.bool_))
@@ -186,14 +189,14 @@ def write_weights(moments: Sequence[Moment]) -> None:
         print(f"{sources}: " + ", ".join(f"{n} {w:+.2f}" for n, w in zip(row["names"], row["weights"], strict=True)))
 
 
-# ---- what it is worth ----
+# ---- evaluation ----
 
 
 Area = tuple[float, float, float]
 
 
 def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: int) -> dict[str, dict[str, Area]]:
-    """Area under the curve and its interval, by set and source."""
+    """Returns area under the curve and its interval, by set and source."""
     ends = np.array([moment.label == "end" for moment in moments])
     speakers = np.array([moment.speaker for moment in moments])
     found: dict[str, dict[str, Area]] = {}
@@ -210,12 +213,12 @@ def areas(moments: Sequence[Moment], logits: Mapping[str, Floats], silence_ms: i
 
 
 def fixed(moments: Sequence[Moment]) -> list[tuple[str, Cost]]:
-    """A silence of one length ends the turn."""
+    """Returns the cost of fixed silences."""
     return [(f"{ms} ms", cost(moments, waits({}, EndOfTurnProfile(ms, ms, ms, 0)))) for ms in FIXED_MS]
 
 
 def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) -> list[Curve]:
-    """Fixed hangovers, and each source over all thresholds, between the lowest floor and one ceiling."""
+    """Returns curves for fixed silences, and for each source over all thresholds, lowest floor and one ceiling."""
     found = [Curve("fixed", fixed(moments))]
     for source, scores in known.items():
         points = []
@@ -227,13 +230,13 @@ def curves(moments: Sequence[Moment], known: Mapping[str, Mapping[Key, Known]]) 
 
 
 def profiles(moments: Sequence[Moment], known: Mapping[Key, Known]) -> list[tuple[str, Cost]]:
-    """The three that ship, each turn a speaker's first."""
+    """Returns the cost of the three shipped profiles, with each turn as a speaker's first."""
     return [(name, cost(moments, waits(known, patience))) for name, patience in SHIPPED]
 
 
 def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
-    """The two that learn a speaker's pauses, with and without it."""
-    if not (stock := stock_of(moments)).plain or not stock.paused:
+    """Prints the two profiles that learn a speaker's pauses, with and without learning."""
+    if not (pool := turn_pool_of(moments)).plain or not pool.paused:
         print("\nno conversations: they take turns with a pause and turns without one")
         return
     print("\n| profile, speaker | first turn, with a pause | without | later ones, with a pause | without |")
@@ -241,12 +244,12 @@ def print_talks(moments: Sequence[Moment], logits: Mapping[Key, float]) -> None:
     for name, patience in SHIPPED[1:]:
         for share in SHARES:
             for what, way in (("one ceiling for all", replace(patience, pausing_ms=0)), ("as it ships", patience)):
-                said = conversations(stock, logits, way, share)
+                said = conversations(pool, logits, way, share)
                 print(f"| {name}, pauses in {100 * share:.0f} %, {what} | {talk_row(said, share)} |")
 
 
 def print_areas(moments: Sequence[Moment], logits: Mapping[str, Floats]) -> None:
-    """One table for each set."""
+    """Prints one table for each set."""
     by_length = {silence_ms: areas(moments, logits, silence_ms) for silence_ms in SHOWN_AT_MS}
     for name, belongs in SETS.items():
         at_200 = [moment.label == "end" for moment in moments if moment.at_ms == 200 and belongs(moment)]
@@ -259,7 +262,7 @@ def print_areas(moments: Sequence[Moment], logits: Mapping[str, Floats]) -> None
 
 
 def print_reliability(moments: Sequence[Moment], logits: Floats) -> None:
-    """What was said and what was, at 200 ms, where ends and pauses weigh the same."""
+    """Prints predicted against actual probabilities at 200 ms, with ends and pauses weighted equally."""
     rows = [row for row, m in enumerate(moments) if m.at_ms == REFERENCE_MS and collection(m) != "read"]
     ends = np.array([moments[row].label == "end" for row in rows])
     importance = importance_of([moments[row] for row in rows])
@@ -272,7 +275,7 @@ def print_reliability(moments: Sequence[Moment], logits: Floats) -> None:
 
 
 def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
-    """Waits and cut-ins."""
+    """Prints waits and cut-ins."""
     columns = "turns without a pause: wait p50 / p95 ms, cut into | with one: cut into, p50 / p95 ms | pauses cut"
     print(f"\n| {title} | {columns} |")
     print("|---|---|---|---|")
@@ -285,17 +288,17 @@ def print_costs(title: str, rows: Sequence[tuple[str, Cost]]) -> None:
 
 
 def evaluate(moments: Sequence[Moment]) -> None:
-    """Print the tables and draw the plots, every moment judged by a model that has not heard its speaker."""
+    """Prints the tables and draws the plots. Models are never tested on speakers they were trained on."""
     sources = sources_of(moments)
     everything = sources[-1]
-    again = honest(moments, everything)
+    again = calibrated(moments, everything)
     moments = asked_once(moments)
-    logits = {source: honest(moments, source) for source in sources}
-    print_areas(moments, logits | {"collection and time only": deaf(moments)})
+    logits = {source: calibrated(moments, source) for source in sources}
+    print_areas(moments, logits | {"collection and time only": baseline(moments)})
     print_reliability(moments, logits[everything])
     shown = {source: logits[source] for source in shown_of(moments)}
     plot_areas(areas(moments, shown, 200), 200, DOCS / "turn-taking-areas.svg")
-    # What is said to an assistant, or might be.
+    # Speech that is or could be directed at an assistant.
     spoken = with_real_lengths([moment for moment in moments if collection(moment) != "read"])
     heard = {source: keyed(moments, found) for source, found in shown.items()}
     scores = {source: within_turns(spoken, found) for source, found in heard.items()}
@@ -316,13 +319,13 @@ def evaluate(moments: Sequence[Moment]) -> None:
 
 
 def shipped_logits(moments: Sequence[Moment], sources: str) -> Floats:
-    """The logit of every moment by the weights that ship."""
+    """Returns the logit of every moment by the shipped weights."""
     names, model = names_of(sources), fitted_turn_end().models[sources]
     return np.array([model.logit(dict(zip(names, row, strict=True))) for row in features_of(moments, sources)])
 
 
 def judge(moments: Sequence[Moment]) -> None:
-    """The shipped weights, on recordings they have not seen."""
+    """Evaluates the shipped weights on unseen recordings."""
     moments = asked_once(moments)
     logits = {sources: shipped_logits(moments, sources) for sources in sources_of(moments)}
     everything = sources_of(moments)[-1]
@@ -335,7 +338,7 @@ def judge(moments: Sequence[Moment]) -> None:
 
 
 def main() -> None:
-    """Fit, evaluate or judge."""
+    """Fits, evaluates or judges."""
     parser = argparse.ArgumentParser(description="The end-of-turn estimate: its weights and what they are worth.")
     parser.add_argument("what", choices=("fit", "evaluate", "judge"))
     parser.add_argument("--pauses", type=Path, help="a folder with manifest.jsonl, for fit and evaluate")

@@ -1,4 +1,4 @@
-"""Recordings as turns to be judged: padded with their own room, with pauses put in, and the silences in them.
+"""Prepares recordings as turns for EOT evaluation: adds room noise and pauses, and finds the silences.
 
 A manifest is JSON Lines: `id`, `file` (beside it), `speaker`, `kind`, `source_repo`, `speech_start_s`, `speech_end_s`,
 `internal_pauses`.
@@ -21,7 +21,7 @@ from audio.vad import Vad, VadResult
 from bench.recordings import SEVERAL_VOICES, read_pcm
 
 Label = Literal["end", "pause", "gap", "made"]
-"""What a silence is: the end of the turn; a labelled pause; a shorter silence inside a turn; a pause put in here."""
+"""Type of a silence: end of the turn; labelled pause; shorter silence inside a turn; or artificial pause."""
 
 LEAD_S = 0.6
 TAIL_S = 1.7
@@ -35,16 +35,16 @@ class Turn:
     """One turn. Times are in ms from the first sample of `pcm`.
 
     Attributes:
-        id: Of the clip; with "+made" where pauses were put in.
-        speaker: Of the manifest.
-        source: Where the clip is from.
-        kind: Of the manifest.
+        id: Id of the clip; with "+made" if pauses were added.
+        speaker: As in the manifest.
+        source: Source of the clip.
+        kind: As in the manifest.
         pcm: int16, shape (n,).
-        start_ms: The first sound of speech.
-        end_ms: The last.
-        pauses: Labelled, as (begin, end).
-        made: Put in here, as (begin, end).
-        real_until_ms: From here on the sound is noise made to resemble the clip's own room.
+        start_ms: Start of speech.
+        end_ms: End of speech.
+        pauses: Labelled pauses, as (begin, end).
+        made: Artificial pauses, as (begin, end).
+        real_until_ms: From here on the sound is synthetic noise that resembles the clip's own room.
     """
 
     id: str
@@ -60,19 +60,19 @@ class Turn:
 
     @property
     def key(self) -> str:
-        """Of this very sound."""
+        """Returns a key that identifies this sound."""
         return hashlib.sha256(self.id.encode() + self.pcm.tobytes()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """A silence the detector reported inside or at the end of a turn.
+    """A silence the VAD reported inside or at the end of a turn.
 
     Attributes:
-        edge: After the last sample of speech, as the detector dates it.
-        known_at: The end of the first frame at which it was known.
-        until: The end of the frame at which the detector opened again, or of the clip.
-        label: What it is.
+        edge: End of speech as dated by the VAD.
+        known_at: End of the first frame at which the silence was known.
+        until: End of the frame at which the VAD reported speech again, or of the clip.
+        label: Type of the silence.
     """
 
     edge: Samples
@@ -82,7 +82,7 @@ class Silence:
 
 
 def turns(manifest: Path, *, tags: bool = False) -> Iterator[Turn]:
-    """The turns of a manifest, of one voice each; `tags`: only lines with the tag "speech"."""
+    """Yields the single-speaker turns of a manifest; `tags`: only lines with the tag "speech"."""
     for line in manifest.read_text().splitlines():
         row = json.loads(line)
         if tags and row.get("tag") != "speech":
@@ -116,13 +116,13 @@ def _padded(name: str, row: dict[str, object], pcm: Pcm) -> Turn:
 
 
 def room_noise(pcm: Pcm, count: int, seed: int) -> Pcm:
-    """Steady noise with the spectrum of the quietest tenth of a clip, shape (count,): its phase is all that is made."""
+    """Returns steady noise with the spectrum of the clip's quietest tenth and random phase, shape (count,)."""
     size, hop = 512, 256
     starts = np.arange(0, max(len(pcm) - size, 1), hop // 2)
     window = np.hanning(size + 1)[:-1]
     pieces = np.stack([pcm[s : s + size].astype(np.float64) for s in starts if s + size <= len(pcm)])
     levels = np.square(pieces).mean(axis=1)
-    # Digital silence is no room: a clip that was muted at its ends has its room between its words.
+    # Digital silence is no room noise: a clip that is muted at its ends has room noise only between its words.
     heard = levels > 0.25
     pieces, levels = (pieces[heard], levels[heard]) if heard.any() else (pieces, levels)
     quiet = pieces[np.argsort(levels)[: max(4, len(levels) // 10)]]
@@ -134,17 +134,17 @@ def room_noise(pcm: Pcm, count: int, seed: int) -> Pcm:
     sound = np.zeros((frames + 1) * hop)
     for number, bit in enumerate(bits):
         sound[number * hop : number * hop + size] += bit
-    # The analysis window took sum(w^2)/N of the power; the square roots of Hann windows overlap to one.
+    # The analysis window scaled the power by sum(w^2)/N; the square roots of Hann windows overlap to one.
     sound /= np.sqrt(np.square(window).mean())
     noise: Pcm = sound[hop : hop + count].round().clip(-32_768, 32_767).astype(np.int16)
     return noise
 
 
 def with_pauses(turn: Turn, most: int = 2) -> Turn | None:
-    """The turn with pauses of 0.5-1.6 s put into its deepest dips; None where none is deep enough or it has pauses.
+    """Adds pauses of 0.5-1.6 s at the deepest dips. Returns None if no dip is deep enough or the turn has pauses.
 
-    Recordings of commands hold no pauses and those of read speech many: without these a fit could tell ends from
-    pauses by telling the recordings apart.
+    Recordings of commands contain no pauses, and those of read speech contain many. Without added pauses, a fit could
+    distinguish ends from pauses by recognizing the collection.
     """
     if turn.pauses:
         return None
@@ -179,7 +179,7 @@ def with_pauses(turn: Turn, most: int = 2) -> Turn | None:
 
 
 def _dips(turn: Turn, most: int, rng: np.random.Generator) -> list[int]:
-    """Samples in the middle of quiet blocks inside the speech, in order, 0.5 s apart."""
+    """Returns samples in the middle of quiet blocks inside the speech, in order, at least 0.5 s apart."""
     first = int((turn.start_ms + 350) / 10)
     last = int((turn.end_ms - 300) / 10)
     if last - first < 10:
@@ -201,7 +201,7 @@ def _dips(turn: Turn, most: int, rng: np.random.Generator) -> list[int]:
 
 
 def voicings(vad: Vad, pcm: Pcm) -> list[tuple[Frame, VadResult]]:
-    """Every frame and what the detector said after it."""
+    """Returns every frame with the VAD result after it."""
     vad.reset()
     found = []
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
@@ -211,7 +211,7 @@ def voicings(vad: Vad, pcm: Pcm) -> list[tuple[Frame, VadResult]]:
 
 
 def silences(turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> tuple[Samples, list[Silence]]:
-    """The onset of the turn by the detector, and its silences in order; the last is the end. None where unheard."""
+    """Returns the VAD onset of the turn and its silences in order; the last is the end. None if not detected."""
     stretches = _stretches(heard)
     inside = [s for s in stretches if ms_of_samples(s[2]) > turn.start_ms and ms_of_samples(s[0]) < turn.end_ms]
     if not inside:
@@ -224,7 +224,7 @@ def silences(turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> tuple[Samp
 
 
 def _stretches(heard: Sequence[tuple[Frame, VadResult]]) -> list[tuple[Samples, Samples, Samples, Samples]]:
-    """Onset, edge, when the edge was known, until when the silence after it lasted."""
+    """Returns onset, end, when the end was known, and until when the silence after it lasted."""
     found: list[tuple[Samples, Samples, Samples, Samples]] = []
     onset: Samples | None = None
     closed: tuple[Samples, Samples, Samples] | None = None

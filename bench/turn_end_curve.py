@@ -1,4 +1,4 @@
-"""What a way of waiting costs: how long after the last word a turn ends, and how often a pause is taken for its end."""
+"""Computes the cost of a way of waiting: the wait after the last word, and how often a pause is taken for the end."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -9,22 +9,23 @@ import numpy as np
 from bench.turn_end_moments import Moment
 
 PAUSE_MS = 300.0
-"""Pauses from here on count; shorter ones are closures and breaths that nobody would answer into."""
+"""Minimum length of a pause in milliseconds. Shorter silences are closures and breaths that nobody would answer."""
 
 Wait = Callable[[Moment], float]
-"""From a moment to the silence, in ms, that ends the turn by what is known at that moment."""
+"""Maps a moment to the silence timeout, in ms, that follows from what is known at that moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one way of waiting on one set of turns.
+    """Cost of one way of waiting on one set of turns.
 
     Attributes:
-        median_ms, p95_ms: From the end of speech to the decision, turns without a pause and without a cut-in.
-        paused_median_ms, paused_p95_ms: The same, turns with a pause; NaN where all were cut into.
+        median_ms, p95_ms: Time from the end of speech to the EOT decision, over turns without a pause and without a
+        cut-in.
+        paused_median_ms, paused_p95_ms: The same over turns with a pause; NaN if all were cut into.
         cut_pauses: Share of the pauses of 300 ms or more in which the turn was ended.
         cut_turns: Share of the turns with such a pause that were cut into.
-        cut_plain: Share of the turns without one that were cut into all the same.
+        cut_plain: Share of the turns without such a pause that were cut into.
     """
 
     median_ms: float
@@ -37,7 +38,7 @@ class Cost:
 
 
 def with_real_lengths(moments: Sequence[Moment], seed: int = 3) -> list[Moment]:
-    """The same, pauses that were put in shortened to lengths drawn from the real ones of 300 ms or more."""
+    """Returns the moments with added pauses shortened to lengths drawn from the real pauses of 300 ms or more."""
     lengths = {(m.turn, m.number): m.lasts_ms for m in moments if m.label == "pause" and m.lasts_ms >= PAUSE_MS}
     real = sorted(lengths.values())
     rng = np.random.default_rng(seed)
@@ -57,11 +58,11 @@ def with_real_lengths(moments: Sequence[Moment], seed: int = 3) -> list[Moment]:
 
 
 def ended_at(silence: Sequence[Moment], wait: Wait) -> float:
-    """When the turn ends in a silence that goes on for ever, in ms from its beginning.
+    """Returns when the turn ends if the silence continues without end, in ms from the start of the silence.
 
     Args:
         silence: Its moments, in order.
-        wait: Asked at each moment; the newest answer counts.
+        wait: Called at each moment; the latest result counts.
     """
     for moment, following in itertools.pairwise(silence):
         due = max(wait(moment), moment.known_ms)
@@ -71,7 +72,7 @@ def ended_at(silence: Sequence[Moment], wait: Wait) -> float:
 
 
 def cost(moments: Sequence[Moment], wait: Wait) -> Cost:
-    """Play all turns."""
+    """Plays all turns."""
     silences: dict[tuple[int, int], list[Moment]] = {}
     for moment in moments:
         silences.setdefault((moment.turn, moment.number), []).append(moment)

@@ -24,15 +24,15 @@ _LICENCE = "BSD-2-Clause, Copyright (c) 1999-2016 Carnegie Mellon University"
 
 
 def main() -> None:
-    """Compute and write."""
+    """Computes and writes the file."""
     folder = Path(pocketsphinx.get_model_path()) / "en-us"
     model = pocketsphinx.NGramModel(pocketsphinx.Config(), pocketsphinx.LogMath(), str(folder / "en-us.lm.bin"))
 
     def log10(*words: str) -> float:
-        """Of the first word after the others, the nearest first."""
+        """Returns the log10 probability of the first word after the others, the nearest first."""
         return float(model.prob(list(words))) * math.log10(1.0001)
 
-    # The dictionary's first field; what is not in the model has its least probability and comes last.
+    # The dictionary's first field. Words that the model lacks have its lowest probability and come last.
     lines = (folder / "cmudict-en-us.dict").read_text().splitlines()
     names = {name for line in lines if _WORD.fullmatch(name := line.partition(" ")[0])}
     ranked = sorted(names, key=lambda word: (-log10(word), word))

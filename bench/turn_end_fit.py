@@ -1,4 +1,4 @@
-"""The arithmetic of the fit: logistic regression, folds by speaker, area under the curve and its interval."""
+"""Implements the fit: logistic regression, folds by speaker, area under the curve and its interval."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,25 +13,25 @@ class Logistic:
     """A logistic regression on standardized features, clipped at three deviations.
 
     Attributes:
-        mean, deviation: Of the training features, shape (n,).
-        weights: Of the standardized features, shape (n,).
-        bias: Of the logit.
+        mean, deviation: Statistics of the training features, shape (n,).
+        weights: Weights of the standardized features, shape (n,).
+        bias: Bias of the logit.
     """
 
     def __init__(self, mean: Floats, deviation: Floats, weights: Floats, bias: float) -> None:
         self.mean, self.deviation, self.weights, self.bias = mean, deviation, weights, bias
 
     def logit(self, features: Floats) -> Floats:
-        """Of each row, shape (m,)."""
+        """Returns the logit of each row, shape (m,)."""
         scaled = np.clip((features - self.mean) / self.deviation, -3, 3)
         logits: Floats = scaled @ self.weights + self.bias
         return logits
 
 
 def fitted(features: Floats, ends: Bools, importance: Floats, ridge: float) -> Logistic:
-    """Newton's method on the weighted log-likelihood less ridge/2 |weights|²; shapes (m, n), (m,), (m,).
+    """Fits by Newton's method: weighted log-likelihood minus ridge/2 |weights|². Shapes (m, n), (m,), (m,).
 
-    Importances are scaled to a sum of m, so that a ridge means the same for any weighting.
+    Importances are scaled to a sum of m, so that the ridge means the same for any weighting.
     """
     importance = importance * (len(ends) / importance.sum())
     mean = np.average(features, axis=0, weights=importance)
@@ -53,7 +53,7 @@ def fitted(features: Floats, ends: Bools, importance: Floats, ridge: float) -> L
 
 
 def signed(features: Floats, ends: Bools, importance: Floats, ridge: float, signs: Floats) -> Logistic:
-    """As `fitted`, but a weight against its sign (+1 or -1, shape (n,)) is zero: the worst goes first, then again."""
+    """Like `fitted`, but zeroes weights against their sign (+1 or -1, shape (n,)), the worst first, and refits."""
     kept = list(range(features.shape[1]))
     while True:
         found = fitted(features[:, kept], ends, importance, ridge)
@@ -67,7 +67,7 @@ def signed(features: Floats, ends: Bools, importance: Floats, ridge: float, sign
 
 
 def folds(speakers: Sequence[str], count: int, seed: int) -> npt.NDArray[np.intp]:
-    """The fold of each row, shape (m,): a speaker is in one fold only, and the folds are about as large."""
+    """Returns the fold of each row, shape (m,). All rows of a speaker are in one fold; folds have similar sizes."""
     names, sizes = np.unique(np.asarray(speakers), return_counts=True)
     order = np.random.default_rng(seed).permutation(len(names))
     order = order[np.argsort(-sizes[order], kind="stable")]
@@ -81,7 +81,7 @@ def folds(speakers: Sequence[str], count: int, seed: int) -> npt.NDArray[np.intp
 
 
 def held_out(fit: Callable[[Bools], Callable[[Bools], Floats]], fold: npt.NDArray[np.intp]) -> Floats:
-    """The logits of every row by a fit that has not heard its speaker, shape (m,)."""
+    """Returns the logits of every row by a fit without its speaker, shape (m,)."""
     logits = np.zeros(len(fold))
     for number in np.unique(fold):
         inside = fold == number
@@ -90,7 +90,7 @@ def held_out(fit: Callable[[Bools], Callable[[Bools], Floats]], fold: npt.NDArra
 
 
 def area(scores: Floats, ends: Bools) -> float:
-    """The area under the receiver operating curve; ties count half. NaN without both kinds."""
+    """Returns the area under the receiver operating curve; ties count half. NaN without both classes."""
     above, below = scores[ends], np.sort(scores[~ends])
     if not len(above) or not len(below):
         return float("nan")
@@ -99,7 +99,7 @@ def area(scores: Floats, ends: Bools) -> float:
 
 
 def interval(scores: Floats, ends: Bools, speakers: Sequence[str], draws: int = 400) -> tuple[float, float]:
-    """95 % of the area over speakers drawn with replacement."""
+    """Returns the 95 % interval of the area over speakers drawn with replacement."""
     rng = np.random.default_rng(1)
     names, index = np.unique(np.asarray(speakers), return_inverse=True)
     rows = [np.flatnonzero(index == number) for number in range(len(names))]

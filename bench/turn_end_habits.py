@@ -1,4 +1,4 @@
-"""What is known at a moment beside what is heard: the speaker's pauses so far, as the program counts them."""
+"""Adds what is known at a moment besides the sound: the speaker's pauses so far, as the program counts them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,11 +17,11 @@ _MOST_LOGIT = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Of one moment.
+    """What is known at one moment.
 
     Attributes:
-        logit: By what is heard, at the silence at which the models are calibrated.
-        habits: Of the speaker.
+        logit: Logit from the sound, at the silence for which the models are calibrated.
+        habits: Pause statistics of the speaker.
     """
 
     logit: float = 0.0
@@ -29,17 +29,17 @@ class Known:
 
 
 def key_of(moment: Moment) -> Key:
-    """Its turn, silence and length."""
+    """Returns turn, silence and length of a moment."""
     return moment.turn, moment.number, moment.at_ms
 
 
 def keyed(moments: Sequence[Moment], logits: Floats) -> dict[Key, float]:
-    """Each moment's logit."""
+    """Returns the logits by moment."""
     return {key_of(moment): float(logit) for moment, logit in zip(moments, logits, strict=True)}
 
 
 def within_turns(moments: Sequence[Moment], logits: Mapping[Key, float]) -> dict[Key, Known]:
-    """Each moment's logit, and the pauses earlier in the turn: of a speaker of whom nothing else is known."""
+    """Returns logit and pause statistics of each moment, from earlier pauses of the same turn only."""
     pauses: dict[int, dict[int, float]] = {}
     for moment in moments:
         if moment.label != "end":
@@ -55,7 +55,7 @@ def within_turns(moments: Sequence[Moment], logits: Mapping[Key, float]) -> dict
 
 
 def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
-    """What the program would make of it; whole commands and answers to questions are not known here."""
+    """Returns the program's estimate. Complete commands and answers to questions are not known here."""
     habits = known.habits
     logit = known.logit + habits.shift + habits.turn_shift + (moment.known_ms - PAUSE_FROM_MS) / habits.excess_ms
     bounded = min(max(logit, -_MOST_LOGIT), _MOST_LOGIT)
@@ -63,5 +63,5 @@ def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
 
 
 def waits(known: Mapping[Key, Known], patience: EndOfTurnProfile) -> Wait:
-    """How long each moment's estimate would have the turn wait."""
+    """Returns the silence timeout for each moment's estimate."""
     return lambda moment: hangover_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)

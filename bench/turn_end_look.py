@@ -1,10 +1,10 @@
-"""What the last look before an answer is worth: answers that would have begun in the first syllable of who goes on.
+"""Measures the resume guard: how many answers it holds back that would begin while the user resumes speaking.
 
     python -m bench.turn_end_look --pauses DIR        # DIR/manifest.jsonl; --tags: only its lines with the tag "speech"
 
-An answer is taken to be ready at each of READY_MS of every silence. Where somebody goes on behind that, it cuts in, but
-for those that the look holds back until the detector knows; and some that are the end are held back in vain. Of ends
-only what was really recorded is looked at, and no room that was made.
+An answer is assumed to be ready at each of READY_MS of every silence. If the user then resumes, the answer cuts in,
+unless the guard holds it back until the VAD detects the speech. Some answers at true ends are held back needlessly. For
+ends, only really recorded silence counts, without synthetic room noise.
 """
 
 import argparse
@@ -27,11 +27,11 @@ Heard = Sequence[tuple[Frame, VadResult]]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """At one moment of one silence.
+    """Result at one moment of one silence.
 
     Attributes:
-        held_ms: How long the answer waited.
-        knew: Whether the detector knew by then that somebody goes on.
+        held_ms: How long the answer was held.
+        knew: Whether the VAD had detected by then that the user resumes.
     """
 
     label: Label
@@ -40,7 +40,7 @@ class Look:
 
 
 def looks(turn: Turn, heard: Heard) -> Iterable[Look]:
-    """At every silence of a turn, each as often as an answer may be ready in it."""
+    """Yields the result for every silence of a turn, at each time at which an answer may be ready."""
     by_end = {frame.end: voicing for frame, voicing in heard}
     real_until = samples_of_ms(turn.real_until_ms)
     for silence in silences(turn, heard)[1]:
@@ -62,7 +62,7 @@ def _look(silence: Silence, ready: Samples, by_end: dict[Samples, VadResult]) ->
 
 
 def main() -> None:
-    """Print the shares."""
+    """Prints the shares."""
     parser = argparse.ArgumentParser(description="What the last look before an answer is worth.")
     parser.add_argument("--pauses", type=Path, required=True, help="a folder with manifest.jsonl")
     parser.add_argument("--tags", action="store_true", help='only its lines with the tag "speech"')

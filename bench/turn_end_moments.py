@@ -1,4 +1,4 @@
-"""Moments at which a turn may be judged over: every silence of every turn at growing lengths, with all evidence."""
+"""Extracts the moments of EOT estimates: every silence of every turn at growing lengths, with all evidence."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import FRAME_SAMPLES, Samples, ms_of_samples, samples_of_ms
 from audio.vad.silero import SileroNetwork, SileroVad
 from bench.turn_end_clips import Silence, Turn, silences, voicings
-from bench.turn_end_words import Asked, Understood, listen
+from bench.turn_end_words import SilenceTranscripts, StoredTranscript, listen
 
 AT_MS = (100, 150, 200, 300, 400, 600, 800, 1200)
 SMART_AT_MS = (100, 200, 400)
 SMART_BEFORE_MS = 700.0
-"""How much before the onset the network hears: its own pipeline hands in 500 ms and the detector's 200."""
+"""Sound before the onset that Smart Turn gets, in milliseconds: 500 ms from its own pipeline, 200 ms from the VAD."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,18 @@ class Moment:
 
     Attributes:
         turn: Number of the turn.
-        speaker: As its manifest has it; `source`, `kind` likewise.
-        label: What the silence is, see turn_end_clips.Label.
-        made: Whether pauses were put into the turn.
-        number: Of the silence within its turn.
-        at_ms: The length at which it is judged: at the first frame from then on at which the detector has closed.
-        known_ms: How long it really was at that frame.
-        lasts_ms: How long the silence lasts in all.
-        prosody: The features of audio.end_of_turn.prosody_features, by name.
-        smart: Smart Turn's probability, of this or the last earlier length; None without the network.
-        text: The words at the start of the silence.
-        rough: Whether the recognizer calls them a guess.
-        ends, goes_on: What it expects behind them, see audio.stt.Punctuation; None where it does not tell.
+        speaker: As in the manifest, like `source` and `kind`.
+        label: Type of the silence, see turn_end_clips.Label.
+        made: Whether pauses were added to the turn.
+        number: Number of the silence within its turn.
+        at_ms: Nominal length at which it is judged: at the first later frame at which the VAD reports silence.
+        known_ms: Actual length at that frame.
+        lasts_ms: Total length of the silence.
+        prosody: Features of audio.end_of_turn.prosody_features, by name.
+        smart: Smart Turn's probability at this or the last earlier length; None without the network.
+        text: Transcript at the start of the silence.
+        rough: Whether the recognizer reports low confidence.
+        ends, goes_on: Punctuation expected after the words, see audio.stt.Punctuation; None if unknown.
     """
 
     turn: int
@@ -63,13 +63,13 @@ class Moment:
 def heard_moments(
     turns: Sequence[Turn], folder: Path, network: SmartTurn | None, whisper: Path | None = None
 ) -> list[Moment]:
-    """All moments of all turns; what was heard before is read from `folder`, what is new is added to it.
+    """Returns all moments of all turns. Reads transcripts from the cache in `folder` and adds new ones.
 
     Args:
-        turns: Whose.
-        folder: Of one Whisper model, or of pocketsphinx.
+        turns: The turns.
+        folder: Cache of one Whisper model, or of pocketsphinx.
         network: Smart Turn.
-        whisper: The folder of a Whisper model; None: the words are pocketsphinx's.
+        whisper: Folder of a Whisper model; None for pocketsphinx.
     """
     words = listen(turns, folder / "words.jsonl", whisper)
     heard = "" if network is None else "-short" if network.short else "-smart"
@@ -89,7 +89,9 @@ def heard_moments(
     return found
 
 
-def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartTurn | None) -> Iterator[Moment]:
+def _of_turn(
+    turn: Turn, vad: SileroVad, words: Sequence[SilenceTranscripts], network: SmartTurn | None
+) -> Iterator[Moment]:
     heard = voicings(vad, turn.pcm)
     onset, found = silences(turn, heard)
     track = ProsodyTrack()
@@ -103,7 +105,7 @@ def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartT
         for number, silence, at_ms in wanted.get(frame.end, ()):
             if network is not None and at_ms in SMART_AT_MS:
                 smart[number] = _smart(network, turn.pcm, onset, frame.end)
-            said = next(iter(words[number]["words"].values()), Understood("", True))
+            said = next(iter(words[number]["words"].values()), StoredTranscript("", True))
             yield Moment(
                 turn=0,
                 speaker=turn.speaker,
@@ -125,7 +127,7 @@ def _of_turn(turn: Turn, vad: SileroVad, words: Sequence[Asked], network: SmartT
 
 
 def _when(silence: Silence) -> Iterator[tuple[Samples, int]]:
-    """At which frame ends the silence is judged, and at which length."""
+    """Yields the frame ends at which the silence is judged, with the lengths."""
     for at_ms in AT_MS:
         due = -(-(silence.edge + samples_of_ms(at_ms)) // FRAME_SAMPLES) * FRAME_SAMPLES
         at = Samples(max(silence.known_at, due))

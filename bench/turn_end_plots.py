@@ -1,4 +1,4 @@
-"""The two plots of docs/lab/turn-taking.md."""
+"""Draws the two plots of docs/lab/turn-taking.md."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import matplotlib as mpl
 from bench.turn_end_curve import Cost
 
 mpl.use("svg")
-# So that the same figures make the same file.
+# The same figures make the same file.
 mpl.rcParams["svg.hashsalt"] = "repartee"
 mpl.rcParams["svg.fonttype"] = "none"
 
@@ -26,7 +26,7 @@ _COLOURS = {
 
 
 def colour_of(source: str) -> str:
-    """What a recognizer expects behind its words is part of them."""
+    """Returns the colour of a source. Expected punctuation counts as part of the words."""
     return _COLOURS.get(source.replace("+closure", ""), "#bbbbbb")
 
 
@@ -39,7 +39,7 @@ class Curve:
 
 
 def plot_curves(curves: Sequence[Curve], profiles: Sequence[tuple[str, Cost]], path: Path) -> None:
-    """Median wait against the share of turns with a pause that are cut into."""
+    """Draws the median wait against the share of paused turns that are cut into."""
     figure, axes = plt.subplots(figsize=(7.5, 4.8))
     for curve in curves:
         found = [(cost.median_ms, 100 * cost.cut_turns) for _, cost in curve.points]
@@ -59,7 +59,7 @@ def plot_curves(curves: Sequence[Curve], profiles: Sequence[tuple[str, Cost]], p
 
 
 def plot_areas(areas: Mapping[str, Mapping[str, tuple[float, float, float]]], silence_ms: int, path: Path) -> None:
-    """Area under the curve and its interval, by set and source."""
+    """Draws area under the curve and its interval, by set and source."""
     figure, axes = plt.subplots(figsize=(7.5, 3.8))
     sets = list(areas)
     sources = list(areas[sets[0]])

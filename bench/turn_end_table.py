@@ -1,4 +1,4 @@
-"""Moments as numbers: which features are weighed and which way, which moments count how much, and on which sets."""
+"""Converts moments to numbers: features and their signs, weights of moments, and the sets."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from assistant.end_of_turn.text_features import text_shape
 from audio.stt import Punctuation
 from bench.turn_end_fit import Floats
 from bench.turn_end_moments import Moment
-from bench.turn_end_words import Understood
+from bench.turn_end_words import StoredTranscript
 
 SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     {
-        # A turn ends low, soft, with a long last syllable; an "um" stands still in pitch, level and spectrum.
+        # A turn ends low, soft, with a long last syllable; an "um" is steady in pitch, level and spectrum.
         "sound": {
             "pitch_end_st": -1,
             "pitch_rank": -1,
@@ -31,12 +31,12 @@ SIGNS: Mapping[str, Mapping[str, int]] = MappingProxyType(
         "smart": {"smart_logit": 1},
     }
 )
-"""Which way a feature may count. The fit cannot turn a sign: with some thirty voices that pause it would."""
+"""Allowed sign of each feature. Without it the fit would flip signs: there are only about thirty speakers who pause."""
 
 SOURCES = ("sound", "text", "smart", "sound+text", "sound+smart", "text+smart", "sound+text+smart")
 
 CLOSURE_SOURCES = ("text+closure", "sound+text+closure", "text+closure+smart", "sound+text+closure+smart")
-"""Models of a recognizer that tells what it expects behind its words."""
+"""Models for recognizers that report expected punctuation."""
 
 SOURCES_WITH_CLOSURE = (
     "sound",
@@ -48,16 +48,16 @@ SOURCES_WITH_CLOSURE = (
     "text+closure+smart",
     "sound+text+closure+smart",
 )
-"""What is shown of such a one, all of them last."""
+"""Combinations shown for such a recognizer, all sources last."""
 
 _NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
-"""Where it does not (2 of 100: it went round in circles); the program then judges without."""
+"""Punctuation if the recognizer reports none (2 of 100: decoding looped). The program then judges without it."""
 
 _LEAST = 1e-4
 
 
 def collection(moment: Moment) -> str:
-    """What was recorded together: the class balance is kept within each, so that telling them apart gains nothing."""
+    """Returns the collection of a moment. Class balance is kept within each, so that recognizing it gains nothing."""
     if moment.kind == "read":
         return "read"
     return "orders" if moment.source == "Picovoice/speech-to-intent-benchmark" else "other"
@@ -81,22 +81,22 @@ def _text_features(text: str) -> Mapping[str, float]:
 
 
 def names_of(sources: str) -> tuple[str, ...]:
-    """The features of "sound+text", in order."""
+    """Returns the features of "sound+text", in order."""
     return tuple(name for source in sources.split("+") for name in SIGNS[source])
 
 
 def signs_of(sources: str) -> Floats:
-    """Their signs, shape (n,)."""
+    """Returns their signs, shape (n,)."""
     return np.array([float(sign) for source in sources.split("+") for sign in SIGNS[source].values()])
 
 
 def features_of(moments: Sequence[Moment], sources: str) -> Floats:
-    """Shape (moments, features)."""
+    """Returns the features, shape (moments, features)."""
     names = names_of(sources)
     rows = np.zeros((len(moments), len(names)))
     for row, moment in zip(rows, moments, strict=True):
         smart = min(max(0.5 if moment.smart is None else moment.smart, _LEAST), 1 - _LEAST)
-        told = Understood(moment.text, moment.rough, moment.ends, moment.goes_on)
+        told = StoredTranscript(moment.text, moment.rough, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
         known |= closure_features(told.closure or _NEUTRAL)
         row[:] = [known[name] for name in names]
@@ -104,7 +104,7 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
 
 
 def importance_of(moments: Sequence[Moment]) -> Floats:
-    """So that ends and pauses weigh the same in every collection at every length, shape (m,)."""
+    """Returns weights that balance ends and pauses in every collection at every length, shape (m,)."""
     groups = [(collection(moment), moment.at_ms, moment.label == "end") for moment in moments]
     sizes = Counter(groups)
     both = Counter(group[:2] for group in groups)

@@ -1,9 +1,9 @@
-"""What it is worth to know a speaker's pauses: single turns, put together to conversations of who pauses more or less.
+"""Measures the benefit of speaker pause statistics, on conversations assembled from single turns.
 
-No collection of recordings has one person talk to an assistant for long. So a conversation is a dozen turns of any
-speakers, a given share of them with a pause of 300 ms or more, played one after another; what the program learns of the
-first counts for the later ones. Who is cut into goes on when their pause is over: soon behind the beginning of the
-answer the program knows that they had only paused, later it takes it for an interruption and a new turn.
+No collection has recordings of one person who talks to an assistant for long. So a conversation is a dozen turns of
+arbitrary speakers, played in sequence. A given share of them has a pause of 300 ms or more. What the program learns in
+the first turns applies to later ones. After a cut-in, the user resumes when their pause is over. If that is soon after
+the answer's onset, the program knows that it was a pause; later it counts as an interruption and a new turn.
 """
 
 import random
@@ -22,10 +22,10 @@ from bench.turn_end_moments import Moment
 TURNS = 12
 CONVERSATIONS = 300
 SHARES = (0.0, 0.3, 1.0)
-"""Of a speaker's turns that have a pause: never, now and then, always."""
+"""Shares of a speaker's turns that have a pause: never, sometimes, always."""
 
 HEARD_AFTER_MS = 60.0
-"""From the decision to the first sound that a listener has heard."""
+"""Time from the decision to the first audible sound, in milliseconds."""
 
 SEED = 1
 
@@ -37,10 +37,10 @@ class Said:
     """One turn of a conversation.
 
     Attributes:
-        place: 0 is the first.
-        paused: It has a pause of 300 ms or more.
-        cut: It was answered before it was over.
-        wait_ms: From its end to the decision; None where it was cut into.
+        place: Index in the conversation; 0 is the first.
+        paused: Whether it has a pause of 300 ms or more.
+        cut: Whether it was answered before it was over.
+        wait_ms: Time from its end to the decision; None after a cut-in.
     """
 
     place: int
@@ -50,22 +50,22 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Stock:
-    """Turns to choose from, each as its silences in order; none has pauses put in but those that have a pause."""
+class TurnPool:
+    """Turns to choose from, each as its silences in order. Plain turns have no pauses, not even added ones."""
 
     plain: Sequence[Sequence[Silence]]
     paused: Sequence[Sequence[Silence]]
 
 
-def stock_of(moments: Iterable[Moment]) -> Stock:
-    """All turns that end."""
+def turn_pool_of(moments: Iterable[Moment]) -> TurnPool:
+    """Returns all turns that have an end."""
     turns: dict[int, dict[int, list[Moment]]] = {}
     for moment in moments:
         turns.setdefault(moment.turn, {}).setdefault(moment.number, []).append(moment)
     whole = [list(silences.values()) for silences in turns.values()]
     ending = [turn for turn in whole if turn[-1][0].label == "end"]
     plain = [turn for turn in ending if not _has_pause(turn) and not turn[0][0].made]
-    return Stock(plain, [turn for turn in ending if _has_pause(turn)])
+    return TurnPool(plain, [turn for turn in ending if _has_pause(turn)])
 
 
 def _has_pause(turn: Sequence[Silence]) -> bool:
@@ -75,7 +75,7 @@ def _has_pause(turn: Sequence[Silence]) -> bool:
 def played(
     turn: Sequence[Silence], habits: SpeakerPauseStats, logits: Mapping[Key, float], patience: EndOfTurnProfile
 ) -> tuple[bool, float, SpeakerPauseStats]:
-    """One turn: whether it was cut into, how long its end was waited for, and what is known of the speaker then."""
+    """Plays one turn. Returns whether it was cut into, the wait at its end, and the updated pause statistics."""
     cut, due = False, 0.0
     for silence in turn:
         due = ended_at(silence, _wait(habits, logits, patience))
@@ -97,21 +97,21 @@ def _wait(
     return lambda moment: hangover_ms(estimate_of(moment, Known(logits[key_of(moment)], habits)), patience)
 
 
-def conversations(stock: Stock, logits: Mapping[Key, float], patience: EndOfTurnProfile, share: float) -> list[Said]:
-    """Play CONVERSATIONS of them, the same ones for every patience."""
+def conversations(pool: TurnPool, logits: Mapping[Key, float], patience: EndOfTurnProfile, share: float) -> list[Said]:
+    """Plays CONVERSATIONS conversations, the same ones for every profile."""
     rng, found = random.Random(SEED), list[Said]()
     for _ in range(CONVERSATIONS):
         habits = SpeakerPauseStats()
         for place in range(TURNS):
             paused = rng.random() < share
-            turn = rng.choice(stock.paused if paused else stock.plain)
+            turn = rng.choice(pool.paused if paused else pool.plain)
             cut, wait_ms, habits = played(turn, habits, logits, patience)
             found.append(Said(place, paused, cut, None if cut else wait_ms))
     return found
 
 
 def talk_row(said: Sequence[Said], share: float) -> str:
-    """First and later turns: of those with a pause how many were cut into, and the wait behind the others."""
+    """Returns cut-ins among the paused turns and the wait after the others, for first and later turns."""
     cells = []
     for chosen in ([one for one in said if one.place == 0], [one for one in said if one.place > 0]):
         cells += [

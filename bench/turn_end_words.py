@@ -1,4 +1,4 @@
-"""What our own recognizer had understood at every silence of a set of turns; kept in a file, for it takes minutes."""
+"""Transcribes every silence of a set of turns with our own recognizers. Caches the results, since it takes minutes."""
 
 import asyncio
 import json
@@ -22,8 +22,8 @@ WHISPER_ASKED_AT_MS = 100
 _PRE_ROLL = samples_of_ms(300)
 
 
-class Understood(NamedTuple):
-    """What a recognizer made of the sound up to a moment of a silence, as JSON has it."""
+class StoredTranscript(NamedTuple):
+    """Transcript of the sound up to a moment of a silence, as stored in JSON."""
 
     text: str
     rough: bool
@@ -32,101 +32,103 @@ class Understood(NamedTuple):
 
     @property
     def closure(self) -> Punctuation | None:
-        """What it expects behind the words."""
+        """Returns the punctuation expected after the words."""
         return None if self.ends is None or self.goes_on is None else Punctuation(self.ends, self.goes_on)
 
 
-class Asked(TypedDict):
-    """Words at one silence of a turn: silence in ms → what was understood."""
+class SilenceTranscripts(TypedDict):
+    """Transcripts at one silence of a turn: silence in ms → transcript."""
 
     edge: int
-    words: dict[str, Understood]
+    words: dict[str, StoredTranscript]
 
 
 class Recognizer(Protocol):
-    """Hears whole turns."""
+    """Transcribes complete turns."""
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
-        """The words at every silence of a turn."""
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
+        """Returns the transcripts at every silence of a turn."""
         ...
 
     async def aclose(self) -> None:
-        """Let it go."""
+        """Releases the recognizer."""
         ...
 
 
 class Pocketsphinx:
-    """As in a conversation: its decoder runs through the turn."""
+    """Works as in a conversation: one decoder runs through the turn."""
 
     def __init__(self, transcriber: PocketsphinxRecognizer) -> None:
         self._transcriber = transcriber
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
-        """The words at every silence of a turn."""
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
+        """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         if not found:
             return []
         start = Samples(max(0, onset - _PRE_ROLL))
         hearing = self._transcriber.open(SegmentId(start), lambda _words: None)
-        asked: list[Asked] = []
+        asked: list[SilenceTranscripts] = []
         fed = int(start)
         for silence in found:
-            row = Asked(edge=int(silence.edge), words={})
+            row = SilenceTranscripts(edge=int(silence.edge), words={})
             for wait_ms in ASKED_AT_MS:
                 at = _asked_at(silence, wait_ms)
                 if at is None:
                     continue
                 while fed < at:
-                    # Its lane holds 5 s: a question in between waits until all of it was decoded.
+                    # Its queue holds 5 s. An intermediate request waits until all of it is decoded.
                     until = min(at, fed + samples_of_s(2))
                     hearing.feed(turn.pcm[fed:until])
                     fed = until
                     words = await asyncio.wait_for(hearing.transcript(), 60)
-                row["words"][str(wait_ms)] = Understood(words.text, words.low_confidence)
+                row["words"][str(wait_ms)] = StoredTranscript(words.text, words.low_confidence)
             asked.append(row)
-        # Cancelled, so that little is learned of the microphone: nearly every turn is a first one. Not quite: a few
-        # words change with the order of the turns.
+        # Cancelled to limit adaptation to the microphone, so that nearly every turn is like a first one. A few words
+        # still depend on the order of the turns.
         hearing.cancel()
         return asked
 
     async def aclose(self) -> None:
-        """Stop its process."""
+        """Stops its process."""
         await self._transcriber.aclose()
 
 
 class Whisper:
-    """As in a conversation: the segment so far, decoded anew at each silence."""
+    """Works as in a conversation: decodes the segment so far again at each silence."""
 
     def __init__(self, folder: Path) -> None:
         self._model = LoadedWhisper(WhisperSettings(folder=folder))
 
-    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[Asked]:
-        """The words at every silence of a turn."""
+    async def one(self, turn: Turn, heard: Sequence[tuple[Frame, VadResult]]) -> list[SilenceTranscripts]:
+        """Returns the transcripts at every silence of a turn."""
         onset, found = silences(turn, heard)
         asked = []
         for silence in found:
-            row = Asked(edge=int(silence.edge), words={})
+            row = SilenceTranscripts(edge=int(silence.edge), words={})
             at = _asked_at(silence, WHISPER_ASKED_AT_MS)
             if at is not None:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
                 assert decoded is not None, "nobody breaks it off"
                 closure = (decoded.closure.sentence_end, decoded.closure.continuation) if decoded.closure else ()
-                row["words"][str(WHISPER_ASKED_AT_MS)] = Understood(decoded.text, bool(decoded.doubt), *closure)
+                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(decoded.text, bool(decoded.doubt), *closure)
             asked.append(row)
         return asked
 
     async def aclose(self) -> None:
-        """Nothing to stop."""
+        """Does nothing: there is nothing to stop."""
 
 
 def _asked_at(silence: Silence, wait_ms: float) -> Samples | None:
-    """The end of the first frame at which the silence is known and this long; None where speech came back before."""
+    """Returns the end of the first frame at which the silence is known and this long; None if speech resumes before."""
     at = max(silence.known_at, -(-(silence.edge + samples_of_ms(wait_ms)) // 320) * 320)
     return Samples(at) if at < silence.until else None
 
 
-async def _all(whisper: Path | None, turns: Sequence[Turn], known: dict[str, list[Asked]], file: TextIO) -> None:
+async def _all(
+    whisper: Path | None, turns: Sequence[Turn], known: dict[str, list[SilenceTranscripts]], file: TextIO
+) -> None:
     vad = SileroVad(SileroNetwork())
     recognizer = await _recognizer(whisper)
     try:
@@ -146,15 +148,15 @@ async def _recognizer(whisper: Path | None) -> Recognizer:
     return Pocketsphinx(transcriber)
 
 
-def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str, list[Asked]]:
-    """The words of every turn, out of the cache where they are in it; new ones are added to it.
+def listen(turns: Sequence[Turn], cache: Path, whisper: Path | None) -> dict[str, list[SilenceTranscripts]]:
+    """Returns the transcripts of every turn, from the cache if present; adds new ones to it.
 
     Args:
-        turns: Of which the words are wanted.
-        cache: Of this recognizer.
-        whisper: The folder of a Whisper model; None: pocketsphinx.
+        turns: The turns.
+        cache: Cache file of this recognizer.
+        whisper: Folder of a Whisper model; None for pocketsphinx.
     """
-    known: dict[str, list[Asked]] = {}
+    known: dict[str, list[SilenceTranscripts]] = {}
     if cache.exists():
         known = {row["key"]: [_read(one) for one in row["asked"]] for row in map(json.loads, _lines(cache))}
     lacking = [turn for turn in turns if turn.key not in known]
@@ -168,5 +170,7 @@ def _lines(cache: Path) -> list[str]:
     return cache.read_text().splitlines()
 
 
-def _read(row: Asked) -> Asked:
-    return Asked(edge=row["edge"], words={at: Understood(*said) for at, said in row["words"].items()})
+def _read(row: SilenceTranscripts) -> SilenceTranscripts:
+    return SilenceTranscripts(
+        edge=row["edge"], words={at: StoredTranscript(*said) for at, said in row["words"].items()}
+    )

@@ -1,16 +1,16 @@
-"""Clients whose sound comes in long blocks, late, or in bursts: what of it is heard, and how soon it is answered.
+"""Measures recognition and latency for clients that send long, late, or bursty blocks of sound.
 
     python -m bench.uneven_blocks [--url ws://127.0.0.1:8765/v1/realtime] [--block-ms 20,100] [--jitter-ms 0,10,200]
         [--stall-ms 0] [--format pcm] [--stops] [--rounds 2] [--clip ID] [--words] [--set section.key=value]
 
-Says one clip `--rounds` times over one connection for each length and jitter, in real time. Each block leaves
-when its last sample would have been captured, later by a random delay up to the jitter, and never before the block in
-front of it. With `--stall-ms` nothing leaves for so long from the middle of the speech on, and then all of it at once.
-With `--stops` nothing is sent behind the clip. Without `--url` it starts a server and a controlled language model.
+Says one clip `--rounds` times over one connection for each length and jitter, in real time. Each block leaves when its
+last sample would have been captured, plus a random delay up to the jitter, and never before the previous block. With
+`--stall-ms` nothing is sent for that long from the middle of the speech on, and then all of it at once. With `--stops`
+nothing is sent after the clip. Without `--url` it starts a server and a controlled LLM.
 
 For each network: word errors of all rounds; the median length of speech, from the first `speech_started` to the last
-`speech_stopped`, silence that the server put in included; the number of turns that the clip became in each round; and
-the median response latency, from the labelled end of speech to the first audible sample.
+`speech_stopped`, including silence that the server inserted; the number of turns per clip in each round; and the
+median response latency, from the labelled end of speech to the first audible sample.
 """
 
 import argparse
@@ -34,10 +34,10 @@ from assistant.commands.engine_bench.words import word_errors
 from audio import g711
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
-from bench.controlled_llm import Manner
-from bench.ear import Ear
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import model, server
 from bench.recordings import Recording, read_recordings, room_of
+from bench.reply_listener import ReplyListener
 
 LEAD_S = 1.2
 ANSWERED_WITHIN_S = 10.0
@@ -49,13 +49,13 @@ MANIFEST = Path(__file__).parent / "clips" / "manifest.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a client's sound comes.
+    """How a client sends its sound.
 
     Attributes:
         block_ms: Length of its blocks.
-        jitter_ms: How late one may be.
-        stall_ms: For how long nothing leaves in the midst of the speech.
-        stops: Nothing is sent behind the clip.
+        jitter_ms: Maximum random delay of a block.
+        stall_ms: Duration of a stall in the middle of the speech.
+        stops: Whether nothing is sent after the clip.
         format: pcm, pcmu or pcma.
     """
 
@@ -68,7 +68,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What became of one clip; None: not measured."""
+    """Result of one clip; None: not measured."""
 
     words: str
     errors: int
@@ -83,25 +83,25 @@ class Client:
 
     socket: ClientConnection
     network: Network
-    ear: Ear = field(default_factory=Ear)
+    listener: ReplyListener = field(default_factory=ReplyListener)
     events: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
 
     async def listen(self) -> None:
-        """Note what comes, until cancelled."""
+        """Records the server's events until cancelled."""
         loop = asyncio.get_running_loop()
         async for message in self.socket:
             event = json.loads(message)
-            self.ear.hear(loop.time(), event)
+            self.listener.receive(loop.time(), event)
             self.events.append((loop.time(), event))
 
     async def say(self, recording: Recording, rng: random.Random) -> Turn:
-        """One clip in its room, and what came of it."""
+        """Says one clip in its room noise and returns the result."""
         loop = asyncio.get_running_loop()
         room = room_of(recording)
         lead = np.resize(room, round(LEAD_S * REPLY_RATE_HZ))
         tail_s = 0.0 if self.network.stops else ANSWERED_WITHIN_S
         sound = np.concatenate([lead, recording.pcm, np.resize(room, round(tail_s * REPLY_RATE_HZ))])
-        first, before = len(self.events), len(self.ear.replies)
+        first, before = len(self.events), len(self.listener.replies)
         began_s = loop.time()
         end_s = began_s + LEAD_S + recording.end_s
         middle_s = began_s + LEAD_S + (recording.start_s + recording.end_s) / 2
@@ -110,18 +110,20 @@ class Client:
             late_s = end_s + ANSWERED_WITHIN_S
             await _until(lambda: self._answered(before, end_s), late_s)
             await asyncio.sleep(QUIET_S)
-            await _until(lambda: not self._owes_words(first), late_s)
-            await _until(lambda: not self.ear.answering() and loop.time() > self.ear.silent_at_s() + 0.3, late_s + 20)
+            await _until(lambda: not self._awaits_words(first), late_s)
+            await _until(
+                lambda: not self.listener.answering() and loop.time() > self.listener.silent_at_s() + 0.3, late_s + 20
+            )
         finally:
             speaking.cancel()
         return self._turn(recording, self.events[first:], before, end_s)
 
-    def _owes_words(self, first: int) -> bool:
+    def _awaits_words(self, first: int) -> bool:
         kinds = [event["type"] for _, event in self.events[first:]]
         return kinds.count("input_audio_buffer.committed") > kinds.count(TRANSCRIBED)
 
     def _answered(self, before: int, end_s: float) -> bool:
-        return any((reply.audible_s or 0.0) > end_s for reply in self.ear.replies[before:])
+        return any((reply.audible_s or 0.0) > end_s for reply in self.listener.replies[before:])
 
     def _turn(
         self, recording: Recording, events: Sequence[tuple[float, dict[str, Any]]], before: int, end_s: float
@@ -134,7 +136,7 @@ class Client:
         length_ms = None
         if started and stopped:
             length_ms = stopped[-1]["audio_end_ms"] - started[0]["audio_start_ms"]
-        audible = [reply.audible_s for reply in self.ear.replies[before:] if (reply.audible_s or 0.0) > end_s]
+        audible = [reply.audible_s for reply in self.listener.replies[before:] if (reply.audible_s or 0.0) > end_s]
         errors = word_errors([(recording.transcript or "", words)], "en").errors
         return Turn(
             words,
@@ -165,7 +167,7 @@ class Client:
 
 
 async def _until(true: Callable[[], bool], by_s: float) -> None:
-    """Wait until it is so, at most until then."""
+    """Waits until `true()` holds, at most until `by_s`."""
     left_s = by_s - asyncio.get_running_loop().time()
     for _ in range(max(0, round(left_s / TICK_S))):
         if true():
@@ -174,7 +176,7 @@ async def _until(true: Callable[[], bool], by_s: float) -> None:
 
 
 async def measure(url: str, recording: Recording, network: Network, rounds: int) -> list[Turn]:
-    """The clip so often on one connection."""
+    """Says the clip `rounds` times on one connection."""
     session: dict[str, Any] = {
         "type": "realtime",
         "output_modalities": ["audio"],
@@ -195,7 +197,7 @@ async def measure(url: str, recording: Recording, network: Network, rounds: int)
 
 
 def row(network: Network, turns: Sequence[Turn]) -> str:
-    """One line of the table."""
+    """Returns one line of the table."""
     lengths = [turn.length_ms for turn in turns if turn.length_ms is not None]
     latencies = [turn.latency_ms for turn in turns if turn.latency_ms is not None]
     length = f"{statistics.median(lengths):.0f}" if lengths else "-"
@@ -214,7 +216,7 @@ HEAD = (
 
 
 def networks(options: argparse.Namespace) -> list[Network]:
-    """Those that were asked for."""
+    """Returns the requested networks."""
     return [
         Network(int(block_ms), float(jitter_ms), options.stall_ms, options.stops, options.format)
         for jitter_ms in options.jitter_ms.split(",")
@@ -223,7 +225,7 @@ def networks(options: argparse.Namespace) -> list[Network]:
 
 
 async def run(options: argparse.Namespace) -> None:
-    """Measure and print."""
+    """Measures and prints."""
     found = [one for one in read_recordings(MANIFEST) if one.id == options.clip]
     if not found:
         raise SystemExit(f"--clip {options.clip}: there is no such clip in {MANIFEST}.")
@@ -231,7 +233,7 @@ async def run(options: argparse.Namespace) -> None:
         url = options.url
         if not url:
             folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-            llm = await running.enter_async_context(model(Manner(), folder))
+            llm = await running.enter_async_context(model(LlmBehaviour(), folder))
             assigned = [f"trace.dir={folder / 'traces'}", *options.set]
             url = (await running.enter_async_context(server(llm.url, assigned, folder / "serve.log"))).url
         print(HEAD, flush=True)
@@ -244,7 +246,7 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description="Clients whose sound comes in long blocks, late, or in bursts.")
     parser.add_argument("--url", default="", help="of a server that runs")
     parser.add_argument("--block-ms", default="20,100,128,200,341,500,1000")

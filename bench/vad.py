@@ -3,8 +3,8 @@
     python -m bench.vad [--manifest FILE] [--conversations FILE] [--speakers even|odd]
 
 The manifest is JSON Lines: `file` (beside it), `tag` ("speech" or "noise"), and for speech `speech_start_s`,
-`speech_end_s`, `internal_pauses`, `speaker`, `kind`; for noise `silero_speech_s` or `contains_voices` where there are
-voices in it. The conversations are a JSON list of `file`, `snr_db` and `events` with `start_s`, `end_s`.
+`speech_end_s`, `internal_pauses`, `speaker`, `kind`; for noise `silero_speech_s` or `contains_voices` if it contains
+voices. The conversations are a JSON list of `file`, `snr_db` and `events` with `start_s`, `end_s`.
 """
 
 import argparse
@@ -26,13 +26,13 @@ from audio.vad.silero import SileroNetwork, SileroVad
 from audio.vad.webrtc import WebrtcVad
 from bench.recordings import SEVERAL_VOICES, read_pcm
 
-# Many clips start or end within 100 ms of the speech: the room goes on around them, as noise at their own floor.
+# Many clips start or end within 100 ms of the speech. Noise at their own floor extends them.
 PAD_S = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A recording and its labels, in ms from its first sample; spans of speech, longer pauses taken out."""
+    """A recording and its labels, in ms from its first sample; spans of speech without longer pauses."""
 
     id: str
     pcm: Pcm
@@ -44,7 +44,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Speech as a detector reported it, in ms: dated onset and end, and when it said so (frame ends)."""
+    """Speech as reported by a detector, in ms: dated onset and end, and when each was reported (frame ends)."""
 
     onset: float
     end: float
@@ -54,7 +54,7 @@ class Stretch:
 
 @dataclass(slots=True)
 class Tally:
-    """What one detector did on one set."""
+    """Results of one detector on one set."""
 
     speech_ms: float = 0
     missed_ms: float = 0
@@ -73,7 +73,7 @@ class Tally:
 
 
 def padded(pcm: Pcm, seed: int) -> Pcm:
-    """The clip with PAD_S of white noise at its own floor (5th percentile of 10 ms levels) on both sides."""
+    """Adds PAD_S of white noise at the clip's floor (5th percentile of 10 ms levels) on both sides."""
     blocks = pcm[: len(pcm) // 160 * 160].reshape(-1, 160).astype(np.float64)
     floor = float(np.percentile(np.sqrt((blocks**2).mean(axis=1)), 5))
     noise = np.random.default_rng(seed).normal(0, floor, (2, int(PAD_S * MIC_RATE_HZ))).round()
@@ -81,7 +81,7 @@ def padded(pcm: Pcm, seed: int) -> Pcm:
 
 
 def clips(manifest: Path, speakers: str) -> Iterator[Clip]:
-    """The speech of one voice and the noise of a manifest."""
+    """Yields the single-voice speech and the noise of a manifest."""
     for line in manifest.read_text().splitlines():
         row = json.loads(line)
         if row["tag"] == "noise":
@@ -99,7 +99,7 @@ def clips(manifest: Path, speakers: str) -> Iterator[Clip]:
 
 
 def conversations(path: Path) -> dict[str, list[Clip]]:
-    """Conversations by their signal-to-noise ratio. Files are relative to the folder above the list's own."""
+    """Returns conversations by their signal-to-noise ratio. Files are relative to the parent of the list's folder."""
     sets: dict[str, list[Clip]] = {}
     for row in json.loads(path.read_text()):
         turns = tuple((event["start_s"] * 1000, event["end_s"] * 1000) for event in row["events"])
@@ -111,7 +111,7 @@ def conversations(path: Path) -> dict[str, list[Clip]]:
 
 
 def listen(vad: Vad, pcm: Pcm) -> tuple[list[Stretch], float]:
-    """What the detector reported, and the CPU time it took in seconds."""
+    """Returns the detector's reports and its CPU time in seconds."""
     stretches: list[Stretch] = []
     onset_ms = opened_ms = 0.0
     speaking = False
@@ -134,7 +134,7 @@ def listen(vad: Vad, pcm: Pcm) -> tuple[list[Stretch], float]:
 
 
 def frames_in(spans: Sequence[tuple[float, float]], count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which of `count` 5 ms steps lie inside the spans (ms)."""
+    """Returns which of `count` 5 ms steps lie inside the spans (ms)."""
     inside = np.zeros(count, dtype=np.bool_)
     for begin, end in spans:
         inside[round(begin / 5) : round(end / 5)] = True
@@ -142,14 +142,14 @@ def frames_in(spans: Sequence[tuple[float, float]], count: int) -> np.ndarray[tu
 
 
 def judge(clip: Clip, stretches: Sequence[Stretch], tally: Tally) -> None:
-    """Hold what was reported against the labels."""
+    """Compares the reports with the labels."""
     count = len(clip.pcm) // (MIC_RATE_HZ // 200)
     reported = frames_in([(s.onset, s.end) for s in stretches], count)
     speech = frames_in(clip.turns, count) & ~frames_in(clip.pauses, count)
     tally.audio_s += len(clip.pcm) / MIC_RATE_HZ
     tally.speech_ms += 5 * float(speech.sum())
     tally.missed_ms += 5 * float((speech & ~reported).sum())
-    # 200 ms of grace before and after a turn: breaths, lips and room are neither speech nor noise.
+    # 200 ms around a turn are ignored: breaths, lip sounds and reverberation are neither speech nor noise.
     outside = ~frames_in([(begin - 200, end + 200) for begin, end in clip.turns], count)
     tally.outside_ms += 5 * float(outside.sum())
     tally.outside_speech_ms += 5 * float((outside & reported).sum())
@@ -159,7 +159,7 @@ def judge(clip: Clip, stretches: Sequence[Stretch], tally: Tally) -> None:
 
 
 def judge_turn(clip: Clip, turn: tuple[float, float], heard: Sequence[Stretch], tally: Tally) -> None:
-    """Hold the stretches that touch one turn against it."""
+    """Compares the reports that overlap one turn with it."""
     begin, end = turn
     tally.turns += 1
     if not heard:
@@ -176,7 +176,7 @@ def judge_turn(clip: Clip, turn: tuple[float, float], heard: Sequence[Stretch], 
 
 
 def measure(make: Callable[[], Vad], chosen: Sequence[Clip]) -> Tally:
-    """One detector on one set, a new conversation per clip."""
+    """Runs one detector on one set, with a new conversation per clip."""
     tally = Tally()
     vad = make()
     for clip in chosen:
@@ -188,12 +188,12 @@ def measure(make: Callable[[], Vad], chosen: Sequence[Clip]) -> Tally:
 
 
 def percentiles(values: Sequence[float], which: Sequence[float]) -> str:
-    """ "a / b / c" in whole ms."""
+    """Formats percentiles as "a / b / c" in whole ms."""
     return " / ".join(f"{value:.0f}" for value in np.percentile(values, which)) if values else "—"
 
 
 def speech_row(name: str, tally: Tally) -> str:
-    """One line of the table about speech."""
+    """Returns one line of the table about speech."""
     return (
         f"| {name} | {100 * tally.missed_ms / max(tally.speech_ms, 1):.1f} % | {tally.never} of {tally.turns} "
         f"| {percentiles(tally.clipped_ms, (50, 95, 100))} | {percentiles(tally.onset_delay_ms, (50, 95))} "
@@ -214,7 +214,7 @@ NOISE_HEAD = "| engine | noise | false starts per min | false speech s per min |
 
 
 def noise_row(name: str, kind: str, tally: Tally) -> str:
-    """One line of the table about noise."""
+    """Returns one line of the table about noise."""
     minutes = max(tally.outside_ms / 60_000, 1e-9)
     return (
         f"| {name} | {kind} | {tally.outside_starts / minutes:.1f} | {tally.outside_speech_ms / 1000 / minutes:.1f} "
@@ -223,7 +223,7 @@ def noise_row(name: str, kind: str, tally: Tally) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description="Voice activity detectors against labelled recordings.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     parser.add_argument("--conversations", type=Path, help="a JSON list of noisy conversations")

@@ -1,11 +1,11 @@
-"""How long finals take when several conversations share one Whisper model: one decode at a time, or two.
+"""Measures final transcript latency when conversations share one Whisper model: one decode at a time, or two.
 
     python -m bench.whisper_crowd [--shapes tiny base] [--conversations 1 4 8] [--workers 1 2] [--rounds 3]
 
-Each conversation is a person who speaks for 1.5 to 4 s, is answered for as long, and speaks again, at the pace of real
-time; the words are asked for after a silence of `--after` ms, and what is measured is the time until they are there.
-Weights are random in true shapes; as in `bench.engines`, a decode says 4 tokens for each second and is in no doubt.
-Settings take turns, round by round, so that a busy machine is busy for all of them.
+In each conversation a user speaks for 1.5 to 4 s, listens for as long, and speaks again, in real time. The transcript
+is requested after a silence of `--after` ms; the time until it arrives is measured. Weights are random in true shapes;
+as in `bench.engines`, a decode has 4 tokens for each second and counts as confident. Settings alternate round by round,
+so that other load on the machine affects all of them.
 """
 
 import argparse
@@ -32,18 +32,18 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from synthetic_whisper import SHAPES, as_trained, loud, quiet, random_whisper
 
 DEADLINE_S = 3.0
-"""As `stt.timeout_s`: words that come later are lost."""
+"""Deadline in seconds, as `stt.timeout_s`: later transcripts are lost."""
 
 FRAME_S = FRAME_SAMPLES / MIC_RATE_HZ
 
 
 @dataclass(slots=True)
 class Heard:
-    """What one setting gave.
+    """Results of one setting.
 
     Attributes:
-        finals_ms: From the question to the words.
-        lost: Finals that did not come within the deadline.
+        finals_ms: Times from the request to the final transcript.
+        lost: Final transcripts that missed the deadline.
     """
 
     finals_ms: list[float] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Heard:
 async def converse(
     seat: SharedWhisperRecognizer, heard: Heard, chance: random.Random, until_s: float, after_ms: int
 ) -> None:
-    """One conversation, until then on the loop's clock."""
+    """Runs one conversation until `until_s` on the loop's clock."""
     loop = asyncio.get_running_loop()
     await asyncio.sleep(chance.uniform(0, 2.5))
     number = 0
@@ -77,20 +77,20 @@ async def converse(
 
 
 async def crowd(model: Path, workers: int, conversations: int, heard: Heard, options: argparse.Namespace) -> None:
-    """So many conversations at once on one model."""
+    """Runs simultaneous conversations on one model."""
     settings = WhisperSettings(model, device="cpu", cpu_threads=options.threads, workers=workers)
     shared = SharedWhisper(settings)
     await shared.load()
     until_s = asyncio.get_running_loop().time() + options.seconds
     async with asyncio.TaskGroup() as tasks:
         for number in range(conversations):
-            chance = random.Random(number)  # the same people for each setting
+            chance = random.Random(number)  # the same users for each setting
             tasks.create_task(converse(shared.transcriber(), heard, chance, until_s, options.after))
     await shared.aclose()
 
 
 def measure(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, int, int, Heard]]:
-    """Round by round: shape, conversations, workers, and what was heard in all rounds so far."""
+    """Yields shape, conversations, workers and all results so far, round by round."""
     heard: dict[tuple[str, int, int], Heard] = defaultdict(Heard)
     models = {shape: random_whisper(folder / shape, SHAPES[shape]) for shape in options.shapes}
     for _ in range(options.rounds):
@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, in
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", nargs="+", choices=sorted(SHAPES), default=["tiny", "base"])
     parser.add_argument("--conversations", nargs="+", type=int, default=[1, 4, 8])
@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=25, help="of each round")
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
-    sys.setswitchinterval(0.0005)  # as the program sets it
+    sys.setswitchinterval(0.0005)  # same value as in the program
     with tempfile.TemporaryDirectory() as folder, as_trained():
         for shape, conversations, workers, heard in measure(options, Path(folder)):
             p50_ms, p95_ms = (nearest_rank(heard.finals_ms, share) for share in (50, 95))

@@ -1,7 +1,7 @@
-"""What a recognizer that understands everything would say of some sound: the words of the recording it is a piece of.
+"""Returns the words of some sound as a perfect recognizer would: the words of the recording that it is part of.
 
-The recording and the place in it are found by the waveform itself, so that nobody has to tell which is being played:
-partials grow as they would, several conversations do not disturb each other, and noise has no words. Pure.
+Finds the recording and the position in it by the waveform itself, so that it need not be told what is playing.
+Interim transcripts grow as usual, several conversations do not disturb each other, and noise has no words. Pure.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,49 +15,53 @@ from audio.units import MIC_RATE_HZ, REPLY_RATE_HZ, Pcm
 from bench.recordings import Recording
 
 MATCH_HZ = 1000
-"""Below 500 Hz a voice has its pitch, which no other has at the same moments: enough to find a place, and quick."""
+"""Sample rate for matching. The pitch below 500 Hz identifies a position in a recording, and matching is fast."""
 
 MATCHED_S = 4.0
-"""Of the sound that is looked for; its end says where it ends."""
+"""Length of sound to match, in seconds, up to its end."""
 
 APART_S = 1.5
-"""Silence between two recordings: a piece may begin before one does, and end after it."""
+"""Silence between two recordings in seconds: a piece may begin before a recording or end after it."""
 
 MATCHES = 0.5
-"""Least correlation: sound of a recording has nearly 1 with it, however it was resampled and how loud it is."""
+"""Minimum correlation. Sound from a recording has nearly 1, regardless of resampling and volume."""
 
 RECENT = 16
-"""Blocks in which sound was found last, which are looked through first: the next piece is there, as a rule. What the
-look costs comes on top of the decode that is measured: 1 ms where it is found at once, or 10 in 12 minutes of sound."""
+"""Number of recently matched blocks that are searched first; the next piece is usually there.
+
+The search adds to the measured decoding time: 1 ms for an immediate match, or 10 ms for 12 minutes of sound.
+"""
 
 SURE = 0.9
-"""Correlation with a place that no other could have."""
+"""Correlation that is certainly a unique match."""
 
 LEAST_ENERGY = 1.0
-"""Of a sample, in steps of PCM16 squared: what is softer is digital silence, which is like everything."""
+"""Minimum energy per sample, in squared PCM16 steps. Softer sound is digital silence, which matches everything."""
 
 SOFTEST = 0.01
-"""Of the energy of the sound: where a recording has less of it, it is not what was heard."""
+"""Minimum energy of a match relative to the sound. A recording with less energy there is no match."""
 
 WORDS_PER_S = 2.5
 UNKNOWN = "I would like to know what the weather will be like in the city on the day after tomorrow please".split()
-"""The words where nobody wrote down what is said, again and again, at a person's pace. They end where the person does:
-who is cut off after "in the" is waited for longer."""
+"""Words for recordings without a transcript, repeated at a usual pace.
+
+They end where the speaker ends: a turn cut off after "in the" would get a longer silence timeout.
+"""
 
 BLOCK = 16384
-"""Samples that are transformed at once."""
+"""Number of samples per transform."""
 
 _MATCHED = round(MATCHED_S * MATCH_HZ)
 _APART = round(APART_S * MATCH_HZ)
 _STEP = BLOCK - _MATCHED
-"""Places in a block at which a whole piece lies within it."""
+"""Number of positions in a block at which a whole piece fits."""
 
 Wave = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    begins: int  # on the line of all recordings
+    begins: int  # position on the line of all recordings
     ends: int
     words: tuple[str, ...]
     ends_s: tuple[float, ...]  # when each word has been said
@@ -66,12 +70,12 @@ class _Known:
 @dataclass(frozen=True, slots=True)
 class _Found:
     likeness: float
-    place: int = 0  # of the first sample, on the line
+    place: int = 0  # position of the first sample on the line
     block: int = 0
 
 
 class Script:
-    """The words of some recordings, and where in them each is. They lie on one line, one after the other."""
+    """The words of some recordings and the position of each word. The recordings are placed one after another."""
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
         """Only speech has words."""
@@ -93,7 +97,7 @@ class Script:
         self._recent: tuple[int, ...] = ()
 
     def words(self, pcm: Pcm) -> str:
-        """What is said in the sound, shape (n,), at MIC_RATE_HZ; "" where it is of no recording that is known."""
+        """Returns the words in the sound, shape (n,), at MIC_RATE_HZ; "" if it is from no known recording."""
         wave = _wave(pcm, MIC_RATE_HZ)
         sought = wave[-_MATCHED:]
         energy = float(np.square(sought, dtype=np.float64).sum())
@@ -111,7 +115,7 @@ class Script:
         return " ".join(word for word, end_s in said if since_s < end_s <= until_s)
 
     def _find(self, sought: Wave, energy: float) -> _Found:
-        """Where it is, or is most like."""
+        """Returns the best matching position."""
         spectrum = np.conj(np.fft.rfft(sought, BLOCK))
         best = _Found(0.0)
         for block in self._order():
@@ -132,7 +136,7 @@ class Script:
 
 
 def _words(recording: Recording) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    # Nobody needs the last echo of a word to understand it: it is said where its end may be, as far as the label knows.
+    # A word can be understood before its reverberation ends: it ends at the earliest end that the label allows.
     lasts_s = max(recording.end_s - recording.end_unsure_s - recording.start_s, 0.0)
     words = (recording.transcript or "").split()
     if not words:

@@ -1,10 +1,10 @@
-"""`repartee` with a Whisper that costs what a released one does, and hears what the recordings say.
+"""Runs `repartee` with a Whisper that has the cost of a released model and knows the words of the recordings.
 
     python -m bench.whisper_server SHAPE MANIFEST serve [arguments of `repartee serve`]
 
-The model has a released one's shape and random weights: each decode is paid in full, as in `bench.engines` (4 tokens
-for each second of sound, and in no doubt), and then says the words of the recording that the sound is a piece of.
-So this measures what such a model costs a conversation, and nothing of how well it hears.
+The model has a released model's shape and random weights. Each decode runs completely, as in `bench.engines` (4 tokens
+for each second of sound, confident), and then returns the words of the recording that the sound is part of. So this
+measures the cost of such a model in a conversation, not its recognition quality.
 """
 
 import sys
@@ -25,10 +25,10 @@ from synthetic_whisper import SHAPES, as_trained, random_whisper
 
 
 class ScriptedWhisper(LoadedWhisper):
-    """A loaded model whose words are a script's.
+    """A loaded model with scripted words.
 
     Attributes:
-        script: Of all models of this process.
+        script: Shared by all models of this process.
     """
 
     script = Script(())
@@ -36,13 +36,13 @@ class ScriptedWhisper(LoadedWhisper):
     def decode(
         self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
     ) -> Decoded | None:
-        """Pay for the decode, and say what the script says."""
+        """Runs the decode, then returns the script's words."""
         decoded = super().decode(pcm, language, retry=retry, wanted=wanted)
         return decoded and replace(decoded, text=self.script.words(pcm), doubt="")
 
 
 def main() -> None:
-    """Run the program."""
+    """Runs the program."""
     try:
         shape, manifest, *arguments = sys.argv[1:]
         dimensions = SHAPES[shape]

@@ -1,7 +1,8 @@
-"""A SageMaker and Bedrock of one's own: scripted answers, as `llm_server` serves them, behind AWS's own door.
+"""Fake SageMaker and Bedrock services: scripted answers, as in `llm_server`, with AWS's request signatures.
 
-Every request's signature is calculated anew by botocore from what came over the wire; a wrong one is refused as AWS
-refuses it. So what passes here for our client must pass for the real boto3 client, and the other way round.
+botocore computes the signature of every request again from the received bytes; a wrong one is refused as AWS refuses
+it.
+So what passes here for our client must also pass for the real boto3 client, and vice versa.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ _AUTHORIZATION = re.compile(
 
 
 def frame(name: str, payload: bytes = b"", *, kind: str = "event", **headers: str) -> bytes:
-    """One message of an event stream."""
+    """Returns one message of an event stream."""
     named = {"event": ":event-type", "exception": ":exception-type", "error": ":error-code"}[kind]
     fields = {":message-type": kind, named: name, ":content-type": "application/json", **headers}
     head = b"".join(
@@ -50,45 +51,45 @@ def frame(name: str, payload: bytes = b"", *, kind: str = "event", **headers: st
 
 
 def fault(name: str, **fields: object) -> bytes:
-    """An exception frame."""
+    """Returns an exception frame."""
     return frame(name, json.dumps(fields).encode(), kind="exception")
 
 
 def part(data: bytes) -> bytes:
-    """SageMaker's PayloadPart: the container's bytes as they are."""
+    """Returns SageMaker's PayloadPart, which holds the container's bytes unchanged."""
     return frame("PayloadPart", data, **{":content-type": "application/octet-stream"})
 
 
 def event(name: str, **fields: object) -> bytes:
-    """One event of ConverseStream; `p` is the padding that the service adds."""
+    """Returns one event of ConverseStream; `p` is the padding that the service adds."""
     return frame(name, json.dumps({**fields, "p": "abcdefgh"}).encode())
 
 
 def wrapped(**fields: object) -> bytes:
-    """One event of InvokeModelWithResponseStream: the model's JSON in base64."""
+    """Returns one event of InvokeModelWithResponseStream: the model's JSON in base64."""
     return event("chunk", bytes=base64.b64encode(json.dumps(fields).encode()).decode())
 
 
 def said(*texts: str) -> bytes:
-    """The text of a ConverseStream."""
+    """Returns the text of a ConverseStream."""
     begin = event("messageStart", role="assistant")
     deltas = [event("contentBlockDelta", contentBlockIndex=0, delta={"text": text}) for text in texts]
     return begin + b"".join(deltas) + event("contentBlockStop", contentBlockIndex=0)
 
 
 def usage(**counts: int) -> bytes:
-    """The counts at the end of a ConverseStream."""
+    """Returns the token counts at the end of a ConverseStream."""
     counted = {"inputTokens": 9, "outputTokens": 2, "totalTokens": 11, **counts}
     return event("metadata", usage=counted, metrics={"latencyMs": 7})
 
 
 def answer(*pieces: bytes) -> Script:
-    """A whole answer; each piece is a chunk of HTTP's."""
+    """Returns a complete answer; each piece is an HTTP chunk."""
     return (HEAD, *map(chunk, pieces), LAST_CHUNK)
 
 
 def refusal(code: int, kind: str, **fields: object) -> Script:
-    """An answer other than 200, in AWS's words."""
+    """Returns an AWS error response."""
     body = json.dumps(fields).encode()
     head = f"HTTP/1.1 {code} X\r\nx-amzn-errortype: {kind}:http://internal.amazon.com/\r\n"
     head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
@@ -97,11 +98,11 @@ def refusal(code: int, kind: str, **fields: object) -> Script:
 
 @dataclass
 class AwsServer(Server):
-    """What a test may ask of its server.
+    """State of the server for tests.
 
     Attributes:
         verified: Services whose signatures were right, in order.
-        token: The session token that must come along; "" for none.
+        token: Required session token; "" for none.
     """
 
     verified: list[str] = field(default_factory=list)
@@ -128,7 +129,7 @@ class AwsServer(Server):
 
 
 def signature_of(seen: Seen, region: str, service: str, names: list[str]) -> str:
-    """What the signature of a request must be, from nothing but the bytes that came."""
+    """Returns the expected signature of a request, computed only from the received bytes."""
     auth = importlib.import_module("botocore.auth")
     request = importlib.import_module("botocore.awsrequest").AWSRequest(
         seen.method,
@@ -144,7 +145,7 @@ def signature_of(seen: Seen, region: str, service: str, names: list[str]) -> str
 
 @asynccontextmanager
 async def serving_aws(*scripts: Script, token: str = "") -> AsyncGenerator[AwsServer]:
-    """Serve scripts on a free loopback port."""
+    """Serves scripts on a free loopback port."""
     server = AwsServer(list(scripts), token=token)
     listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
@@ -156,7 +157,7 @@ async def serving_aws(*scripts: Script, token: str = "") -> AsyncGenerator[AwsSe
 
 
 def own_environment(patch: pytest.MonkeyPatch, tmp_path: Path, *, keys: bool = True) -> None:
-    """An environment in which only the test's own credentials are found."""
+    """Sets up an environment in which only the test's own credentials are found."""
     for name in ("AWS_PROFILE", "AWS_DEFAULT_REGION", "AWS_REGION", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
                  "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
                  "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
@@ -171,7 +172,7 @@ def own_environment(patch: pytest.MonkeyPatch, tmp_path: Path, *, keys: bool = T
 
 
 def boto3_client(service: str, url: str, *, token: str = "") -> Any:
-    """The real client, pointed at a test server."""
+    """Returns the real boto3 client, pointed at a test server."""
     config = importlib.import_module("botocore.config").Config(retries={"total_max_attempts": 1})
     return importlib.import_module("boto3").client(
         service,

@@ -1,4 +1,4 @@
-"""Chat templates as models bring them, written for the tests from the formats that their makers describe."""
+"""Chat templates in the formats that model makers describe, written for the tests."""
 
 MISTRAL = """{{ bos_token }}{% for message in messages %}
 {% if message.role not in ("user", "assistant") %}{{ raise_exception("no place for " + message.role) }}{% endif %}
@@ -6,7 +6,7 @@ MISTRAL = """{{ bos_token }}{% for message in messages %}
 {% if message.role == "user" %}[INST] {{ message.content }} [/INST]{% endif %}
 {% if message.role == "assistant" %}{{ message.content + eos_token }}{% endif %}
 {% endfor %}"""
-"""Questions and answers in turn, and nothing else. Line ends after blocks vanish, as trim_blocks promises."""
+"""Alternating questions and answers only. Line ends after blocks vanish, as trim_blocks does."""
 
 GEMMA = """{{ bos_token }}
 {%- if messages[0].role == "system" %}{{ raise_exception("System role not supported") }}{% endif %}
@@ -19,7 +19,7 @@ GEMMA = """{{ bos_token }}
 
 FORGETFUL = """{% for message in messages %}{% if message.role != "system" %}
 <|{{ message.role }}|>{{ message.content }}<|end|>{% endif %}{% endfor %}<|assistant|>"""
-"""Says nothing of system messages, and complains of none."""
+"""Drops system messages without an error."""
 
 HERMES = """{% for message in messages %}
     {%- if message.role == "assistant" and message.tool_calls %}
@@ -37,7 +37,7 @@ HERMES = """{% for message in messages %}
     {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ "<|im_start|>assistant\n" }}{% endif %}"""
-"""ChatML with calls of functions."""
+"""ChatML with function calls."""
 
 DATED = """{{ bos_token }}Today is {{ strftime_now("%d %b %Y") }}.
 {% for message in messages %}

@@ -1,4 +1,4 @@
-"""config.toml and the table in docs/configuration.md, written from assistant/config/settings.py.
+"""Generates config.toml and the table in docs/configuration.md from assistant/config/settings.py.
 
 `python tests/config_texts.py` in the repository's root writes both; tests/assistant/config/ compares them.
 """
@@ -48,12 +48,12 @@ _TOOL_SERVER_EXAMPLES = (
 
 
 def kinds_of(key: str) -> tuple[EndpointKind, ...]:
-    """The kinds that know the key."""
+    """Returns the endpoint kinds that have the key."""
     return tuple(kind for kind in KINDS if knows(kind, key))
 
 
 def config_toml() -> str:
-    """The whole of config.toml."""
+    """Returns the complete config.toml."""
     parts = [_comment(_HEAD)]
     for section in SECTIONS:
         values = getattr(DEFAULTS, section)
@@ -69,7 +69,7 @@ def config_toml() -> str:
 
 
 def markdown_tables() -> str:
-    """The tables of docs/configuration.md, one for each section."""
+    """Returns the tables of docs/configuration.md, one for each section."""
     parts = []
     for section in SECTIONS:
         values = getattr(DEFAULTS, section)
@@ -99,7 +99,7 @@ def markdown_tables() -> str:
 
 
 def docs_with(tables: str, page: str) -> str:
-    """The page with its tables replaced."""
+    """Returns the page with its tables replaced."""
     before, begins, rest = page.partition(TABLE_BEGINS)
     _, ends, after = rest.partition(TABLE_ENDS)
     assert begins
@@ -129,13 +129,13 @@ def _tool_server_examples() -> str:
 
 
 def _for(key: Key, form: str) -> str:
-    """The kinds that know the key; "" if all do."""
+    """Returns the kinds that have the key; "" if all do."""
     kinds = kinds_of(key.name)
     return "" if kinds == KINDS else form.format(", ".join(kinds))
 
 
 def _default(key: Key) -> str:
-    """Also where some kinds need the key, and others have a default."""
+    """Returns the default, also for keys that some kinds require and others do not."""
     given = _ENDPOINT_DEFAULTS[key.name]
     spared = [kind for kind in kinds_of(key.name) if key.name not in NEEDED_KEYS[kind]]
     if not spared or given is MISSING:

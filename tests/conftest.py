@@ -1,12 +1,13 @@
-"""What every test shares: how Hypothesis looks for examples, and when a test in real time is repeated.
+"""Shared test configuration: Hypothesis profiles, and repetition of real-time tests.
 
-The gate takes the same examples each time, so that a change is judged by what it changed; `make search` takes new ones.
-Neither has a deadline: how long an example takes says how busy the machine is.
+The gate uses the same examples each time, so that its result depends only on the change; `make search` uses new ones.
+Neither has a deadline, because the duration of an example depends on the load of the machine.
 
-A test marked `real_time` talks with the program as fast as people do: sound that comes late because something else has
-the processors is not what was to be tested. If such a test fails, and while it ran something waited for a processor for
-a quarter of the time, or nothing ran at all for longer than a sound card's buffer lasts, it is run again when that is
-over, or after a minute; three times at most. On a machine that is free the first failure counts.
+A test marked `real_time` talks with the program in real time. Sound that comes late because other programs use the
+processors is not a defect. A failing test of this kind is repeated, at most twice, if during a quarter of its run some
+process waited for a processor, or if nothing ran for longer than a sound card's buffer lasts. The repetition starts
+when
+the machine is free, or after a minute. On a free machine the first failure counts.
 """
 
 import gc
@@ -27,43 +28,43 @@ settings.register_profile("gate", deadline=None, derandomize=True, suppress_heal
 settings.register_profile("search", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gate")
 
-# Before anything is started: what the tests were started to ignore (nohup, a shell's background), programs would, too.
+# Before anything is started: programs would inherit ignored signals (nohup, background of a shell).
 restore_signals()
 
-# What is heard here does not depend on what was pulled: without a test's own model it is pocketsphinx that listens.
+# Results must not depend on installed models: without a test's own model, pocketsphinx is the recognizer.
 assert pulled, "it has looked before"
 os.environ["HF_HUB_CACHE"] = str(Path(tempfile.gettempdir(), "repartee-tests-no-models"))
 
 ATTEMPTS = 3
 CROWDED_SHARE = 0.25
-"""Of the time. A test with engines, a server and a browser of its own comes to 0.05-0.15 on two idle cores."""
+"""Share of time with waiting processes. A test with engines, server and browser has 0.05-0.15 on two idle cores."""
 
 
 CALM_WITHIN_S = 60.0
 
 _since: dict[Path, Stopwatch] = {}
-"""Files, and when what their tests share was begun: a late recording may be what all of them look at."""
+"""When the shared fixtures of each file were started: they may be affected by late sound, too."""
 
 _metronome: list[Metronome] = []
-"""One, from the first test in real time on."""
+"""The only metronome, started by the first real-time test."""
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _what_is_there_stays() -> None:
-    """Who collects garbage within a test need not look at all that was made before its file: a third of a second."""
+def _freeze_existing_objects() -> None:
+    """Excludes objects created before a file's tests from garbage collection, which saves a third of a second."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_unconfigure() -> None:
-    """Nothing is left running."""
+    """Stops the metronome."""
     while _metronome:
         _metronome.pop().stop()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run a test marked `real_time`; again where the machine was too busy for it."""
+    """Runs a test marked `real_time`; repeats it if the machine was too busy."""
     if item.get_closest_marker("real_time") is None:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -80,7 +81,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if not failed or not disturbed or attempt + 1 == ATTEMPTS:
             break
         del _since[item.path]
-        # What the test shares with its neighbours is made anew as well: it may be what came late.
+        # Also recreates what the test shares with others: it may be what came late.
         pytest.CallInfo.from_call(lambda: item.session._setupstate.teardown_exact(None), when="teardown")
         wait_for_calm()
     waited = f"something waited for a processor in {crowded_share(took):.0%} of the time"
@@ -95,7 +96,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def wait_for_calm() -> None:
-    """Until the machine was free for a second, or `CALM_WITHIN_S` have passed."""
+    """Waits until the machine was free for a second, or until `CALM_WITHIN_S` have passed."""
     waiting = Stopwatch()
     while waiting.took.elapsed_s < CALM_WITHIN_S:
         second = Stopwatch()
@@ -105,5 +106,5 @@ def wait_for_calm() -> None:
 
 
 def crowded_share(took: Took) -> float:
-    """Of a span of time: the part in which anything had to wait for a processor."""
+    """Returns the share of a span of time in which any process waited for a processor."""
     return 1 - took.undisturbed_s / took.elapsed_s

@@ -1,6 +1,6 @@
-"""Signals as a program finds them that is started from a terminal, whatever the tests themselves were started with.
+"""Restores default signal dispositions, whatever the tests themselves were started with.
 
-A child inherits what its parent ignores and blocks: under `nohup`, and in the background of a shell, SIGHUP or SIGINT.
+A child inherits ignored and blocked signals: SIGHUP or SIGINT under `nohup` and in the background of a shell.
 """
 
 import signal
@@ -10,16 +10,16 @@ from types import FrameType
 from typing import Any
 
 TESTED = ("SIGINT", "SIGHUP", "SIGTERM", "SIGQUIT", "SIGCHLD")
-"""Those that the tests send, and SIGCHLD, without which no exit status is known."""
+"""Signals that the tests send, and SIGCHLD, which is needed to learn exit statuses."""
 
 Handler = Callable[[int, FrameType | None], Any]
 
 
 def restore_signals() -> None:
-    """In this process and those that it starts from now on, no signal of TESTED is ignored or blocked.
+    """Unblocks the signals of TESTED and stops ignoring them, for this process and its future children.
 
-    But these tests survive a terminal that is closed, as `nohup` means it: SIGHUP does nothing here, and what is
-    started here has the default, since a handler is not inherited.
+    The tests themselves survive a closed terminal, as under `nohup`: SIGHUP has an empty handler here. Children get the
+    default, because handlers are not inherited.
     """
     if threading.current_thread() is not threading.main_thread():
         return

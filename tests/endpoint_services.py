@@ -1,4 +1,4 @@
-"""A service of every kind, which says what it is told to, and the [[llm.endpoints]] table by which it is reached."""
+"""Fake services of every endpoint kind, with scripted answers, and the matching [[llm.endpoints]] tables."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,20 +20,20 @@ OWN_KEYS: dict[EndpointKind, str] = {
     "sagemaker": f'region = "{aws_server.REGION}"',
     "bedrock": f'region = "{aws_server.REGION}"',
 }
-"""What a kind needs besides name, kind, url and model."""
+"""Keys that a kind needs besides name, kind, url and model."""
 
 ALL_KINDS = KINDS
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One that runs.
+    """A running service.
 
     Attributes:
-        table: Its endpoint, as config.toml has it, named after the kind.
+        table: Its endpoint table in config.toml, named after the kind.
         url: Its address.
-        asked: The bodies that asked for an answer, so far.
-        headers: What the last of them came with, names in small letters.
+        asked: Bodies of the completion requests so far.
+        headers: Headers of the last of them, names in lower case.
     """
 
     table: str
@@ -43,13 +43,13 @@ class Service:
 
 
 def table_of(kind: EndpointKind, url: str, *more: str, name: str = "") -> str:
-    """An endpoint, as config.toml has it."""
+    """Returns an endpoint table as in config.toml."""
     keys = (f'name = "{name or kind}"', f'kind = "{kind}"', f'url = "{url}"', 'model = "m7"', OWN_KEYS[kind], *more)
     return "\n".join(["[[llm.endpoints]]", *filter(None, keys)]) + "\n"
 
 
 def script_of(kind: EndpointKind, *texts: str) -> Script:
-    """A whole answer over HTTP."""
+    """Returns a complete HTTP answer."""
     match kind:
         case "tgi":
             return (HEAD, chunk(b"".join(map(token, texts)) + last()), LAST_CHUNK)
@@ -66,7 +66,7 @@ def script_of(kind: EndpointKind, *texts: str) -> Script:
 
 @asynccontextmanager
 async def serving_kind(kind: EndpointKind, *texts: str, more: Sequence[str] = ()) -> AsyncGenerator[Service]:
-    """The service while the block runs. Of sagemaker and bedrock the environment must have `own_environment`'s keys."""
+    """Runs the service while the block runs. sagemaker and bedrock need the keys of `own_environment`."""
     if kind == "grpc":
         async with grpc_server.serving(grpc_server.answer(*texts)) as triton:
             yield Service(

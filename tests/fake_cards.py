@@ -1,4 +1,4 @@
-"""Sound cards as a script, in virtual time: who opens streams, and what their threads would call."""
+"""Scripted sound cards in virtual time: opened streams, and the callbacks of their threads."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,13 +24,13 @@ class FakeLibrary:
     """Implements `CardLibrary`.
 
     Attributes:
-        devices: What is plugged in.
-        seen: What is found by looking, where that is not the same.
-        refusing: What an attempt to open fails with, if anything.
-        opens: Every attempt.
-        streams: Those that are open.
-        takes_s: How long opening takes.
-        most_ms: The longest buffer that it takes.
+        devices: Connected devices.
+        seen: Devices found by scanning, if different.
+        refusing: Error for attempts to open a stream, if any.
+        opens: All attempts to open a stream.
+        streams: Open streams.
+        takes_s: Duration of opening a stream.
+        most_ms: Largest accepted buffer.
     """
 
     def __init__(self, *devices: Device) -> None:
@@ -72,7 +72,7 @@ class FakeLibrary:
         return self._later(lambda: self.devices if self.seen is None else self.seen)
 
     def unplug(self) -> None:
-        """All streams end, and nothing is there."""
+        """Ends all streams and removes all devices."""
         self.devices = ()
         for stream in self.streams:
             stream.lane.ended()
@@ -94,7 +94,7 @@ class FakeLibrary:
 
 
 async def run_card(library: FakeLibrary, tell: Callable[[StreamCallback, int, float], None]) -> None:
-    """The clock of all cards: every 10 ms each open stream's callback. Cancel it."""
+    """Runs the clock of all cards: calls each open stream's callback every 10 ms, until cancelled."""
     loop = asyncio.get_running_loop()
     tick = loop.time()
     while True:
@@ -106,7 +106,7 @@ async def run_card(library: FakeLibrary, tell: Callable[[StreamCallback, int, fl
 
 
 def capture(sound: Callable[[int], Pcm], age_s: float = 0.0) -> Callable[[StreamCallback, int, float], None]:
-    """A microphone: blocks of `sound(frames)`, whose last sample was captured `age_s` ago."""
+    """Returns a microphone: blocks of `sound(frames)` whose last sample was captured `age_s` ago."""
 
     def tell(lane: StreamCallback, frames: int, now_s: float) -> None:
         lane.block(sound(frames).tobytes(), frames, now_s, now_s - age_s - BLOCK_MS / 1000, flagged=False)
@@ -117,7 +117,7 @@ def capture(sound: Callable[[int], Pcm], age_s: float = 0.0) -> Callable[[Stream
 def playback(
     heard: Callable[[Pcm, float], None], latency_s: float = 0.03
 ) -> Callable[[StreamCallback, int, float], None]:
-    """A loudspeaker: hands on what is played, with the time at which it leaves."""
+    """Returns a loudspeaker: passes on what is played, with the time at which it leaves."""
 
     def tell(lane: StreamCallback, frames: int, now_s: float) -> None:
         data = np.zeros(frames, np.int16)

@@ -1,4 +1,4 @@
-"""The module sounddevice as a script: what is plugged in, which openings fail, what hangs."""
+"""A scripted replacement for the module sounddevice: connected devices, failing and hanging calls."""
 
 import threading
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class PortAudioError(Exception):
-    """As sounddevice's: text, code, what the host said."""
+    """Same shape as sounddevice's error: text, code, host error."""
 
 
 class FakeStream:
-    """A stream whose blocks are called by the test."""
+    """A stream whose callbacks the test calls."""
 
     def __init__(self, module: "FakeSounddevice", kind: str, **asked: Any) -> None:
         self.asked = asked
@@ -38,21 +38,21 @@ class FakeStream:
             self._module.streams.remove(self)
 
     def call(self, data: Any, frames: int) -> None:
-        """One block."""
+        """Processes one block."""
         times = SimpleNamespace(currentTime=1.0, inputBufferAdcTime=0.9, outputBufferDacTime=1.1)
         flags = SimpleNamespace(input_overflow=True, output_underflow=False)
         self.asked["callback"](data, frames, times, flags)
 
 
 class FakeSounddevice:
-    """In the place of the module.
+    """Replaces the module.
 
     Attributes:
-        plugged: Name, host API, channels in and out, own rate.
-        default: Index of the default.
-        refuse: What an opening with these words fails with, or None.
-        attempts: Rate and channels of every opening.
-        hanging: Cleared: whoever ends a stream waits.
+        plugged: Name, host API, input and output channels, default rate.
+        default: Index of the default device.
+        refuse: Returns the error for opening a stream with these arguments, or None.
+        attempts: Rate and channels of every attempt to open a stream.
+        hanging: While cleared, ending a stream blocks.
     """
 
     PortAudioError = PortAudioError
@@ -66,7 +66,7 @@ class FakeSounddevice:
         self.threads: set[str] = set()
         self.hanging = threading.Event()
         self.hanging.set()
-        self._initialized = 0  # as the module counts
+        self._initialized = 0  # as the module counts initializations
         self._initialize()
 
     def _initialize(self) -> None:

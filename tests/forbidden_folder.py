@@ -1,4 +1,4 @@
-"""A folder that may not be read: permissions alone prove nothing where tests run as root."""
+"""Simulates an unreadable folder. Permissions alone have no effect if the tests run as root."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 
 def forbid(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with mode 000: it is there, and what is in it may be neither listed, looked at nor opened."""
+    """Makes the folder behave as with mode 000: it exists, but its content cannot be listed, examined or opened."""
 
     def refusing(plain: Callable[..., object], *, itself: bool) -> Callable[..., object]:
         def asked(path: Path, *args: object, **more: object) -> object:

@@ -1,6 +1,6 @@
-"""A Triton that does as its script says, faults included: grpcio's server around the messages of Triton's own client.
+"""A scripted Triton server with faults: grpcio's server with the messages of Triton's own client.
 
-Nobody here wrote those messages; what our client and that client both understand is the protocol.
+The messages come from Triton itself, so the protocol is verified by what both our client and that client understand.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ class Part:
     """One response.
 
     Attributes:
-        text: Of the output; None: no output at all.
-        final: Its mark; None: no mark.
-        error: A complaint in place of all that.
+        text: Text of the output; None for no output at all.
+        final: Final mark; None for no mark.
+        error: Error message instead of an output.
         plain: Send the text in `contents` and not as raw bytes.
         more: Further outputs: text or whole number by name.
-        request_id: Instead of the request's own.
+        request_id: Replaces the request's own id.
     """
 
     text: bytes | None = None
@@ -44,21 +44,21 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing for a while, or until the client leaves."""
+    """Waits, or until the client disconnects."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """End with a code other than OK."""
+    """Ends with a code other than OK."""
 
     code: grpc.StatusCode
     details: str = ""
 
 
 class Hang:
-    """Go on with the script before, again and again, until the client leaves."""
+    """Repeats the previous script until the client disconnects."""
 
 
 Step = Part | Wait | Fail | Hang
@@ -68,13 +68,13 @@ LAST = Part(final=True)
 
 
 def answer(*texts: str) -> Script:
-    """A whole answer without faults; the mark of the end comes alone."""
+    """Returns a complete answer without faults; the end mark is a message of its own."""
     return (*(Part(text.encode()) for text in texts), LAST)
 
 
 @dataclass
 class Seen:
-    """One request, as the server saw it."""
+    """One request, as seen by the server."""
 
     request: Any
     metadata: dict[str, str]
@@ -82,16 +82,16 @@ class Seen:
 
 @dataclass
 class Triton(pb_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
-    """What a test may ask of its server.
+    """State of the server for tests.
 
     Attributes:
         seen: Requests so far.
-        asked_ready: How often it was asked whether it is ready, and by which peers.
-        peers: The client's side of every connection that asked anything.
-        left: Set when a client left a script before its end.
-        sent: Responses sent so far.
-        spoke: Set once a response is on its way, by when the next one is due.
-        server: What it runs on.
+        asked_ready: Readiness requests, by peer.
+        peers: Client side of every connection with a request.
+        left: Set when a client disconnected before the end of a script.
+        sent: Number of responses sent so far.
+        spoke: Set once a response has been sent, at the latest when the next one is due.
+        server: The grpcio server.
     """
 
     scripts: list[Script]
@@ -105,7 +105,7 @@ class Triton(pb_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
     server: grpc.aio.Server | None = None
 
     async def die(self) -> None:
-        """Stop at once, in the middle of whatever it does."""
+        """Stops at once, in the middle of whatever it does."""
         assert self.server is not None
         await self.server.stop(grace=None)
 
@@ -133,7 +133,7 @@ class Triton(pb_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
                 ended = True
                 raise
             finally:
-                # Cancelled while it waited, or closed while it sent.
+                # Cancelled while waiting, or closed while sending.
                 if not ended:
                     self.left.set()
 
@@ -155,7 +155,7 @@ class Triton(pb_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
 
 
 def response_of(part: Part, request_id: str) -> Any:
-    """A part as Triton's message."""
+    """Returns a part as Triton's message."""
     if part.error:
         return pb.ModelStreamInferResponse(error_message=part.error)
     response = pb.ModelStreamInferResponse()
@@ -185,7 +185,7 @@ async def serving(
     tls: tuple[Path, Path] | None = None,
     options: Sequence[tuple[str, int]] = (),
 ) -> AsyncGenerator[Triton]:
-    """Serve scripts on a free loopback port, or on the one given; `tls`: files of the key and the certificate."""
+    """Serves scripts on a free loopback port, or on the given one; `tls`: files of the key and the certificate."""
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0), *options])
     triton = Triton(list(scripts), server=server)
     pb_grpc.add_GRPCInferenceServiceServicer_to_server(triton, server)
@@ -205,11 +205,11 @@ async def serving(
 
 @dataclass
 class Relay:
-    """A way to a server that can break unnoticed: `break_next` is a connection reset by the next word on it.
+    """A relay to a server whose connection can break unnoticed. `break_next` resets it at the next data.
 
     Attributes:
-        url: Of the way in.
-        accepted: Connections so far.
+        url: Address of the relay.
+        accepted: Number of connections so far.
     """
 
     port: int
@@ -218,7 +218,7 @@ class Relay:
     break_next: bool = False
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one connection, both ways."""
+        """Relays one connection in both directions."""
         self.accepted += 1
         onward_reader, onward_writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
@@ -242,7 +242,7 @@ class Relay:
 
 @asynccontextmanager
 async def relayed(triton: Triton) -> AsyncGenerator[Relay]:
-    """A relay to the server."""
+    """Returns a relay to the server."""
     relay = Relay(int(triton.url.rpartition(":")[2]))
     listener = await asyncio.start_server(relay.handle, "127.0.0.1", 0)
     relay.url = f"grpc://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
@@ -251,7 +251,7 @@ async def relayed(triton: Triton) -> AsyncGenerator[Relay]:
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:
-    """Files of a key and of its certificate for localhost, which vouches for itself."""
+    """Writes a key and a self-signed certificate for localhost. Returns the files."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     begins = datetime.now(UTC) - timedelta(days=1)

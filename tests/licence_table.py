@@ -1,4 +1,4 @@
-"""The table of packages in docs/licences.md, written from requirements.lock and the installed packages' metadata.
+"""Generates the table of packages in docs/licences.md from requirements.lock and the installed packages' metadata.
 
 `python tests/licence_table.py` in the repository's root writes it; tests/test_licences.py compares it.
 """
@@ -24,7 +24,7 @@ _EXTRAS = re.compile(r"^[A-Za-z0-9._-]+\[(\w+)\]")
 
 _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
     {
-        # Windows and the browser only, so not installed here; read in their wheels.
+        # Windows and the browser only, so not installed here; read from their wheels.
         "colorama": "BSD-3-Clause",
         "httpx2-jsfetch": "BSD-3-Clause",
         # "BSD License"; the licence file has three clauses.
@@ -33,24 +33,24 @@ _READ_BY_HAND: Mapping[str, str] = MappingProxyType(
         "contourpy": "BSD-3-Clause",
         "cycler": "BSD-3-Clause",
         "kiwisolver": "BSD-3-Clause",
-        "matplotlib": "PSF-2.0",  # its own words, the form of the Python licence
-        # The wheel states no licence: this is espeak-ng's, whose library and data are all that it carries.
+        "matplotlib": "PSF-2.0",  # a custom text in the form of the Python licence
+        # The wheel states no licence. This is the licence of espeak-ng, whose library and data are its only content.
         "espeakng-loader": "GPL-3.0-or-later",
-        # "LGPL"; the head of each source file says which.
+        # "LGPL"; the header of each source file says which.
         "num2words": "LGPL-2.1-or-later",
-        # "MPL-2.0 AND (Apache-2.0 OR MIT)", written out: here as in the test, alternatives stand outermost.
+        # "MPL-2.0 AND (Apache-2.0 OR MIT)", expanded: as in the test, alternatives are outermost.
         "orjson": "MPL-2.0 AND Apache-2.0 OR MPL-2.0 AND MIT",
-        # Metadata names Piper's own; the wheel also carries the licence of its g2pW part.
+        # The metadata names Piper's own licence; the wheel also carries the licence of its g2pW part.
         "piper-tts": "GPL-3.0-or-later AND Apache-2.0",
-        # "BSD"; LICENSE holds two clauses for the recognizer, three for the WebRTC detector inside.
+        # "BSD"; LICENSE has two clauses for the recognizer and three for the WebRTC detector inside.
         "pocketsphinx": "BSD-2-Clause AND BSD-3-Clause",
-        # "Dual License"; LICENSE lets one choose.
+        # "Dual License"; LICENSE permits a choice.
         "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
         # "MIT"; LICENSE adds WebRTC's three clauses.
         "webrtcvad-wheels": "MIT AND BSD-3-Clause",
     }
 )
-"""Licences that the metadata leaves out or leaves vague."""
+"""Licences that the metadata omits or leaves vague."""
 
 _SPDX: Mapping[str, str] = MappingProxyType(
     {
@@ -63,7 +63,7 @@ _SPDX: Mapping[str, str] = MappingProxyType(
         "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     }
 )
-"""How packages spell their licence in free text or as a classifier. "BSD License" is missing: it does not say which."""
+"""Maps how packages spell their licence, in free text or as a classifier, to SPDX. "BSD License" is ambiguous."""
 
 _USED_FOR: Mapping[str, str] = MappingProxyType(
     {
@@ -107,7 +107,7 @@ _ONLY: Mapping[str, str] = MappingProxyType(
         "sys_platform == 'win32'": "Windows only",
     }
 )
-"""The lock's conditions that leave a package out somewhere people would wonder, in words."""
+"""Describes conditions of the lock that leave a package out on platforms where readers might expect it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +116,11 @@ class Pin:
 
     name: str
     version: str
-    only: str  # "" where the package belongs to every install
+    only: str  # "" if the package belongs to every install
 
 
 def locked() -> tuple[Pin, ...]:
-    """Every package of requirements.lock, in its order."""
+    """Returns every package of requirements.lock, in order."""
     text = LOCK_FILE.read_text(encoding="utf-8")
     return tuple(
         Pin(found["name"], found["version"], _ONLY.get((found["marker"] or "").strip(), ""))
@@ -129,15 +129,15 @@ def locked() -> tuple[Pin, ...]:
 
 
 def asked_for() -> frozenset[str]:
-    """The packages pyproject.toml itself names: for running and for the install."""
+    """Returns the packages that pyproject.toml itself names: for running and for the install."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = project["project"]["optional-dependencies"]["desktop"]  # the one that `make setup` installs
+    extras = project["project"]["optional-dependencies"]["desktop"]  # the extra that `make setup` installs
     wanted: list[str] = [*project["project"]["dependencies"], *extras, *project["dependency-groups"]["build"]]
     return frozenset(_name_in(requirement) for requirement in wanted)
 
 
 def markdown_table() -> str:
-    """The table of docs/licences.md: one row for each line of the lock."""
+    """Returns the table of docs/licences.md: one row for each line of the lock."""
     pins = locked()
     direct = asked_for()
     pulled_by = _pulled_by(pins)
@@ -150,9 +150,10 @@ def markdown_table() -> str:
 
 
 def licence_of(package: str) -> str:
-    """The package's licence as SPDX: what was read by hand, else what its metadata states.
+    """Returns the package's licence as SPDX: the entry above, or else that of its metadata.
 
-    Raises: LookupError if neither says it; then its licence file has to be read and entered above.
+    Raises:
+        LookupError: Neither states it. Then read its licence file and add an entry above.
     """
     if package in _READ_BY_HAND:
         return _READ_BY_HAND[package]
@@ -168,7 +169,7 @@ def licence_of(package: str) -> str:
 
 
 def docs_with(table: str, page: str) -> str:
-    """The page with its table replaced."""
+    """Returns the page with its table replaced."""
     before, begins, rest = page.partition(TABLE_BEGINS)
     _, ends, after = rest.partition(TABLE_ENDS)
     assert begins
@@ -177,9 +178,9 @@ def docs_with(table: str, page: str) -> str:
 
 
 def _pulled_by(pins: tuple[Pin, ...]) -> dict[str, list[str]]:
-    """For each locked package the locked packages that require it, on any platform: the lock is for all of them."""
+    """Maps each locked package to the locked packages that require it, on any platform: the lock is for all of them."""
     requirements = {pin.name: _requirements(pin.name) for pin in pins}
-    extras = {  # (package, extra) that some package wants, as textual wants markdown-it-py[linkify]
+    extras = {  # (package, extra) required by some package, such as textual's markdown-it-py[linkify]
         (_name_in(requirement), extra)
         for of_one in requirements.values()
         for requirement in of_one
@@ -202,7 +203,7 @@ def _pulled_by(pins: tuple[Pin, ...]) -> dict[str, list[str]]:
 def _requirements(package: str) -> list[str]:
     try:
         return distribution(package).requires or []
-    except PackageNotFoundError:  # Windows or browser only; neither requires anything.
+    except PackageNotFoundError:  # Windows or browser only; neither requires anything
         return []
 
 

@@ -1,4 +1,4 @@
-"""llama.cpp's own server, which nobody here wrote, in a process of its own, with a model made by synthetic_gguf."""
+"""Runs llama.cpp's own server in a separate process, with a model made by synthetic_gguf."""
 
 import importlib
 import json
@@ -15,7 +15,7 @@ from synthetic_gguf import CHAT_TEMPLATE, CONTEXT_TOKENS, write_gguf
 
 MODEL = "tiny-chat"
 START_TIMEOUT_S = 15.0
-"""Loading its library takes a second where the disk is cold; the model takes 50 ms."""
+"""Start timeout in seconds. Loading its library takes a second from a cold disk; the model takes 50 ms."""
 
 _ASK_TIMEOUT_S = 2.0
 
@@ -26,7 +26,7 @@ class LlamaServer:
 
     Attributes:
         root: Its address; the API is below /v1.
-        port: On 127.0.0.1.
+        port: Port on 127.0.0.1.
     """
 
     root: str
@@ -34,17 +34,17 @@ class LlamaServer:
 
     @property
     def url(self) -> str:
-        """Base address of the API."""
+        """Returns the base URL of the API."""
         return f"{self.root}/v1"
 
     def is_busy(self) -> bool:
-        """Whether its only slot generates."""
+        """Returns whether its only slot is generating."""
         (slot,) = json.loads(self._get("/slots"))
         busy: bool = slot["is_processing"]
         return busy
 
     def tokens_generated(self) -> int:
-        """Since it was started; counted at the end of each answer."""
+        """Returns the number of tokens since the start. It changes at the end of each answer."""
         (line,) = [
             line for line in self._get("/metrics").splitlines() if line.startswith("llamacpp:tokens_predicted_total ")
         ]
@@ -58,12 +58,12 @@ class LlamaServer:
 
 @contextmanager
 def llama_server(folder: Path, *, api_key: str = "", template: str = CHAT_TEMPLATE) -> Generator[LlamaServer]:
-    """Serve a model written into `folder`; the process is dead on leaving."""
+    """Serves a model written into `folder`. The process has ended when the block ends."""
     model = folder / "tiny.gguf"
     write_gguf(model, template)
     with subprocess.Popen(
         [sys.executable, __file__, model, api_key],
-        stdin=subprocess.PIPE,  # its end, also with ours, ends the server
+        stdin=subprocess.PIPE,  # closing it, also by our end, ends the server
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=Path(__file__).parent,
@@ -80,7 +80,7 @@ def llama_server(folder: Path, *, api_key: str = "", template: str = CHAT_TEMPLA
 
 
 def main(model: str, api_key: str) -> None:
-    """Serve until standard input ends."""
+    """Serves until standard input is closed."""
     llama = importlib.import_module("xllamacpp")  # it ships without types
     settings = llama.CommonParams()
     settings.model.path = model

@@ -1,8 +1,8 @@
-"""A service that does as its script says, faults included, on a real loopback socket.
+"""A scripted LLM service with faults, on a real loopback socket.
 
-A script is a tuple of steps for one connection's next POST; the last script of a server serves all further ones.
-With `by_turn` it is the script of the turn that is asked about, however often that is: who answers speech may ask again
-before a turn is over, and how often depends on how fast the machine recognizes.
+A script is a tuple of steps for one connection's next POST. The last script of a server serves all further requests.
+With `by_turn` a script belongs to a turn and serves all requests of that turn: speculative attempts may ask several
+times, depending on how fast the machine recognizes speech.
 """
 
 import asyncio
@@ -19,30 +19,30 @@ LAST_CHUNK = b"0\r\n\r\n"
 DONE = b"data: [DONE]\n\n"
 
 HELLO = (Message("system", "You are terse."), Message("user", "what is the tallest mountain"))
-"""What tests ask."""
+"""Default messages of the tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing for a while, except that the client's leaving ends the script."""
+    """Waits. If the client disconnects, the script ends."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """The same bytes again and again until the client leaves."""
+    """Repeats the same bytes until the client disconnects."""
 
     data: bytes
     every_s: float
 
 
 class Close:
-    """End the connection in good order."""
+    """Closes the connection cleanly."""
 
 
 class Abort:
-    """Reset the connection."""
+    """Resets the connection."""
 
 
 Step = bytes | Wait | Drip | Close | Abort
@@ -50,38 +50,38 @@ Script = tuple[Step, ...]
 
 
 def event(content: object = None, *, finish: str | None = None, **delta: object) -> bytes:
-    """One chat.completion.chunk as SSE."""
+    """Returns one chat.completion.chunk as SSE."""
     fields = delta if content is None else {"content": content, **delta}
     choice = {"index": 0, "delta": fields, "finish_reason": finish}
     return b"data: " + json.dumps({"object": "chat.completion.chunk", "choices": [choice]}).encode() + b"\n\n"
 
 
 def usage(prompt_tokens: int, completion_tokens: int) -> bytes:
-    """The closing chunk that counts tokens."""
+    """Returns the closing chunk with token counts."""
     counts = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
     return b"data: " + json.dumps({"choices": [], "usage": counts}).encode() + b"\n\n"
 
 
 def chunk(data: bytes) -> bytes:
-    """In chunked transfer encoding."""
+    """Encodes data in chunked transfer encoding."""
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
 def answer(*texts: str) -> Script:
-    """A whole answer without faults."""
+    """Returns a complete answer without faults."""
     body = event(role="assistant", content="") + b"".join(map(event, texts)) + event(finish="stop") + DONE
     return (HEAD, chunk(body), LAST_CHUNK)
 
 
 def status(code: int, body: object = None, headers: str = "") -> Script:
-    """An answer other than 200."""
+    """Returns an answer other than 200."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     return (f"HTTP/1.1 {code} X\r\n{headers}content-length: {len(data)}\r\n\r\n".encode() + data,)
 
 
 @dataclass
 class Seen:
-    """One request, as the server saw it."""
+    """One request, as seen by the server."""
 
     method: str
     path: str
@@ -91,18 +91,18 @@ class Seen:
 
 @dataclass
 class Server:
-    """What a test may ask of its server.
+    """State of the server for tests.
 
     Attributes:
-        url: Base url of the service.
-        by_turn: Whether each of the scripts belongs to a turn, counted by the user's messages, or to a request.
-        models: The script for every GET: its list of models; of a HEAD without the body.
+        url: Base URL of the service.
+        by_turn: Whether a script belongs to a turn (counted by user messages) or to a request.
+        models: Script for every GET (the list of models) and, without the body, HEAD.
         seen: Requests so far.
-        asked: Set as soon as there is one.
-        connections: Connections accepted so far.
-        open: Those that are open.
-        quiet: Set while none is.
-        left_at_s: Loop time at which the client was seen to have left a script before its end.
+        asked: Set after the first request.
+        connections: Number of accepted connections.
+        open: Open connections.
+        quiet: Set while no connection is open.
+        left_at_s: Loop time at which the client was found to have disconnected before the end of a script.
     """
 
     scripts: list[Script]
@@ -118,11 +118,11 @@ class Server:
 
     @property
     def posts(self) -> list[Seen]:
-        """The requests that asked for an answer."""
+        """Returns the completion requests."""
         return [request for request in self.seen if request.method == "POST"]
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection."""
+        """Serves one connection."""
         self.connections += 1
         self.open.add(writer)
         self.quiet.clear()
@@ -138,7 +138,7 @@ class Server:
                 self.quiet.set()
 
     async def hang_up(self) -> None:
-        """Close what is open, and wait until the last script has noticed."""
+        """Closes open connections, and waits until the last script has ended."""
         for writer in self.open:
             writer.transport.abort()
         if self.open:
@@ -198,7 +198,7 @@ class Server:
 
 @asynccontextmanager
 async def serving(*scripts: Script, by_turn: bool = False) -> AsyncGenerator[Server]:
-    """Serve scripts on a free loopback port."""
+    """Serves scripts on a free loopback port."""
     server = Server(list(scripts), by_turn=by_turn)
     listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"
@@ -210,6 +210,6 @@ async def serving(*scripts: Script, by_turn: bool = False) -> AsyncGenerator[Ser
 
 
 async def ask(model: ChatModel, messages: Sequence[Message] = HELLO) -> list[ChatEvent]:
-    """All events of one answer."""
+    """Returns all events of one answer."""
     async with aclosing(model.stream(messages)) as events:
         return [event async for event in events]

@@ -1,4 +1,4 @@
-"""An MCP server by stdio that does one thing at a time: while it works, it reads nothing. For the tests."""
+"""An MCP server over stdio that processes one request at a time and reads nothing meanwhile. For the tests."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ WORK = {"name": "work", "inputSchema": {"type": "object", "properties": {"second
 
 
 def result_of(method: str, params: dict[str, object]) -> object:
-    """What is answered to a request."""
+    """Returns the result of a request."""
     if method == "initialize":
         said = {"capabilities": {"tools": {}}, "serverInfo": {"name": "busy", "version": "1"}}
         return {"protocolVersion": params["protocolVersion"], **said}

@@ -1,6 +1,7 @@
-"""An MCP server whose tool `flood` answers with too much; in plain JSON, since a library would take minutes.
+"""An MCP server whose tool `flood` returns too much. Uses plain JSON, since a library would take minutes.
 
-`python tests/mcp_flood_program.py` over stdio; with the argument `http` over HTTP, with its port as the first line.
+`python tests/mcp_flood_program.py` serves over stdio; with the argument `http` over HTTP, with its port as the first
+line.
 """
 
 import json
@@ -12,7 +13,7 @@ TOOL = {"name": "flood", "inputSchema": {"type": "object", "properties": {"kind"
 
 
 def flood(kind: str) -> str:
-    """The content of a result."""
+    """Returns the content of a result."""
     return {
         "million parts": ",".join([PART] * 1_000_000),
         "many parts": ",".join([PART] * 3000),
@@ -24,7 +25,7 @@ def flood(kind: str) -> str:
 
 
 def answer(request: dict[str, object]) -> str:
-    """To one request, as JSON."""
+    """Returns the answer to a request as JSON."""
     result = "{}"
     match request.get("method"):
         case "initialize":
@@ -45,25 +46,25 @@ def answer(request: dict[str, object]) -> str:
 
 
 def say(line: str) -> None:
-    """Write one line."""
+    """Writes one line."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Streamable HTTP; as server-sent events where the path says so."""
+    """Streamable HTTP; uses server-sent events if the path asks for them."""
 
     def log_message(self, *_: object) -> None:
-        """Silent."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:
-        """No stream of news."""
+        """Refuses the stream of notifications."""
         self.send_response(405)
         self.send_header("content-length", "0")
         self.end_headers()
 
     def do_POST(self) -> None:
-        """Answer a message."""
+        """Answers a message."""
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         events = self.path == "/events"
         text = answer(request) if "id" in request else ""

@@ -1,4 +1,4 @@
-"""An MCP server for the tests, in a process of its own: `python tests/mcp_program.py [PORT]`; without one, by stdio."""
+"""An MCP server for the tests: `python tests/mcp_program.py [PORT]`; without a port, over stdio."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
-"""Whether this machine stood still: a process of its own wakes a hundred times a second, and counts when it is late.
+"""Detects stalls of the machine: a separate process wakes a hundred times a second and counts late wake-ups.
 
-A virtual machine whose processors are with others for 50 ms empties every buffer of a sound card, and no share of the
-time shows it.
+A virtual machine whose processors are taken away for 50 ms empties every sound card buffer. Average load does not
+show this.
 """
 
 import mmap
@@ -14,30 +14,30 @@ import time
 from pathlib import Path
 
 STILL_S = 0.02
-"""Longer than that nothing ran: so long is a block of a sound card, and half of what its buffer holds."""
+"""Minimum length of a stall in seconds: one block of a sound card, half of its buffer."""
 
 _BEAT_S = 0.01
 _COUNT = struct.Struct("<q")
 
 
 class Metronome:
-    """Runs from the moment it is made until `stop`, or until this process has ended."""
+    """Runs from its creation until `stop`, or until this process has ended."""
 
     def __init__(self) -> None:
         with tempfile.NamedTemporaryFile(delete=False) as file:
             file.write(_COUNT.pack(0))
         self._file = Path(file.name)
-        # This file by its path: the child has no part in how the tests are imported.
+        # Started by path: the child needs no import settings of the tests.
         self._process = subprocess.Popen([sys.executable, __file__, file.name, str(os.getpid())])
 
     @property
     def stops(self) -> int:
-        """How often the machine stood still so far."""
+        """Returns the number of stalls so far."""
         (count,) = _COUNT.unpack(self._file.read_bytes())
         return int(count)
 
     def stop(self) -> None:
-        """Idempotent."""
+        """Stops. Idempotent."""
         self._process.terminate()
         self._process.wait()
         self._file.unlink(missing_ok=True)

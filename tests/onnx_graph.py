@@ -1,4 +1,4 @@
-"""Writes ONNX graphs without the onnx package: as much of its protobuf as the synthetic voices need."""
+"""Writes ONNX graphs without the onnx package, with the part of its protobuf that the synthetic voices need."""
 
 import struct
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Attribute = int | float | Sequence[int]
 
 
 class OnnxGraph:
-    """A graph that grows node by node; every operator returns the name of its output."""
+    """A graph that grows node by node. Every operator returns the name of its output."""
 
     def __init__(self) -> None:
         self._nodes: list[bytes] = []
@@ -31,12 +31,12 @@ class OnnxGraph:
         return name
 
     def output(self, name: str, tensor: str, shape: Sequence[str | int]) -> None:
-        """Give `tensor` out under a name of its own."""
+        """Makes `tensor` an output with its own name."""
         self._nodes.append(_node("Identity", (tensor,), name, {}))
         self._outputs.append(_value(name, _FLOAT, shape))
 
     def constant(self, array: npt.ArrayLike, name: str | None = None) -> str:
-        """Whole numbers as int64, all others as float32."""
+        """Adds a constant: whole numbers as int64, all others as float32."""
         values = np.asarray(array)
         integer = values.dtype.kind in "iu"
         values = values.astype(np.int64 if integer else np.float32)

@@ -1,4 +1,4 @@
-"""An OpenTelemetry collector for tests: takes what comes over OTLP/HTTP, and reads it with the official messages."""
+"""An OpenTelemetry collector for tests: receives OTLP/HTTP and parses it with the official messages."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 def answer(code: int = 200, rejected: int = 0) -> Script:
-    """What a collector says to a request."""
+    """Returns a collector's response."""
     body = b""
     if rejected:
         partial = ExportTracePartialSuccess(rejected_spans=rejected, error_message="too old")
@@ -24,18 +24,18 @@ def answer(code: int = 200, rejected: int = 0) -> Script:
 
 
 def requests(server: Server) -> list[ExportTraceServiceRequest]:
-    """What was sent so far."""
+    """Returns the requests so far."""
     return [_read(seen) for seen in server.posts]
 
 
 def resource(request: ExportTraceServiceRequest) -> dict[str, object]:
-    """Who sent it."""
+    """Returns the attributes of the sender."""
     (sent,) = request.resource_spans
     return attributes(sent.resource.attributes)
 
 
 def spans(server: Server) -> list[Span]:
-    """All spans so far."""
+    """Returns all spans so far."""
     return [
         span
         for request in requests(server)
@@ -46,7 +46,7 @@ def spans(server: Server) -> list[Span]:
 
 
 def attributes(pairs: Iterable[KeyValue]) -> dict[str, object]:
-    """Of a span, an event or a resource."""
+    """Returns the attributes of a span, an event or a resource."""
     found: dict[str, object] = {}
     for pair in pairs:
         assert pair.key not in found, f"{pair.key} is there twice"
@@ -55,7 +55,7 @@ def attributes(pairs: Iterable[KeyValue]) -> dict[str, object]:
 
 
 def written(server: Server) -> str:
-    """Everything as text, to look for what must not be in it."""
+    """Returns everything as text, to search for what must not be in it."""
     return "\n".join(str(MessageToDict(request)) for request in requests(server))
 
 

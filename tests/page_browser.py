@@ -1,4 +1,4 @@
-"""Chromium as the page's tests use it: with a microphone that plays a recording, and an ear on what is rendered."""
+"""Chromium for the tests of the page: its microphone plays a recording, and its output is recorded."""
 
 import base64
 import shutil
@@ -21,7 +21,7 @@ Float = npt.NDArray[np.float32]
 
 
 def chromium_here() -> str:
-    """Debian's Chromium, which `make setup-dev` installs where it may."""
+    """Returns Debian's Chromium, which `make setup-dev` installs where possible."""
     found = shutil.which("chromium")
     assert found, "Chromium is missing: apt-get install chromium"
     return found
@@ -29,7 +29,7 @@ def chromium_here() -> str:
 
 @contextmanager
 def chromium(microphone: Path | None = None, *, allowed: bool = True) -> Iterator[Browser]:
-    """Debian's Chromium, headless. `microphone`: a wav that is heard once; `allowed`: whether pages may listen."""
+    """Runs headless Chromium. `microphone`: a WAV that plays once; `allowed`: whether pages may use the microphone."""
     flags = [*FLAGS]
     if allowed:
         flags.append("--use-fake-ui-for-media-stream")
@@ -44,21 +44,21 @@ def chromium(microphone: Path | None = None, *, allowed: bool = True) -> Iterato
 
 
 def recording(name: str) -> Float:
-    """A recording of tests/recordings, 16 kHz, full scale ±1."""
+    """Returns a recording of tests/recordings, 16 kHz, full scale ±1."""
     sound: Float = soundfile.read(RECORDINGS / f"{name}.wav", dtype="float32")[0]
     return sound
 
 
 def to_wire(sound: Float) -> npt.NDArray[np.int16]:
-    """16 kHz float to 24 kHz int16."""
+    """Converts 16 kHz float to 24 kHz int16."""
     pcm: npt.NDArray[np.int16] = np.rint(soxr.resample(sound, 16_000, 24_000) * 32767).astype(np.int16)
     return pcm
 
 
 def until(page: Page, holds: Callable[[], object], what: str, limit_s: float = 30) -> None:
-    """Let the page go on until something holds.
+    """Lets the page run until a condition holds.
 
-    In place of `wait_for_function`, whose every look but the first is an `eval` in the page, which its policy forbids.
+    Replaces `wait_for_function`, which uses `eval` in the page after its first check; the page's policy forbids that.
     """
     end = time.monotonic() + limit_s
     while not holds():
@@ -68,7 +68,7 @@ def until(page: Page, holds: Callable[[], object], what: str, limit_s: float = 3
 
 @dataclass(frozen=True)
 class Tape:
-    """What went through the page: `frame` is the context frame of the first sample of both."""
+    """Input and output of the page; `frame` is the context frame of the first sample of both."""
 
     frame: int
     rate_hz: int
@@ -77,19 +77,19 @@ class Tape:
 
 
 def begin_tape(page: Page) -> None:
-    """Record from now on; the page has been started."""
+    """Starts recording. The page must be running."""
     page.evaluate("import('/test/tap.js').then((tap) => tap.begin())")
 
 
 def read_tape(page: Page) -> Tape:
-    """What was recorded so far."""
+    """Returns what was recorded so far."""
     told = page.evaluate("import('/test/tap.js').then((tap) => tap.read())")
     sounds = [np.frombuffer(base64.b64decode(told[name]), "<f4") for name in ("microphone", "player")]
     return Tape(told["frame"], told["rate"], *sounds)
 
 
 def likeness(sound: Float, wanted: Float) -> tuple[float, int]:
-    """Best correlation of `wanted` with a stretch of `sound`, and where that begins."""
+    """Returns the best correlation of `wanted` with a part of `sound`, and where that begins."""
     size = 1 << int(np.ceil(np.log2(len(sound) + len(wanted))))
     products = np.fft.irfft(np.fft.rfft(sound, size) * np.conj(np.fft.rfft(wanted, size)), size)[: len(sound)]
     energy = np.concatenate([[0.0], np.cumsum(np.square(sound, dtype=np.float64)), np.zeros(len(wanted))])

@@ -1,4 +1,4 @@
-"""The real server in a thread of its own, for a browser in the test's; and a room with a person who speaks in it."""
+"""Runs the real server in a separate thread for browser tests, and creates microphone sound with speech."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ Float = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """A recording, and where in it somebody speaks."""
+    """A recording, and the bounds of its speech."""
 
     sound: Float
     begins_s: float
@@ -36,21 +36,21 @@ class Speech:
 
 
 def speech(name: str) -> Speech:
-    """A recording of tests/recordings with its labels."""
+    """Returns a recording of tests/recordings with its labels."""
     lines = (RECORDINGS / "manifest.jsonl").read_text().splitlines()
     (label,) = [one for one in map(json.loads, lines) if one["id"] == name]
     return Speech(recording(name), label["speech_start_s"], label["speech_end_s"])
 
 
 def room_tone(seconds: float) -> Float:
-    """The room of the recordings with nobody speaking: there and back again, so that it joins."""
+    """Returns the recordings' room noise without speech, forwards and backwards, so that it repeats without a seam."""
     quiet = recording("rhasspy3_what-time-is-it")[: int(0.5 * RATE_HZ)]
     both = np.concatenate([quiet, quiet[::-1]])
     return np.resize(both, int(seconds * RATE_HZ)).astype(np.float32)
 
 
 def write_room(path: Path, *parts: Speech | float) -> Path:
-    """A wav for the microphone: speech, and between it so many seconds of the room."""
+    """Writes a WAV for the microphone: speech, and room noise of the given seconds between."""
     sounds = [part.sound if isinstance(part, Speech) else room_tone(part) for part in parts]
     soundfile.write(path, np.concatenate(sounds), RATE_HZ, subtype="PCM_16")
     return path
@@ -58,7 +58,7 @@ def write_room(path: Path, *parts: Speech | float) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that runs elsewhere in this process."""
+    """A server running in another thread."""
 
     server: Served
     loop: asyncio.AbstractEventLoop
@@ -68,11 +68,11 @@ class Running:
         return f"http://127.0.0.1:{self.server.port}/"
 
     def records(self) -> list[dict[str, Any]]:
-        """What lies on the disk of all turns."""
+        """Returns the trace records on disk."""
         return self.server.records()
 
     def break_connections(self) -> None:
-        """Every socket is gone, as if a cable was pulled."""
+        """Breaks every socket, as if a cable was pulled."""
         self.loop.call_soon_threadsafe(self._break)
 
     def _break(self) -> None:
@@ -82,7 +82,7 @@ class Running:
 
 @contextmanager
 def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) -> Iterator[Running]:
-    """Real engines; what answers is a service that gives each turn its answer, or else the skills."""
+    """Runs a server with real engines. A fake service gives each turn its answer, or else the skills answer."""
     running: list[Running] = []
     ready, leave = threading.Event(), asyncio.Event()
 

@@ -1,6 +1,6 @@
-"""What was pulled onto this machine, for the few tests of it: `conftest` hides it from all others.
+"""Location of the pulled model, for the few tests that use it. `conftest` hides it from all others.
 
-Tests that run in several processes inherit what is hidden, and with it the place where it was.
+Test subprocesses inherit the hidden state, and the location with it.
 """
 
 import os
@@ -12,4 +12,4 @@ from assistant.models.needs import installed
 _WHERE = os.environ.setdefault("TINY_EN_OF_THIS_MACHINE", str(installed(TINY_EN) or ""))
 
 TINY_EN_FOLDER = Path(_WHERE) if _WHERE else None
-"""tiny.en, as `make setup` fetches it where there is a package index; None: it could not."""
+"""Folder of tiny.en, fetched by `make setup` if a package index is available; None if it was not."""

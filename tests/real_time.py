@@ -1,4 +1,4 @@
-"""Conversations in real time: any engines around the real session, many conversations on one loop."""
+"""Real-time conversations: any engines around the real session, many conversations on one loop."""
 
 import asyncio
 import os
@@ -31,10 +31,10 @@ WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
 
 @dataclass(slots=True)
 class Hold:
-    """A conversation to be held.
+    """A conversation to run.
 
     Attributes:
-        cues: (seconds after the beginning, what happens then).
+        cues: (seconds after the start, action).
     """
 
     microphone: Microphone
@@ -45,7 +45,7 @@ class Hold:
     cues: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     async def perform(self) -> Performance:
-        """Hold it until the microphone ends and the last reply was played."""
+        """Runs the conversation until the microphone ends and the last reply was played."""
         loop = asyncio.get_running_loop()
         zero_s = loop.time()
         facts: list[tuple[int, SessionEvent]] = []
@@ -86,14 +86,14 @@ class Hold:
 
 
 def scripted(says: list[Says], length_ms: int, model: ChatModel, turns: TurnSettings) -> Hold:
-    """A conversation whose person, detector, recognizer and voice are scripted, and whose model is real."""
+    """Returns a conversation with scripted user, VAD, recognizer and voice, and a real model."""
     ears, deeds = ScriptedTranscriber(says), SkillEffects(lambda _messages: None, lambda: NOON)
     engines = Engines(LoudnessVad(), LoudnessVad("spare"), ears, model, ScriptedVoice(), deeds)
     return Hold(ScriptedMicrophone(says, length_ms), engines, turns, keep_words=False)
 
 
 def said_twice(path: Path, between_s: float) -> Path:
-    """Write a recording in which the time is asked for, and again so long after the end of the first clip."""
+    """Writes a recording of the question for the time, and again `between_s` after the end of the first."""
     clip, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
     assert rate_hz == MIC_RATE_HZ
     pause = np.zeros(round(between_s * rate_hz), np.int16)
@@ -102,5 +102,5 @@ def said_twice(path: Path, between_s: float) -> Path:
 
 
 def bare_environment() -> Mapping[str, str]:
-    """This process's environment without settings of the program."""
+    """Returns this process's environment without settings of the program."""
     return {name: value for name, value in os.environ.items() if not name.startswith("REPARTEE_")}

@@ -1,7 +1,7 @@
-"""A rehearsed conversation: scripted people and engines around the real session, in virtual time.
+"""Runs scripted conversations around the real session, in virtual time.
 
-Everything with a decision in it is real: session, turns, reply, sentences, playout, recorder. Scripted are the sound
-of the person (loud or silent frames), the detector that hears it, the words, the model's tokens and the voice's tones.
+Everything that makes decisions is real: session, turns, reply, sentences, playout, recorder. Scripted are the user's
+sound (loud or silent frames), the VAD, the transcripts, the LLM's tokens and the voice's tones.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ from llm.errors import LlmError
 NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 WORD_MS = 200
-"""How long the scripted voice takes for a word."""
+"""Duration of a word of the scripted voice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """The person speaks from `start_ms` to `end_ms`; `words` is what a recognizer makes of it."""
+    """The user speaks from `start_ms` to `end_ms`; `words` is the transcript."""
 
     start_ms: int
     end_ms: int
@@ -54,15 +54,16 @@ class Says:
 
 
 LATE_FOR_MS = 500
-"""How long frames are late by the same time, before the next one of `late_ms` counts."""
+"""How long frames are late by the same time, before the next value of `late_ms` applies."""
 
 
 class ScriptedMicrophone:
-    """Loud frames where somebody speaks, in virtual real time; each may come late, and `muted` ones are silent.
+    """Yields loud frames during speech, in virtual real time. Frames may be late; `muted` ones are silent.
 
-    What need not be heeded at once waits, as in `MicrophoneLine`: silent frames until there are eight, loud ones four.
+    Frames without latency requirement are batched, as in `MicrophoneLine`: up to eight silent frames, or four loud
+    ones.
 
-    `late_ms`: by how much frames come late, one after another for half a second each; a later frame waits for it.
+    `late_ms`: delays of the frames, each for half a second in sequence; a later frame waits for the delayed one.
     """
 
     def __init__(self, says: Sequence[Says], length_ms: int, late_ms: Sequence[int] = (0,)) -> None:
@@ -97,9 +98,9 @@ class ScriptedMicrophone:
 
 
 class LoudnessVad:
-    """Speaking while frames are loud; closes after 60 ms of silence, as real detectors do.
+    """Reports speech while frames are loud, and offset after 60 ms of silence, as real VADs do.
 
-    `stirs`: from and to which ms silence may be the beginning of a voice; `sure`: of what is loud.
+    `stirs`: spans in ms in which silence may be a speech onset; `sure`: probability for loud frames.
     """
 
     end_bias_ms = 0.0
@@ -137,7 +138,7 @@ class LoudnessVad:
 
 @dataclass(slots=True)
 class ScriptedHearing:
-    """Knows the words of what it was fed by the position of the sound."""
+    """Knows the transcript of its input by the position of the sound."""
 
     segment: SegmentId
     transcriber: "ScriptedTranscriber"
@@ -208,15 +209,15 @@ class ScriptedHearing:
 
 @dataclass(slots=True)
 class ScriptedTranscriber:
-    """Says the scripted words, after a delay; dies or hangs when told.
+    """Returns the scripted transcripts after a delay; dies or hangs on request.
 
     Attributes:
-        word_by_word: A word is known once most of its own sound was heard, else all of them with the first sound.
-        partials: And is told at once.
-        early_lack: So many of the last words are not in those that are asked for early.
-        early_rough: Those are a guess.
-        draft_lacks: There is a draft at once, without so many of the last words; None: there is none.
-        other_language: Which its words may be in.
+        word_by_word: Whether a word is known once most of its own sound was heard; else all with the first sound.
+        partials: Whether interim transcripts are reported at once.
+        early_lack: Number of last words missing from early transcripts.
+        early_rough: Whether early transcripts have low confidence.
+        draft_lacks: Number of last words missing from an immediate draft; None for no draft.
+        other_language: Another language of its words.
     """
 
     says: Sequence[Says]
@@ -265,7 +266,7 @@ class ScriptedTranscriber:
 
 @dataclass(slots=True)
 class ScriptedModel:
-    """Answers with the scripted replies in order, at a rate; a reply may be an error at a token."""
+    """Answers with the scripted replies in order, at a rate. A reply may fail at a token."""
 
     replies: Sequence[str | LlmError | tuple[str, LlmError] | None]  # None: never answers
     first_token_ms: float = 100.0
@@ -311,7 +312,7 @@ class ScriptedModel:
 
 @dataclass(slots=True)
 class ScriptedVoice:
-    """A tone of 200 ms for each word, in chunks of 100 ms."""
+    """Synthesizes a tone of 200 ms for each word, in chunks of 100 ms."""
 
     first_chunk_ms: float = 10.0
     fails: bool = False
@@ -352,11 +353,11 @@ class ScriptedVoice:
 
 @dataclass(slots=True)
 class Performance:
-    """What came of a rehearsal."""
+    """Result of a rehearsal."""
 
-    facts: list[tuple[int, SessionEvent]]  # at ms after the beginning
+    facts: list[tuple[int, SessionEvent]]  # (ms after the start, event)
     records: list[TurnRecord]
-    sound: list[tuple[float, Pcm]]  # speaker blocks: ms after the beginning
+    sound: list[tuple[float, Pcm]]  # speaker blocks: (ms after the start, sound)
     conversation: History
 
     def told(self, kind: type[SessionEvent]) -> list[SessionEvent]:
@@ -371,7 +372,7 @@ class Performance:
         return [fact.text for _, fact in self.facts if isinstance(fact, ChunkSpoken)]
 
     def sound_from_ms(self, after_ms: float = 0.0) -> float | None:
-        """When sound begins at or after a moment, as a listener would find it."""
+        """Returns when sound begins at or after `after_ms`, as a listener would hear it."""
         for start_ms, pcm in self.sound:
             loud = np.flatnonzero(np.abs(pcm) > 300)
             if len(loud) and start_ms + loud[0] / 24 >= after_ms:
@@ -381,7 +382,7 @@ class Performance:
 
 @dataclass(slots=True)
 class Rehearsal:
-    """The pieces of a conversation, to be changed before `perform`."""
+    """The parts of a conversation, to be changed before `perform`."""
 
     says: Sequence[Says]
     length_ms: int = 8000
@@ -403,7 +404,7 @@ class Rehearsal:
     cues: list[tuple[int, Callable[[], object]]] = field(default_factory=list)
     seen: list[tuple[int, SessionEvent, tuple[Item, ...]]] = field(
         default_factory=list
-    )  # every fact with the history then
+    )  # every event with the history at that time
     session: Session = field(init=False)
 
     def __post_init__(self) -> None:
@@ -412,11 +413,11 @@ class Rehearsal:
         self.model = ScriptedModel(self.replies)
 
     def at(self, ms: int, do: Callable[[], object]) -> None:
-        """Something happens at this moment."""
+        """Schedules an action."""
         self.cues.append((ms, do))
 
     def perform(self) -> Performance:
-        """Hold the conversation; every record is checked to add up."""
+        """Runs the conversation and checks that every record adds up."""
         performance = run_virtual(self._perform())
         for record in performance.records:
             adds_up(record)
@@ -469,7 +470,7 @@ class Rehearsal:
 
 
 def adds_up(record: TurnRecord) -> None:
-    """The rule of every trace: the stages sum to the latency, and a missing latency has a reason."""
+    """Checks that the stages of a trace sum to the latency, and that a missing latency has a reason."""
     if record.response_latency_ms is None:
         assert record.no_latency_reason
         assert record.stages == {}

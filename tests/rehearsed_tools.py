@@ -1,4 +1,4 @@
-"""Tools and a model that calls them, for rehearsals: scripted, and on virtual time."""
+"""Scripted tools and an LLM that calls them, for rehearsals in virtual time."""
 
 import asyncio
 import json
@@ -30,14 +30,14 @@ ADD = Function("home_add", "Put something on the list.", '{"type":"object"}')
 
 @dataclass(slots=True)
 class ScriptedTools:
-    """Answers every call alike, after a while."""
+    """Answers every call alike, after a delay."""
 
     takes_s: float = 0.2
-    waits_s: dict[str, float] = field(default_factory=dict)  # instead, by arguments
+    waits_s: dict[str, float] = field(default_factory=dict)  # delays by arguments, instead
     result: str = "sunny"
     fails: bool = False
     functions: tuple[Function, ...] = (WEATHER, ADD)
-    called: list[tuple[float, str, str]] = field(default_factory=list)  # when, which, with what
+    called: list[tuple[float, str, str]] = field(default_factory=list)  # (time, name, arguments)
     returned: int = 0
     cancelled: int = 0
     listening: int = 0
@@ -66,7 +66,7 @@ class ScriptedTools:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """An answer that says something, then calls; for a model that calls."""
+    """An answer with text followed by function calls; for `CallingModel`."""
 
     calls: tuple[tuple[str, str], ...]
     text: str = ""
@@ -78,7 +78,7 @@ def calls(name: str = "home_weather", arguments: str = '{"place":"here"}', text:
 
 @dataclass(slots=True)
 class CallingModel(ScriptedModel):
-    """Answers by what it is asked: a rule tells the answer from the messages. Keeps what was asked as on the wire."""
+    """An LLM whose rule maps the messages to an answer. Records its requests as on the wire."""
 
     rule: Callable[[Sequence[Message], ChatOptions], str | Calls] = lambda _messages, _options: "Yes."
     wired: list[str] = field(default_factory=list)
@@ -88,7 +88,7 @@ class CallingModel(ScriptedModel):
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         self.asked.append(tuple(messages))
         self.options.append(options)
-        # As an OpenAI-compatible service would get it, what comes first in a prompt first.
+        # As an OpenAI-compatible service would receive it, in prompt order.
         self.wired.append(json.dumps(options_json(options).get("tools")) + "".join(map(as_text, messages)))
         answer = self.rule(messages, options)
         answer = answer if isinstance(answer, Calls) else Calls((), answer)
@@ -102,7 +102,8 @@ class CallingModel(ScriptedModel):
                 await asyncio.sleep(self.token_ms / 1000)
             for number, (name, arguments) in enumerate(answer.calls):
                 extra = CallExtra(self.name, SIGNED) if self.signs and number == 0 else None
-                yield FunctionCall(f"call_{number}", name, arguments, extra)  # the same names in every answer, as some
+                # The same names in every answer, as some services do.
+                yield FunctionCall(f"call_{number}", name, arguments, extra)
             yield Finished("tool_calls" if answer.calls else "stop", 100, 10, cached_tokens=50)
             finished = True
         finally:
@@ -114,10 +115,10 @@ def as_text(message: Message) -> str:
 
 
 def last_user(messages: Sequence[Message]) -> int:
-    """Where the last message of the user stands."""
+    """Returns the index of the last user message."""
     return max(at for at, message in enumerate(messages) if message.role == "user")
 
 
 def looked_up(messages: Sequence[Message]) -> bool:
-    """Whether a tool has returned since the user spoke last."""
+    """Returns whether a tool has returned since the last user message."""
     return any(message.role == "tool" for message in messages[last_user(messages) :])

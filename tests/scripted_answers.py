@@ -1,4 +1,4 @@
-"""What a client makes of a scripted service: the events of an answer, or its failure, which gives nothing away."""
+"""Tests a client against a scripted service: the events of an answer, or its failure, which leaks no secret."""
 
 import asyncio
 import gc
@@ -20,13 +20,13 @@ M = TypeVar("M", bound=ChatModel)
 
 
 def base(server: Server) -> str:
-    """The server's address without the route of an OpenAI-compatible service."""
+    """Returns the server's address without the route of an OpenAI-compatible service."""
     return server.url.removesuffix("/v1")
 
 
 @dataclass(frozen=True)
 class Client(Generic[M]):
-    """A kind of client; `make` is given the server and the two deadlines, and calls it "near" and its key KEY."""
+    """A kind of client. `make` gets the server and two deadlines; it names the client "near" and uses the key KEY."""
 
     make: Callable[[Server, float, float], M]
 
@@ -37,7 +37,7 @@ class Client(Generic[M]):
         first_token_timeout_s: float = 5.0,
         token_gap_timeout_s: float = 5.0,
     ) -> None:
-        """The test with a server of these scripts, and a client that is closed after it."""
+        """Runs the test with a server of these scripts, and a client that is closed afterwards."""
 
         async def main() -> None:
             async with serving(*scripts) as server:
@@ -50,7 +50,7 @@ class Client(Generic[M]):
         asyncio.run(main())
 
     def events_of(self, *scripts: Script) -> list[ChatEvent]:
-        """Of one answer."""
+        """Returns the events of one answer."""
         events: list[ChatEvent] = []
 
         async def test(_: Server, model: M) -> None:
@@ -62,7 +62,7 @@ class Client(Generic[M]):
     def failing(
         self, *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
     ) -> tuple[list[ChatEvent], LlmError]:
-        """What came before the failure, and the failure."""
+        """Returns the events before the failure, and the failure."""
         events: list[ChatEvent] = []
         errors: list[LlmError] = []
 

@@ -1,4 +1,4 @@
-"""What the scripted server tells of itself and of its turns."""
+"""The scripted server's session description and turn records."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ Event = dict[str, Any]
 
 
 def trace_of(turn: int, outcome: str, end_ms: float | None, latency_ms: float | None, hangover_ms: float) -> Event:
-    """A record whose stages sum to `latency_ms`."""
+    """Returns a record whose stages sum to `latency_ms`."""
     base = end_ms or 0.0
     shape = [("endpoint_wait", "endpoint", 0.0), ("stt", "stt", 6.0), ("llm_network", "connect", 4.0)]
     shape += [("llm_first_token", "llm_first_token", 21.0), ("first_sentence", "first_sentence", 12.0)]

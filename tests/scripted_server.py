@@ -1,6 +1,6 @@
 """A server for the page: the page's files under the real policy, and a Realtime endpoint that follows a script.
 
-It hears with a level meter: a turn is over when nothing loud came for the script's hangover. Replies are canned.
+Its VAD is a level meter: a turn ends when nothing was loud for the script's hangover. Replies are canned.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ Pcm = npt.NDArray[np.int16]
 
 @dataclass(frozen=True)
 class Reply:
-    """What is answered: words that share the sound's time evenly. No text: there is nothing to answer."""
+    """A reply: words that share the sound's time evenly. Without text there is no reply."""
 
     text: str
     pcm: Pcm
@@ -56,17 +56,17 @@ class Reply:
 
 @dataclass
 class Script:
-    """How the server behaves; a test may change it while it runs.
+    """Behaviour of the server; a test may change it at run time.
 
     Attributes:
-        replies: One after the other, then from the first again.
-        thinks_s: Before a reply begins.
-        pauses: After so many ms of a reply's sound, wait so many seconds: a network that stalls.
-        drop_after_ms: Break the connection once so much of a reply was sent (once).
-        farewell: Error code, close code: what a connection is told at once.
-        token: What clients must send.
-        language: Of the conversation.
-        frozen: Nothing is read and nothing sent, as by a process that was stopped.
+        replies: Replies in order, then again from the first.
+        thinks_s: Delay before a reply.
+        pauses: Milliseconds of a reply's sound → seconds to wait then. Simulates network stalls.
+        drop_after_ms: Breaks the connection once after this much of a reply was sent.
+        farewell: Error code and close code that a connection gets at once.
+        token: Token that clients must send.
+        language: Language of the conversation.
+        frozen: Whether nothing is read or sent, as by a stopped process.
     """
 
     replies: Sequence[Reply]
@@ -83,7 +83,7 @@ class Script:
 
 @dataclass
 class Kept:
-    """What outlives a connection."""
+    """State that outlives a connection."""
 
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     turn: int = 0
@@ -96,13 +96,13 @@ class Kept:
     named: int = 0
 
     def name_item(self) -> str:
-        """As the real server does: in every conversation from 1."""
+        """Returns a new item id. As in the real server, ids count from 1 in every conversation."""
         self.named += 1
         return f"item_{self.named}"
 
 
 class Server:
-    """What came from the page, and the script."""
+    """Records what the page sent, and holds the script."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -163,7 +163,7 @@ class Server:
 
 
 class Connection:
-    """One WebSocket."""
+    """One WebSocket connection."""
 
     def __init__(self, server: Server, websocket: WebSocket, kept: Kept, tasks: asyncio.TaskGroup) -> None:
         self._server, self._websocket, self._kept, self._tasks = server, websocket, kept, tasks
@@ -187,12 +187,12 @@ class Connection:
             await self._thaw()
             if event["type"] != "input_audio_buffer.append":
                 self._server.events.append(event)
-            await self._tell(event)
+            await self._handle_event(event)
 
-    async def _tell(self, event: Event) -> None:
+    async def _handle_event(self, event: Event) -> None:
         kind = event["type"]
         if kind == "input_audio_buffer.append":
-            await self._hear(np.frombuffer(base64.b64decode(event["audio"]), "<i2"))
+            await self._process_sound(np.frombuffer(base64.b64decode(event["audio"]), "<i2"))
         elif kind == "session.update":
             audio = event["session"].get("audio", {}).get("input", {})
             self._manual = "turn_detection" in audio and audio["turn_detection"] is None
@@ -204,13 +204,13 @@ class Connection:
         elif kind == "response.create":
             self._begin_reply(self._loud_end / 24 if self._manual else None)
         elif kind in {"response.cancel", "output_audio_buffer.clear"}:
-            await self._cut("client_cancelled")
+            await self._interrupt("client_cancelled")
         elif kind == "repartee.playout" and event["finished"]:
             self._played.set()
 
-    # ---- hearing ----
+    # ---- input ----
 
-    async def _hear(self, pcm: Pcm) -> None:
+    async def _process_sound(self, pcm: Pcm) -> None:
         self._server.sound.append(pcm)
         loud = float(np.sqrt(np.mean(np.square(pcm, dtype=np.float64)))) > LOUD
         self._loud_run = self._loud_run + len(pcm) if loud else 0
@@ -222,7 +222,7 @@ class Connection:
         if self._manual:
             return
         if not self._speech and self._loud_run >= RATE_HZ * 0.06:
-            await self._cut("turn_detected")
+            await self._interrupt("turn_detected")
             self._speech = self._kept.name_item()
             at_ms = (self._samples - self._loud_run) / 24
             await self._send("input_audio_buffer.speech_started", audio_start_ms=at_ms, item_id=self._speech)
@@ -235,7 +235,7 @@ class Connection:
     def _next(self) -> Reply:
         return self._server.script.replies[self._kept.turn % len(self._server.script.replies)]
 
-    # ---- answering ----
+    # ---- replies ----
 
     def _begin_reply(self, speech_end_ms: float | None) -> None:
         self._active = True
@@ -309,7 +309,7 @@ class Connection:
         response = {"id": self._kept.response, "status": status, "status_details": details}
         await self._send("response.done", response=response)
 
-    async def _cut(self, reason: str) -> None:
+    async def _interrupt(self, reason: str) -> None:
         if self._answer is None or self._answer.done():
             return
         self._answer.cancel()
@@ -346,7 +346,7 @@ class Connection:
         return {"type": "realtime", "id": "sess_1", "audio": audio, "repartee": repartee}
 
     def _trace(self, outcome: str) -> Event:
-        """As the real one would be, of a server with a quick language model."""
+        """Returns a record as from the real server with a fast LLM."""
         end = self._kept.speech_end_ms
         measured = [e for e in self._server.of("repartee.playout") if "latency_ms" in e]
         latency = measured[-1]["latency_ms"] if measured and end is not None else None
@@ -355,7 +355,7 @@ class Connection:
 
 @contextmanager
 def serving(script: Script, port: int = 0) -> Iterator[Server]:
-    """The server in a thread of its own, on a free port of loopback."""
+    """Runs the server in a separate thread, on a free port of loopback."""
     scripted = Server(script)
     config = uvicorn.Config(scripted.app, "127.0.0.1", port, log_level="error", ws="websockets-sansio", lifespan="off")
     config.ws_per_message_deflate = False

@@ -1,4 +1,4 @@
-"""A detector that hears what it is told to, whatever the sound."""
+"""A VAD with scripted results, independent of the sound."""
 
 from audio.frame import Frame
 from audio.units import Samples, samples_of_ms
@@ -6,7 +6,7 @@ from audio.vad import Vad, VadResult
 
 
 class Scripted(Vad):
-    """Reports what it is told to: ms from and to, and how sure."""
+    """Reports scripted speech: from and to in ms, with a probability."""
 
     name, end_bias_ms = "scripted", 0.0
 

@@ -1,4 +1,4 @@
-"""The real server in the test's own loop: real app, uvicorn, protocol and sessions; engines as the test has them."""
+"""Runs the real server in the test's own loop: app, uvicorn, protocol and sessions, with the test's engines."""
 
 import asyncio
 import base64
@@ -44,12 +44,12 @@ STARTED_WITHIN_S = 40.0
 
 
 def settings_for(traces: Path, *assignments: str) -> Settings:
-    """The defaults, but for these `section.key=value`."""
+    """Returns the default settings with these `section.key=value` changes."""
     return load_settings(Path(os.devnull), {}, [f"trace.dir={traces}", "server.port=0", *assignments]).settings
 
 
 def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> EngineLoader:
-    """pocketsphinx, espeak-ng, and the skills or an OpenAI-compatible service at this url."""
+    """Returns pocketsphinx, espeak-ng, and the skills or an OpenAI-compatible service at `endpoint`."""
     services = (
         [f'llm.endpoints=[{{name = "near", kind = "openai", url = "{endpoint}", model = "m"}}]'] if endpoint else []
     )
@@ -59,12 +59,12 @@ def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> EngineL
 
 @dataclass(slots=True)
 class ScriptedWorkshop(EngineLoader):
-    """Engines that are scripts: every conversation has its own.
+    """Loads scripted engines, new ones for every conversation.
 
     Attributes:
-        ears: Of all conversations so far.
-        models: Of all conversations so far.
-        fails: Asked before each conversation's engines are made; may raise.
+        ears: Recognizers of all conversations so far.
+        models: LLMs of all conversations so far.
+        fails: Called before each conversation's engines are made; may raise.
     """
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock.",)
@@ -95,7 +95,7 @@ class ScriptedWorkshop(EngineLoader):
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A server that runs, and its books."""
+    """A running server and its metrics and records."""
 
     port: int
     settings: Settings
@@ -106,27 +106,27 @@ class Served:
 
     @property
     def openai(self) -> str:
-        """What a stock client takes for its base url."""
+        """Returns the base URL for a stock client."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def url(self, **query: object) -> str:
-        """Where a WebSocket connects."""
+        """Returns the URL for WebSocket connections."""
         asked = urllib.parse.urlencode({"model": "repartee", **query})
         return f"ws://127.0.0.1:{self.port}/v1/realtime?{asked}"
 
     def value(self, name: str, **labels: str) -> float:
-        """A metric."""
+        """Returns the value of a metric."""
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
 
     def records(self) -> list[Event]:
-        """What lies on the disk of all turns."""
+        """Returns the trace records on disk."""
         files = sorted(self.settings.trace.dir.glob("*.jsonl"))
         return [json.loads(line) for file in files for line in whole_lines(file)]
 
 
 @asynccontextmanager
 async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
-    """The server while the block runs, its engines loaded."""
+    """Runs the server with loaded engines while the block runs."""
     section = workshop.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
@@ -175,7 +175,7 @@ async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
 
 @dataclass(slots=True)
 class Caller:
-    """A client on a WebSocket that keeps what it was told."""
+    """A WebSocket client that records the events it receives."""
 
     socket: ClientConnection
     events: list[Event] = field(default_factory=list)
@@ -184,7 +184,7 @@ class Caller:
         await self.socket.send(json.dumps({"type": kind, **fields}))
 
     async def until(self, kind: str, count: int = 1, *, within_s: float = 40.0) -> Event:
-        """Listen until so many events of a type have come; the last of them."""
+        """Receives until `count` events of a type have come. Returns the last of them."""
         async with asyncio.timeout(within_s):
             while len(found := self.told(kind)) < count:
                 self.events.append(json.loads(await self.socket.recv()))
@@ -195,7 +195,7 @@ class Caller:
 
     @property
     def sound_ms(self) -> float:
-        """How much sound of replies has come, as pcm."""
+        """Returns the duration of the reply sound received so far, as PCM."""
         return sum(len(base64.b64decode(event["delta"])) for event in self.told("response.output_audio.delta")) / 48
 
     @property
@@ -203,23 +203,23 @@ class Caller:
         return str(self.told("session.created")[0]["session"]["repartee"]["resume_token"])
 
     async def asks(self, text: str) -> None:
-        """Typed text that wants an answer."""
+        """Sends typed text and requests a response."""
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
         await self.send("conversation.item.create", item=message)
         await self.send("response.create")
 
     async def sounds(self, pcm: Pcm) -> None:
-        """Sound at 24 kHz, at once."""
+        """Sends sound at 24 kHz, all at once."""
         await self.send("input_audio_buffer.append", audio=encoded(pcm))
 
     def lose(self) -> None:
-        """The connection breaks."""
+        """Breaks the connection."""
         self.socket.transport.abort()
 
 
 @asynccontextmanager
 async def calling(server: Served, headers: Mapping[str, str] | None = None, **query: object) -> AsyncGenerator[Caller]:
-    """A client that has been told of its session."""
+    """Connects a client and waits for its session."""
     async with connect(server.url(**query), additional_headers=headers, compression=None, max_queue=None) as socket:
         caller = Caller(socket)
         await caller.until("session.created")
@@ -227,25 +227,25 @@ async def calling(server: Served, headers: Mapping[str, str] | None = None, **qu
 
 
 class Pace:
-    """Real time, kept by a test's own client."""
+    """Keeps a test client in real time."""
 
     def __init__(self) -> None:
         self.late_s = 0.0
 
     async def until(self, due_s: float) -> None:
-        """Wait until this loop time."""
+        """Waits until this loop time."""
         loop = asyncio.get_running_loop()
         await asyncio.sleep(max(0.0, due_s - loop.time()))
         self.late_s = max(self.late_s, loop.time() - due_s)
 
     @property
     def kept(self) -> bool:
-        """Sound came in time: a client whose sound pauses for 100 ms is taken to be silent."""
+        """Returns whether sound was sent in time. A client with a gap of 100 ms counts as silent."""
         return self.late_s < 0.06
 
 
 def in_real_time(folder: Path, main: Callable[[Pace, Path], Coroutine[None, None, None]]) -> None:
-    """Run a test in real time; again where this machine was too busy for that, and it failed."""
+    """Runs a test in real time. Repeats a failed one if this machine was too busy."""
     for attempt in range(3):
         pace = Pace()
         try:
@@ -258,18 +258,18 @@ def in_real_time(folder: Path, main: Callable[[Pace, Path], Coroutine[None, None
 
 
 def encoded(pcm: Pcm) -> str:
-    """As the wire has it."""
+    """Encodes sound for the wire."""
     return base64.b64encode(pcm.astype("<i2").tobytes()).decode()
 
 
 def recording(path: Path) -> Pcm:
-    """A recording at the wire's rate."""
+    """Returns a recording at the wire's rate."""
     pcm, rate_hz = soundfile.read(path, dtype="int16")
     return np.asarray(soxr.resample(pcm, rate_hz, REPLY_RATE_HZ), np.int16)
 
 
 async def eventually(true: Callable[[], bool], *, within_s: float = 20.0) -> None:
-    """Wait until it is so."""
+    """Waits until `true()` holds."""
     async with asyncio.timeout(within_s):
         while not true():  # noqa: ASYNC110 - the server's own state, which tells nobody
             await asyncio.sleep(0.01)

@@ -1,8 +1,8 @@
-"""A language model of a few hundred kilobytes for llama.cpp, written here, that says what it was made to say.
+"""Writes a language model of a few hundred kilobytes for llama.cpp, with predetermined answers.
 
-One real transformer layer with small random weights; on top of it, the embeddings say which token follows which. The
-last token of the prompt decides: a question mark leads to `ANSWER` and the end, anything else to " on and on and on..."
-until somebody stops it.
+One real transformer layer with small random weights. The embeddings determine which token follows which. The last
+token of the prompt decides: a question mark leads to `ANSWER` and the end, anything else to " on and on and on..."
+without end.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _ANSWER_TOKENS = (" It", " is", " noon", " at", " the", " caf", "é", " now.")
 _WIDTH = 64
 _HEADS = 4
 _HIDDEN = 128
-_PULL = 6.0  # a logit of about 48 for the token that follows, where the layer's noise stays below 5
+_PULL = 6.0  # a logit of about 48 for the next token; the layer's noise stays below 5
 
 CHAT_TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 
@@ -33,32 +33,32 @@ TOOL_TEMPLATE = """\
 {% for tool in tools %}{{ tool.function.name }}! {% endfor %}\
 {% for message in messages %}{% for call in message.tool_calls %}{{ call.function.name }} {% endfor %}\
 {{ message.content }}{% endfor %}"""
-"""With a place for functions, as a server looks for before it lets a model call any."""
+"""Template with functions, which a server requires before it lets a model call any."""
 
 Weights = NDArray[np.float32]
 
 
 def byte_signs() -> list[str]:
-    """How byte-level vocabularies (GPT-2's) spell each byte: printable ones as they are, the others from U+0100 on."""
+    """Returns how byte-level vocabularies (GPT-2's) spell each byte: printable unchanged, others from U+0100 on."""
     plain = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
     return [chr(byte if byte in plain else next(others)) for byte in range(256)]
 
 
 def spelled(text: str) -> str:
-    """Text as such a vocabulary spells it."""
+    """Spells text as such a vocabulary does."""
     signs = byte_signs()
     return "".join(signs[byte] for byte in text.encode())
 
 
 def vocabulary() -> list[str]:
-    """Begin, end, every byte, and the words that the model says."""
+    """Returns begin, end, every byte, and the words that the model says."""
     words = [word for word in (*_ANSWER_TOKENS, *ENDLESS) if len(word.encode()) > 2]
     return ["<s>", "</s>", *byte_signs(), *map(spelled, words)]
 
 
 def followers(tokens: list[str]) -> dict[int, int]:
-    """Token to the one that follows it; every other one is followed by the first of `ENDLESS`."""
+    """Maps each token to its successor. All others are followed by the first of `ENDLESS`."""
     at = {token: number for number, token in reversed(list(enumerate(tokens)))}
     said: list[int] = []
     for word in _ANSWER_TOKENS:
@@ -70,14 +70,14 @@ def followers(tokens: list[str]) -> dict[int, int]:
 
 
 def tensors(tokens: list[str]) -> Mapping[str, Weights]:
-    """The weights, in llama.cpp's names; the same ones every time."""
+    """Returns the weights under llama.cpp's names; the same ones every time."""
     follows = followers(tokens)
     rng = np.random.default_rng(7)
 
     def noise(*shape: int) -> Weights:
         return (rng.standard_normal(shape) * 0.02).astype(np.float32)
 
-    # A direction of its own for every token that leads somewhere, and one, the last, for all others.
+    # A separate direction for every token with a successor, and one, the last, for all others.
     directions = {token: number for number, token in enumerate(follows)}
     embedded = np.zeros((len(tokens), _WIDTH), np.float32)
     wanted = np.zeros((len(tokens), _WIDTH), np.float32)
@@ -101,7 +101,7 @@ def tensors(tokens: list[str]) -> Mapping[str, Weights]:
 
 
 def write_gguf(path: Path, template: str = CHAT_TEMPLATE) -> None:
-    """Write the model."""
+    """Writes the model."""
     tokens = vocabulary()
     control, normal = int(gguf.TokenType.CONTROL), int(gguf.TokenType.NORMAL)
     writer = gguf.GGUFWriter(path, "llama")

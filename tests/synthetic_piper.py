@@ -1,7 +1,8 @@
-"""Piper voices without training: real files for the real code.
+"""Creates Piper voices without training: real files for the real code.
 
-`tone_voice` says every phoneme as a tone of its own; `medium_voice` has random weights in the shapes of a voice
-of medium quality, so that it costs what such a voice costs.
+`tone_voice` synthesizes every phoneme as a different tone. `medium_voice` has random weights in the shapes of a voice
+of
+medium quality, and so the same cost.
 """
 
 import json
@@ -16,7 +17,7 @@ RATE_HZ = 22_050
 HOP = 256
 SYMBOLS = 256
 FRAMES_PER_ID = 2
-"""Of 256 samples: a second for 43 ids, which is what a sentence of espeak-ng's phonemes with padding comes to."""
+"""Frames of 256 samples: a second for 43 ids, the length of a sentence of espeak-ng's phonemes with padding."""
 
 _SILENT = '_^$ !,-.:;?"()ˈˌ'
 
@@ -33,10 +34,10 @@ def tone_voice(
     burn: int = 0,
     aligned: bool = True,
 ) -> Path:
-    """Write a voice whose phonemes are tones of 150 to 1400 Hz and whose signs are silent; the path of its .onnx.
+    """Writes a voice with tones of 150 to 1400 Hz for phonemes and silence for signs. Returns the path of its .onnx.
 
-    `burn` multiplies matrices (9 ms of one core each) before it speaks, `lead_frames` hold the first tone back,
-    and `aligned=False` leaves out the node that durations are read from.
+    `burn` multiplies matrices (9 ms of one core each) before it speaks, `lead_frames` delay the first tone, and
+    `aligned=False` leaves out the node that gives the durations.
     """
     graph = OnnxGraph()
     ids = graph.input("input", integer=True, shape=(1, "phonemes"))
@@ -46,7 +47,7 @@ def tone_voice(
     loudness = np.full(SYMBOLS, float(amplitude))
     for phoneme in _SILENT:
         loudness[DEFAULT_PHONEME_ID_MAP[phoneme][0]] = 0
-    # Padding follows every phoneme: it sounds on, so that a word is one piece. Its tone is its own.
+    # Padding follows every phoneme. It has a tone of its own, so that a word is one piece.
     loudness[0] = amplitude / 2
     pitch = graph.op("Gather", graph.constant(frequency[:, None], "emb"), ids)
     if speakers > 1:
@@ -81,11 +82,13 @@ def tone_voice(
 
 
 def medium_voice(folder: Path, *, name: str = "en_US-random-medium", seed: int = 1) -> Path:
-    """Write a voice of medium quality with random weights, in the shapes and with the costs of a trained one.
+    """Writes a voice of medium quality with random weights, in the shapes and with the cost of a trained one.
 
-    Text encoder (6 layers of 192, 2 heads), flow (4 blocks of 4 gated convolutions) and the vocoder (upsampling
-    8 x 8 x 4 from 256 channels, three residual blocks each). Left out are the predictor of durations, which works
-    on phonemes and not on frames, and what only changes numbers: norms, relative positions, noise. 61 MB.
+    Text encoder (6 layers of 192, 2 heads), flow (4 blocks of 4 gated convolutions) and the vocoder (upsampling 8 x 8 x
+    4
+    from 256 channels, three residual blocks each). The duration predictor, which works on phonemes and not on frames,
+    is
+    left out, as is everything that only changes numbers: norms, relative positions, noise. 61 MB.
     """
     graph, weights = OnnxGraph(), _Weights(seed)
     ids = graph.input("input", integer=True, shape=(1, "phonemes"))
@@ -103,7 +106,7 @@ def medium_voice(folder: Path, *, name: str = "en_US-random-medium", seed: int =
 
 
 class _Weights:
-    """Random weights that neither grow nor shrink a signal."""
+    """Random weights that neither amplify nor attenuate a signal."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -141,7 +144,7 @@ def _text_encoder(graph: OnnxGraph, weights: _Weights, ids: str) -> str:
 
 
 def _frames(graph: OnnxGraph, scales: str, ids: str, hidden: str) -> str:
-    """Every phoneme's vector once per frame of it."""
+    """Repeats every phoneme's vector for each of its frames."""
     scale = graph.op("Gather", scales, _ints(graph, 1))
     ones = graph.op("Expand", graph.constant(np.array([float(FRAMES_PER_ID)])), graph.op("Shape", ids))
     widths = graph.op("Ceil", graph.op("Mul", ones, scale))
@@ -192,7 +195,7 @@ def _vocoder(graph: OnnxGraph, weights: _Weights, x: str) -> str:
 
 
 def _burnt(graph: OnnxGraph, pitch: str, times: int) -> str:
-    """A zero that takes `times` products of two matrices of 600 x 600."""
+    """Returns a zero that takes `times` products of two matrices of 600 x 600."""
     seed = graph.op("Mul", graph.op("ReduceMax", pitch, keepdims=0), graph.constant(np.array(0.0)))
     identity = graph.constant(np.eye(600))
     x = graph.op("Add", identity, seed)

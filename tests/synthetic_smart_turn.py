@@ -1,4 +1,4 @@
-"""A network built as Smart Turn is, as far as time goes, and so simple that its answer can be computed by hand."""
+"""A network with Smart Turn's interface, so simple that its output can be computed by hand."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ TABLE: npt.NDArray[np.float32] = np.random.default_rng(1).normal(size=(POSITIONS
 
 
 def counting_network(positions: int = POSITIONS) -> bytes:
-    """Its answer is the sigmoid of what `logit_of` says."""
+    """Returns a network whose output is the sigmoid of `logit_of`."""
     graph = OnnxGraph()
     sound = graph.input("input_features", integer=False, shape=("batch", MELS, FRAMES))
     kernel = np.zeros((WIDTH, MELS, 3), np.float32)
@@ -26,6 +26,6 @@ def counting_network(positions: int = POSITIONS) -> bytes:
 
 
 def logit_of(features: npt.NDArray[np.float32]) -> float:
-    """The mean of the last positions' table and first band, every other frame; shape (1, MELS, 2 * positions)."""
+    """Returns the mean of the last positions' table and first band, every other frame; (1, MELS, 2 * positions)."""
     band = features[0, 0, ::2]
     return float(np.mean(TABLE[-len(band) :] + band[:, np.newaxis]))

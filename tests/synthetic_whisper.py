@@ -1,8 +1,8 @@
-"""Whisper models without weights to download: one that says a script, and random ones in true shapes.
+"""Creates Whisper models without downloads: a scripted one, and random ones in true shapes.
 
-The scripted model has the size of a multilingual vocabulary and a width of 64. Word i of its script is said if, and
-only if, the sound is loud `START_MS + i * WORD_MS` after its beginning; where it is quiet the text ends.
-So silence gives no words, half of the sound half of them, and a window that is too short cuts them off.
+The scripted model has a multilingual vocabulary and a width of 64. It outputs word i of its script if, and only if, the
+sound is loud `START_MS + i * WORD_MS` after its beginning; the text ends where the sound is quiet. So silence gives no
+words, half of the sound gives half of them, and a window that is too short cuts them off.
 """
 
 import json
@@ -28,10 +28,10 @@ Weights = npt.NDArray[np.float32]
 _WIDTH = 64
 _WORDS = 51
 _DUE = 4  # the first of the encoder's channels that tell when a word is due
-_LOUD = _WIDTH - 1  # the channel of the decoder that says whether it is loud where it looks
-_PLACE_CHANNELS = (0, *range(1, _LOUD, 2), *range(2, _LOUD, 2))
-"""The channel of each place. Places that follow each other are apart: without VNNI, an int8 product adds channels 2k
-and 2k + 1 in 16 bits, which a word that is said twice in a row would exceed."""
+_LOUD = _WIDTH - 1  # the decoder's channel for loudness at the position it attends to
+_POSITION_CHANNELS = (0, *range(1, _LOUD, 2), *range(2, _LOUD, 2))
+"""The channel of each position. Consecutive positions are apart: without VNNI, an int8 product adds channels 2k and
+2k + 1 in 16 bits, which the weights of a repeated word would overflow."""
 
 _VOCABULARY = 51865
 _PLACES = 448
@@ -60,18 +60,18 @@ SHAPES = {"tiny": Shape(4, 6, 384), "base": Shape(6, 8, 512), "small": Shape(12,
 
 
 def loud(seconds: float, *, seed: int = 1) -> Pcm:
-    """Noise at -20 dBFS, which the scripted model takes for speech."""
+    """Returns noise at -20 dBFS, which the scripted model takes for speech."""
     noise = np.random.default_rng(seed).normal(0, 0.1 * FULL_SCALE, round(seconds * MIC_RATE_HZ))
     return noise.clip(-32768, 32767).astype(np.int16)
 
 
 def quiet(seconds: float) -> Pcm:
-    """Digital silence."""
+    """Returns digital silence."""
     return np.zeros(round(seconds * MIC_RATE_HZ), np.int16)
 
 
 def seconds_of(words: int) -> float:
-    """How much loud sound gives exactly so many words."""
+    """Returns the duration of loud sound that gives exactly this many words."""
     return (START_MS + (words - 0.5) * WORD_MS) / 1000
 
 
@@ -84,33 +84,33 @@ def scripted_whisper(
     language: str = "en",
     prompt_tokens: int = 4,
 ) -> Path:
-    """Build a model that says `words`.
+    """Builds a model that outputs `words`.
 
     Args:
-        folder: Made.
+        folder: Folder to create.
         words: At most 50.
-        probability: Of each word, where it is loud: below 0.37 it fails the log-probability gate.
+        probability: Probability of each word in loud sound. Below 0.37 it fails the log-probability gate.
         no_speech: Whether it takes all sound for no speech.
-        language: That it detects.
-        prompt_tokens: After which it begins to speak: 4 with a language, a task and no prompt.
+        language: Language that it detects.
+        prompt_tokens: Number of tokens before its output: 4 with a language, a task and no prompt.
     """
     vocabulary = _tokenizer(folder, words)
     spec = _zero_spec(Shape(1, 1, _WIDTH))
-    _hear(spec)
+    _set_encoder(spec)
     places = np.zeros((_PLACES, _WIDTH), np.float32)
-    last = prompt_tokens - 1  # at the last token of the prompt the first word is predicted
+    last = prompt_tokens - 1  # the first word is predicted at the last token of the prompt
     said = last + np.arange(len(words) + 1)
-    channels = np.array(_PLACE_CHANNELS)[said]
+    channels = np.array(_POSITION_CHANNELS)[said]
     places[said, channels] = 1.0
     places[0, 0] = 1.0
     spec.decoder.position_encodings.encodings = places
-    _look(spec, {0: 0} | {int(channel): index for index, channel in enumerate(channels)})
+    _set_decoder(spec, {0: 0} | {int(channel): index for index, channel in enumerate(channels)})
     ids = [vocabulary.index(_in_bytes(word)) for word in words]
     head, bias = np.zeros((_VOCABULARY, _WIDTH), np.float32), np.zeros(_VOCABULARY, np.float32)
     sure = float(np.log(probability / (1 - probability) * _VOCABULARY))
-    # After the last norm the channels of the place and of loudness are 5.57 each and all others -0.18 where it is loud;
-    # in quiet the place is 7.9 and all others -0.13. So 8 * (place + loudness) is 89 for the word that is due, 43 for
-    # any other and 62 in quiet.
+    # After the last norm the channels of the position and of loudness are 5.57 each and all others -0.18 for loud
+    # sound; for quiet the position is 7.9 and all others -0.13. So 8 * (position + loudness) is 89 for the word that is
+    # due, 43 for any other and 62 for quiet.
     for channel, token in zip(channels[:-1], ids, strict=True):
         head[token, channel] = 8
     for token in set(ids):
@@ -127,7 +127,7 @@ def scripted_whisper(
 
 
 def random_whisper(folder: Path, shape: Shape, *, seed: int = 1) -> Path:
-    """Build a model with random weights: it says nonsense, in true time."""
+    """Builds a model with random weights: nonsense output, realistic cost."""
     random = np.random.default_rng(seed)
     spec = _zero_spec(shape)
 
@@ -145,7 +145,7 @@ def _visit(spec: whisper_spec.WhisperSpec, see: object) -> None:
 
 
 def _zero_spec(shape: Shape) -> whisper_spec.WhisperSpec:
-    """A model of nothing but zeros, which passes on what it gets."""
+    """Returns a model of zeros, which passes its input through."""
     spec = whisper_spec.WhisperSpec(shape.layers, shape.heads, shape.layers, shape.heads)
     width = shape.width
 
@@ -179,10 +179,10 @@ def _zero_spec(shape: Shape) -> whisper_spec.WhisperSpec:
     return spec
 
 
-def _hear(spec: whisper_spec.WhisperSpec) -> None:
-    """Encoder: channel 0 is 8 where it is loud, channel 1 where it is not; one more for each word's time."""
+def _set_encoder(spec: whisper_spec.WhisperSpec) -> None:
+    """Sets the encoder: channel 0 is 8 for loud sound, channel 1 for quiet; one more channel for each word's time."""
     encoder = spec.encoder
-    # The mean log-mel is about 0.6 for noise at -20 dBFS and -1.5 for silence; loud is what is above -0.3.
+    # The mean log-mel is about 0.6 for noise at -20 dBFS and -1.5 for silence. Above -0.3 counts as loud.
     for channel, offset in ((0, 0.0), (1, -8.0)):
         encoder.conv1.weight[channel, :, 1] = 20 / 80
         encoder.conv1.bias[channel] = 20 * 0.3 + offset
@@ -194,8 +194,9 @@ def _hear(spec: whisper_spec.WhisperSpec) -> None:
         encoder.position_encodings.encodings[frame - 2 : frame + 3, _DUE + word] = 8
 
 
-def _look(spec: whisper_spec.WhisperSpec, words: dict[int, int]) -> None:
-    """Decoder: at a place's channel look where the word is due, and add to channel _LOUD whether it is loud there."""
+def _set_decoder(spec: whisper_spec.WhisperSpec, words: dict[int, int]) -> None:
+    """Sets the decoder: at a position's channel it attends to the time at which the word is due, and adds its loudness to
+    channel _LOUD."""
     query, pair, out = spec.decoder.layer[0].attention.linear
     for place, word in words.items():
         query.weight[_DUE + word, place] = 20
@@ -210,7 +211,7 @@ def _tokenizer(folder: Path, words: Sequence[str]) -> list[str]:
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     text = [*letters, *dict.fromkeys(_in_bytes(word) for word in words)]
     text += [f"filler{index}" for index in range(_EOT - 1 - len(text))]
-    text += [""]  # by this token CTranslate2 knows a multilingual model
+    text += [""]  # CTranslate2 recognizes a multilingual model by this token
     vocabulary = [*text, *_SPECIAL]
     tokenizer = Tokenizer(models.BPE(vocab={token: index for index, token in enumerate(vocabulary)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -221,7 +222,7 @@ def _tokenizer(folder: Path, words: Sequence[str]) -> list[str]:
 
 
 def _in_bytes(word: str) -> str:
-    """A word after a space, as a byte-level vocabulary writes it."""
+    """Spells a word after a space as a byte-level vocabulary does."""
     splitter = pre_tokenizers.ByteLevel(add_prefix_space=False)
     return "".join(piece for piece, _ in splitter.pre_tokenize_str(" " + word))
 
@@ -243,7 +244,7 @@ def _save(
 
 @contextmanager
 def as_trained() -> Generator[None]:
-    """Random weights cost what trained ones do: a decode says 4 tokens for each second of sound, and is in no doubt."""
+    """Gives random weights the cost of trained ones: decodes have 4 tokens for each second of sound, confidently."""
     with (
         patch.object(whisper_model, "_TOKENS_AT_LEAST", 1),
         patch.object(whisper_model, "_TOKENS_PER_S", 4),

@@ -1,4 +1,4 @@
-"""`repartee talk --plain` as a person runs it: what it prints, what is typed, its records."""
+"""Runs `repartee talk --plain` as a user does: its output, typed input, its records."""
 
 import json
 import subprocess
@@ -19,14 +19,14 @@ SETTINGS = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng", "talk.ready_sound
 
 @dataclass
 class App:
-    """`repartee talk --plain`, running."""
+    """A running `repartee talk --plain`."""
 
     process: "subprocess.Popen[str]"
     folder: Path
     lines: list[str] = field(default_factory=list)
 
     def until(self, text: str, within_s: float = 20.0, count: int = 1) -> None:
-        """Wait until a line holds this text."""
+        """Waits until a line contains this text."""
         self.eventually(lambda: sum(text in line for line in self.lines) >= count, within_s)
 
     def eventually(self, true: Callable[[], bool], within_s: float = 20.0) -> None:

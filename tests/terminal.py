@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Terminal:
-    """A program in a pseudo-terminal, and all that it wrote there."""
+    """A program in a pseudo-terminal, and all of its output."""
 
     def __init__(self, command: Sequence[str | Path], environ: Mapping[str, str], folder: Path) -> None:
         import fcntl  # noqa: PLC0415 - not on every system
@@ -32,13 +32,13 @@ class Terminal:
             self.read()
 
     def read(self) -> bool:
-        """What has come; False at the end."""
+        """Reads available output. Returns False at the end."""
         time.sleep(0.01)
         try:
             more = os.read(self._ours, 1 << 16)
         except BlockingIOError:
             return True
-        except OSError:  # nobody has it open any more
+        except OSError:  # no process has it open any more
             return False
         self.wrote += more
         return bool(more)

@@ -35,7 +35,7 @@ def _as_nohup() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGHUP})
 
 
-def test_what_tests_start_ignores_and_blocks_no_signal() -> None:
+def test_started_programs_ignore_and_block_no_signal() -> None:
     done = subprocess.run(
         [sys.executable, "-c", STARTED],
         env={**os.environ, "PYTHONPATH": str(FOLDER)},
@@ -53,7 +53,7 @@ def test_what_tests_start_ignores_and_blocks_no_signal() -> None:
     assert blocked == "set()"
 
 
-def test_these_tests_have_default_signals() -> None:
+def test_tests_themselves_have_default_signals() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
     assert signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN

@@ -1,4 +1,4 @@
-"""What the documents name is there: pages, sections, commands, flags, settings."""
+"""Everything that the documents refer to exists: pages, sections, commands, flags, settings."""
 
 import re
 from collections.abc import Iterator
@@ -21,14 +21,14 @@ EACH_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 def sections(page: Path) -> set[str]:
-    """Their anchors, as GitHub makes them."""
+    """Returns the anchors of a page, as GitHub makes them."""
     text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
 
 
 @EACH_PAGE
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     dead = []
     for link in re.findall(r"\]\((?!https?://)([^)\s]+)\)", page.read_text(encoding="utf-8")):
         file, _, section = link.partition("#")
@@ -38,13 +38,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert dead == []
 
 
-def test_the_readme_leads_to_every_page() -> None:
+def test_readme_links_to_every_page() -> None:
     readme = PAGES[0].read_text(encoding="utf-8")
     assert [page.name for page in PAGES if page.parent.name == "docs" and f"(docs/{page.name})" not in readme] == []
 
 
 def commands() -> Iterator[tuple[tuple[str, ...], set[str]]]:
-    """Each command of the program, with its flags."""
+    """Yields each command of the program with its flags."""
     waiting: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(app))]
     while waiting:
         path, command = waiting.pop()
@@ -56,7 +56,7 @@ COMMANDS = dict(commands())
 
 
 @EACH_PAGE
-def test_commands_and_their_flags_are_there(page: Path) -> None:
+def test_commands_and_flags_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     lines = re.findall(r"`(?:\.venv/bin/)?repartee ([^`\n]+)`", text)
     lines += re.findall(r"^ *(?:\$ |[A-Z_]+=\S+ )*(?:\.venv/bin/)?repartee ([^#\n]+)", text, re.MULTILINE)
@@ -73,7 +73,7 @@ def test_commands_and_their_flags_are_there(page: Path) -> None:
 
 
 @EACH_PAGE
-def test_benches_and_their_flags_are_there(page: Path) -> None:
+def test_benches_and_flags_exist(page: Path) -> None:
     wrong = []
     for name, rest in re.findall(r"python -m bench\.(\w+)([^`\n#]*)", page.read_text(encoding="utf-8")):
         bench = ROOT / "bench" / f"{name}.py"
@@ -84,26 +84,26 @@ def test_benches_and_their_flags_are_there(page: Path) -> None:
 
 
 @EACH_PAGE
-def test_settings_are_there(page: Path) -> None:
-    """As `section.key`, also with a value behind it; files have the same form."""
+def test_settings_exist(page: Path) -> None:
+    """Checks `section.key`, also with a value after it; file names have the same form."""
     known = {f"{section}.{field.name}" for section in SECTIONS for field in fields(getattr(DEFAULTS, section))}
     named = re.compile(rf"`(?:--set )?((?:{'|'.join(SECTIONS)})\.[a-z0-9_]+)(?![\w.(])")
     found = set(named.findall(page.read_text(encoding="utf-8")))
     assert {name for name in found if not name.endswith((".md", ".py", ".svg", ".jsonl"))} - known == set()
 
 
-def test_the_map_of_the_program_has_every_command() -> None:
+def test_program_map_has_every_command() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert [path for path in COMMANDS if len(path) == 1 and f"| `repartee {path[0]}" not in page] == []
 
 
-def test_the_keys_of_talk_and_what_can_be_typed_are_named() -> None:
+def test_keys_and_typed_commands_of_talk_are_documented() -> None:
     page = (ROOT / "docs" / "talk.md").read_text(encoding="utf-8")
     assert [key for key, _ in HELP if not re.search(rf"^\| {re.escape(key)}(, wheel)? \|", page, re.MULTILINE)] == []
     assert [line for line in TYPED if line.startswith("/") and f"`{line.split()[0]}" not in page] == []
 
 
-def test_every_stage_names_the_settings_that_move_it() -> None:
+def test_every_stage_names_its_settings() -> None:
     page = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
     section = page.split("## The stages add up\n")[1].split("\n## ")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \|(.*)\|$", section, re.MULTILINE))

@@ -1,5 +1,7 @@
-"""Imports point one way: web -> assistant -> audio, llm, and down the layers of assistant; only three modules of
-assistant.setup name engines."""
+"""Imports have one direction: web -> assistant -> audio, llm, and down the layers of assistant.
+
+Only three modules of assistant.setup name engines.
+"""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -18,17 +20,19 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 OURS = frozenset(MAY_IMPORT) | {"tests", "bench"}
 
 PROGRAM = {("assistant.commands.cli", "web.serve"), ("assistant.commands.cli", "web.remote.command")}
-"""The program names every command, also the server's and its client's, which it imports only when asked for:
-`assistant` without `web` works as before."""
+"""The program names every command, including those of `web`, which it imports only on demand.
+
+`assistant` works without `web`.
+"""
 
 NAME_ENGINES = frozenset({"assistant.setup.build", "assistant.setup.llm_clients", "assistant.setup.engine_catalog"})
-"""The engines of a conversation; of these, the clients of language models; each alone for whoever examines them."""
+"""Modules that may name engines: those of a conversation; the LLM clients; the catalogue for diagnosis."""
 
 LAYERS = (
     "support", "config", "end_of_turn", "text", "models", "turns", "skills", "trace", "history", "events", "tools",
     "storage", "pipeline", "setup", "trace_report", "replay", "commands", "program",
 )  # fmt: skip
-"""Packages and modules of `assistant`: each imports only from itself and those before it (docs/architecture.md)."""
+"""Packages and modules of `assistant`. Each imports only from itself and those before it (docs/architecture.md)."""
 
 ENGINE_PACKAGES = ("audio.vad", "audio.stt", "audio.tts", "llm", "assistant.skills")
 PORTS = frozenset(
@@ -45,7 +49,7 @@ PORTS = frozenset(
     "llm.http.encoding",
     "llm.name_lookup",
 }
-"""Besides the engine packages themselves, what the rest may know of them."""
+"""What other modules may import, besides the engine packages themselves."""
 
 CLOCKS = frozenset({"time", "time_ns"})
 
@@ -75,9 +79,9 @@ def module(name: str, source: str, *, is_package: bool = False) -> Module:
 
 
 def imports_of(module: Module, names: frozenset[str]) -> Iterator[str]:
-    """The modules that one imports anywhere in it, also inside functions; of `names` where it is one of them.
+    """Yields the modules that a module imports anywhere, also inside functions, resolved to `names` if possible.
 
-    `from audio import vad` is audio.vad where that is a module, else audio.
+    `from audio import vad` is audio.vad if that is a module, else audio.
     """
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
@@ -90,7 +94,7 @@ def imports_of(module: Module, names: frozenset[str]) -> Iterator[str]:
 
 
 def graph_of(modules: list[Module]) -> dict[str, set[str]]:
-    """Module to the modules it imports."""
+    """Maps each module to the modules it imports."""
     names = frozenset(module.name for module in modules)
     return {module.name: set(imports_of(module, names)) for module in modules}
 
@@ -100,7 +104,7 @@ def top(name: str) -> str:
 
 
 def against_direction(graph: Mapping[str, set[str]]) -> list[str]:
-    """Imports of one of our packages by another that may not."""
+    """Returns imports of one of our packages by another that may not."""
     return [
         f"{importer} imports {imported}"
         for importer, targets in graph.items()
@@ -110,13 +114,13 @@ def against_direction(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def layer_of(name: str) -> str:
-    """The layer of a module of `assistant`; "" for any other module."""
+    """Returns the layer of a module of `assistant`; "" for any other module."""
     parts = name.split(".")
     return parts[1] if parts[0] == "assistant" and len(parts) > 1 else ""
 
 
 def against_layers(graph: Mapping[str, set[str]]) -> list[str]:
-    """Imports within `assistant` of a layer by one before it. Raises ValueError for a layer that has no place."""
+    """Returns imports within `assistant` of a layer by an earlier one. Raises ValueError for an unlisted layer."""
     return [
         f"{importer} imports {imported}"
         for importer, targets in graph.items()
@@ -126,14 +130,14 @@ def against_layers(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def engine_package_of(name: str) -> str | None:
-    """The engine package that a module belongs to, unless it is a port: the package itself, or one of PORTS."""
+    """Returns the engine package of a module. None for a port: the package itself, or one of PORTS."""
     if name in PORTS:
         return None
     return next((package for package in ENGINE_PACKAGES if name.startswith(f"{package}.")), None)
 
 
 def engines_named(graph: Mapping[str, set[str]]) -> list[str]:
-    """Imports of concrete engines outside their own package and NAME_ENGINES."""
+    """Returns imports of concrete engines outside their own package and NAME_ENGINES."""
     return [
         f"{importer} imports {imported}"
         for importer, targets in graph.items()
@@ -144,7 +148,7 @@ def engines_named(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def cycle_of(graph: Mapping[str, set[str]]) -> list[str]:
-    """Modules that import each other in a ring, the first again at the end; empty if there is none."""
+    """Returns modules that import each other in a cycle, the first again at the end; empty if there is none."""
     done: set[str] = set()
     path: list[str] = []
 
@@ -163,7 +167,7 @@ def cycle_of(graph: Mapping[str, set[str]]) -> list[str]:
 
 
 def wall_clock_lines(module: Module) -> list[int]:
-    """Lines that read the time of day: `time.time`, or a name imported from there."""
+    """Returns the lines that read the time of day: `time.time`, or a name imported from there."""
     lines = []
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom) and node.module == "time":
@@ -183,7 +187,7 @@ def graph(packages: list[Module]) -> dict[str, set[str]]:
     return graph_of(packages)
 
 
-def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
+def test_imports_have_one_direction(graph: dict[str, set[str]]) -> None:
     assert "audio.units" in graph["audio.frame"]  # the graph is not empty
     assert against_direction(graph) == []
 
@@ -203,7 +207,7 @@ def test_import_of_a_later_layer_is_found() -> None:
     assert against_layers(upward) == ["assistant.turns.machine imports assistant.pipeline.session"]
 
 
-def test_the_program_imports_the_server_only_where_it_serves() -> None:
+def test_program_imports_server_only_for_serving() -> None:
     (cli,) = [module for module in modules_of("assistant") if module.name == "assistant.commands.cli"]
     at_once = Module(
         cli.name, ast.Module([node for node in cli.tree.body if not isinstance(node, ast.FunctionDef)], [])
@@ -212,21 +216,21 @@ def test_the_program_imports_the_server_only_where_it_serves() -> None:
     assert not [name for name in graph_of([at_once])["assistant.commands.cli"] if top(name) == "web"]
 
 
-def test_only_three_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
+def test_only_listed_modules_name_concrete_engines(graph: dict[str, set[str]]) -> None:
     assert any(engine_package_of(name) for name in graph)
     assert engines_named(graph) == []
 
 
-def test_no_modules_import_each_other_in_a_ring(graph: dict[str, set[str]]) -> None:
+def test_imports_have_no_cycles(graph: dict[str, set[str]]) -> None:
     assert cycle_of(graph) == []
 
 
-def test_nobody_reads_the_time_of_day(packages: list[Module]) -> None:
+def test_no_module_reads_wall_clock(packages: list[Module]) -> None:
     everybody = [*packages, *modules_of("bench")]
     assert {module.name: lines for module in everybody if (lines := wall_clock_lines(module))} == {}
 
 
-# The rules themselves, on what they must find.
+# Tests of the rules themselves.
 
 
 @pytest.mark.parametrize(
@@ -242,7 +246,7 @@ def test_nobody_reads_the_time_of_day(packages: list[Module]) -> None:
         ("web.app", "import bench.vad"),
     ],
 )
-def test_an_import_against_the_direction_is_found(importer: str, source: str) -> None:
+def test_import_against_direction_is_found(importer: str, source: str) -> None:
     assert len(against_direction(graph_of([module(importer, source)]))) == 1
 
 
@@ -260,7 +264,7 @@ def test_an_import_against_the_direction_is_found(importer: str, source: str) ->
         ("assistant.pipeline.session", "from audio.vad import Vad\nfrom llm.chat import ChatModel", 0),
     ],
 )
-def test_a_named_engine_is_found(importer: str, source: str, named: int) -> None:
+def test_named_engine_is_found(importer: str, source: str, named: int) -> None:
     known = [module("audio.vad.webrtc", ""), module("audio.vad", "", is_package=True)]
     assert len(engines_named(graph_of([*known, module(importer, source)]))) == named
 
@@ -273,5 +277,5 @@ def test_relative_imports_are_followed() -> None:
 
 
 @pytest.mark.parametrize("source", ["import time\nt = time.time()", "from time import time_ns", "f(clock=time.time)"])
-def test_a_wall_clock_is_found(source: str) -> None:
+def test_wall_clock_is_found(source: str) -> None:
     assert len(wall_clock_lines(module("x", source))) == 1

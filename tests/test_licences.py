@@ -1,4 +1,4 @@
-"""docs/licences.md names everything that is installed and every recording that is shipped."""
+"""docs/licences.md lists everything that is installed and every recording that is shipped."""
 
 import json
 import re
@@ -13,7 +13,7 @@ PAGE = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
 SHIPPED = ROOT / "assistant" / "recordings"
 TESTED = ROOT / "tests" / "recordings"
 
-# Licences of parts that may be combined into a GPL-3.0-or-later program; all others are to be looked at first.
+# Licences of parts that may be combined into a GPL-3.0-or-later program. All others need a review first.
 GOES_WITH_GPL_3 = frozenset(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 GPL-3.0-or-later ISC LGPL-2.1-or-later "
     "MIT MIT-0 MIT-CMU MPL-2.0 PSF-2.0 Zlib".split()
@@ -21,7 +21,7 @@ GOES_WITH_GPL_3 = frozenset(
 
 
 def rows_under(head: str, page: str = PAGE) -> Iterator[list[str]]:
-    """The cells of each row of the table whose first line begins with these cells."""
+    """Yields the cells of each row of the table whose first line begins with these cells."""
     _, found, rest = page.partition(f"\n| {head} |")
     assert found, head
     lines = rest.split("\n")[2:]
@@ -33,24 +33,24 @@ PACKAGES = list(rows_under("package | version | licence | used for"))
 RECORDINGS = {row[0].strip("`"): row for row in rows_under("file | source: repository, path, commit")}
 
 
-def test_the_packages_are_those_of_the_lock() -> None:
+def test_table_lists_packages_of_lock() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     pins = [line.split(" ")[0].split("==") for line in lock.split("\n") if re.match(r"\w", line)]
     assert len(pins) > 30
     assert [row[:2] for row in PACKAGES] == pins, "write it anew: python tests/licence_table.py"
 
 
-def test_the_table_is_what_the_packages_say() -> None:
+def test_table_matches_package_metadata() -> None:
     assert licence_table.docs_with(licence_table.markdown_table(), PAGE) == PAGE, "write: python tests/licence_table.py"
 
 
-def test_every_packages_licence_goes_with_ours() -> None:
+def test_every_licence_is_compatible_with_ours() -> None:
     for name, _, licence, _ in PACKAGES:
         alternatives = [set(alternative.split(" AND ")) for alternative in licence.split(" OR ")]
         assert any(alternative <= GOES_WITH_GPL_3 for alternative in alternatives), f"{name}: {licence}"
 
 
-def test_every_package_is_there_for_something() -> None:
+def test_every_package_is_required() -> None:
     assert [name for name, _, _, use in PACKAGES if use.partition(" (")[0] in {"", "pulled in by"}] == []
 
 
@@ -64,14 +64,14 @@ def test_no_cell_is_empty(head: str) -> None:
     assert [row for row in rows if not all(row)] == []
 
 
-def test_every_recording_in_the_tree_is_named_and_no_other() -> None:
+def test_exactly_the_shipped_recordings_are_listed() -> None:
     folders = [ROOT / name for name in ("assistant", "audio", "bench", "docs", "llm", "tests", "web")]
     found = {path.relative_to(ROOT).as_posix() for folder in folders for path in folder.rglob("*.wav")}
     assert len(found) > 5
     assert found == RECORDINGS.keys()
 
 
-def test_the_sources_are_those_of_the_manifest() -> None:
+def test_sources_match_manifest() -> None:
     lines = (TESTED / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
     clips = [json.loads(line) for line in lines]
     assert {clip["file"] for clip in clips} == {path.name for path in TESTED.glob("*.wav")}
@@ -82,7 +82,7 @@ def test_the_sources_are_those_of_the_manifest() -> None:
 
 
 @pytest.mark.parametrize("path", RECORDINGS)
-def test_each_recordings_licence_text_travels_with_it(path: str) -> None:
+def test_licence_text_of_each_recording_is_included(path: str) -> None:
     _, source, licence, _, _ = RECORDINGS[path]
     if licence == "public domain":
         return
@@ -93,7 +93,7 @@ def test_each_recordings_licence_text_travels_with_it(path: str) -> None:
     assert "WARRANTIES" in text.upper()
 
 
-def test_the_conversations_readme_tells_its_labels() -> None:
+def test_conversation_readme_describes_its_labels() -> None:
     labels = json.loads((SHIPPED / "conversation.json").read_text(encoding="utf-8"))
     readme = (SHIPPED / "README.md").read_text(encoding="utf-8")
     rows = list(rows_under("speech from, s | to, s | end known to, ms | words", readme))

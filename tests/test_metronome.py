@@ -20,10 +20,10 @@ time.sleep(60)
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing can be stopped there")
-def test_that_nothing_ran_is_counted() -> None:
+def test_stall_is_counted() -> None:
     metronome = Metronome()
     before, deadline_s = metronome.stops, time.monotonic() + 20
-    while metronome.stops == before:  # until it beats, nothing is counted
+    while metronome.stops == before:  # nothing is counted before its first beat
         assert time.monotonic() < deadline_s
         os.kill(metronome._process.pid, signal.SIGSTOP)
         time.sleep(0.2)
@@ -36,7 +36,7 @@ def test_that_nothing_ran_is_counted() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="who has lost its parent is not told there")
-def test_it_does_not_outlive_its_owner() -> None:
+def test_metronome_does_not_outlive_its_owner() -> None:
     command = [sys.executable, "-c", textwrap.dedent(OWNER), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None

@@ -1,4 +1,4 @@
-"""When a test in real time that fails is repeated: not on a free machine, and not for ever."""
+"""Failed real-time tests are not repeated on a free machine, and not without limit."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ FREE, CROWDED = "lambda: 0.0", "time.monotonic"
         (CROWDED, 3, "1 failed"),
     ],
 )
-def test_the_first_failure_counts_on_a_free_machine_and_the_third_on_any(
+def test_first_failure_counts_if_machine_is_free_else_third(
     tmp_path: Path, crowded: str, fails: int, said: str
 ) -> None:
     shown = outcome(tmp_path, crowded=crowded, fails=fails)

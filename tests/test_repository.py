@@ -1,4 +1,4 @@
-"""Small facts about the repository that nothing else would notice."""
+"""Consistency checks of the repository."""
 
 import fcntl
 import re
@@ -27,19 +27,19 @@ def pins(lock: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_locks_name_no_registry_and_no_place(lock: str) -> None:
+def test_locks_name_no_registry_and_no_path(lock: str) -> None:
     assert "hash=sha256:" in text_of(lock)
     assert not re.search(r"://|^-|@ |^\s*#", text_of(lock), re.MULTILINE)
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_every_pin_of_a_lock_has_a_hash(lock: str) -> None:
+def test_every_pin_has_a_hash(lock: str) -> None:
     blocks = re.split(r"\n(?=\S)", text_of(lock).strip())
     assert len(blocks) > 30
     assert [block.split("\n")[0] for block in blocks if not _PIN.match(block) or "--hash=sha256:" not in block] == []
 
 
-def test_the_development_lock_holds_the_other_one() -> None:
+def test_development_lock_includes_runtime_lock() -> None:
     assert pins("requirements.lock") < pins("requirements-dev.lock")
 
 
@@ -55,18 +55,18 @@ def test_every_dependency_is_locked() -> None:
         assert names - {name for name, _ in pins(lock)} == set(), lock
 
 
-def test_the_wheel_carries_the_settings_where_they_are_looked_for() -> None:
+def test_wheel_contains_settings_where_they_are_read() -> None:
     wheel = tomllib.loads(text_of("pyproject.toml"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"]["config.toml"] == "assistant/config.toml"
 
 
 @pytest.mark.parametrize("script", [".ci/run", "deploy/setup.sh"])
-def test_scripts_can_be_run(script: str) -> None:
+def test_scripts_are_executable(script: str) -> None:
     assert text_of(script).startswith("#!/bin/sh\n")
     assert (ROOT / script).stat().st_mode & 0o111 == 0o111
 
 
-def test_help_names_every_target_of_the_makefile() -> None:
+def test_make_help_lists_every_target() -> None:
     makefile = text_of("Makefile")
     (phony,) = re.findall(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
     told = set(re.findall(r'@echo "make ([a-z-]+) ', makefile))
@@ -74,8 +74,8 @@ def test_help_names_every_target_of_the_makefile() -> None:
     assert set(re.findall(r"^([a-z-]+):(?!=)", makefile, re.MULTILINE)) == set(phony.split())
 
 
-def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
-    """In a copy: the script removes what it finds broken."""
+def test_old_python_is_rejected_in_one_line(tmp_path: Path) -> None:
+    """Uses a copy: the script removes what it finds broken."""
     (tmp_path / "deploy").mkdir()
     shutil.copy(ROOT / "deploy" / "setup.sh", tmp_path / "deploy")
     old = tmp_path / "python"
@@ -95,14 +95,14 @@ def test_an_old_python_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def set_up(place: Path, python: Path) -> "subprocess.Popen[str]":
-    """Runs the script of a copy, by a Python of this name."""
+    """Runs the script of a copy, with a Python of this name."""
     environment = {"PYTHON": str(python), "PATH": f"{place}/.venv/bin:/usr/bin:/bin"}
     return subprocess.Popen([place / "deploy" / "setup.sh"], env=environment, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of what sets up, whose .venv only claims to be one."""
+    """Copies the files for setup, with a fake .venv."""
     (tmp_path / "deploy").mkdir()
     shutil.copy(ROOT / "deploy" / "setup.sh", tmp_path / "deploy")
     for name in (*LOCKS, "pyproject.toml"):
@@ -124,7 +124,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_set_up_once_it_does_nothing_whatever_name_its_python_was_found_by(copy: Path) -> None:
+def test_completed_setup_does_nothing_for_any_python_name(copy: Path) -> None:
     told = [set_up(copy, copy / name).communicate()[0] for name in ("python3", "python3.x")]
     assert "setup: ready" in told[0]
     assert told[1] == ""
@@ -134,7 +134,7 @@ waits = pytest.mark.skipif(shutil.which("flock", path="/usr/bin:/bin") is None, 
 
 
 @waits
-def test_of_two_at_once_the_second_one_waits(copy: Path) -> None:
+def test_second_simultaneous_setup_waits(copy: Path) -> None:
     with (copy / "deploy" / "setup.sh").open() as script:
         fcntl.flock(script, fcntl.LOCK_EX)
         with set_up(copy, copy / "python3") as second:
@@ -145,14 +145,14 @@ def test_of_two_at_once_the_second_one_waits(copy: Path) -> None:
 
 
 @waits
-def test_two_at_once_set_up_once(copy: Path) -> None:
+def test_two_simultaneous_setups_install_once(copy: Path) -> None:
     both = [set_up(copy, copy / "python3") for _ in range(2)]
     told = "".join(one.communicate()[0] for one in both)
     assert told.count("setup: ready") == 1
 
 
-def test_nothing_names_the_program_that_pypi_has_under_our_name() -> None:
-    """An extra is installed from the clone; both places that say so use the same words."""
+def test_nothing_installs_foreign_pypi_package_of_same_name() -> None:
+    """An extra is installed from the clone; both texts about it use the same words."""
     tops = ("assistant", "audio", "bench", "deploy", "docs", "llm", "tests", "web")
     texts = [file for top in tops for file in (ROOT / top).rglob("*") if file.suffix in {".md", ".py", ".sh", ".js"}]
     by_name = re.compile(r"""install\s+['"]?repartee\b""")
@@ -170,7 +170,7 @@ def files_named(text: str) -> set[str]:
     return set(_FILE.findall(text))
 
 
-def test_files_that_documents_and_docstrings_name_are_there() -> None:
+def test_files_named_in_documents_and_docstrings_exist() -> None:
     pages = [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "bench" / "README.md"]
     sources = [file for top in ("assistant", "audio", "llm", "web", "bench") for file in ROOT.glob(f"{top}/**/*.py")]
     named = {(file.name, name) for file in (*pages, *sources) for name in files_named(file.read_text(encoding="utf-8"))}
@@ -178,7 +178,7 @@ def test_files_that_documents_and_docstrings_name_are_there() -> None:
     assert {(where, name) for where, name in named if not (ROOT / name).exists()} == set()
 
 
-def test_architecture_page_names_every_package_of_the_assistant() -> None:
+def test_architecture_page_names_every_assistant_package() -> None:
     packages = {file.parent.name for file in (ROOT / "assistant").glob("*/__init__.py")}
     page = text_of("docs/architecture.md")
     assert len(packages) > 15

@@ -9,7 +9,7 @@ import stopwatch
 from stopwatch import Stopwatch
 
 
-def test_time_in_which_something_waited_for_a_processor_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_waiting_for_processor_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
     crowded_s = [5.0]
     monkeypatch.setattr(stopwatch, "crowded_s", lambda: crowded_s[0])
     watch = Stopwatch()
@@ -23,7 +23,7 @@ def test_time_in_which_something_waited_for_a_processor_is_not_judged(monkeypatc
     assert watch.undisturbed_s == 0.0
 
 
-def test_time_that_others_on_the_host_had_counts_as_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stolen_time_counts_as_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pressure, stat = tmp_path / "cpu", tmp_path / "stat"
     pressure.write_text("some avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\nfull total=0\n")
     stat.write_text("cpu  1 2 3 4 5 6 7 800 0 0\ncpu0 1 2 3 4 5 6 7 800 0 0\n")
@@ -34,9 +34,7 @@ def test_time_that_others_on_the_host_had_counts_as_waited_for(tmp_path: Path, m
 
 
 @pytest.mark.parametrize(("step_ns", "times"), [(20, 0.5), (40, 1.0), (80, 2.0)])
-def test_a_slower_machine_is_told_by_the_same_work(
-    monkeypatch: pytest.MonkeyPatch, step_ns: float, times: float
-) -> None:
+def test_slowness_is_measured_by_fixed_work(monkeypatch: pytest.MonkeyPatch, step_ns: float, times: float) -> None:
     monkeypatch.setattr(stopwatch, "walk", lambda: stopwatch._STEPS * step_ns * 1e-9)
     assert stopwatch.slowness() == pytest.approx(times)
     monkeypatch.undo()
@@ -46,7 +44,7 @@ def test_a_slower_machine_is_told_by_the_same_work(
 @pytest.mark.slow
 @pytest.mark.alone
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux counts who waits")
-def test_a_crowd_is_seen() -> None:
+def test_processor_contention_is_detected() -> None:
     watch = Stopwatch()
     spin = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
     crowd = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(4 * (os.cpu_count() or 1))]

@@ -1,4 +1,4 @@
-"""The virtual-time loop itself."""
+"""Tests of the virtual-time loop itself."""
 
 import asyncio
 import itertools
@@ -10,7 +10,7 @@ import pytest
 from virtual_time import VirtualTimeError, run_virtual
 
 
-def test_thirty_seconds_take_no_time() -> None:
+def test_thirty_virtual_seconds_take_no_real_time() -> None:
     async def script() -> float:
         loop = asyncio.get_running_loop()
         begin = loop.time()
@@ -18,12 +18,12 @@ def test_thirty_seconds_take_no_time() -> None:
             await asyncio.sleep(0.1)
         return loop.time() - begin
 
-    started = time.process_time()  # not the wall: the machine may be busy with other things
+    started = time.process_time()  # not wall time: the machine may be busy
     assert run_virtual(script()) == pytest.approx(30.0)
     assert time.process_time() - started < 0.2
 
 
-def test_it_starts_where_it_is_told() -> None:
+def test_loop_starts_at_given_time() -> None:
     async def now() -> float:
         return asyncio.get_running_loop().time()
 
@@ -31,7 +31,7 @@ def test_it_starts_where_it_is_told() -> None:
     assert run_virtual(now(), start_s=5.0) == 5.0
 
 
-def test_two_tasks_interleave_the_same_way_every_time() -> None:
+def test_interleaving_of_tasks_is_deterministic() -> None:
     async def script() -> list[tuple[str, float]]:
         seen: list[tuple[str, float]] = []
         loop = asyncio.get_running_loop()
@@ -51,7 +51,7 @@ def test_two_tasks_interleave_the_same_way_every_time() -> None:
     assert all(run_virtual(script()) == first for _ in range(5))
 
 
-def test_a_deadline_works() -> None:
+def test_timeout_works() -> None:
     async def script() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(60):
@@ -61,7 +61,7 @@ def test_a_deadline_works() -> None:
 
 
 @pytest.mark.parametrize("way", ["to_thread", "executor"])
-def test_a_thread_is_refused(way: str) -> None:
+def test_thread_is_rejected(way: str) -> None:
     async def script() -> None:
         if way == "to_thread":
             await asyncio.to_thread(len, "x")
@@ -72,7 +72,7 @@ def test_a_thread_is_refused(way: str) -> None:
         run_virtual(script())
 
 
-def test_a_callback_from_another_thread_is_refused() -> None:
+def test_callback_from_another_thread_is_rejected() -> None:
     async def script() -> None:
         loop, refused = asyncio.get_running_loop(), list[VirtualTimeError]()
 
@@ -90,7 +90,7 @@ def test_a_callback_from_another_thread_is_refused() -> None:
     run_virtual(script())
 
 
-def test_waiting_for_nothing_fails_instead_of_hanging() -> None:
+def test_wait_without_timers_fails_instead_of_hanging() -> None:
     async def script() -> None:
         await asyncio.Event().wait()
 
@@ -98,7 +98,7 @@ def test_waiting_for_nothing_fails_instead_of_hanging() -> None:
         run_virtual(script())
 
 
-def test_an_endless_test_ends() -> None:
+def test_endless_test_ends() -> None:
     async def script() -> None:
         for _ in itertools.count():
             await asyncio.sleep(1)
@@ -107,7 +107,7 @@ def test_an_endless_test_ends() -> None:
         run_virtual(script(), limit_s=100)
 
 
-def test_a_task_left_running_is_named() -> None:
+def test_task_left_running_is_named() -> None:
     async def script() -> None:
         asyncio.get_running_loop().create_task(asyncio.sleep(5), name="forgotten")
 
@@ -115,7 +115,7 @@ def test_a_task_left_running_is_named() -> None:
         run_virtual(script())
 
 
-def test_an_exception_lost_in_a_callback_fails() -> None:
+def test_lost_exception_in_callback_fails() -> None:
     async def script() -> None:
         asyncio.get_running_loop().call_soon(lambda: 1 / 0)
         await asyncio.sleep(1)
@@ -124,7 +124,7 @@ def test_an_exception_lost_in_a_callback_fails() -> None:
         run_virtual(script())
 
 
-def test_the_tests_own_failure_comes_through() -> None:
+def test_failure_of_the_test_itself_is_raised() -> None:
     async def script() -> None:
         await asyncio.sleep(1)
         raise KeyError("mine")
@@ -133,7 +133,7 @@ def test_the_tests_own_failure_comes_through() -> None:
         run_virtual(script())
 
 
-def test_a_socket_within_the_loop_works() -> None:
+def test_socket_works_within_loop() -> None:
     async def script() -> bytes:
         left, right = socket.socketpair()
         reader, writer = await asyncio.open_connection(sock=left)

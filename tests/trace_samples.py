@@ -1,4 +1,4 @@
-"""Traces for the tests of what reads them: one that the demo left, and records of rehearsed conversations.
+"""Traces for tests: one from the demo, and records of rehearsed conversations.
 
 `PYTHONPATH=.:tests python tests/trace_samples.py` in the repository's root writes the golden reports anew.
 """
@@ -23,18 +23,18 @@ TIME = Says(1000, 1800, "what time is it")
 
 
 def demo_records() -> list[Record]:
-    """The demo's turns."""
+    """Returns the demo's records."""
     return [json.loads(line) for line in DEMO.read_text(encoding="utf-8").splitlines()]
 
 
 def rehearsed(says: Sequence[Says], **more: object) -> list[Record]:
-    """What a rehearsed conversation leaves."""
+    """Returns the records of a rehearsed conversation."""
     rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
     return [json.loads(record.to_json()) for record in rehearsal.perform().records]
 
 
 def slower(records: Sequence[Record], stage: str, by_ms: float) -> list[Record]:
-    """The same turns with one stage longer, so that the stages still add up."""
+    """Returns the same turns with one stage longer, so that the stages still add up."""
     copies: list[Record] = json.loads(json.dumps(list(records)))
     for record in copies:
         record["stages"][stage]["ms"] += by_ms
@@ -43,20 +43,20 @@ def slower(records: Sequence[Record], stage: str, by_ms: float) -> list[Record]:
 
 
 def written(path: Path, records: Sequence[Record]) -> Path:
-    """A trace of these records."""
+    """Writes a trace of these records."""
     path.write_text("".join(f"{json.dumps(record, separators=(',', ':'))}\n" for record in records), encoding="utf-8")
     return path
 
 
 def printed(print_to: Callable[[Console], object], width: int = trace_commands.PIPE_COLUMNS) -> str:
-    """What a command prints in a pipe; spaces at the ends of lines are rich's own affair."""
+    """Returns what a command prints in a pipe. Strips rich's trailing spaces."""
     text = io.StringIO()
     print_to(Console(file=text, highlight=False, width=width))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
 def goldens() -> dict[str, str]:
-    """By file name: what the commands print about the demo's turns."""
+    """Returns what the commands print about the demo's turns, by file name."""
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(RECORDINGS)
         file = Path(DEMO.name)

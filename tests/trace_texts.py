@@ -1,4 +1,4 @@
-"""The tables of docs/traces.md, written from assistant/trace/record.py.
+"""Generates the tables of docs/traces.md from assistant/trace/record.py.
 
 `PYTHONPATH=. python tests/trace_texts.py` in the repository's root writes them; test_record.py compares them.
 """
@@ -32,7 +32,7 @@ RECORDS = (
 
 
 def tables() -> str:
-    """Every record class as a table."""
+    """Returns every record class as a table."""
     parts = []
     for title, record in RECORDS:
         rows = "".join(f"| `{name}` | {kind} | {meaning} |\n" for name, kind, meaning in schema_rows(record))
@@ -43,7 +43,7 @@ def tables() -> str:
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables as they should be."""
+    """Returns the page with generated tables."""
     begin, end = page.index(BEGINS) + len(BEGINS), page.index(ENDS)
     return f"{page[:begin]}\n{tables()}\n{page[end:]}"
 

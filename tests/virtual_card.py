@@ -1,15 +1,15 @@
-"""A sound card without hardware: a PulseAudio server of our own, with a microphone one can speak into and a loudspeaker
-one can record.
+"""A sound card without hardware: a private PulseAudio server with a virtual microphone and a recordable loudspeaker.
 
     voice (null sink) ─▶ virtual_mic (source)      `speak` plays into it
     virtual_out (null sink) ─▶ its monitor         `Recorder` records it
 
-Its folder is a runtime directory of its own, and ALSA is told by a file of its own, so that PortAudio finds this server
-and nobody else's. The variables must be set before the sound libraries are loaded: what is tested runs with
-`environ`, or in a process whose variables were set by `set_up`.
+Its folder is a separate runtime directory, and ALSA has a separate configuration file, so that PortAudio finds only
+this server. The variables must be set before the sound libraries are loaded: tested programs run with `environ`, or in
+a
+process whose variables were set by `set_up`.
 
-Both sinks are kept awake by somebody who records: else a null sink renders as much at once as it may, and its time
-stumbles. That is 50 ms where it need not take back what it rendered; two seconds, which every start waited for, else.
+A recorder keeps both sinks active. Otherwise a null sink renders as far ahead as it may, and its timing is irregular.
+That is 50 ms if it need not rewind what it rendered; otherwise two seconds, which would delay every start.
 """
 
 import contextlib
@@ -47,19 +47,19 @@ _CLIENT = "autospawn = no\nenable-shm = no\n"
 
 
 def _sink(name: str) -> str:
-    """What a null sink is told; `norewinds` came with PulseAudio 15."""
+    """Returns the arguments of a null sink; `norewinds` came with PulseAudio 15."""
     return f"sink_name={name} rate={RECORDED_HZ} channels=1 norewinds=1"
 
 
 class VirtualCard:
-    """The server and its card. Every method blocks; call them from a thread where a loop runs.
+    """The server and its card. All methods block; with a running loop, call them from a thread.
 
     Attributes:
-        environ: What a process needs that is to use this card.
+        environ: Environment for a process that uses this card.
     """
 
     def __init__(self, folder: Path) -> None:
-        """In a folder that is there and empty, with a short path: a socket's has 108 characters."""
+        """`folder` must exist, be empty, and have a short path: socket paths are limited to 108 characters."""
         self._folder = folder
         self._socket = folder / "pulse" / "native"
         (folder / "pulse").mkdir(mode=0o700)
@@ -83,7 +83,7 @@ class VirtualCard:
     # ---- the server ----
 
     def start(self) -> None:
-        """Start the server; it is ready when this returns."""
+        """Starts the server. It is ready when this returns."""
         self._socket.unlink(missing_ok=True)
         sinks = [f"module-null-sink {_sink(name)}" for name in (VOICE, SPEAKER)]
         loaded = [
@@ -111,7 +111,7 @@ class VirtualCard:
         self._keep_awake(VOICE, SPEAKER)
 
     def kill(self) -> None:
-        """The server dies."""
+        """Kills the server."""
         for keeper in self._keepers:
             keeper.kill()
             keeper.wait()
@@ -122,17 +122,17 @@ class VirtualCard:
             self._server = None
 
     def hang(self) -> None:
-        """The server stops answering, until `wake`."""
+        """Makes the server unresponsive until `wake`."""
         assert self._server is not None
         self._server.send_signal(signal.SIGSTOP)
 
     def wake(self) -> None:
-        """It goes on."""
+        """Lets the server continue."""
         assert self._server is not None
         self._server.send_signal(signal.SIGCONT)
 
     def pactl(self, *words: str) -> str:
-        """Tell the server something; what it answers."""
+        """Sends a command to the server and returns its answer."""
         done = subprocess.run(
             ["pactl", *words], env=self.environ, capture_output=True, text=True, check=True, timeout=10
         )
@@ -141,14 +141,14 @@ class VirtualCard:
     # ---- plugging ----
 
     def unplug(self, name: str) -> None:
-        """Take away a sink, and with `voice` the microphone. What plays there is moved to the other one, if any."""
+        """Removes a sink, and with `voice` the microphone. What plays there is moved to the other one, if any."""
         for line in self.pactl("list", "short", "modules").splitlines():
             number, _, what = line.partition("\t")
             if f"sink_name={name} " in what:
                 self.pactl("unload-module", number)
 
     def plug(self, name: str) -> None:
-        """Put it back."""
+        """Restores it."""
         self.pactl("load-module", "module-null-sink", *_sink(name).split())
         if name == VOICE:
             self.pactl("load-module", "module-remap-source", f"source_name={MICROPHONE}", f"master={VOICE}.monitor")
@@ -159,7 +159,7 @@ class VirtualCard:
         self._keepers += [
             subprocess.Popen(command, env=self.environ, stdout=subprocess.DEVNULL) for command in commands
         ]
-        # They may be in the midst of what they render at once: awake is who has given something.
+        # They may be rendering ahead. A recorder that received sound shows that its sink is active.
         firsts = [subprocess.Popen(command, env=self.environ, stdout=subprocess.PIPE) for command in commands]
         for first in firsts:
             with first:
@@ -170,20 +170,21 @@ class VirtualCard:
     # ---- sound ----
 
     def speak(self, sound: Path) -> "subprocess.Popen[bytes]":
-        """Play a wav into the microphone; whoever asked waits for it, or ends it.
+        """Plays a WAV into the microphone. The caller waits for the process, or ends it.
 
-        It has a fifth of a second in store: with less, a player that gets no processor for a few ms puts a gap into
-        what is spoken, and the gap would be taken for one of the program's.
+        It buffers a fifth of a second. With less, a player that waits a few ms for a processor leaves a gap in the
+        sound, which
+        would look like a defect of the program.
         """
         command = ["paplay", f"--device={VOICE}", "--latency-msec=200", str(sound)]
         return subprocess.Popen(command, env=self.environ)
 
 
 class Recorder:
-    """Records a source, by default what the loudspeaker plays. A context manager; the sound is there after it.
+    """Records a source, by default the loudspeaker. A context manager; the sound is available after it.
 
     Attributes:
-        rate_hz: Of the recording.
+        rate_hz: Sample rate of the recording.
         pcm: The recording.
         began_s: When its first sound came, in `time.monotonic`.
     """
@@ -206,7 +207,7 @@ class Recorder:
         return self
 
     def stop(self) -> None:
-        """Record no more: of several, all are stopped before one is waited for, so that they end together."""
+        """Stops recording without waiting. Stop several recorders before waiting for one, so that they end together."""
         self._process.terminate()
 
     def __exit__(self, *_: object) -> None:
@@ -225,7 +226,7 @@ class Recorder:
 
 
 def write_wav(path: Path, pcm: Pcm, rate_hz: int) -> Path:
-    """A wav, for `speak`."""
+    """Writes a WAV for `speak`."""
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
@@ -235,9 +236,9 @@ def write_wav(path: Path, pcm: Pcm, rate_hz: int) -> Path:
 
 
 def noise(samples: int, seed: int = 7, level: float = 3000.0) -> Pcm:
-    """A sound whose every place can be told from every other: noise.
+    """Returns noise, in which every position is distinguishable.
 
-    Soft enough that half a sample, by which resampling may shift it, is no difference.
+    It is smooth enough that a shift by half a sample, as by resampling, makes no difference.
     """
     window = np.hanning(18)[1:-1]
     raw = np.random.default_rng(seed).normal(0, level / float(np.sqrt((window**2).sum())), samples + len(window) - 1)
@@ -245,7 +246,7 @@ def noise(samples: int, seed: int = 7, level: float = 3000.0) -> Pcm:
 
 
 def found_at(whole: Pcm, part: Pcm) -> tuple[int, float]:
-    """Where `part` stands in `whole`, and the correlation there (1: the same but for loudness)."""
+    """Returns where `part` is in `whole`, and the correlation there (1: equal except for loudness)."""
     long, short = whole.astype(np.float64), part.astype(np.float64)
     size = 1 << (len(long) + len(short)).bit_length()
     products = np.fft.irfft(np.fft.rfft(long, size) * np.conj(np.fft.rfft(short, size)), size)
@@ -255,10 +256,11 @@ def found_at(whole: Pcm, part: Pcm) -> tuple[int, float]:
 
 
 def share_found(whole: Pcm, part: Pcm, rate_hz: int) -> float:
-    """How much of `part` stands in `whole` at its place: of pieces of 250 ms.
+    """Returns the share of `part` that is found in `whole` in sequence, in pieces of 250 ms.
 
-    A piece's place is 30 ms at most from where the one before says it is: a recorder drops some samples, or a player
-    comes late with some, now and then when the machine is busy. That costs the piece it falls into and moves the rest.
+    A piece may be 30 ms off the position expected from the previous one: on a busy machine a recorder drops samples, or
+    a
+    player is late. That loses the affected piece and shifts the rest.
     """
     at, _ = found_at(whole, part)
     piece, slack = rate_hz // 4, rate_hz * 30 // 1000
@@ -277,7 +279,7 @@ def share_found(whole: Pcm, part: Pcm, rate_hz: int) -> float:
 
 @contextlib.contextmanager
 def virtual_card() -> Generator[VirtualCard]:
-    """A card that is running, in this process's environment too. Skips the test where PulseAudio is not installed."""
+    """Runs a card, and sets this process's environment for it. Skips the test if PulseAudio is not installed."""
     if any(shutil.which(program) is None for program in _PROGRAMS):
         pytest.skip("needs PulseAudio: apt-get install pulseaudio pulseaudio-utils libasound2-plugins libportaudio2")
     folder = Path(f"/tmp/repartee-card-{os.getpid()}-{time.monotonic_ns() % 10**9}")
@@ -287,7 +289,7 @@ def virtual_card() -> Generator[VirtualCard]:
         for name, value in card.own_environ.items():
             patch.setenv(name, value)
         interval_s = sys.getswitchinterval()
-        sys.setswitchinterval(0.0005)  # as the program does
+        sys.setswitchinterval(0.0005)  # same value as in the program
         lookout = shared()._lookout  # its process has the variables it was started with
         lookout.close()
         try:

@@ -1,7 +1,7 @@
-"""Virtual time: an event loop that jumps to its next timer whenever it has nothing to do.
+"""Virtual time: an event loop that jumps to its next timer whenever it is idle.
 
-A conversation of 30 s runs in milliseconds, and every run gives the same order of events. Nothing here knows of
-threads: the clock would jump past whatever a thread still works on, so asking for one is an error.
+A conversation of 30 s runs in milliseconds, and every run has the same order of events. Threads are not supported: the
+clock would jump past their work, so starting one is an error.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ Ts = TypeVarTuple("Ts")
 
 
 class VirtualTimeError(AssertionError):
-    """The test cannot go on in virtual time, or has left something behind; the text says what."""
+    """The test cannot continue in virtual time, or has left something behind. The text says what."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """A selector that never waits: where the loop would sleep, it moves the loop's clock instead."""
+    """A selector that never waits: where the loop would sleep, it advances the loop's clock instead."""
 
     def __init__(self, start_s: float, limit_s: float) -> None:
         super().__init__()
@@ -47,48 +47,51 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self.complaints: list[str] = []
         self._thread = threading.get_ident()
         super().__init__(self._jumping)
-        self.set_exception_handler(self._complain)
+        self.set_exception_handler(self._record_exception)
 
     def time(self) -> float:
-        """Seconds of virtual time."""
+        """Returns the seconds of virtual time."""
         return self._jumping.now_s
 
     def stall(self, seconds: float) -> None:
-        """Let time pass at once, as a call that blocks the loop does."""
+        """Advances the time at once, like a call that blocks the loop."""
         self._jumping.now_s += seconds
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """As ever, but from the loop's own thread only: it would be lost or late. Raises VirtualTimeError."""
+        """As in asyncio, but only from the loop's own thread: others would be lost or late. Raises VirtualTimeError."""
         if threading.get_ident() != self._thread:
             raise VirtualTimeError("call_soon from another thread: that is for call_soon_threadsafe")
         return super().call_soon(callback, *args, context=context)
 
     def run_in_executor(self, executor: object, func: object, *args: object) -> NoReturn:
-        """Refuse: virtual time would jump past the thread. Raises VirtualTimeError."""
+        """Refuses: virtual time would jump past the thread. Raises VirtualTimeError."""
         raise VirtualTimeError("a thread was asked for (run_in_executor, to_thread, getaddrinfo) in virtual time")
 
-    def _complain(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    def _record_exception(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
         error = context.get("exception")
         self.complaints.append(f"{context['message']}: {error!r}" if error else str(context["message"]))
 
 
 def run_virtual(coro: Coroutine[Any, Any, T], *, start_s: float = 1000.0, limit_s: float = 86_400.0) -> T:
-    """Run a coroutine in virtual time and give its result.
+    """Runs a coroutine in virtual time and returns its result.
 
-    Not in asyncio's debug mode: a stack kept for every callback takes seven times as long as all the rest. What it
-    would catch is caught without it: a callback from another thread is refused here, and what is never awaited is a
+    Does not use asyncio's debug mode: recording a stack for every callback takes seven times as long as everything
+    else. Its
+    checks exist otherwise: a callback from another thread is refused here, and a coroutine that is never awaited gives
+    a
     warning, which is an error.
 
     Args:
         coro: The test.
-        start_s: What `loop.time()` says at the beginning; not 0, so that a forgotten origin shows.
-        limit_s: How much virtual time the test may take.
+        start_s: Initial `loop.time()`; not 0, so that a forgotten origin shows.
+        limit_s: Maximum virtual time of the test.
 
     Raises:
-        VirtualTimeError: Nothing could ever happen again, the limit was passed, a thread was asked for, tasks
-            were still running at the end, or an exception was lost in a callback.
+        VirtualTimeError: Nothing could ever happen again, the limit was passed, a thread was requested, tasks were
+            still
+            running at the end, or an exception was lost in a callback.
     """
     loops: list[VirtualLoop] = []
 
@@ -99,8 +102,8 @@ def run_virtual(coro: Coroutine[Any, Any, T], *, start_s: float = 1000.0, limit_
     results: list[T] = []
 
     async def supervised() -> None:
-        # Not the task's own result: asyncio's runner prints that (in the text of an error that nobody sees, as it puts
-        # back the handler of Ctrl-C), and a recording of sound takes seconds.
+        # Not the task's own result: asyncio's runner formats it (in the text of a hidden error, when it restores the
+        # handler of Ctrl-C), and a recording of sound takes seconds to format.
         results.append(await coro)
         left = sorted(task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task())
         if left:

@@ -1,4 +1,4 @@
-"""A server for tests: the real app on the real uvicorn, on a free port of loopback; engines and talk are scripts."""
+"""A server for tests: the real app on the real uvicorn, on a free loopback port, with scripted engines and talk."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -22,7 +22,7 @@ from web.trace_stream import TraceStream
 
 @dataclass
 class ScriptedHall:
-    """Engines that are loaded when the test says so."""
+    """An engine pool that becomes ready when the test says so."""
 
     states: list[EngineState] = field(default_factory=lambda: [EngineState("stt", "ready", "scripted")])
     error: Exception | None = None
@@ -43,7 +43,7 @@ class ScriptedHall:
 
 
 async def echo(websocket: WebSocket) -> None:
-    """Says its query, then everything again."""
+    """Sends its query, then echoes everything."""
     await websocket.send_text(websocket.url.query)
     while True:
         await websocket.send_text(await websocket.receive_text())
@@ -51,7 +51,7 @@ async def echo(websocket: WebSocket) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that runs."""
+    """A running server."""
 
     port: int
     metrics: Metrics
@@ -78,7 +78,7 @@ async def running(
     static: Path = STATIC,
     resumable: str = "",
 ) -> AsyncGenerator[Running]:
-    """The server while the block runs; `resumable`: the token of a conversation that waits for its client."""
+    """Runs the server while the block runs; `resumable`: token of a conversation that waits for its client."""
     hall = hall or ScriptedHall()
     section = section or ServerSection(port=0)
     sockets = listen(section.host, 0, loopback_only=True)

@@ -1,4 +1,4 @@
-"""A client that takes the wire at its word: events must be as the openai SDK types them, and fit what came before."""
+"""A client that checks the protocol: events must have the openai SDK's types and be consistent with earlier ones."""
 
 import base64
 import json
@@ -34,18 +34,18 @@ Event = dict[str, Any]
 
 _ADAPTER: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
 _SESSION: TypeAdapter[Any] = TypeAdapter(RealtimeSessionCreateResponse)
-# What our session has besides what a session.update may say; the type of a session that was created knows them.
+# Fields of our session that a session.update cannot set. The type of a created session has them.
 _OF_A_CREATED_SESSION = {"id", "object", "expires_at", "repartee"}
 
 
 class Client:
-    """Holds the wire's end, and what a stock client would know.
+    """Holds the server end of the protocol, and the state that a stock client would have.
 
     Attributes:
-        wire: The wire's end.
-        events: All events that came, without their ids.
-        items: Ids of the conversation, in the order the client was told.
-        commands: What the wire made of the client's messages.
+        wire: The server end of the protocol.
+        events: All received events, without their ids.
+        items: Item ids of the conversation, in the order in which the client received them.
+        commands: Commands that resulted from the client's messages.
     """
 
     def __init__(
@@ -65,33 +65,33 @@ class Client:
             self.fetch()
 
     def comes_back(self) -> None:
-        """On another connection everything is told again."""
+        """Reconnects: on a new connection everything is sent again."""
         self.items, self._items_open, self._responses, self._said = [], set(), {}, {}
 
     def tell(self, *facts: SessionEvent) -> list[Event]:
-        """Facts happen; the events that came of them."""
+        """Passes session events to the protocol. Returns the resulting events."""
         for fact in facts:
             self.wire.tell(fact)
         return self.fetch()
 
     def send(self, event: Event | str) -> list[Event]:
-        """The client says something; the events that answer it."""
+        """Sends a client message. Returns the resulting events."""
         text = event if isinstance(event, str) else json.dumps(event)
         self.commands += self.wire.receive(text)
         return self.fetch()
 
     def do(self, act: Callable[[Realtime], object]) -> list[Event]:
-        """Anything else done to the wire's end."""
+        """Performs any other action on the protocol. Returns the resulting events."""
         act(self.wire)
         return self.fetch()
 
     def sound(self, samples: int, reply: ReplyId = REPLY) -> list[Event]:
-        """Sound of a reply: a tone."""
+        """Passes sound of a reply: a tone."""
         tone = np.sin(np.arange(samples) * (2 * np.pi * 500 / 24_000)) * 8000
         return self.do(lambda wire: wire.sound(reply, tone.astype(np.int16)))
 
     def fetch(self) -> list[Event]:
-        """What is to be sent, checked."""
+        """Returns the pending events, checked."""
         events = [json.loads(text) for text in self.wire.to_send()]
         for event in events:
             self._check(event)
@@ -158,7 +158,7 @@ class Client:
 
 
 def check_shape(event: Event) -> None:
-    """The SDK has a type for this event, and the event has nothing that the type lacks."""
+    """Checks that the SDK has a type for this event, and that the event has no unknown fields."""
     parsed = _ADAPTER.validate_python(event)
     assert parsed.type == event["type"]
     session = event.get("session")
@@ -169,7 +169,7 @@ def check_shape(event: Event) -> None:
 
 
 def unknown_fields(value: object) -> list[str]:
-    """Names of fields, at any depth, that the SDK's types do not have."""
+    """Returns the names of fields, at any depth, that the SDK's types do not have."""
     if isinstance(value, list):
         return [name for inner in value for name in unknown_fields(inner)]
     if not isinstance(value, BaseModel):
@@ -179,7 +179,7 @@ def unknown_fields(value: object) -> list[str]:
 
 
 def line(event: Event) -> str:
-    """An event as one line, for golden lists."""
+    """Formats an event as one line, for golden lists."""
     parts = [event["type"]]
     for name, value in event.items():
         if name == "type":

@@ -1,4 +1,4 @@
-"""Engines for clients of the wire: what is heard and answered is a script, in order, wherever the sound lies."""
+"""Engines for protocol clients: transcripts and answers are scripted, in order, wherever the sound is."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -13,12 +13,12 @@ from audio.units import Pcm, Samples
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Finished, FunctionCall, Message, Token
 
 Answer = str | FunctionCall
-"""What the model says: words, or a call."""
+"""Output of the LLM: words, or a function call."""
 
 
 @dataclass(slots=True)
 class HearsInTurn:
-    """A recognizer that hears the scripted words, a text for each utterance; the last one again and again."""
+    """A recognizer that returns scripted transcripts, one for each utterance, and repeats the last one."""
 
     says: Sequence[str] = ("what time is it",)
     delay_ms: float = 10.0
@@ -71,7 +71,7 @@ class _Hearing:
 
 @dataclass(slots=True)
 class AnswersInTurn:
-    """A model that gives the scripted answers, one for each request; the last one again and again."""
+    """An LLM that gives scripted answers, one for each request, and repeats the last one."""
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
     token_ms: float = 5.0
@@ -107,7 +107,7 @@ class AnswersInTurn:
 
 
 def engines_of(ears: HearsInTurn, model: AnswersInTurn, voice: ScriptedVoice) -> Engines:
-    """The engines of one conversation; speech is what is loud."""
+    """Returns the engines of one conversation; loud sound is speech."""
     return Engines(
         LoudnessVad(), LoudnessVad("spare"), ears, model, voice, SkillEffects(lambda _messages: None, lambda: NOON)
     )

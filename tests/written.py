@@ -1,8 +1,8 @@
-"""Files that are read while somebody else writes them."""
+"""Reads files that another process is still writing."""
 
 from pathlib import Path
 
 
 def whole_lines(file: Path) -> list[str]:
-    """The lines that are all there: of the last one only a piece may have come, and it has no end then."""
+    """Returns the complete lines. A partly written last line has no line end and is left out."""
     return [line for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]

@@ -1,1 +1,1 @@
-"""`repartee trace replay` and `advise`: turns decided again, also with other settings, and what follows from it."""
+"""Implements `repartee trace replay` and `advise`: decides recorded turns again, and suggests settings."""

@@ -1,9 +1,10 @@
-"""What could be set otherwise, and what the traces themselves say it would gain. Pure.
+"""Suggests settings, with the gain that the traces show. Pure.
 
-A stage that is slow names the keys of config.toml that move it. For the wait for the end of a turn the gain is found by
-deciding the recorded turns again with other settings. For stages that are work, nothing here can do the work faster:
-what is told is the most that could be gained, the latency had the stage taken no time (its slack), and where the same
-traces hold two engines or endpoints, how they differ.
+A slow stage leads to the keys of config.toml that affect it. For the wait for the end of a turn (EOT), the gain is
+measured: the recorded turns are decided again with other settings. The work of other stages cannot be repeated here.
+For
+these the advice reports an upper bound (slack): the latency if the stage had taken no time. If the traces hold two
+engines or endpoints, the advice compares them.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ from assistant.replay.findings import (
     is_proven,
     less,
     most,
-    why_not,
+    reason_unproven,
 )
-from assistant.replay.work_advice import models_of, working
+from assistant.replay.work_advice import models_of, stage_advice
 from assistant.trace.latency import STAGES
 from assistant.trace_report.figures import Figures, SlowTurns
 from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
@@ -36,19 +37,19 @@ TRIED: tuple[tuple[str, ...], ...] = (
     ("turn.speculate_after_ms=40",),
     ("turn.speculate_after_ms=120",),
 )
-"""What turns are decided again with."""
+"""Settings that the recorded turns are decided again with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Everything found.
+    """The complete advice.
 
     Attributes:
-        turns: With a latency.
-        replayed: Those that could be decided again.
-        tail: What makes the slowest turns slow; None where they are too few to have a tail.
-        findings: The stage that costs most in the tail first.
-        engines: Of recognizers, voices and endpoints, where there are several: how many turns each served.
+        turns: Turns with a latency.
+        replayed: Turns that could be decided again.
+        tail: What makes the slowest turns slow; None if there are too few turns.
+        findings: Pieces of advice; the stage that costs most in the tail comes first.
+        engines: Turns served by each recognizer, TTS engine and endpoint, where there are several.
     """
 
     turns: int
@@ -59,14 +60,14 @@ class Advice:
 
 
 def advice(evidence: AdviceInputs) -> Advice:
-    """What the turns say."""
+    """Returns the advice that the turns support."""
     tail = evidence.figures.tail
     order = list(tail.excesses_ms) if tail is not None else list(STAGES)
     findings: list[AdviceItem] = []
     for stage in order:
         if stage == "endpoint_wait":
-            findings += _waiting(evidence)
-        elif (found := working(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
+            findings += _wait_advice(evidence)
+        elif (found := stage_advice(stage, evidence, slow=tail is not None and tail.stage == stage)) is not None:
             findings.append(found)
     return Advice(len(evidence.turns), len(evidence.replays), tail, tuple(findings), _several(evidence.figures))
 
@@ -80,7 +81,7 @@ def _several(found: Figures) -> dict[str, dict[str, int]]:
 # ---- the wait for the end of a turn ----
 
 
-def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
+def _wait_advice(evidence: AdviceInputs) -> list[AdviceItem]:
     if not evidence.replays:
         says = (
             "The beginning of the conversation is missing: turns are decided again from all that was told before them."
@@ -88,10 +89,10 @@ def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
             else "These traces hold nothing that turns could be decided again from; traces of this version do."
         )
         return [AdviceItem("endpoint_wait", KEYS["endpoint_wait"], "cannot tell", 0, {}, says)]
-    decided = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
-    found = [_tried(tried, figure) for tried, figure in zip(TRIED, decided, strict=True)]
+    replay_events = [figures([turns[number] for turns in evidence.replays]) for number in range(len(TRIED))]
+    found = [_replay_advice(tried, figure) for tried, figure in zip(TRIED, replay_events, strict=True)]
     useful = [finding for finding in found if finding is not None]
-    if not useful and any(_perhaps(figure) for figure in decided):
+    if not useful and any(_may_be_sooner(figure) for figure in replay_events):
         says = (
             f"None of the {len(TRIED)} other settings that were tried is known to answer sooner, or to cut in less: "
             f"for p95 it takes {least_turns(95)} turns."
@@ -103,8 +104,8 @@ def _waiting(evidence: AdviceInputs) -> list[AdviceItem]:
     return sorted(useful, key=lambda finding: (finding.certainty != "measured", -most(finding.gain)))
 
 
-def _tried(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
-    """None where nothing would be gained, nor lost for fewer cut-ins."""
+def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | None:
+    """Returns advice on one replayed change. None if it gains nothing and does not trade latency for fewer cut-ins."""
     if found.latency is None or not found.changed:
         return None
     gain = {percent: less(found.latency.change[percent]) for percent in COMPARED}
@@ -131,7 +132,7 @@ def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: i
     in_these = f"In {f'these {turns:,} turns' if turns != 1 else 'this turn'} answers would have come"
     what = f"{'Answers would come' if proven else in_these} {_shift(gain[50])} in the median"
     median_ms, tail_ms = round(gain[50].value), round(gain[95].value) if gain[95].enough else 0
-    # Who waits longer in the median for the sake of the slow ones is told both, and decides.
+    # A change that shortens the tail but lengthens the median is reported with both numbers. The user decides.
     if tail_ms and (median_ms <= 0 or tail_ms < 0):
         what += f" and {_shift(gain[95])} at p95"
     price = (
@@ -146,7 +147,7 @@ def _sentence(tried: Sequence[str], gain: dict[int, IntervalEstimate], spared: i
     joined = f"; {found.joined} turns would run into the next" if found.joined else ""
     wish = ", if the slow ones matter more" if median_ms < 0 < tail_ms else ""
     if not proven:
-        return f"{what}, {price}{waste}{joined}, with {' '.join(tried)}. {why_not(gain, turns)}".rstrip()
+        return f"{what}, {price}{waste}{joined}, with {' '.join(tried)}. {reason_unproven(gain, turns)}".rstrip()
     return f"{what}, {price}{waste}{joined}: set {' '.join(tried)}{wish}."
 
 
@@ -155,8 +156,8 @@ def _shift(gain: IntervalEstimate) -> str:
     return f"{abs(ms)} ms {'sooner' if ms > 0 else 'later'}" if ms else "as soon as now"
 
 
-def _perhaps(found: ReplayFigures) -> bool:
-    """Whether answers would come sooner at a percentile that the turns are too few for."""
+def _may_be_sooner(found: ReplayFigures) -> bool:
+    """Returns whether the change may shorten a percentile for which there are too few turns."""
     if found.latency is None:
         return False
     gains = [less(found.latency.change[percent]) for percent in COMPARED]

@@ -1,4 +1,4 @@
-"""Advice as text: sentences a person can act on, or JSON. Pure."""
+"""Renders advice as text for people, or as JSON. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ LEADS = {
     "at most": "at most, had it taken no time",
     "cannot tell": "cannot tell yet",
 }
-"""How far a gain is known."""
+"""Phrases for the certainty of a gain."""
 
 
 def advice_lines(advice: Advice) -> Iterator[str]:
-    """What to do, the stage that costs most first."""
+    """Yields the lines of the advice; the stage that costs most comes first."""
     replayed = number_of(advice.replayed, "turn")
     yield f"{number_of(advice.turns, 'turn')} with a response latency, {replayed} decided again"
     for kind, served in advice.engines.items():
@@ -54,7 +54,7 @@ def _finding(finding: AdviceItem) -> Iterator[str]:
 
 
 def advice_json(advice: Advice) -> str:
-    """Everything."""
+    """Returns the complete advice as JSON."""
     return json.dumps(asdict(advice), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What `repartee trace replay` and `repartee trace advise` do: read, have it decided again or weighed, and print."""
+"""Implements the commands `repartee trace replay` and `repartee trace advise`: reads traces and prints the results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from rich.console import Console
 from assistant.replay import report as replay_report
 from assistant.replay.advice import advice
 from assistant.replay.advice_report import advice_json, advice_lines
-from assistant.replay.conversations import gathered
+from assistant.replay.conversations import collect_inputs
 from assistant.replay.conversations import replay as replay_traces
 from assistant.support.console import write_json
 from assistant.trace_report.commands import reading, show_lines, warn
@@ -16,7 +16,7 @@ from assistant.trace_report.reading import TraceError, distinct, trace_files
 
 
 def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *, as_json: bool) -> None:
-    """All turns, decided with other settings. Raises TraceError."""
+    """Decides all turns again with other settings and prints the result. Raises TraceError."""
     files = trace_files(paths)
     with reading(files):
         found = replay_traces(distinct(files, warn), overrides, warn)
@@ -31,10 +31,10 @@ def replay(paths: Sequence[Path], overrides: Sequence[str], console: Console, *,
 
 
 def advise(paths: Sequence[Path], console: Console, *, as_json: bool) -> None:
-    """What the traces say about settings. Raises TraceError."""
+    """Prints what the traces suggest about settings. Raises TraceError."""
     files = trace_files(paths)
     with reading(files):
-        found = advice(gathered(distinct(files, warn), warn))
+        found = advice(collect_inputs(distinct(files, warn), warn))
     if not found.turns:
         raise TraceError(f"{', '.join(map(str, paths))}: no turn with a response latency in it.")
     if as_json:

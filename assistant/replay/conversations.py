@@ -1,4 +1,4 @@
-"""From traces on disk to replays: conversation by conversation, so that memory holds one at a time."""
+"""Reads traces from disk and replays them one conversation at a time, to limit memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -9,21 +9,23 @@ from pathlib import Path
 from assistant.replay.advice import TRIED
 from assistant.replay.course import Change
 from assistant.replay.figures import figures
-from assistant.replay.findings import AdviceInputs, TurnGain, weighed
+from assistant.replay.findings import AdviceInputs, TurnGain, turn_gain_of
 from assistant.replay.report import Replay
 from assistant.replay.settings import change_of
 from assistant.replay.turns import RecordedConversation, Replayed, conversation_of
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
-from assistant.trace_report.reading import Record, read_records, understood
+from assistant.trace_report.reading import Record, convert_record, read_records
 
 MOST_TURNS = 100_000
 MOST_REPLAYED = 1_000
-"""Advice is given from the latest turns: older ones were held with other settings, and a replay takes some 10 ms."""
+"""Number of turns to replay for advice. The latest are used: older ones had other settings, and a replay takes about
+10 ms.
+"""
 
 
 def replay(files: Sequence[Path], overrides: Sequence[str], warn: Callable[[str], None]) -> Replay:
-    """Every turn, decided with other settings. Raises TraceError."""
+    """Decides every turn again with other settings. Raises TraceError."""
     change = change_of(overrides)
     turns: list[Replayed] = []
     disagree: list[tuple[str, int]] = []
@@ -38,8 +40,8 @@ def replay(files: Sequence[Path], overrides: Sequence[str], warn: Callable[[str]
     return Replay(tuple(overrides), held, left_out, beheaded, tuple(disagree), figures(turns), tuple(turns))
 
 
-def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs:
-    """What advice is given from: facts of the latest turns, and these turns decided with every setting of TRIED.
+def collect_inputs(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs:
+    """Collects the inputs of the advice: facts of the latest turns, and these turns replayed with each entry of TRIED.
 
     Raises TraceError.
     """
@@ -48,7 +50,7 @@ def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs
     latest, beheaded = _Latest(), 0
     for records in _by_conversation(files, warn):
         for record in records:
-            weight = understood(lambda record: _counted(tally, record), record)
+            weight = convert_record(lambda record: _counted(tally, record), record)
             if weight is not None:
                 turns.append(weight)
         latest.add(records)
@@ -64,13 +66,13 @@ def gathered(files: Sequence[Path], warn: Callable[[str], None]) -> AdviceInputs
 
 @dataclass(slots=True)
 class _Latest:
-    """The conversations that hold the latest turns to be replayed, MOST_REPLAYED of them and no more than it takes."""
+    """Keeps the latest conversations that together hold MOST_REPLAYED replayable turns, and no more than needed."""
 
     conversations: deque[list[Record]] = field(default_factory=deque)
     _turns: int = 0
 
     def add(self, records: list[Record]) -> None:
-        """One more; one without anything to be replayed does not count."""
+        """Adds a conversation. Ignores it if it has no replayable turn."""
         if _spoken(records):
             self.conversations.append(records)
             self._turns += _spoken(records)
@@ -87,10 +89,10 @@ def _beheaded(records: Sequence[Record]) -> bool:
 
 
 def _counted(tally: Tally, record: Record) -> TurnGain | None:
-    """The turn is counted; None where it has no latency."""
+    """Counts the turn. Returns None if it has no latency."""
     facts = facts_of(record)
     tally.add(record["conversation"], facts)
-    return weighed(record) if facts.latency_ms is not None and facts.stages_ms else None
+    return turn_gain_of(record) if facts.latency_ms is not None and facts.stages_ms else None
 
 
 def _replayed(
@@ -100,7 +102,7 @@ def _replayed(
         conversation = conversation_of(records)
         return conversation, list(conversation.replayed(changes))
 
-    return understood(made, records[0], begins=True)
+    return convert_record(made, records[0], begins=True)
 
 
 def _by_conversation(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator[list[Record]]:

@@ -1,4 +1,4 @@
-"""How a turn goes, as it was or decided otherwise: what is kept of it. Pure."""
+"""Data types for the course of a turn, as recorded or as decided otherwise. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,22 +9,25 @@ from assistant.turns.settings import TurnSettings
 from audio.units import Samples
 
 Assumed = Literal["words", "judgement", "fixed silence", "answer", "silence after the end"]
-"""What was made up: words or judgements of a silence at another moment than was recorded; the profile's fixed silence,
-where none was judged; when an answer would have been heard; nobody speaking after the end of the trace."""
+"""What a replay had to assume.
+
+Transcripts or EOT estimates at another moment than recorded; the fixed silence of the profile, if none was estimated;
+the time at which an answer would have been heard; silence after the end of the trace.
+"""
 
 Change = Callable[[TurnSettings], TurnSettings]
-"""From the settings that were in effect to those that are tried."""
+"""Maps the settings that were in effect to those that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRange:
-    """Where a turn lies in its conversation, by place.
+    """Position of a turn in its conversation, in steps.
 
     Attributes:
-        start: Where it was begun.
-        next: Where the next one was; what is decided from here on is not about this turn.
-        end: Where the next one was over, so that who was still speaking can be heard.
-        steps: How many the conversation has.
+        start: First step of the turn.
+        next: First step of the next turn. Decisions from here on do not belong to this turn.
+        end: End of the next turn. Includes users who were still speaking.
+        steps: Number of steps of the conversation.
     """
 
     turn: int
@@ -35,7 +38,7 @@ class TurnRange:
 
 
 class ReplyTiming(NamedTuple):
-    """How long an answer of this turn takes: from its words to its first sound, and from when it may be heard on."""
+    """Durations of the turn's answer: from the transcript to the first sound, and from playback start to audibility."""
 
     prepare: Samples
     playout: Samples
@@ -46,12 +49,12 @@ class CommittedReply:
     """An answer that was committed.
 
     Attributes:
-        place: Where; the same as in the recording if `same`.
-        prepared: When it was begun, and at which place.
-        same: It was committed, and begun, where the recorded one was.
-        ready: When its first sound might have left, and how long that takes to be heard, where it is made up.
-        audible: When it is heard, as far as is known.
-        interrupted: When a voice took the floor, which began at `voice`.
+        place: Step of the commit; the same as in the recording if `same`.
+        prepared: When and at which step the answer was started.
+        same: Whether it was started and committed at the same steps as the recorded answer.
+        ready: When its first sound could have left, and how long that takes to become audible, if this is assumed.
+        audible: When it becomes audible, as far as known.
+        interrupted: When it was interrupted by the voice that began at `voice`.
     """
 
     commit: CommitTurn
@@ -69,14 +72,14 @@ class CommittedReply:
 
 @dataclass(slots=True)
 class TurnCourse:
-    """How a turn went.
+    """The course of a turn.
 
     Attributes:
-        endpoints: Every decision that it was over: (when, place).
-        given: Every answer, in order; those begun at or after the next turn's start are not among them.
-        asked: How often words were asked for; `prepared` how often an answer was begun.
-        assumed: What was made up.
-        decisions: Everything decided, for comparison: (place, when, effect).
+        endpoints: EOT decisions: (time, step).
+        given: Committed answers, in order, without those that were started at or after the start of the next turn.
+        asked: Number of transcript requests; `prepared` counts the answers that were started.
+        assumed: What had to be assumed.
+        decisions: All decisions, for comparison: (step, time, effect).
     """
 
     endpoints: list[tuple[Samples, int]] = field(default_factory=list)

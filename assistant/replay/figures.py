@@ -1,4 +1,4 @@
-"""What other decisions come to over many turns: latencies side by side, cut-ins, what was assumed. Pure."""
+"""Aggregates replayed turns: latencies before and after, cut-ins, and assumptions. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,18 +23,18 @@ from assistant.trace_report.statistics import (
 COMPARED = (50, 95)
 
 _REPLICATES = 1000
-_AT_A_TIME = 2_000_000  # values that are resampled at once
+_AT_A_TIME = 2_000_000  # number of values resampled at once; limits memory
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A quantity of the same turns, twice; milliseconds.
+    """A quantity of the same turns, as recorded and as replayed. In milliseconds.
 
     Attributes:
-        turns: Those that have it both times.
-        was: By percent.
-        now: By percent.
-        change: Now less was, by percent, with the interval of resampled turns.
+        turns: Turns that have the quantity both times.
+        was: Recorded value by percent.
+        now: Replayed value by percent.
+        change: `now` minus `was` by percent, with the interval of the resampled turns.
     """
 
     turns: int
@@ -45,13 +45,13 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """What people would have noticed, and what it would have cost.
+    """What users would notice, and what it costs.
 
     Attributes:
-        cut_ins: Answers that began before they had finished, of all given.
-        interruptions: Of the same.
-        in_vain: Answers that were begun for nothing.
-        asked: How often words were asked for.
+        cut_ins: Answers that began before the user had finished, of all committed answers.
+        interruptions: Interrupted answers, of all committed answers.
+        in_vain: Answers that were started and not used.
+        asked: Number of transcript requests.
     """
 
     cut_ins: Proportion | None
@@ -62,13 +62,13 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class ReplayFigures:
-    """Many turns, decided otherwise.
+    """Figures of many turns that were decided otherwise.
 
     Attributes:
-        changed: Turns in which any decision fell elsewhere.
-        yielded: How long people spoke into an answer until it stopped.
-        joined: Turns that were answered and now are not: the person would have gone on first, and been answered then.
-        assumed: In how many turns what was made up.
+        changed: Turns in which any decision differs.
+        yielded: How long users spoke into an answer until it stopped.
+        joined: Turns that were answered and now are not: the user would have continued first, and been answered later.
+        assumed: Number of turns by kind of assumption.
     """
 
     turns: int
@@ -83,7 +83,7 @@ class ReplayFigures:
 
 
 def figures(replayed: Sequence[Replayed]) -> ReplayFigures:
-    """Of all turns."""
+    """Returns the figures of all turns."""
     return ReplayFigures(
         turns=len(replayed),
         changed=sum(not turn.same for turn in replayed),
@@ -98,7 +98,7 @@ def figures(replayed: Sequence[Replayed]) -> ReplayFigures:
 
 
 def paired(was: Values, now: Values, percent: int) -> IntervalEstimate:
-    """How much further `now` lies at a percentile: values of the same turns, resampled together.
+    """Returns the difference `now` - `was` at a percentile. The values of a turn are resampled as a pair.
 
     Raises ValueError for no values.
     """

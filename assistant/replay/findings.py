@@ -1,4 +1,4 @@
-"""What pieces of advice are made of: the turns that tell, and the gains that they show. Pure."""
+"""Data types of the advice: the turns it is based on, and the gains they show. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from assistant.trace_report.reading import Record
 from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
 
 LEAST_GAIN_MS = 20.0
-"""Less than a frame is not worth a setting."""
+"""Smallest relevant gain in milliseconds: one frame."""
 
 DEVICE_COUNTER = "speaker_latency_ms"
-"""What a record counts where a sound card of this machine plays (docs/talk.md)."""
+"""Counter in a record that shows playback on a local sound device (docs/talk.md)."""
 
 KEYS: dict[Stage, tuple[str, ...]] = {
     "endpoint_wait": ("turn.profile", "turn.hangover_ms", "turn.speculate_after_ms"),
@@ -31,16 +31,16 @@ KEYS: dict[Stage, tuple[str, ...]] = {
     "transport": (),
     "playout": (),
 }  # fmt: skip
-"""What of config.toml moves a stage."""
+"""Keys of config.toml that affect a stage."""
 
 Certainty = Literal["measured", "at most", "cannot tell"]
-"""Decided again; the most there is to gain; or too few turns, or too unlike each other, to say."""
+"""Certainty of a gain: replayed; an upper bound; or too few or too varied turns."""
 
 
 class TurnGain(NamedTuple):
-    """Of a turn with a latency: it, and by how much it would fall if a stage took no time, in order of STAGES; ms.
+    """A turn's latency and, in the order of STAGES, by how much it would fall if a stage took no time. In milliseconds.
 
-    `recognizer`, `voice`: what served it. `on_device`: a sound device played its reply, here or at a client.
+    `recognizer`, `voice`: engines that served it. `on_device`: a sound device played its reply, here or at a client.
     """
 
     latency_ms: float
@@ -52,12 +52,12 @@ class TurnGain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AdviceInputs:
-    """What advice is given from.
+    """Inputs of the advice.
 
     Attributes:
-        turns: With a latency.
-        replays: Every turn that can be replayed, once for each of TRIED.
-        beheaded: Conversations whose beginning is missing, so that none of their turns can be.
+        turns: Turns with a latency.
+        replays: Every replayable turn, once for each entry of TRIED.
+        beheaded: Conversations whose beginning is missing. None of their turns can be replayed.
     """
 
     figures: Figures
@@ -71,11 +71,11 @@ class AdviceItem:
     """One piece of advice.
 
     Attributes:
-        keys: Of config.toml, as they are or with the value that was tried.
-        gain: By percent: how much sooner answers would be heard, ms; its interval.
-        says: What to do, in a sentence.
-        cut_ins: Where it was decided again: as recorded, and then.
-        in_vain: The same of answers begun for nothing.
+        keys: Keys of config.toml, plain or with the value that was tried.
+        gain: Latency saved in milliseconds, by percent, with its interval.
+        says: What to do, in one sentence.
+        cut_ins: Cut-ins as recorded and as replayed, if replayed.
+        in_vain: Unused answers as recorded and as replayed, if replayed.
     """
 
     stage: Stage
@@ -88,8 +88,8 @@ class AdviceItem:
     in_vain: tuple[int, int] | None = None
 
 
-def weighed(record: Record) -> TurnGain:
-    """What advice needs of a record with a latency. Raises KeyError, TypeError, ValueError."""
+def turn_gain_of(record: Record) -> TurnGain:
+    """Extracts what the advice needs from a record with a latency. Raises KeyError, TypeError, ValueError."""
     stages = record["stages"]
     slack = tuple([float(stages[stage]["slack_ms"]) if stage in stages else 0.0 for stage in STAGES])
     engines = record["engines"]
@@ -102,12 +102,12 @@ def weighed(record: Record) -> TurnGain:
 
 
 def is_proven(gain: Mapping[int, IntervalEstimate]) -> bool:
-    """Whether the turns are enough, and unlike each other by so little, that there is a gain."""
+    """Returns whether there are enough turns, and little enough variation, to prove a gain."""
     return any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
 
 
-def why_not(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
-    """Why a gain is not proven: turns are missing, or they are too unlike each other; "" where there is no gain."""
+def reason_unproven(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
+    """Returns why a gain is not proven: too few or too varied turns. Returns "" if there is no gain."""
     if turns < (least := least_turns(COMPARED[0])):
         return f"Cannot tell yet: {more(least - turns)}."
     lacking = [percent for percent, each in gain.items() if each.value >= LEAST_GAIN_MS and not each.enough]
@@ -121,7 +121,7 @@ def more(turns: int) -> str:
 
 
 def most(gain: Mapping[int, IntervalEstimate]) -> float:
-    """The largest gain that the turns are enough for; of fewer than a median takes, the median's."""
+    """Returns the largest gain for which there are enough turns; the median's if there are too few for any."""
     return max((each.value for each in gain.values() if each.enough), default=gain[50].value)
 
 

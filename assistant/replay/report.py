@@ -1,4 +1,4 @@
-"""A replay as text: a table, sentences, JSON. Pure."""
+"""Renders a replay as text: a table, sentences, JSON. Pure."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -19,19 +19,20 @@ ASSUMED = {
     "answer": "an answer takes as long from its words to its first sound, and sounds as it did",
     "silence after the end": "nobody speaks after the end of the trace",
 }
-"""What had to be made up, in words."""
+"""Descriptions of what had to be assumed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What is told of a replay.
+    """Result of a replay.
 
     Attributes:
-        changes: The settings that were tried, as they were given; () the recorded ones.
-        left_out: Turns that hold nothing to be replayed.
-        beheaded: Conversations whose beginning is missing, so that nothing of them can be.
-        disagree: (conversation, turn) where the record has other decisions, or another order of them, than the replay
-            with its own settings.
+        changes: Settings that were tried, as given; () for the recorded ones.
+        left_out: Turns that cannot be replayed.
+        beheaded: Conversations whose beginning is missing, so that none of their turns can be replayed.
+        disagree: (conversation, turn) where a replay with the recorded settings differs from the record in its
+            decisions
+            or their order.
     """
 
     changes: tuple[str, ...]
@@ -44,7 +45,7 @@ class Replay:
 
 
 def headline(replay: Replay) -> Iterator[str]:
-    """What was replayed, and whether it can be trusted."""
+    """Yields lines that say what was replayed, and whether the result is reliable."""
     turns, conversations = replay.figures.turns, replay.conversations
     what = f"{number_of(turns, 'spoken turn')} of {number_of(conversations, 'conversation')}"
     if replay.changes:
@@ -62,7 +63,7 @@ def headline(replay: Replay) -> Iterator[str]:
 
 
 def comparison(figures: ReplayFigures) -> Table:
-    """Latency and wait, as they were and as they would have been."""
+    """Returns a table of latency and wait, as recorded and as replayed."""
     table = plain_table("ms", "", "", "turns", "was", "now", "change")
     for name, pair in (
         ("response latency", figures.latency),
@@ -84,7 +85,7 @@ def _rows(table: Table, name: str, pair: Pair) -> None:
 
 
 def sentences(figures: ReplayFigures) -> Iterator[str]:
-    """What people would have noticed, what it would have cost, and what had to be assumed."""
+    """Yields sentences about what users would notice, what it costs, and what had to be assumed."""
     for title, was, now in (
         ("cut-ins", figures.was.cut_ins, figures.now.cut_ins),
         ("interruptions", figures.was.interruptions, figures.now.interruptions),
@@ -100,7 +101,7 @@ def sentences(figures: ReplayFigures) -> Iterator[str]:
 
 
 def as_json(replay: Replay) -> str:
-    """Everything, turn by turn."""
+    """Returns the complete replay as JSON, turn by turn."""
     plain = asdict(replay)
     for turn in plain["turns"]:
         turn["assumed"] = sorted(turn["assumed"])
@@ -112,7 +113,7 @@ def _share(found: Proportion | None) -> str:
 
 
 def nothing_to_replay(names: Sequence[str], replay: Replay) -> str:
-    """Why there is no figure."""
+    """Explains why there are no figures."""
     where = ", ".join(names)
     if replay.beheaded:
         return (

@@ -1,4 +1,4 @@
-"""Which settings can be replayed, and what they change: pure."""
+"""Defines which settings can be replayed, and applies changes to them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,14 +19,14 @@ REPLAYABLE = (
     "turn.max_turn_s",
     "turn.stuck_after_s",
 )
-"""What only changes decisions about what was heard. All else changes what is heard, or how fast it is worked on."""
+"""Settings that only change decisions. All others change what is recorded, or how fast it is processed."""
 
 
 def change_of(overrides: Sequence[str]) -> Change:
-    """What `--set` flags make of the settings that were in effect. None of them: nothing.
+    """Returns the change that `--set` flags describe. Without flags: no change.
 
     Raises:
-        TraceError: One cannot be replayed, or is not allowed.
+        TraceError: A setting cannot be replayed, or its value is not allowed.
     """
     found = from_overrides(overrides)
     if found.problems:
@@ -43,9 +43,9 @@ def change_of(overrides: Sequence[str]) -> Change:
 
 
 def profile_of(settings: TurnSettings) -> Profile:
-    """The profile that was in effect, as it is now; balanced where silences were of fixed length.
+    """Returns the current version of the profile that was in effect; balanced for silences of fixed length.
 
-    Its numbers may be of another version, and its ceiling may have been lowered for a sound card.
+    Its numbers may come from another version, and its ceiling may have been lowered for a sound card.
     """
     if settings.patience is None:
         return "balanced"
@@ -57,7 +57,7 @@ def _changed(settings: TurnSettings, given: dict[str, Value]) -> TurnSettings:
     rest = {name: value for name, value in given.items() if name not in ("profile", "hangover_ms")}
     if "speculate_after_ms" in rest:
         rest["speculate_after_ms"] = rest["speculate_after_ms"] or None  # type: ignore[assignment]
-    if isinstance(stuck_s := rest.get("stuck_after_s"), float):  # with the usual limits: a trace does not hold them
+    if isinstance(stuck_s := rest.get("stuck_after_s"), float):  # with the default limits: a trace does not hold them
         rest["stuck_after_s"] = stuck_after_s(Settings(turn=TurnSection(stuck_after_s=stuck_s)))
     changed = replace(settings, **rest)  # type: ignore[arg-type]
     hangover_ms = given.get("hangover_ms", 0)

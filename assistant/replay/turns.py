@@ -1,8 +1,8 @@
-"""Every turn of a conversation, as it was and with other settings: latencies, endpoints, cut-ins. Pure.
+"""Compares every turn of a conversation as recorded and with other settings: latencies, EOT decisions, cut-ins. Pure.
 
-Latencies are the recorded ones, moved: by how much sooner or later the answer would have been heard, less how much its
-speech would have ended elsewhere. What an answer takes from its words to its first sound, and from the moment it may be
-heard to being heard, is the recorded turn's own, and taken to stay the same.
+Replayed latencies are the recorded ones, shifted by how much earlier or later the answer would have been heard, minus
+the shift of the end of speech. The time from transcript to first sound, and from playback to audibility, is taken
+unchanged from the recorded turn.
 """
 
 import copy
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
-from assistant.replay.retelling import DECISIONS, Recorded, events_of, recorded, tell
-from assistant.replay.world import run
+from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, index_recording, tell
+from assistant.replay.simulation import run
 from assistant.trace.latency import LOOK
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
@@ -23,23 +23,23 @@ from assistant.turns.settings import TurnSettings
 from audio.units import Samples, ms_of_samples, samples_of_ms
 
 NEVER = 1 << 60
-"""Where the turn after the last one begins."""
+"""Start of the turn after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a turn.
+    """Outcome of a turn.
 
     Attributes:
-        wait_ms: From the end of speech to the last decision that it was over; None: none fell before the next turn.
-        latency_ms: Of its answer; None without one that was heard.
-        cut_ins: Answers that began before the person had finished: taken back, or interrupted within CUT_IN_MS.
-        interruptions: Answers that a voice cut off, such cut-ins included.
-        yielded_ms: From the beginning of the voice that interrupted the answer until it stopped; None: none did.
-        given: Answers that were given, those included that were taken back.
-        answered: Whether one was, in the end.
-        attempts: How often words were asked for.
-        in_vain: Answers that were begun and not given, or taken back.
+        wait_ms: Time from the end of speech to the last EOT decision; None if none fell before the next turn.
+        latency_ms: Response latency; None if no answer was heard.
+        cut_ins: Answers that began before the user had finished: retracted, or interrupted within CUT_IN_MS.
+        interruptions: Answers interrupted by a voice, including such cut-ins.
+        yielded_ms: Time from the onset of the interrupting voice until the answer stopped; None if there was none.
+        given: Committed answers, including retracted ones.
+        answered: Whether an answer remained at the end.
+        attempts: Number of transcript requests.
+        in_vain: Answers that were started and not committed, or retracted.
     """
 
     wait_ms: float | None
@@ -55,13 +55,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A turn, twice.
+    """A turn as recorded and as replayed.
 
     Attributes:
-        was: As recorded.
-        now: With the other settings.
-        same: Every decision fell at the same sample.
-        assumed: What had to be made up.
+        was: Recorded outcome.
+        now: Outcome with the other settings.
+        same: Whether every decision fell at the same sample.
+        assumed: What had to be assumed.
     """
 
     conversation: str
@@ -74,28 +74,28 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
-    """The records of one conversation that can be replayed, with what they were told.
+    """The replayable records of one conversation, with the events recorded in them.
 
     Attributes:
-        records: By turn.
-        left_out: Turns that cannot be: they were written before this was recorded, or lie behind a gap.
-        disagree: Turns whose record says otherwise than the replay of it.
+        records: Records by turn.
+        left_out: Turns that cannot be replayed: their events were not recorded, or there is a gap before them.
+        disagree: Turns whose record differs from its replay.
     """
 
     name: str
     records: Mapping[int, Record]
     left_out: int
     disagree: tuple[int, ...]
-    _recorded: Recorded = field(default_factory=lambda: Recorded([]))
+    _recorded: RecordingIndex = field(default_factory=lambda: RecordingIndex([]))
 
     def replayed(self, changes: Sequence[Change]) -> Iterator[tuple[Replayed, ...]]:
-        """Every turn in which somebody spoke, once for each of the other settings."""
-        paces = {turn: pace_of(record) for turn, record in self.records.items()}
+        """Replays every turn in which the user spoke, once for each change of settings."""
+        paces = {turn: reply_timing_of(record) for turn, record in self.records.items()}
         usual = _usual([pace for pace in paces.values() if pace is not None])
         for span, before in _spans(self._recorded):
             record = self.records.get(span.turn)
             if record is None:
-                continue  # it was open when the trace ended
+                continue  # still open when the trace ended
             pace = paces[span.turn] or usual
             was = run(self._recorded, before, span, lambda settings: settings, pace)
             place = _Placed(record, was)
@@ -104,16 +104,16 @@ class RecordedConversation:
 
 
 def conversation_of(records: Sequence[Record]) -> RecordedConversation:
-    """What can be replayed of one conversation's records, as they lie in their file. Raises KeyError, ValueError."""
+    """Returns what can be replayed of a conversation. Expects records in file order. Raises KeyError, ValueError."""
     entries: list[str] = []
     kept: dict[int, Record] = {}
     for record in records:
-        # Where two turns end at once, the second has nothing that was told since the first.
+        # If two turns end at the same time, the second record holds no events.
         if "told" not in record or record["told_before"] != len(entries):
             break
         entries += record["told"]
         kept[record["turn"]] = record
-    found = recorded(told_of(entries))
+    found = index_recording(told_of(entries))
     decisions = events_of(found.steps)
     disagree = tuple(turn for turn, record in kept.items() if not _agrees(record, decisions.get(turn, [])))
     return RecordedConversation(records[0]["conversation"], kept, len(records) - len(kept), disagree, found)
@@ -124,8 +124,8 @@ def _agrees(record: Record, decisions: list[tuple[str, str]]) -> bool:
     return told == decisions[: len(told)]
 
 
-def pace_of(record: Record) -> ReplyTiming | None:
-    """From the words to the first sound, and from the gate to the ear; None where nothing was heard."""
+def reply_timing_of(record: Record) -> ReplyTiming | None:
+    """Returns the times from transcript to first sound and from release to audibility; None if nothing was heard."""
     ends = {
         span["name"]: span["end_ms"] for span in record["spans"] if not span["dropped"] and span["name"] != "silence"
     }
@@ -144,8 +144,8 @@ def _usual(paces: Sequence[ReplyTiming]) -> ReplyTiming | None:
     return ReplyTiming(Samples(round(prepare)), Samples(round(playout)))
 
 
-def _spans(found: Recorded) -> Iterator[tuple[TurnRange, TurnTaking]]:
-    """Where each turn lies, and turn taking as it stood just before."""
+def _spans(found: RecordingIndex) -> Iterator[tuple[TurnRange, TurnTaking]]:
+    """Yields the position of each turn, and turn taking in the state just before it."""
     starts = found.starts
     turns, at = TurnTaking(TurnSettings()), 0
     for number, (start, turn) in enumerate(starts):
@@ -158,7 +158,7 @@ def _spans(found: Recorded) -> Iterator[tuple[TurnRange, TurnTaking]]:
         yield TurnRange(turn, start, following, end, len(found.steps)), copy.deepcopy(turns)
 
 
-def _end_of_next(found: Recorded, following: int) -> int:
+def _end_of_next(found: RecordingIndex, following: int) -> int:
     for place in range(following + 1, len(found.steps)):
         if any(isinstance(effect, EndOfTurn | TurnDiscarded) for effect in found.steps[place].effects):
             return place + 1
@@ -167,13 +167,13 @@ def _end_of_next(found: Recorded, following: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """From positions to the milliseconds of the record: what happens at a frame is done a little later."""
+    """Converts positions to milliseconds of the record. Effects of a frame happen slightly after it."""
 
     record: Record
     was: TurnCourse
 
     def replayed(self, conversation: str, now: TurnCourse, span: TurnRange) -> Replayed:
-        """The turn, twice."""
+        """Returns the turn as recorded and as replayed."""
         same = [(place, effect) for place, _, effect in self.was.decisions] == [
             (place, effect) for place, _, effect in now.decisions
         ]
@@ -181,7 +181,7 @@ class _Placed:
         return Replayed(conversation, span.turn, *outcomes, same, frozenset(now.assumed))
 
     def outcome(self, course: TurnCourse, span: TurnRange) -> Outcome:
-        """What the course comes to."""
+        """Returns the outcome of a course."""
         given = [given for given in course.given if given.place < span.next]
         last = given[-1] if given and not given[-1].retracted else None
         waits = [at for at, place in course.endpoints if place < span.next]
@@ -200,7 +200,7 @@ class _Placed:
 
     def _latency_ms(self, given: CommittedReply) -> float | None:
         if failed(self.record):
-            return None  # of an apology, say
+            return None  # of an apology, for example
         latency_ms, then = self.record["response_latency_ms"], self.was.given[-1] if self.was.given else None
         if given.same and then is not None and given.place == then.place:
             return float(latency_ms) if latency_ms is not None else None
@@ -209,7 +209,7 @@ class _Placed:
         return ms_of_samples(given.audible - given.commit.speech_end) + self._late_ms(then)
 
     def _late_ms(self, then: CommittedReply | None) -> float:
-        """How much later than its frame the turn's end was acted upon."""
+        """Returns how much later than its frame the end of the turn took effect."""
         endpoint_ms = self.record["endpoint_ms"]
         if endpoint_ms is None or not self.was.endpoints or then is None:
             return 0.0

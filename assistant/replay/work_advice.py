@@ -1,4 +1,4 @@
-"""Advice on stages that are work: the most there is to gain, and how the engines of the traces compare. Pure."""
+"""Gives advice on stages that are work: the largest possible gain, and how the engines of the traces compare. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from assistant.replay.findings import (
     less,
     more,
     most,
-    why_not,
+    reason_unproven,
 )
 from assistant.trace.latency import STAGES, Stage
 from assistant.trace_report.engines import EngineFigures
@@ -23,19 +23,22 @@ from assistant.trace_report.figures import Figures
 from assistant.trace_report.statistics import least_turns
 
 LEAST_PLAYOUT_MS = 60.0
-"""No device plays much sooner: a sound server takes as much (docs/talk.md), a file or a buffer a block of 20 ms."""
+"""Smallest playout latency of a sound device in milliseconds.
+
+A sound server needs as much (docs/talk.md); a file or a buffer needs one block of 20 ms.
+"""
 
 _NO_ENDPOINTS = frozenset(("skills", "itself", "apology"))
-"""What answers without a language model: skills, what the assistant says unasked, and that nothing was understood."""
+"""Answer sources without a language model: skills, unprompted announcements, and apologies."""
 
 
 def models_of(found: Figures) -> dict[str, EngineFigures]:
-    """Of what answered, the endpoints."""
+    """Returns the LLM endpoints among the answer sources."""
     return {name: engine for name, engine in found.endpoints.items() if name not in _NO_ENDPOINTS}
 
 
-def working(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem | None:
-    """None where there is nothing to gain, but for the stage that makes slow turns slow."""
+def stage_advice(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem | None:
+    """Returns advice on a stage. None without a possible gain, except for the stage that makes slow turns slow."""
     turns, of = _served_by_current(stage, evidence)
     if stage == "playout":
         turns = [turn for turn in turns if turn.on_device]
@@ -49,14 +52,14 @@ def working(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceItem |
     proven = is_proven(gain)
     says = _remedy(stage, evidence.figures, of, proven=proven)
     if not proven:
-        says = f"{says} {why_not(gain, len(turns))}".rstrip()
+        says = f"{says} {reason_unproven(gain, len(turns))}".rstrip()
     return AdviceItem(stage, KEYS[stage], "at most" if proven else "cannot tell", len(turns), gain, says)
 
 
 def _served_by_current(stage: Stage, evidence: AdviceInputs) -> tuple[Sequence[TurnGain], str]:
-    """The turns that tell of a stage, and what served them where others served other turns.
+    """Returns the turns relevant to a stage, and the engine that served them if others served other turns.
 
-    Those of the recognizer, or the voice, of the last turn: a mixture of two is neither's.
+    Uses only the turns of the current (last used) recognizer or TTS engine: a mix describes neither.
     """
     if stage not in {"stt", "tts"}:
         return evidence.turns, ""
@@ -68,7 +71,7 @@ def _served_by_current(stage: Stage, evidence: AdviceInputs) -> tuple[Sequence[T
 
 
 def _plays_late(turns: Sequence[TurnGain]) -> bool:
-    """Whether the device takes longer than any other would, too."""
+    """Returns whether the device's playout latency is longer than usual."""
     place = STAGES.index("playout")
     return float(np.median([turn.slack_ms[place] for turn in turns])) > LEAST_PLAYOUT_MS
 
@@ -79,13 +82,13 @@ PLAIN_REMEDIES: dict[Stage, str] = {
     "transport": "The way to the client takes long: no setting shortens it; a server nearer to the people does.",
     "playout": "The device takes long to play: no setting shortens it; another output device may.",
 }
-"""What to do where the traces cannot compare."""
+"""Remedies for stages that the traces cannot compare."""
 
 MEASURE = "`repartee bench engines` measures others on this machine."
 
 
 def _remedy(stage: Stage, found: Figures, of: str, *, proven: bool) -> str:
-    """What to do; without a proven gain only what is so."""
+    """Returns the remedy. Without a proven gain it only states the facts."""
     if stage in {"stt", "tts"}:
         what, engines = ("recognizer", found.recognizers) if stage == "stt" else ("voice", found.voices)
         waited = "Words are waited for." if stage == "stt" else "First sounds are waited for."

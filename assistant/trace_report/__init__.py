@@ -1,1 +1,1 @@
-"""`repartee trace`: from records on disk to figures, tables and drawings."""
+"""Implements `repartee trace`: turns trace records on disk into figures, tables and plots."""

@@ -1,4 +1,4 @@
-"""What the commands `repartee trace ...` do: read, have it counted or drawn, and print."""
+"""Implements the commands `repartee trace ...`: reads traces and prints tables, reports and waterfalls."""
 
 import re
 import sys
@@ -14,36 +14,36 @@ from rich.text import Text
 from assistant.support.atomic_file import is_among, write_whole
 from assistant.support.console import REPLACED, terminal, write_json
 from assistant.trace_report.following import follow
-from assistant.trace_report.reading import TraceError, distinct, read_records, trace_files, understood
+from assistant.trace_report.reading import TraceError, convert_record, distinct, read_records, trace_files
 from assistant.trace_report.scrubbing import scrub
 from assistant.trace_report.waterfall import line_of, waterfall
 
 DRAWN = 10
-"""How many of the slowest turns a page draws."""
+"""Number of slowest turns that a page draws."""
 
 PIPE_COLUMNS = 160
-"""Outside a terminal tables are as wide as they are: nothing is cut or folded."""
+"""Table width outside a terminal. Wide enough that nothing is cut or folded."""
 
 
 def screen() -> Console:
-    """Tables in colour on a terminal, plain and uncut in a pipe."""
+    """Returns a console: coloured on a terminal, plain and uncut in a pipe."""
     console = terminal()
     return console if console.is_terminal else terminal(width=PIPE_COLUMNS)
 
 
 def warn(what: str) -> None:
-    """What is worth knowing and stops nothing."""
+    """Prints a warning to standard error."""
     sys.stderr.write(f"repartee: {what}\n")
 
 
 def reading(files: Sequence[Path]) -> AbstractContextManager[object]:
-    """While it lasts, a terminal shows that something goes on: gigabytes of traces take a while."""
+    """Shows a progress indicator on a terminal. Reading gigabytes of traces takes a while."""
     what = f"reading {len(files):,} trace{'' if len(files) == 1 else 's'}"
-    return terminal(stderr=True).status(what, spinner="line")  # of ASCII: any terminal can show it
+    return terminal(stderr=True).status(what, spinner="line")  # ASCII only: any terminal can show it
 
 
 def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
-    """Every turn of the traces as a waterfall, or every one with this number. Raises TraceError."""
+    """Prints a waterfall of every turn, or of every turn with number `turn`. Raises TraceError."""
     shown = 0
     for record in read_records(trace_files(paths), warn):
         if turn is not None and record["turn"] != turn:
@@ -51,7 +51,7 @@ def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
         if shown:
             console.print()
         shown += 1
-        show_lines(understood(waterfall, record), console)
+        show_lines(convert_record(waterfall, record), console)
     if not shown:
         which = "no turn in it." if turn is None else f"no turn {turn} in it; without --turn all are shown."
         raise TraceError(f"{_named(paths)}: {which}")
@@ -59,7 +59,7 @@ def show(paths: Sequence[Path], turn: int | None, console: Console) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ReportFormats:
-    """The forms of a report that are asked for; without any, tables."""
+    """Requested output formats of a report. Without any: tables."""
 
     as_json: bool = False
     as_csv: bool = False
@@ -67,15 +67,15 @@ class ReportFormats:
 
 
 def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> None:
-    """The figures of all turns. Raises TraceError."""
+    """Prints the figures of all turns. Raises TraceError."""
     from assistant.trace_report import text as trace_report  # noqa: PLC0415 - numpy, which showing a turn does not need
-    from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
+    from assistant.trace_report.counting import count_turns  # noqa: PLC0415 - as above
 
     files = trace_files(paths)
     if wanted.html is not None:
         _check_page(wanted.html, files)
     with reading(files):
-        tally, slowest = tallied(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
+        tally, slowest = count_turns(distinct(files, warn), DRAWN if wanted.html is not None else 1, warn)
     figures = tally.figures()
     if not figures.turns:
         raise TraceError(f"{_named(paths)}: no turn in it.")
@@ -103,13 +103,13 @@ def report(paths: Sequence[Path], wanted: ReportFormats, console: Console) -> No
 
 
 def compare(before: Path, after: Path, console: Console) -> bool:
-    """Both side by side; whether the second is worse where --gate looks. Raises TraceError."""
+    """Compares two sets of turns on the screen. Returns whether --gate finds `after` worse. Raises TraceError."""
     from assistant.trace_report import compare as comparing  # noqa: PLC0415 - as above
-    from assistant.trace_report.counting import tallied  # noqa: PLC0415 - as above
+    from assistant.trace_report.counting import count_turns  # noqa: PLC0415 - as above
 
     sides = trace_files([before]), trace_files([after])
     with reading([*sides[0], *sides[1]]):
-        first, second = (tallied(distinct(files, warn), 0, warn)[0] for files in sides)
+        first, second = (count_turns(distinct(files, warn), 0, warn)[0] for files in sides)
     for path, tally in ((before, first), (after, second)):
         if not tally.latency:
             raise TraceError(f"{path} has no turn with a response latency: there is nothing to compare.")
@@ -122,27 +122,27 @@ def compare(before: Path, after: Path, console: Console) -> bool:
 
 
 _ADDRESS = re.compile(r"[\w.-]{1,253}:\d{1,5}")
-"""Of a server, without what it begins with."""
+"""Matches a server's host and port, without the scheme."""
 
 
 def follow_turns(path: Path, console: Console, *, to_come: bool) -> None:
-    """A line for each turn as it is written, until it is interrupted; `to_come` as in `follow`. Raises TraceError."""
+    """Prints a line for each turn as it is written, until interrupted. `to_come` as in `follow`. Raises TraceError."""
     if not to_come and _ADDRESS.fullmatch(str(path)) and not path.exists():
         raise TraceError(f"{path} is no file; if it is a server: repartee trace follow http://{path}")
     for record in follow(path, warn, time.sleep, to_come=to_come):
-        console.print(_one_line(understood(line_of, record)), soft_wrap=True)
+        console.print(_one_line(convert_record(line_of, record)), soft_wrap=True)
 
 
 def follow_server(address: str, environ: Mapping[str, str], console: Console) -> None:
-    """A line for each turn of a server as it ends, until it is interrupted. Raises TraceError."""
+    """Prints a line for each turn of a server as it ends, until interrupted. Raises TraceError."""
     from assistant.trace_report.subscription import subscribe  # noqa: PLC0415 - httpx, which files do not need
 
     for record in subscribe(address, environ, warn, time.sleep):
-        console.print(_one_line(understood(line_of, record)), soft_wrap=True)
+        console.print(_one_line(convert_record(line_of, record)), soft_wrap=True)
 
 
 def scrub_files(paths: Sequence[Path], console: Console) -> None:
-    """Every file without words. Raises TraceError at the first that cannot be; those before it are done."""
+    """Removes the words from every file. Raises TraceError at the first failure; earlier files stay scrubbed."""
     for path in trace_files(paths):
         done = scrub(path, warn)
         words = f"words of {done.held_words} removed" if done.held_words else "no words in them"
@@ -150,7 +150,7 @@ def scrub_files(paths: Sequence[Path], console: Console) -> None:
 
 
 def show_lines(lines: Iterable[str], console: Console) -> None:
-    """As they are: nothing is folded, no bracket is markup, and what a trace holds begins no line of its own."""
+    """Prints lines verbatim: without folding or markup. Line breaks from a trace are replaced."""
     for line in lines:
         console.print(_one_line(line), soft_wrap=True)
 
@@ -164,7 +164,7 @@ def _named(paths: Sequence[Path]) -> str:
 
 
 def _check_page(path: Path, files: Sequence[Path]) -> None:
-    """Before anything is read: a page takes no trace's place."""
+    """Rejects a page path that would overwrite a trace. Called before anything is read."""
     if is_among(path, files):
         raise TraceError(f"{path} is one of the traces that are read; name another file with --html.")
     if path.suffix.lower() == ".jsonl":

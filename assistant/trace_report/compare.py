@@ -1,4 +1,4 @@
-"""Two sets of turns against each other: stage by stage, better, worse, or not to be told. Pure."""
+"""Compares two sets of turns stage by stage: better, worse, or cannot tell. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Values, d
 COMPARED = (50, 95)
 
 LEAST_MS = 1.0
-"""Less is no difference to anybody, however many turns tell of it."""
+"""Smallest relevant difference in milliseconds. Smaller ones do not count, even if statistically certain."""
 
 GATED = "response_latency"
-"""What --gate looks at: of ten stages, one or two look worse by chance."""
+"""The only stage that --gate checks. Of ten stages, one or two look worse by chance."""
 
 Verdict = Literal["better", "worse", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One percentile of one stage in both; milliseconds.
+    """Compares one percentile of one stage in both sets. Values are in milliseconds.
 
     Attributes:
-        change: After less before.
+        change: After minus before.
     """
 
     stage: str
@@ -36,7 +36,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Better or worse only if the whole interval says so, by LEAST_MS at least, and on turns enough."""
+        """Returns better or worse only with enough turns, at least LEAST_MS of change, and an interval without zero."""
         if not self.change.enough or abs(self.change.value) < LEAST_MS:
             return "cannot tell"
         if self.change.high < 0:
@@ -45,7 +45,7 @@ class Comparison:
 
 
 def compare(before: Mapping[str, Values], after: Mapping[str, Values]) -> list[Comparison]:
-    """Every stage that took time in either, at the percentiles COMPARED; ordered values by stage come in."""
+    """Compares every stage that took time in either set, at the percentiles COMPARED. Expects sorted values."""
     return [
         Comparison(
             stage=stage,
@@ -61,12 +61,12 @@ def compare(before: Mapping[str, Values], after: Mapping[str, Values]) -> list[C
 
 
 def is_worse(comparisons: list[Comparison]) -> bool:
-    """Whether a gate should stop: the response latency's median or p95 is worse."""
+    """Returns whether a gate fails: the median or the p95 of the response latency is worse."""
     return any(found.stage == GATED and found.verdict == "worse" for found in comparisons)
 
 
 def comparison_table(comparisons: list[Comparison], before: str, after: str) -> Table:
-    """For the screen."""
+    """Returns the comparison as a table for the screen."""
     table = plain_table("ms", "", "", before, after, "change", "")
     for found in comparisons:
         change = f"{found.change.value:+.0f} ({found.change.low:+.0f} to {found.change.high:+.0f})"
@@ -78,7 +78,7 @@ def comparison_table(comparisons: list[Comparison], before: str, after: str) -> 
 
 
 def notes(comparisons: list[Comparison]) -> list[str]:
-    """How to read the table."""
+    """Returns lines that explain the table."""
     lines = [f"change: B less A, ms, with {LEVEL:.0%} intervals; under {LEAST_MS:g} ms is no difference"]
     few = sorted({found.percent for found in comparisons if not found.change.enough})
     lines += [f"p{percent} cannot be told from fewer than {least_turns(percent)} turns in each" for percent in few]

@@ -1,4 +1,4 @@
-"""Counts the turns of many files: one pass, and where there are many, in several processes."""
+"""Counts the turns of many files in one pass, with several processes if there are many files."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -10,24 +10,24 @@ from pathlib import Path
 
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Tally
-from assistant.trace_report.reading import Record, read_records, understood, unreadable
+from assistant.trace_report.reading import Record, convert_record, read_error, read_records
 
 PORTION_BYTES = 64_000_000
-"""What one process counts at a time: half a second's work and more, so that starting it pays."""
+"""Number of bytes per process and task: about half a second of work, so that starting a process pays off."""
 
 MOST_PROCESSES = 8
 
 
 @dataclass(slots=True)
 class Slowest:
-    """The records with the largest latencies, at most so many."""
+    """Keeps the records with the largest latencies, up to `most` of them."""
 
     most: int
     _heap: list[tuple[float, int, Record]] = field(default_factory=list)
     _seen: int = 0
 
     def add(self, record: Record, latency_ms: float) -> None:
-        """One more; of equal ones the first stays."""
+        """Adds a record. Among equal latencies the first record wins."""
         self._seen += 1
         if len(self._heap) < self.most:
             heappush(self._heap, (latency_ms, -self._seen, record))
@@ -35,38 +35,38 @@ class Slowest:
             heappushpop(self._heap, (latency_ms, -self._seen, record))
 
     def merge(self, later: "Slowest") -> None:
-        """Those of turns that come after these."""
+        """Adds the records of later turns."""
         for latency_ms, _, record in sorted(later._heap, key=lambda entry: -entry[1]):
             self.add(record, latency_ms)
 
     def records(self) -> list[Record]:
-        """Slowest first."""
+        """Returns the records, slowest first."""
         return [record for _, _, record in sorted(self._heap, key=lambda entry: (-entry[0], -entry[1]))]
 
 
 @dataclass(slots=True)
-class _Counted:
-    """What comes of a portion of the files."""
+class _PartialCount:
+    """Result for one part of the files."""
 
     tally: Tally
     slowest: Slowest
     warnings: list[str] = field(default_factory=list)
 
 
-def tallied(files: Sequence[Path], slowest: int, warn: Callable[[str], None]) -> tuple[Tally, list[Record]]:
-    """All turns of the files counted, and as many of the slowest, slowest first.
+def count_turns(files: Sequence[Path], slowest: int, warn: Callable[[str], None]) -> tuple[Tally, list[Record]]:
+    """Counts all turns of the files. Returns the tally and the `slowest` slowest records, slowest first.
 
     Raises:
         TraceError: A file cannot be read or is no trace.
     """
-    counted = _Counted(Tally(), Slowest(slowest))
-    parts = portions(files, [_size(path) for path in files], PORTION_BYTES)
+    counted = _PartialCount(Tally(), Slowest(slowest))
+    parts = split_files(files, [_size(path) for path in files], PORTION_BYTES)
     if len(parts) == 1:
         _count(counted, files, warn)
     else:
-        # Fresh processes: what this one has open is none of their business.
+        # Spawned processes do not inherit open files.
         with ProcessPoolExecutor(min(len(parts), _processors()), get_context("spawn")) as pool:
-            for part in pool.map(_counted, parts, [slowest] * len(parts)):
+            for part in pool.map(_count_part, parts, [slowest] * len(parts)):
                 counted.tally.merge(part.tally)
                 counted.slowest.merge(part.slowest)
                 for warning in part.warnings:
@@ -74,8 +74,8 @@ def tallied(files: Sequence[Path], slowest: int, warn: Callable[[str], None]) ->
     return counted.tally, counted.slowest.records()
 
 
-def portions(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> list[list[Path]]:
-    """Files in their order, cut into runs of at most so many bytes each; one that is larger is a run of its own."""
+def split_files(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> list[list[Path]]:
+    """Splits the files, in order, into runs of at most `most_bytes` each. A larger file is a run of its own."""
     runs: list[list[Path]] = [[]]
     filled = 0
     for path, size in zip(files, sizes, strict=True):
@@ -87,13 +87,13 @@ def portions(files: Sequence[Path], sizes: Sequence[int], most_bytes: int) -> li
     return runs
 
 
-def _counted(files: Sequence[Path], slowest: int) -> _Counted:
-    counted = _Counted(Tally(), Slowest(slowest))
+def _count_part(files: Sequence[Path], slowest: int) -> _PartialCount:
+    counted = _PartialCount(Tally(), Slowest(slowest))
     _count(counted, files, counted.warnings.append)
     return counted
 
 
-def _count(counted: _Counted, files: Sequence[Path], warn: Callable[[str], None]) -> None:
+def _count(counted: _PartialCount, files: Sequence[Path], warn: Callable[[str], None]) -> None:
     def add(record: Record) -> None:
         facts = facts_of(record)
         counted.tally.add(record["conversation"], facts)
@@ -101,14 +101,14 @@ def _count(counted: _Counted, files: Sequence[Path], warn: Callable[[str], None]
             counted.slowest.add(record, facts.latency_ms)
 
     for record in read_records(files, warn):
-        understood(add, record)
+        convert_record(add, record)
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
 
 
 def _processors() -> int:

@@ -1,4 +1,4 @@
-"""Figures of what served the turns: engines, and endpoints that were asked. Pure."""
+"""Figures of the engines that served the turns, and of the endpoints that were asked. Pure."""
 
 from array import array
 from collections import Counter
@@ -11,16 +11,16 @@ from assistant.trace_report.statistics import Spread, ordered, spread
 
 @dataclass(frozen=True, slots=True)
 class EngineFigures:
-    """One engine or endpoint.
+    """Figures of one engine or endpoint.
 
     Attributes:
-        turns: That it served.
-        failed: Of those, with an error.
-        latency: Their response latency.
-        work: Its own part: words, first token, or first sound; waited for or not.
-        per_speech: Recognizers: its part of the work per second of speech, over all turns; None for others.
-        real_time: Recognizers: waiting for words, in all attempts, per second of speech. Voices: making sound, heard or
-            not, per second of sound. None where it is not known.
+        turns: Turns that it served.
+        failed: Turns among them with an error.
+        latency: Response latency of these turns.
+        work: Time of its own stage: transcript, first token, or first sound; hidden work included.
+        per_speech: Recognizers: time of its stage per second of speech, over all turns. None for other engines.
+        real_time: Real-time factor. Recognizers: waiting for transcripts, in all attempts, per second of speech. TTS
+            engines: synthesis time per second of sound, heard or not. None if unknown.
     """
 
     turns: int
@@ -33,14 +33,14 @@ class EngineFigures:
 
 @dataclass(frozen=True, slots=True)
 class AskedFigures:
-    """One of several endpoints.
+    """Figures of one of several LLM endpoints.
 
     Attributes:
-        asked: How often.
-        outcomes: What came of it: answered, overtaken, failed, given up.
-        reasons: Why it was asked: first, failover, hedge, look.
-        first_token: Of those that answered, ms.
-        tokens_in_vain: Asked of it and not used, as far as it can be known.
+        asked: Number of requests.
+        outcomes: Requests by outcome: answered, overtaken, failed, given up.
+        reasons: Requests by reason: first, failover, hedge, look.
+        first_token: Time to the first token of the requests that it answered, in milliseconds.
+        tokens_in_vain: Requested tokens that were not used, as far as they are known.
     """
 
     asked: int
@@ -51,13 +51,13 @@ class AskedFigures:
 
 
 def floats() -> "array[float]":
-    """Room for values of four bytes."""
+    """Returns an empty array of 32-bit floats."""
     return array("f")
 
 
 @dataclass(slots=True)
 class EngineTally:
-    """Counts of one engine while turns come in."""
+    """Accumulates the figures of one engine over turns."""
 
     turns: int = 0
     failed: int = 0
@@ -69,7 +69,7 @@ class EngineTally:
     busy_for_ms: float = 0.0
 
     def add(self, facts: TurnFacts, work_ms: float | None, *, busy_ms: float = 0.0, busy_for_ms: float = 0.0) -> None:
-        """It served one more turn, and was busy so long for so much sound."""
+        """Adds a turn that the engine served. It was busy for `busy_ms` with `busy_for_ms` of sound."""
         self.busy_ms += busy_ms
         self.busy_for_ms += busy_for_ms
         self.turns += 1
@@ -83,7 +83,7 @@ class EngineTally:
                 self.speech_ms += facts.speech_ms
 
     def merge(self, other: "EngineTally") -> None:
-        """What another tally has of it."""
+        """Adds the counts of another tally of the same engine."""
         self.turns += other.turns
         self.failed += other.failed
         self.latency += other.latency
@@ -94,7 +94,7 @@ class EngineTally:
         self.busy_for_ms += other.busy_for_ms
 
     def figures(self, *, per_speech: bool) -> EngineFigures:
-        """So far."""
+        """Returns the figures so far."""
         rate = round(self.work_ms / self.speech_ms, 4) if per_speech and self.speech_ms else None
         real_time = round(self.busy_ms / self.busy_for_ms, 4) if self.busy_for_ms else None
         return EngineFigures(
@@ -104,7 +104,7 @@ class EngineTally:
 
 @dataclass(slots=True)
 class AskedTally:
-    """Counts of one endpoint while turns come in."""
+    """Accumulates the figures of one endpoint over turns."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -112,7 +112,7 @@ class AskedTally:
     tokens_in_vain: int = 0
 
     def add(self, tried: Try) -> None:
-        """It was asked once more."""
+        """Adds a request to the endpoint."""
         self.outcomes[tried.outcome] += 1
         self.reasons[tried.why] += 1
         self.tokens_in_vain += tried.tokens_in_vain
@@ -120,26 +120,26 @@ class AskedTally:
             self.first_token.append(tried.took_ms)
 
     def merge(self, later: "AskedTally") -> None:
-        """What another tally has of it."""
+        """Adds the counts of another tally of the same endpoint."""
         self.outcomes.update(later.outcomes)
         self.reasons.update(later.reasons)
         self.first_token += later.first_token
         self.tokens_in_vain += later.tokens_in_vain
 
     def figures(self) -> AskedFigures:
-        """So far."""
+        """Returns the figures so far."""
         outcomes, reasons = dict(self.outcomes.most_common()), dict(self.reasons.most_common())
         first_token = spread(ordered(self.first_token))
         return AskedFigures(self.outcomes.total(), outcomes, reasons, first_token, self.tokens_in_vain)
 
 
 def engine_figures(engines: Mapping[str, EngineTally], *, per_speech: bool = False) -> dict[str, EngineFigures]:
-    """Those that served most turns first."""
+    """Returns the figures by engine, the most used engine first."""
     most_used = sorted(engines.items(), key=lambda item: (-item[1].turns, item[0]))
     return {name: engine.figures(per_speech=per_speech) for name, engine in most_used}
 
 
 def asked_figures(endpoints: Mapping[str, AskedTally]) -> dict[str, AskedFigures]:
-    """Those that were asked most often first."""
+    """Returns the figures by endpoint, the most often asked endpoint first."""
     found = {name: endpoint.figures() for name, endpoint in endpoints.items()}
     return dict(sorted(found.items(), key=lambda item: (-item[1].asked, item[0])))

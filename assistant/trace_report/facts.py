@@ -1,8 +1,9 @@
-"""From the record of a turn to what reports count: pure.
+"""Extracts from the record of a turn the facts that reports count. Pure.
 
-What is said of speculation: an *attempt* is an answer that is begun before it is known that the turn is over. It was
-won if it is the one that was heard and was begun before the endpoint; wasted if it was dropped, unless all it asked for
-was the same words once more.
+An attempt is a speculative reply: it begins before the end of the turn (EOT) is decided. An attempt is a hit if the
+user
+heard it and it began before the EOT decision. It is wasted if it was dropped, unless it only requested the same
+transcript again.
 """
 
 import re
@@ -16,8 +17,11 @@ from assistant.trace_report.reading import Record
 from assistant.trace_report.tokens import Tokens, tokens_of
 
 CUT_IN_MS = 500.0
-"""Who takes the floor so soon after a reply has begun had not finished, rather than heard enough: it takes some 300 ms
-to be sure of a voice, and nobody answers a sound within the other 200."""
+"""Maximum time from reply onset to interruption, in milliseconds, for the reply to count as a cut-in.
+
+Speech this soon means that the user had not finished. The VAD needs about 300 ms to be sure of a voice, and nobody
+reacts to a sound within the remaining 200 ms.
+"""
 
 MODEL_STAGES = frozenset(("llm_network", "llm_first_token", "first_sentence"))
 WORK_STAGES = MODEL_STAGES | {"stt", "queue", "tts"}
@@ -31,31 +35,35 @@ _TRIED = re.compile(r"attempt \d+: (.+): ([a-z]+), ([a-z ]+) after (\d+) ms(?:, 
 
 
 class TurnFacts(NamedTuple):
-    """What counts of one turn; milliseconds.
+    """Facts of one turn. All times are in milliseconds.
 
     Attributes:
-        latency_ms: The response latency; None without one, and for a turn that failed.
-        stages_ms: In the order of STAGES; empty without a latency.
-        given: Replies that were begun, those included that were taken back.
-        cut_ins: Of them, those that began before the person had finished: taken back, or interrupted within CUT_IN_MS.
-        interrupted: A voice cut the reply off: no key, no client and no end of the conversation.
-        committed: Whether one was given in the end.
-        ahead_ms: How long before the endpoint the heard attempt was begun; below 0: after it; None: unknown.
-        hidden_ms: Work of the heard attempt that nobody waited for.
-        dropped: Attempts that were begun in vain.
-        confirmed: Attempts that only asked for the words again, and got the same.
-        wasted_answers: Dropped attempts for which an answer was begun, by a model or by the skills.
-        wasted_model_ms: How long was worked on those, until their first sentence or until they were dropped.
-        words_ms: From asking for the words of the heard attempt to having them; None: a draft of them would do.
-        speech_ms: How long the person spoke, pauses included.
-        model_ms: From asking the model to its first token, network and queue included.
-        voice_ms: From the first sentence to its first sound.
-        answered_by: What answered; "" if nothing did.
-        tries: Every endpoint that was asked, where there are several.
-        decoding_ms: Waiting for words, in all attempts together.
-        sound_ms: How much sound was made, heard or not.
-        voicing_ms: How long the voice took for it.
-        last_ms: Of its conversation's line: when the last thing that is known of it happened.
+        latency_ms: Response latency; None if there is none or the turn failed.
+        stages_ms: Stage durations in the order of STAGES; empty without a latency.
+        given: Replies that were committed, including retracted ones.
+        cut_ins: Replies among `given` that began before the user had finished: they were retracted, or interrupted
+            within
+            CUT_IN_MS.
+        interrupted: Whether the user's voice interrupted the reply. A key, a client or the end of the conversation does
+            not count.
+        committed: Whether a committed reply remained at the end of the turn.
+        ahead_ms: Time from the start of the heard attempt to the EOT decision. Negative if the attempt started later;
+            None if unknown.
+        hidden_ms: Work on the heard attempt that did not add to the latency.
+        dropped: Attempts that were started and not used.
+        confirmed: Attempts that requested the transcript again and got the same words.
+        wasted_answers: Dropped attempts for which an LLM or the skills had started an answer.
+        wasted_model_ms: Time spent on these answers, up to their first sentence or until they were dropped.
+        words_ms: Time from the transcript request of the heard attempt to the transcript. None if a draft was enough.
+        speech_ms: Duration of the user's speech, including pauses.
+        model_ms: Time from the LLM request to the first token, including network and queue.
+        voice_ms: Time from the first sentence to its first sound.
+        answered_by: Name of what answered; "" if nothing did.
+        tries: Every request to an endpoint, if several endpoints are configured.
+        decoding_ms: Time spent waiting for transcripts, over all attempts.
+        sound_ms: Duration of the synthesized sound, whether it was heard or not.
+        voicing_ms: Time the TTS engine took to synthesize it.
+        last_ms: Time of the last known event, on the conversation's clock.
     """
 
     outcome: str
@@ -88,13 +96,13 @@ class TurnFacts(NamedTuple):
 
 
 class Try(NamedTuple):
-    """One endpoint was asked, and this came of it.
+    """One request to an LLM endpoint and its outcome.
 
     Attributes:
         why: "first", "failover", "hedge" or "look".
         outcome: "answered", "overtaken", "failed" or "given up".
-        took_ms: Until its first token, its error, or until it was closed.
-        tokens_in_vain: As far as it can be known.
+        took_ms: Time until the first token, the error, or the end of the connection.
+        tokens_in_vain: Unused tokens, as far as they are known.
     """
 
     endpoint: str
@@ -105,16 +113,16 @@ class Try(NamedTuple):
 
 
 class _Events(NamedTuple):
-    heard: int  # the attempt that was committed and not taken back; 0: none
-    asked_ms: float | None  # when the words of that attempt were asked for
+    heard: int  # the attempt that was committed and not retracted; 0: none
+    asked_ms: float | None  # when the transcript of that attempt was requested
     given: int
     dropped: int
     confirmed: int
     retracted: int
-    interrupt_ms: float | None  # by a voice
+    interrupt_ms: float | None  # when the user's voice interrupted the reply
     tries: tuple[Try, ...]
     last_ms: float
-    drafted: bool  # the attempt that was heard was begun with a draft
+    drafted: bool  # whether the heard attempt was started with a draft transcript
 
 
 class _Work(NamedTuple):
@@ -128,12 +136,15 @@ class _Work(NamedTuple):
 
 
 def facts_of(record: Record) -> TurnFacts:
-    """What counts of a record. Raises KeyError, TypeError or ValueError where it is no record of a turn."""
+    """Returns the facts of a record.
+
+    Raises KeyError, TypeError or ValueError if the record is not the record of a turn.
+    """
     events = _events(record)
     work = _work(record, events.heard)
     latency_ms, endpoint_ms = record["response_latency_ms"], record["endpoint_ms"]
-    ill = failed(record)
-    shares = () if ill else _shares(record["stages"])
+    has_failed = failed(record)
+    shares = () if has_failed else _stage_durations(record["stages"])
     paid_ms = sum([shares[place] for place in _WORK_PLACES]) if shares else 0.0
     began_ms, ended_ms = record.get("speech_start_ms"), record["speech_end_ms"]
     playout_ms = record.get("playout_start_ms")
@@ -146,7 +157,7 @@ def facts_of(record: Record) -> TurnFacts:
     asked_ms = events.asked_ms
     return TurnFacts(
         outcome=record["outcome"],
-        latency_ms=None if ill else latency_ms,
+        latency_ms=None if has_failed else latency_ms,
         stages_ms=shares,
         given=events.given,
         cut_ins=events.retracted + soon,
@@ -160,12 +171,12 @@ def facts_of(record: Record) -> TurnFacts:
         wasted_model_ms=work.wasted_model_ms,
         words_ms=None if events.drafted else work.words_ms,
         speech_ms=None if began_ms is None or ended_ms is None else ended_ms - began_ms,
-        model_ms=None if ill else work.model_ms,
+        model_ms=None if has_failed else work.model_ms,
         voice_ms=work.voice_ms,
         answered_by=engines.get("answered_by", ""),
         recognizer=engines.get("stt", ""),
         voice=engines.get("tts", ""),
-        failed=ill,
+        failed=has_failed,
         tries=events.tries,
         tokens=tokens_of(record),
         decoding_ms=work.decoding_ms,
@@ -176,17 +187,17 @@ def facts_of(record: Record) -> TurnFacts:
 
 
 def failed(record: Record) -> bool:
-    """Whether anything went wrong in the turn: as `TurnRecord.failed`."""
+    """Returns whether the turn failed. Same rule as `TurnRecord.failed`."""
     return record["error"] is not None or record["outcome"] in FAILED
 
 
-def _shares(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:
-    """In the order of STAGES; () without any."""
+def _stage_durations(stages: Mapping[str, Mapping[str, float]]) -> tuple[float, ...]:
+    """Returns the stage durations in the order of STAGES; () without stages."""
     if not stages:
         return ()
     try:
         found = _every_stage(stages)
-    except KeyError:  # of another version
+    except KeyError:  # record of another version
         found = tuple(stages.get(stage, _NO_TIME) for stage in STAGES)
     return tuple([share["ms"] for share in found])
 
@@ -226,12 +237,12 @@ def _events(record: Record) -> _Events:
 
 
 def attempt_of(detail: str) -> int:
-    """ "attempt 2: other words" is about 2. Raises ValueError where it is about none."""
+    """Returns the attempt number: 2 for "attempt 2: other words". Raises ValueError if there is none."""
     return int(detail.removeprefix("attempt ").partition(":")[0])
 
 
 def try_of(detail: str) -> Try | None:
-    """What the detail of an event "tried" says; None where another version words it differently."""
+    """Parses the detail of a "tried" event. Returns None if another version formats it differently."""
     found = _TRIED.match(detail)
     if found is None:
         return None
@@ -255,11 +266,12 @@ def _work(record: Record, heard: int) -> _Work:
             continue
         if span["attempt"] != heard:
             continue
-        if stage not in WORK_STAGES or name == "commit" or name.startswith("asked "):  # asked: endpoints, in vain
+        # "asked …" spans are endpoint requests that were not used.
+        if stage not in WORK_STAGES or name == "commit" or name.startswith("asked "):
             continue
         total_ms += took_ms
         if name != stage:
-            continue  # the same words once more, and what came of tools
+            continue  # attempts that requested the same words again, and follow-up requests after tools
         if stage == "stt":
             words_ms = took_ms
         elif stage == "tts":

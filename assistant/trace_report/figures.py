@@ -1,4 +1,7 @@
-"""From many turns to the figures of a report: counted one by one, in memory that grows by 64 bytes a turn. Pure."""
+"""Aggregates the facts of many turns into the figures of a report. Pure.
+
+Turns are counted one at a time; memory grows by 64 bytes a turn.
+"""
 
 from array import array
 from collections import Counter, defaultdict
@@ -23,20 +26,20 @@ from assistant.trace_report.tokens import TokenFigures, TokenTally
 
 TAIL_SHARE = 0.05
 LEAST_IN_TAIL = 20
-"""Fewer turns have no tail to speak of: 5 % of 20 is one."""
+"""Minimum number of turns for a tail: the slowest 5 % of 20 turns are one turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlowTurns:
-    """What makes the slowest turns slow.
+    """Describes the slowest 5 % of the turns and the stage that makes them slow.
 
     Attributes:
-        turns: How many they are: the slowest 5 %.
-        from_ms: The least latency among them.
-        stage: The stage that exceeds its own median by the most, on average over these turns.
-        excess_ms: By how much.
-        leads: In how many of these turns it is the one that exceeds its median by the most.
-        excesses_ms: The same excess for every stage, largest first.
+        turns: Number of slow turns.
+        from_ms: Smallest latency among them.
+        stage: Stage with the largest mean excess over its own median in these turns.
+        excess_ms: That mean excess.
+        leads: Number of these turns in which this stage has the largest excess.
+        excesses_ms: Mean excess of every stage, largest first.
     """
 
     turns: int
@@ -49,17 +52,17 @@ class SlowTurns:
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """Answers that were begun before it was known that the turn was over.
+    """Figures of the attempts that were started before the EOT decision.
 
     Attributes:
-        hits: Heard answers that were begun ahead of the endpoint, of all whose beginning is known.
-        ahead: How far ahead they were begun.
-        hidden: Work per answered turn that nobody waited for.
-        attempts: All that were begun.
-        confirmed: Those that only asked for the words again, and got the same.
-        dropped: Those that were begun in vain.
-        wasted_answers: Those for which an answer was begun.
-        wasted_model_ms: How long was worked on these.
+        hits: Heard replies that were started before the EOT decision, of all whose start is known.
+        ahead: How long before the EOT decision they were started.
+        hidden: Work per answered turn that did not add to the latency.
+        attempts: All attempts.
+        confirmed: Attempts that requested the transcript again and got the same words.
+        dropped: Attempts that were not used.
+        wasted_answers: Dropped attempts for which an answer was started.
+        wasted_model_ms: Time spent on these answers.
     """
 
     hits: Proportion | None
@@ -74,14 +77,16 @@ class Speculation:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A report; milliseconds.
+    """All figures of a report. Times are in milliseconds.
 
     Attributes:
-        within: Of the turns with a latency, those in the band, its ends included; `sooner` and `later` are the rest.
-        cut_ins: Replies that began before the person had finished, of all that were begun.
-        interruptions: Of the same.
-        failures: Turns with an error, of all.
-        tokens: None where no language model was asked, or the traces are from before they were counted.
+        within: Turns whose latency lies within the band, bounds included, of all with a latency. `sooner` and
+            `later` count
+            the other turns.
+        cut_ins: Replies that began before the user had finished, of all that were begun.
+        interruptions: Interrupted replies, of all that were begun.
+        failures: Turns with an error, of all turns.
+        tokens: None if no language model was asked, or if the traces are older than token counts.
     """
 
     turns: int
@@ -106,14 +111,14 @@ class Figures:
 
 @dataclass(slots=True)
 class Tally:
-    """What is kept of the turns: a number or two for each quantity, never the turns themselves.
+    """Accumulates figures over turns. Stores one or two numbers per quantity and turn, not the turns.
 
     Attributes:
-        latency: One value for each turn that has one.
+        latency: One value for each turn that has a latency.
     """
 
     latency: "array[float]" = field(default_factory=floats)
-    _stages: "array[float]" = field(default_factory=floats)  # turn by turn, each in order of STAGES
+    _stages: "array[float]" = field(default_factory=floats)  # turn by turn, each in the order of STAGES
     _ahead: "array[float]" = field(default_factory=floats)
     _hidden: "array[float]" = field(default_factory=floats)
     _outcomes: Counter[str] = field(default_factory=Counter)
@@ -127,7 +132,7 @@ class Tally:
     _conversation: str = ""
 
     def add(self, conversation: str, facts: TurnFacts) -> None:
-        """One more turn. The turns of a conversation are taken to come together, as they lie in their file."""
+        """Adds a turn. The turns of one conversation must be added together, in the order of their file."""
         if conversation != self._conversation:
             self._conversation = conversation
             self._counts["conversations"] += 1
@@ -161,7 +166,7 @@ class Tally:
             ("confirmed", facts.confirmed),
             ("wasted_answers", facts.wasted_answers),
         ):
-            if count:  # most are nothing of the kind
+            if count:  # most counts are zero
                 counts[name] += count
         self._wasted_model_ms += facts.wasted_model_ms
         if facts.committed and facts.ahead_ms is not None:
@@ -170,7 +175,7 @@ class Tally:
                 self._ahead.append(facts.ahead_ms)
 
     def merge(self, later: "Tally") -> None:
-        """The turns of another tally, which come after these and belong to other conversations."""
+        """Adds the turns of another tally. They must come later and belong to other conversations."""
         self.latency += later.latency
         self._stages += later._stages
         self._ahead += later._ahead
@@ -190,7 +195,7 @@ class Tally:
             self._asked[name].merge(asked)
 
     def figures(self) -> Figures:
-        """Of all turns so far."""
+        """Returns the figures of all turns so far."""
         latency = ordered(self.latency)
         turns = self._outcomes.total()
         sooner, later = int((latency < BAND_MS[0]).sum()), int((latency > BAND_MS[1]).sum())
@@ -221,12 +226,12 @@ class Tally:
         )
 
     def ordered(self) -> dict[str, Values]:
-        """What can be compared: the response latency and each stage, ordered."""
+        """Returns the values that can be compared: the response latency and each stage, sorted."""
         stages: dict[str, Values] = dict(zip(STAGES, self.stages(), strict=True))
         return {"response_latency": ordered(self.latency)} | {name: ordered(stages[name]) for name in stages}
 
     def stages(self) -> Values:
-        """One row for each of STAGES, one column for each turn with a latency, in the order in which they came."""
+        """Returns an array with a row for each of STAGES and a column for each turn with a latency, in turn order."""
         flat: Values = np.array(self._stages, np.float32)
         return flat.reshape(-1, len(STAGES)).T
 

@@ -1,4 +1,4 @@
-"""A report as one page: no scripts, nothing fetched, to be opened, kept and sent around. Pure."""
+"""Renders a report as one self-contained HTML page: no scripts, no external resources. Pure."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,7 +6,7 @@ from html import escape
 from assistant.trace_report.facts import facts_of
 from assistant.trace_report.figures import Figures, Tally
 from assistant.trace_report.plots import distribution, over_time, turn_plot
-from assistant.trace_report.reading import Record, understood
+from assistant.trace_report.reading import Record, convert_record
 from assistant.trace_report.statistics import LEVEL, PERCENTS, IntervalEstimate
 from assistant.trace_report.text import headline, sentences, spreads
 from assistant.trace_report.waterfall import rows, waterfall
@@ -28,15 +28,15 @@ summary { cursor: pointer; }
 
 
 def page(tally: Tally, figures: Figures, slowest: Sequence[Record]) -> str:
-    """The page's HTML.
+    """Returns the HTML of the page.
 
     Args:
         tally: The turns.
-        figures: Made of them.
+        figures: The figures of `tally`.
         slowest: Records to draw one by one, slowest first.
 
     Raises:
-        TraceError: One of these is not what a record should be.
+        TraceError: A record of `slowest` is not valid.
     """
     parts = [f"<p>{escape(line)}</p>" for line in headline(figures)]
     if figures.latency is not None:
@@ -49,12 +49,12 @@ def page(tally: Tally, figures: Figures, slowest: Sequence[Record]) -> str:
         ]
     parts += ["<h2>Tail, people, speculation</h2>", f"<pre>{escape(chr(10).join(sentences(figures)))}</pre>"]
     parts += _engines(figures)
-    parts += ["<h2>The slowest turns</h2>", *(understood(_turn, record) for record in slowest)] if slowest else []
+    parts += ["<h2>The slowest turns</h2>", *(convert_record(_turn, record) for record in slowest)] if slowest else []
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Repartee: traces</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        # Words and names come from files: whatever they hold, nothing of it is run or fetched.
+        # Words and names come from files. This policy prevents their content from running or fetching anything.
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         f"<style>{_STYLE}</style></head>\n<body><h1>Where the milliseconds went</h1>\n{body}\n</body></html>\n"
     )

@@ -1,4 +1,4 @@
-"""The drawings of a report's page, as SVG text that needs nothing from outside."""
+"""Draws the plots of a report's page as SVG text without external references."""
 
 import io
 import warnings
@@ -30,17 +30,18 @@ STAGE_COLOURS: Mapping[Stage, str] = {
     "transport": "#cfa32e",
     "playout": "#6ca646",
 }
-"""As on the page of `repartee serve`, so that a stage is known by its colour."""
+"""Colours of the stages. They match the page of `repartee serve`."""
 
 MOST_BARS = 200
-"""More turns than that share a bar: each is then the mean of some that follow each other."""
+"""Maximum number of bars. With more turns, each bar is the mean of several consecutive turns."""
 
 _INK, _FAINT, _GRID, _BAND = "#222222", "#6f6f6f", "#e6e6e6", "#0b7d66"
-_NO_METADATA: Mapping[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))  # they name places outside
+# These entries name external resources.
+_NO_METADATA: Mapping[str, None] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 def distribution(latency: Values) -> str:
-    """How many turns took how long, up to twice the p99; ordered values come in."""
+    """Draws a histogram of sorted latencies, up to twice the p99."""
     with _style():
         figure, axes = _figure(2.6)
         most = min(float(latency[-1]), 2 * percentile(latency, 99))
@@ -57,7 +58,7 @@ def distribution(latency: Values) -> str:
 
 
 def over_time(stages: Values) -> str:
-    """What each turn waited for, turn by turn; a row for each of STAGES, turns in their order."""
+    """Draws the stages of each turn over time. Expects one row for each of STAGES, and turns in order."""
     with _style():
         figure, axes = _figure(2.8)
         turns = stages.shape[1]
@@ -78,13 +79,13 @@ def over_time(stages: Values) -> str:
 
 
 def turn_plot(rows: Sequence[WaterfallRow], zero_ms: float) -> str:
-    """The spans of one turn: solid what was waited for, pale what was hidden, an outline what was dropped."""
+    """Draws the spans of one turn. Solid: part of the latency; pale: hidden; outline: dropped."""
     with _style():
         figure, axes = _figure(0.5 + 0.2 * len(rows))
         for place, row in enumerate(rows):
             for piece in row.pieces:
-                colour = STAGE_COLOURS.get(row.stage, _FAINT)  # a newer version may know more stages
-                # Half a millisecond is drawn as one: a span that cannot be seen would seem to be missing.
+                colour = STAGE_COLOURS.get(row.stage, _FAINT)  # a newer version may have more stages
+                # Spans have a minimum drawn width of 1 ms: a shorter span would be invisible.
                 width = max(piece.end_ms - piece.start_ms, 1.0)
                 dropped = piece.cost == "dropped"
                 axes.barh(
@@ -105,14 +106,14 @@ def turn_plot(rows: Sequence[WaterfallRow], zero_ms: float) -> str:
 
 
 def _style() -> AbstractContextManager[None]:
-    """Text stays text, and the same turns give the same page."""
+    """Returns the plot style: text stays text, and the same turns give the same page."""
     return mpl.rc_context(
         {
             "svg.hashsalt": "repartee",
             "svg.fonttype": "none",
             "font.size": 9,
             "axes.edgecolor": _FAINT,
-            "text.parse_math": False,  # names of endpoints are not formulas, whatever they hold
+            "text.parse_math": False,  # endpoint names may contain "$" and are not formulas
         }
     )
 
@@ -138,8 +139,8 @@ def _figure(height_in: float) -> "tuple[Figure, Axes]":
 def _svg(figure: Figure) -> str:
     text = io.StringIO()
     with warnings.catch_warnings():
-        # Text stays text: whoever looks at the page has the letters that this machine's font may lack.
+        # Text stays text: the reader's browser has the glyphs that the font of this machine may lack.
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         figure.savefig(text, format="svg", metadata=dict(_NO_METADATA))
-    # From the element on: the document type before it names a file elsewhere.
+    # Starts at the <svg> element: the document type before it refers to an external file.
     return text.getvalue().partition("<svg")[2].join(("<svg", ""))

@@ -1,4 +1,4 @@
-"""Traces from disk, one record after another: whole files are never held, and a torn last line is no obstacle."""
+"""Reads trace records one at a time. Never holds a whole file; skips a torn last line."""
 
 import json
 import stat
@@ -13,11 +13,11 @@ import orjson
 from assistant.trace.record import SCHEMA
 
 Record = dict[str, Any]
-"""A turn's record as it was written (docs/traces.md); fields of newer versions stay in it."""
+"""A turn's record as it was written (docs/traces.md). Keeps the fields of newer versions."""
 
 
 class _Placed(dict[str, Any]):
-    """A record that knows where it stands."""
+    """A record with its position in the file."""
 
     __slots__ = ("place",)
     place: str
@@ -26,37 +26,38 @@ class _Placed(dict[str, Any]):
 Made = TypeVar("Made")
 
 BEGINNING = b'{"schema":'
-"""Of every line: what a torn line is known by."""
+"""Prefix of every line. Identifies torn lines."""
 
 READ_BYTES = 1 << 18
-"""At a time: in steps of the usual 8 kB, reading a turn takes a fifth of the time that understanding it takes."""
+"""Number of bytes per read. With the default of 8 kB, reading a turn takes a fifth of the time that parsing it takes.
+"""
 
 LINES_TO_BEGIN = 8
-"""Of a file, one of which is no torn line."""
+"""Number of lines at the start of a file, one of which must not be torn."""
 
 NEEDED = frozenset(
     "conversation turn outcome speech_end_ms endpoint_ms response_latency_ms stages spans events attempts engines "
     "fallbacks error".split()
 )
-"""Fields without which a record says nothing; those that a newer version adds are not asked for."""
+"""Required fields. A record without them is useless; fields added by newer versions are not required."""
 
 
 class TraceError(Exception):
-    """A file that is no trace, or cannot be read: one sentence that names it and says what to do."""
+    """A file is no trace or cannot be read. The message names the file and says what to do."""
 
 
 def trace_files(paths: Sequence[Path]) -> list[Path]:
-    """The files that are meant: a folder stands for the .jsonl files in it, by name, and so by age.
+    """Returns the trace files for the given paths. A folder stands for its .jsonl files, by name and so by age.
 
     Raises:
-        TraceError: One does not exist or cannot be looked at, or a folder holds none.
+        TraceError: A path does not exist or cannot be accessed, or a folder holds no trace.
     """
     files: list[Path] = []
     for path in paths:
         try:
             inside = traces_at(path)
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise read_error(path, error) from error
         if not inside:
             raise TraceError(f"{path} holds no traces (*.jsonl); name another folder, or a file.")
         files += inside
@@ -64,21 +65,22 @@ def trace_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def traces_at(path: Path) -> list[Path]:
-    """A file itself, or the traces in a folder, by name. Raises OSError where it cannot be looked at."""
+    """Returns the file itself, or the traces of a folder by name. Raises OSError if the path cannot be accessed."""
     if not stat.S_ISDIR(path.stat().st_mode):
         return [path]
     return sorted(file for file in path.iterdir() if file.name.endswith(".jsonl"))
 
 
 def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
-    """For whoever counts: without files that begin with the turn that another begins with.
+    """Removes files that begin with the same turn as another file, so that no turn counts twice.
 
-    A copy, as the demo leaves one beside its sound; one that was scrubbed; one that was made while the conversation
-    was held: that with the most turns stays.
+    Such files are copies: the demo leaves one next to its sound; others were scrubbed, or copied while the conversation
+    was
+    still going on. Keeps the copy with the most turns.
 
     Args:
-        files: As `trace_files` names them.
-        warn: Hears one sentence where any is left out.
+        files: As returned by `trace_files`.
+        warn: Called with one message if any file is left out.
 
     Raises:
         TraceError: A file cannot be read.
@@ -97,7 +99,7 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
             if not path.samefile(other) and _lines(path) > _lines(other):
                 kept[at[first]], path, other = path, other, path  # noqa: PLW2901 - it takes the other's place
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise read_error(path, error) from error
         twice.append(f"{path} ({other})")
     if twice:
         more = f" and {len(twice) - 3:,} more" if len(twice) > 3 else ""
@@ -106,9 +108,9 @@ def distinct(files: Sequence[Path], warn: Callable[[str], None]) -> list[Path]:
 
 
 def _first_turn(path: Path) -> tuple[str, str]:
-    """What a file begins with: conversation and turn; where it cannot be told, which file it is. Raises OSError."""
+    """Returns conversation and turn of a file's first record, or else the file's identity. Raises OSError."""
     status = path.stat()
-    if stat.S_ISREG(status.st_mode):  # what is read of a pipe is gone
+    if stat.S_ISREG(status.st_mode):  # reading a pipe would consume its data
         with path.open("rb") as file:
             for line in islice(file, LINES_TO_BEGIN):
                 with suppress(ValueError, TypeError, LookupError):
@@ -122,19 +124,19 @@ def _lines(path: Path) -> int:
         return sum(1 for _ in file)
 
 
-def unreadable(path: Path, error: OSError) -> TraceError:
-    """What is said of a trace, or a folder of traces, that cannot be read."""
+def read_error(path: Path, error: OSError) -> TraceError:
+    """Returns the error for a trace, or a folder of traces, that cannot be read."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return TraceError(f"{path} does not exist; `repartee config` shows where traces are written (trace.dir).")
     return TraceError(f"{path} cannot be read ({error.strerror}).")
 
 
 def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator[Record]:
-    """Every record of every file, in order.
+    """Yields every record of every file, in order.
 
     Args:
-        files: As `trace_files` names them.
-        warn: Hears one sentence for each line that is left out, and for a file of a newer version.
+        files: As returned by `trace_files`.
+        warn: Called with one message for each skipped line, and for a file of a newer version.
 
     Raises:
         TraceError: A file cannot be read, or is no trace.
@@ -144,7 +146,7 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
             with path.open("rb", buffering=READ_BYTES) as file:
                 newer = False
                 for number, line in enumerate(file, 1):
-                    record = record_of(line, path, number, warn)
+                    record = parse_line(line, path, number, warn)
                     if record is None:
                         continue
                     if record["schema"] > SCHEMA and not newer:
@@ -152,22 +154,22 @@ def read_records(files: Sequence[Path], warn: Callable[[str], None]) -> Iterator
                         warn(newer_schema(path, record))
                     yield record
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise read_error(path, error) from error
 
 
 def newer_schema(path: Path | str, record: Record) -> str:
-    """What is said, once a file, of records that a later version has written."""
+    """Returns the warning for records of a newer version. It is shown once per file."""
     return f"{path} is of schema {record['schema']}; this version knows {SCHEMA} and ignores the rest."
 
 
-def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
-    """The line with this number; None for an empty or a torn one. Raises TraceError where it is something else."""
+def parse_line(line: bytes, path: Path | str, number: int, warn: Callable[[str], None]) -> Record | None:
+    """Parses one line. Returns None for an empty or torn line; raises TraceError for any other invalid line."""
     try:
         record = _loaded(line)
     except ValueError as error:
         if not line.strip():
             return None
-        # Where the power failed, some file systems leave zeros.
+        # After a power failure some file systems leave zero bytes.
         if line[: len(BEGINNING)] == BEGINNING[: len(line)] or not line.strip(b"\0\r\n"):
             warn(f"{path}, line {number} is torn: left out. A crash or a full disk leaves such a line.")
             return None
@@ -187,10 +189,11 @@ def record_of(line: bytes, path: Path | str, number: int, warn: Callable[[str], 
 
 
 def _loaded(line: bytes) -> object:
-    """What the line says. Raises ValueError where it is no JSON.
+    """Parses a line as JSON. Raises ValueError if it is no JSON.
 
-    Half of a character (a model may have been cut off in the midst of one) is written as JSON has it, but is no text
-    to orjson: it becomes a question mark, and the turn is not lost.
+    A model may be cut off within a character. JSON can express the lone surrogate, but orjson rejects it. It is
+    replaced by
+    a question mark, so that the turn is not lost.
     """
     try:
         return orjson.loads(line)
@@ -204,10 +207,10 @@ def _loaded(line: bytes) -> object:
     return orjson.loads(text.encode(errors="replace"))
 
 
-def understood(make: Callable[[Record], Made], record: Record, *, begins: bool = False) -> Made:
-    """What is made of a record; raises TraceError where its fields are not what they should be.
+def convert_record(make: Callable[[Record], Made], record: Record, *, begins: bool = False) -> Made:
+    """Returns `make(record)`. Raises TraceError if the fields of the record are not valid.
 
-    `begins`: it is the first of several of which something is made.
+    `begins`: the record is the first of several from which something is made.
     """
     try:
         return make(record)

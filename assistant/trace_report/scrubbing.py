@@ -1,4 +1,4 @@
-"""Takes the words out of traces that were written with `trace.words = true`."""
+"""Removes the words from traces that were written with `trace.words = true`."""
 
 import os
 import tempfile
@@ -10,37 +10,37 @@ from typing import IO
 import orjson
 
 from assistant.trace.record import SCHEMA
-from assistant.trace_report.reading import TraceError, record_of
+from assistant.trace_report.reading import TraceError, parse_line
 
 
 @dataclass(frozen=True, slots=True)
 class Scrubbed:
-    """What became of a file: its turns, and those among them that held words."""
+    """Result of scrubbing a file: the number of turns, and of turns that held words."""
 
     turns: int
     held_words: int
 
 
 def scrub(path: Path, warn: Callable[[str], None]) -> Scrubbed:
-    """Rewrite a trace without words, whole or not at all; a file without words stays as it is.
+    """Rewrites a trace without words, atomically. Leaves a file without words unchanged.
 
-    A torn line is left out: it may hold words. Everything else stays to the letter, lines without words included.
+    Drops torn lines, because they may hold words. Keeps everything else, including lines without words, byte for byte.
 
     Args:
         path: A trace.
-        warn: Hears one sentence for each line that is left out.
+        warn: Called with one message for each dropped line.
 
     Raises:
-        TraceError: It is no trace, cannot be read or written, or was written to meanwhile.
+        TraceError: The file is no trace, cannot be read or written, or was written to in the meantime.
     """
     try:
-        path = path.resolve()  # a link stays one: the words are in what it leads to
+        path = path.resolve()  # a link stays a link: the words are in its target
         before = path.stat()
         if before.st_nlink > 1:
             warn(
                 f"{path} has {before.st_nlink - 1} more names (hard links): under those the words stay; scrub them too."
             )
-        # Beside it: only within one file system a file takes another's place in one step.
+        # In the same folder: replacing a file is atomic only within one file system.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
         draft = Path(name)
         try:
@@ -66,7 +66,7 @@ def _copy(path: Path, draft: IO[bytes], warn: Callable[[str], None]) -> tuple[Sc
     changed = False
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            record = record_of(line, path, number, warn)
+            record = parse_line(line, path, number, warn)
             if record is None:
                 changed = True
                 continue

@@ -1,4 +1,4 @@
-"""Tables of figures in as much room as there is."""
+"""Lays out tables of figures to fit the available width."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from rich.table import Table
 
 GAP = 2
-"""Columns between those of a table."""
+"""Number of characters between the columns of a table."""
 
 MOST_NAME = 24
-"""Of a name that are counted when it is asked what fits: endpoints may be called anything."""
+"""Number of characters of a name that count for the layout. Endpoint names may have any length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table before it is known how wide it may be.
+    """A table whose width is not decided yet.
 
     Attributes:
-        title: Above it.
-        headings: Of the columns of figures; before them stand the names, which have none.
-        rows: A name and its figures each.
-        spare: The columns of figures that are left out where there is no room, in this order.
-        bold: The name of the row that counts most.
+        title: Text above the table.
+        headings: Headings of the figure columns. The name column before them has no heading.
+        rows: One name and its figures per row.
+        spare: Figure columns to leave out if there is no room, in this order.
+        bold: Name of the most important row.
     """
 
     title: str
@@ -32,11 +32,11 @@ class Sheet:
 
     @property
     def width(self) -> int:
-        """That it takes to show everything."""
+        """Returns the width needed to show everything."""
         return self._width(range(len(self.headings)))
 
     def table(self, width: int) -> Table:
-        """As much as fits: columns are left out, then names are folded; no figure is ever cut."""
+        """Returns the table for this width. Leaves out columns first, then folds names; never cuts a figure."""
         shown = list(range(len(self.headings)))
         for place in self.spare:
             if self._width(shown) > width:
@@ -47,18 +47,18 @@ class Sheet:
         return table
 
     def _width(self, shown: Iterable[int]) -> int:
-        """Of these columns and the names; a long name is folded before a column is left out."""
+        """Returns the width of these columns and the names. A long name is folded before a column is left out."""
         names = min(MOST_NAME, max(len(row[0]) for row in self.rows))
         figures = (max(map(len, (self.headings[place], *(row[place + 1] for row in self.rows)))) for place in shown)
         return names + GAP + sum(figure + GAP for figure in figures)
 
 
 def plain_table(title: str, first: str, *headings: str) -> Table:
-    """A table as all commands print them."""
+    """Returns an empty table in the style of all commands."""
     table = Table(
         title=title, title_justify="left", box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim"
     )
-    table.add_column(first, overflow="fold")  # alone: what has no room is taken from the names, never from figures
+    table.add_column(first, overflow="fold")  # the only folding column: names give way to figures
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     return table

@@ -1,9 +1,9 @@
-"""Percentiles with their uncertainty: pure.
+"""Percentiles with their uncertainty. Pure.
 
-Percentiles are by nearest rank, as everywhere here. Their intervals are bootstrap intervals: how far the percentile
-would move had other turns been drawn from the same ones. The k-th of n resampled values is the value at the
-ceil(n U)-th place, U from a Beta(k, n - k + 1) distribution: so nothing is resampled, a million turns cost no more
-than ten. Turns are taken as independent of each other.
+Percentiles use the nearest rank. Their intervals are bootstrap intervals: they tell how far the percentile would move
+if other turns were drawn from the same distribution. The k-th of n resampled values is the value at the rank ceil(n U),
+where U has a Beta(k, n - k + 1) distribution. So nothing is actually resampled, and a million turns cost as much as
+ten. Turns are assumed to be independent.
 """
 
 from collections.abc import Sequence
@@ -16,25 +16,27 @@ from numpy.typing import NDArray
 PERCENTS = (50, 90, 95, 99)
 
 LEVEL = 0.95
-"""Of every interval."""
+"""Confidence level of every interval."""
 
 REPLICATES = 2000
-"""The bounds of an interval then move by less than the values beside them."""
+"""Number of bootstrap replicates. With this many, the bounds vary by less than the distance to the neighbouring values.
+"""
 
 SEED = 1
-"""The same turns give the same report."""
+"""Random seed. The same turns give the same report."""
 
-_Z = 1.959963984540054  # of LEVEL, two-sided
+_Z = 1.959963984540054  # two-sided quantile for LEVEL
 
 Values = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalEstimate:
-    """A figure and the interval in which it lies, as far as the turns at hand can tell.
+    """A value with its confidence interval.
 
     Attributes:
-        enough: Whether there are turns enough for it: if not, its upper bound is only the largest value seen.
+        enough: Whether there are enough turns for the interval. If not, the upper bound is only the largest
+            observed value.
     """
 
     value: float
@@ -45,12 +47,12 @@ class IntervalEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Values and where they lie.
+    """Distribution of values.
 
     Attributes:
-        count: How many.
-        percentiles: By percent: PERCENTS.
-        most: The largest.
+        count: Number of values.
+        percentiles: Estimates by percent, for each of PERCENTS.
+        most: Largest value.
     """
 
     count: int
@@ -60,7 +62,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """How many of how many, with the Wilson interval of the share (0..1)."""
+    """A count out of a total, with the Wilson interval of the share (0..1)."""
 
     count: int
     of: int
@@ -70,12 +72,12 @@ class Proportion:
 
 
 def ordered(values: Sequence[float] | Values) -> Values:
-    """As the functions below want them."""
+    """Returns the values sorted, as the functions below require."""
     return np.sort(np.asarray(values, np.float32))
 
 
 def spread(values: Values) -> Spread | None:
-    """Of ordered values; None of none."""
+    """Returns the distribution of sorted values; None if there are none."""
     if not values.size:
         return None
     return Spread(
@@ -84,25 +86,25 @@ def spread(values: Values) -> Spread | None:
 
 
 def estimate(values: Values, percent: int) -> IntervalEstimate:
-    """A percentile of ordered values with its bootstrap interval. Raises ValueError for no values."""
+    """Returns a percentile of sorted values with its bootstrap interval. Raises ValueError for no values."""
     low, high = _bounds(replicates(values, percent, SEED))
     return IntervalEstimate(round(percentile(values, percent), 3), low, high, values.size >= least_turns(percent))
 
 
 def percentile(values: Values, percent: int) -> float:
-    """The smallest of ordered values that at least `percent` of them do not exceed. Raises ValueError for no values."""
+    """Returns the nearest-rank percentile of sorted values. Raises ValueError for no values."""
     return float(values[_rank(values, percent) - 1])
 
 
 def difference(before: Values, after: Values, percent: int) -> IntervalEstimate:
-    """How much further `after` lies, at a percentile of both. Raises ValueError for no values."""
+    """Returns the difference `after` - `before` at one percentile of both. Raises ValueError for no values."""
     enough = min(before.size, after.size) >= least_turns(percent)
     low, high = _bounds(replicates(after, percent, SEED) - replicates(before, percent, SEED + 1))
     return IntervalEstimate(round(percentile(after, percent) - percentile(before, percent), 3), low, high, enough)
 
 
 def replicates(values: Values, percent: int, seed: int) -> Values:
-    """REPLICATES draws of a percentile of as many values, resampled from the ordered ones."""
+    """Returns REPLICATES bootstrap draws of a percentile of the sorted values."""
     rank, count = _rank(values, percent), values.size
     uniform = np.random.default_rng(seed).beta(rank, count - rank + 1, REPLICATES)
     places = np.clip(np.ceil(uniform * count).astype(np.int64) - 1, 0, count - 1)
@@ -111,15 +113,17 @@ def replicates(values: Values, percent: int, seed: int) -> Values:
 
 
 def least_turns(percent: int) -> int:
-    """So many values are needed before the largest lies above the true percentile with a probability of LEVEL.
+    """Returns how many values are needed for an upper bound of this percentile.
 
-    5 for the median, 29 for p90, 59 for p95, 299 for p99: with fewer, nothing that was seen bounds it from above.
+    With so many, the largest value exceeds the true percentile with probability LEVEL: 5 for the median, 29 for p90, 59
+    for
+    p95, 299 for p99.
     """
     return ceil(log(1 - LEVEL) / log(percent / 100))
 
 
 def share(count: int, of: int) -> Proportion | None:
-    """`count` of `of`; None of nothing."""
+    """Returns `count` out of `of`; None if `of` is zero."""
     if not of:
         return None
     part = count / of

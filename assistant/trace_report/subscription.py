@@ -1,4 +1,4 @@
-"""Follows the turns of a running server: its stream of records, begun again whenever it breaks off."""
+"""Follows the turns of a running server: reads its stream of records and reconnects when the stream breaks."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from assistant.trace_report.reading import Record, TraceError, record_of
+from assistant.trace_report.reading import Record, TraceError, parse_line
 from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 
@@ -17,36 +17,38 @@ TOKEN_VARIABLE = "REPARTEE_TOKEN"  # noqa: S105 - its name
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 45.0
-"""A server that is there sends an empty line every 15 s."""
+"""Read timeout in seconds. A live server sends an empty line every 15 s."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
 MOST_BYTES = 1 << 22
-"""Of a line; a record is some 5 kB."""
+"""Maximum length of a line in bytes. A record has about 5 kB."""
 
 _SCHEMES: Mapping[str, str] = {"http": "http", "ws": "http", "https": "https", "wss": "https"}
 
 
 class _BrokenOffError(Exception):
-    """The stream ended, or did not begin for now; says why."""
+    """The stream ended or could not be opened for now. The message says why."""
 
 
 def stream_url(address: str) -> str:
-    """Where a server's stream is, by any of its addresses: the page's, the wire's (ws://…/v1/realtime), or the host's.
+    """Returns the URL of a server's record stream.
 
+    Accepts any address of the server: that of the page, of the realtime protocol (ws://…/v1/realtime), or the host
+    alone.
     Raises TraceError.
     """
     try:
         given = urlsplit(address)
         scheme, _port = _SCHEMES[given.scheme.lower()], given.port
         url = httpx.URL(address)
-        if url.host:  # raises for what only looks like IDNA
-            url.raw_host.decode().encode("idna")  # as it is looked up
+        if url.host:  # raises for text that only resembles IDNA
+            url.raw_host.decode().encode("idna")  # as the resolver encodes it
     except (ValueError, KeyError, httpx.InvalidURL):
         scheme = ""
     if not scheme or not given.hostname or "@" in given.netloc:
         raise TraceError(
-            f"{_shown(address)} is no server's address: it must be http://, https://, ws:// or wss:// with a host, and "
+            f"{_safe(address)} is no server's address: it must be http://, https://, ws:// or wss:// with a host, and "
             f"without a user name or password; a token goes into {TOKEN_VARIABLE}."
         )
     folder = given.path.rstrip("/").removesuffix(PATH).removesuffix("/v1/realtime")
@@ -60,18 +62,18 @@ def subscribe(
     pause: Callable[[float], None],
     transport: httpx.BaseTransport | None = None,
 ) -> Iterator[Record]:
-    """Turns as they end, from now on, without end: whenever the stream breaks off, it is asked for again.
+    """Yields turns as they end, from now on and without end. Reconnects whenever the stream breaks.
 
     Args:
-        address: The server's.
-        environ: Where the token is: REPARTEE_TOKEN, if the server wants one.
-        warn: Hears of lines that were lost or are torn, and of a stream that breaks off.
-        pause: Waits for so many seconds: before asking again.
-        transport: In place of a network.
+        address: Address of the server.
+        environ: Environment variables. REPARTEE_TOKEN holds the token, if the server requires one.
+        warn: Called with a message about lost or torn lines, and about a broken stream.
+        pause: Called with the number of seconds to sleep before reconnecting.
+        transport: Replaces the network in tests.
 
     Raises:
-        TraceError: The address, the token or a proxy in the environment is none, or the server cannot be reached at the
-            start, does not let us in, or has no such stream.
+        TraceError: The address, the token or a proxy in the environment is invalid, or the server cannot be reached at
+            the start, denies access, or has no such stream.
     """
     url = stream_url(address)
     token = environ.get(TOKEN_VARIABLE, "")
@@ -118,7 +120,7 @@ def subscribe(
 
 
 def _check(response: httpx.Response, url: str, *, begun: bool) -> None:
-    """Raises TraceError where asking again leads nowhere, _BrokenOffError where it may."""
+    """Raises TraceError if a retry is useless, _BrokenOffError if it may help."""
     status = response.status_code
     if status == HTTPStatus.OK:
         if response.headers.get("content-type", "").partition(";")[0] != CONTENT_TYPE:
@@ -135,7 +137,7 @@ def _check(response: httpx.Response, url: str, *, begun: bool) -> None:
 
 
 def _reason(response: httpx.Response) -> str:
-    """What the server says of it, if it is one of ours."""
+    """Returns the reason that the server gives, if it is a Repartee server."""
     said = b""
     for chunk in response.iter_bytes():
         said += chunk
@@ -156,14 +158,14 @@ def _records(chunks: Iterable[bytes], url: str, warn: Callable[[str], None]) -> 
             raise TraceError(f"{url} sends a line of more than {MOST_BYTES >> 20} MB: these are no traces.")
         for line in lines:
             number += 1
-            if (lost := _lost(line)) is not None:
+            if (lost := _lost_count(line)) is not None:
                 warn(f"{lost} turns are not shown: they came faster than they were read.")
-            elif (record := record_of(line, url, number, warn)) is not None:
+            elif (record := parse_line(line, url, number, warn)) is not None:
                 yield record
 
 
-def _lost(line: bytes) -> int | None:
-    """How many turns the server says it could not send; None: the line says something else."""
+def _lost_count(line: bytes) -> int | None:
+    """Returns how many turns the server could not send; None if the line says something else."""
     if not line.startswith(b'{"lost"'):
         return None
     try:
@@ -173,7 +175,7 @@ def _lost(line: bytes) -> int | None:
     return lost if isinstance(lost, int) else None
 
 
-def _shown(address: str) -> str:
-    """Without what may be a password."""
+def _safe(address: str) -> str:
+    """Returns the address without the part that may be a password."""
     scheme, _, rest = address.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}"

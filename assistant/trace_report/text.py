@@ -1,4 +1,4 @@
-"""A report as text: tables for the screen and for pipes, JSON, and CSV. Pure."""
+"""Renders a report as text: tables for screens and pipes, JSON, and CSV. Pure."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ NONE = "–"
 
 
 def headline(figures: Figures) -> list[str]:
-    """What the turns were."""
+    """Returns lines that summarize the turns."""
     outcomes = ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.items())
     turns = f"{number_of(figures.turns, 'turn')} of {number_of(figures.conversations, 'conversation')}: {outcomes}"
     if figures.failures is not None and figures.failures.count:
@@ -28,7 +28,7 @@ def headline(figures: Figures) -> list[str]:
 
 
 def sheets(figures: Figures) -> list[Sheet]:
-    """Latency with its stages, then what served the turns."""
+    """Returns the tables: latency with its stages, then the engines and endpoints."""
     found = [_latency_sheet(figures)] if figures.latency is not None else []
     for title, work, engines in (
         ("what answered", "first token", figures.endpoints),
@@ -41,7 +41,7 @@ def sheets(figures: Figures) -> list[Sheet]:
 
 
 def slowest_of(records: Sequence[Record]) -> list[str]:
-    """Which turn to look at first, of those that came slowest; nothing where none has a latency."""
+    """Returns lines that name the slowest turn; empty if no turn has a latency."""
     return [
         f"slowest turn      {record['turn']} of {record['conversation']}, {record['response_latency_ms']:.0f} ms"
         for record in records[:1]
@@ -49,17 +49,17 @@ def slowest_of(records: Sequence[Record]) -> list[str]:
 
 
 def sentences(figures: Figures) -> list[str]:
-    """What is said better than tabulated: the tail, cut-ins, speculation; last, what the turns are too few for."""
+    """Returns sentences about the tail, cut-ins and speculation, and last, which figures have too few turns."""
     return [*_tail(figures), *_people(figures), *_speculation(figures), *_tokens(figures), *_warnings(figures)]
 
 
 def as_json(figures: Figures) -> str:
-    """Everything."""
+    """Returns all figures as JSON."""
     return json.dumps(asdict(figures), indent=2, ensure_ascii=False) + "\n"
 
 
 def as_csv(figures: Figures) -> str:
-    """A row for the response latency and for each stage: count, percentiles with their bounds, and the largest."""
+    """Returns CSV with one row for the response latency and each stage: count, percentiles with bounds, and maximum."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     bounds = [name for percent in PERCENTS for name in (f"p{percent}_ms", f"p{percent}_low_ms", f"p{percent}_high_ms")]
@@ -71,19 +71,19 @@ def as_csv(figures: Figures) -> str:
 
 
 def spreads(figures: Figures) -> Iterator[tuple[str, Spread]]:
-    """The response latency and every stage, by name; nothing where no turn has a latency."""
+    """Yields the distributions of the response latency and every stage, by name; nothing if no turn has a latency."""
     if figures.latency is not None:
         yield "response latency", figures.latency
     yield from figures.stages.items()
 
 
 def spelled_share(share: Proportion) -> str:
-    """2 of 5 (40 %, 12–77 %)."""
+    """Formats a share, for example "2 of 5 (40 %, 12–77 %)"."""
     return f"{share.count:,} of {share.of:,} ({share.value:.1%}, {share.low:.1%}–{share.high:.1%})"
 
 
 def number_of(count: int, what: str) -> str:
-    """1 turn; 1,000 turns."""
+    """Formats a count with its noun, for example "1 turn" or "1,000 turns"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
@@ -102,7 +102,7 @@ def _latency_sheet(figures: Figures) -> Sheet:
 
 
 def _spelled(estimate: IntervalEstimate) -> str:
-    """245 (231–260); with a question mark where the turns are too few to bound it from above."""
+    """Formats an estimate, for example "245 (231–260)". A question mark means too few turns for an upper bound."""
     return f"{estimate.value:.0f} ({estimate.low:.0f}–{estimate.high:.0f}{'' if estimate.enough else '?'})"
 
 

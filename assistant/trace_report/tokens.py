@@ -1,4 +1,4 @@
-"""Tokens of language models: of a turn, and of many. Pure."""
+"""Counts language-model tokens of one turn and of many turns. Pure."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,15 +7,15 @@ from assistant.trace_report.reading import Record
 
 
 class Tokens(NamedTuple):
-    """Of one turn, all attempts together, as the services counted.
+    """Tokens of one turn over all attempts, as counted by the services.
 
     Attributes:
-        prompt: Asked, what services had cached included.
-        completion: Answered; where the service did not count, the pieces that came.
-        cached: Of the prompts, what services had cached.
-        cached_of: Prompts of which that is known.
-        wasted: Asked and answered for attempts that were dropped, as far as counted.
-        uncounted: Answers whose service did not count, most of them cancelled before it would have.
+        prompt: Prompt tokens, including cached ones.
+        completion: Completion tokens. If the service does not count them: the number of streamed pieces.
+        cached: Prompt tokens that the service had cached.
+        cached_of: Prompt tokens for which the number of cached ones is known.
+        wasted: Prompt and completion tokens of dropped attempts, as far as counted.
+        uncounted: Answers without a token count. Most were cancelled before the service reported it.
     """
 
     prompt: int = 0
@@ -30,10 +30,11 @@ NONE = Tokens()
 
 
 def tokens_of(record: Record) -> Tokens:
-    """Of a record; none of one that was written before answers were counted, and none where nothing was counted.
+    """Returns the tokens of a record; zeros if none were counted or the record is older than token counts.
 
-    Who never counts, as the built-in skills, is no language model: its answers are left out, unless a connection was
-    waited for.
+    Sources that never count tokens, such as the built-in skills, are no language models. Their answers are left out,
+    unless
+    a connection was waited for.
     """
     answers = record.get("answers")
     if not answers:
@@ -59,12 +60,12 @@ def tokens_of(record: Record) -> Tokens:
 
 @dataclass(frozen=True, slots=True)
 class TokenFigures:
-    """Tokens of many turns: the sums of `Tokens`, and what follows.
+    """Tokens of many turns: the sums of `Tokens` and derived values.
 
     Attributes:
-        per_minute: Prompts and answers, per minute of conversation; None where its length is not known.
-        wasted_share: Of prompts and answers.
-        cached_share: Of the prompts of which it is known; None: of none.
+        per_minute: Prompt and completion tokens per minute of conversation; None if its length is not known.
+        wasted_share: Share of the prompt and completion tokens.
+        cached_share: Share of the prompt tokens for which it is known; None if it is known for none.
     """
 
     prompt: int
@@ -80,7 +81,7 @@ class TokenFigures:
 
 @dataclass(slots=True)
 class TokenTally:
-    """Counts tokens, and how long conversations were, while turns come in."""
+    """Accumulates tokens and conversation lengths over turns."""
 
     prompt: int = 0
     completion: int = 0
@@ -89,11 +90,11 @@ class TokenTally:
     wasted: int = 0
     uncounted: int = 0
     _conversation: str = ""
-    _latest_ms: float = 0.0  # of the conversation at hand
+    _latest_ms: float = 0.0  # of the current conversation
     _others_ms: float = 0.0
 
     def add(self, conversation: str, tokens: Tokens, last_ms: float) -> None:
-        """One more turn, whose last event was at `last_ms` of its conversation; a conversation's come together."""
+        """Adds a turn. `last_ms` is the time of its last event. A conversation's turns must come together."""
         if conversation != self._conversation:
             self._others_ms += self._latest_ms
             self._conversation, self._latest_ms = conversation, 0.0
@@ -102,12 +103,12 @@ class TokenTally:
             self._sum(tokens)
 
     def merge(self, later: "TokenTally") -> None:
-        """Those of other conversations."""
+        """Adds the tokens of other conversations."""
         self._sum(Tokens(*(getattr(later, name) for name in Tokens._fields)))
         self._others_ms += later._others_ms + later._latest_ms
 
     def figures(self) -> TokenFigures | None:
-        """So far; None where there were none."""
+        """Returns the figures so far; None if there are none."""
         total = self.prompt + self.completion
         if not total and not self.uncounted:
             return None

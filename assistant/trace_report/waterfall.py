@@ -1,4 +1,4 @@
-"""One turn drawn as text: which work ran when, what of it was waited for, and what came of it. Pure."""
+"""Draws one turn as text: when each work ran, which part added to the latency, and what came of it. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from assistant.trace_report.facts import WORK_STAGES, facts_of, failed
 from assistant.trace_report.reading import Record
 
 CELLS = 56
-"""Of the longest bar: with names and numbers a line fits into 100 columns."""
+"""Length of the longest bar in characters. With names and numbers a line fits into 100 columns."""
 
 LEAST_CELL_MS = 5.0
 
@@ -23,7 +23,7 @@ Cost = Literal["paid", "hidden", "dropped"]
 
 @dataclass(frozen=True, slots=True)
 class SpanPiece:
-    """A stretch of a span; times in milliseconds on the record's own line."""
+    """A part of a span. Times are in milliseconds on the record's own clock."""
 
     start_ms: float
     end_ms: float
@@ -32,7 +32,7 @@ class SpanPiece:
 
 @dataclass(frozen=True, slots=True)
 class WaterfallRow:
-    """One span and the pieces it is drawn in, in order and without gaps."""
+    """One span and its pieces, in order and without gaps."""
 
     name: str
     stage: Stage
@@ -43,12 +43,12 @@ class WaterfallRow:
 
 
 def waterfall(record: Record) -> list[str]:
-    """The whole turn, line by line."""
+    """Returns the lines that draw the whole turn."""
     return [*_head(record), "", *_bars(record), "", *_words_about(record)]
 
 
 def line_of(record: Record) -> str:
-    """The turn as one line, for whoever follows along."""
+    """Returns the turn as one line, for `repartee trace follow`."""
     latency_ms = record["response_latency_ms"]
     head = f"{record['conversation']}  turn {record['turn']:>3}  {record['outcome']:<11}"
     if latency_ms is None:
@@ -58,7 +58,7 @@ def line_of(record: Record) -> str:
 
 
 def rows(record: Record) -> list[WaterfallRow]:
-    """Every span; of the attempt that was heard, what was waited for apart from what was hidden."""
+    """Returns every span as a row. Splits the spans of the heard attempt into waited-for and hidden pieces."""
     paid = paid_intervals(record)
     return [
         WaterfallRow(
@@ -70,10 +70,11 @@ def rows(record: Record) -> list[WaterfallRow]:
 
 
 def paid_intervals(record: Record) -> dict[str, tuple[float, float]]:
-    """Maps each span of the heard attempt to the part of the latency that it holds (see assistant/trace/latency.py).
+    """Maps each span of the heard attempt to its part of the latency (see assistant/trace/latency.py).
 
-    Together they are the whole latency: a silence before the first of them is the endpoint's. Empty for a turn without
-    a latency.
+    Together the parts are the whole latency; silence before the first of them belongs to the EOT decision. Empty for a
+    turn
+    without a latency.
     """
     until_ms, speech_end_ms = record.get("playout_start_ms"), record["speech_end_ms"]
     heard = {span["name"]: span for span in record["spans"] if _is_heard(span)}
@@ -103,7 +104,7 @@ def _pieces(span: dict[str, Any], paid: tuple[float, float] | None) -> tuple[Spa
     if span["dropped"]:
         return (SpanPiece(start_ms, end_ms, "dropped"),)
     since_ms, until_ms = paid if paid is not None else (end_ms, end_ms)
-    # What was waited for may begin before the span, or end before it did: it is drawn where both are.
+    # The waited-for interval may begin before the span or end after it. Only the overlap is drawn.
     since_ms, until_ms = min(max(since_ms, start_ms), end_ms), max(min(until_ms, end_ms), start_ms)
     pieces = (
         SpanPiece(start_ms, since_ms, "hidden"),
@@ -152,7 +153,7 @@ def _bars(record: Record) -> Iterator[str]:
     yield f"attempt  span               from     to   ms after {zero}; one cell is {cell_ms:.0f} ms"
     for row in drawn:
         bar = _bar(row, begin_ms, cell_ms)
-        times = f"{round(row.start_ms - zero_ms):>6} {round(row.end_ms - zero_ms):>6}"  # as integers: no -0
+        times = f"{round(row.start_ms - zero_ms):>6} {round(row.end_ms - zero_ms):>6}"  # integers avoid -0
         yield f"{row.attempt:>7}  {row.name:<16} {times}   {bar}"
     yield f"{'':42}{LEGEND if record['response_latency_ms'] is not None else LEGEND_WITHOUT_LATENCY}"
 
@@ -164,7 +165,7 @@ def _bar(row: WaterfallRow, begin_ms: float, cell_ms: float) -> str:
         until = round((piece.end_ms - begin_ms) / cell_ms)
         bar += MARKS[piece.cost] * (until - len(bar))
     if end == start:
-        bar += "▏"  # it was there, but shorter than half a cell
+        bar += "▏"  # present, but shorter than half a cell
     return bar
 
 
@@ -183,6 +184,6 @@ def _words_about(record: Record) -> Iterator[str]:
     yield from (f"fallback     {text}" for text in record["fallbacks"])
     counters = ", ".join(f"{name} {count:,}" for name, count in record.get("counters", {}).items() if count)
     yield from [f"counters     {counters}"] if counters else []
-    # An error of the reply is told when it happens and again with the turn's end; one that lasts, over and over.
+    # An error of the reply is recorded when it happens and again at the end of the turn; a lasting one repeatedly.
     errors = [event["detail"] for event in record["events"] if event["name"] == "error"]
     yield from (f"error        {text}" for text in dict.fromkeys([*errors, record["error"]]) if text is not None)

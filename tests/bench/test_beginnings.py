@@ -1,4 +1,4 @@
-"""Which voices begin a turn."""
+"""Tests which VAD onsets begin a turn."""
 
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from bench.beginnings import Beginnings, noises, speech
 RECORDINGS = Path(__file__).parents[1] / "recordings/manifest.jsonl"
 
 
-def test_a_soft_first_word_is_in_its_turn_and_a_noise_is_in_none() -> None:
+def test_soft_first_word_belongs_to_turn_and_noise_begins_none() -> None:
     found = Beginnings()
     found.listen(Scripted((200, 400, 0.6), (600, 900, 0.9), (3000, 3200, 0.6)), np.zeros(250 * FRAME_SAMPLES, np.int16))
     assert found.opened == 3
     assert found.later_ms == [400.0, 0.0]
 
 
-def test_who_speaks_in_the_recordings_that_ship_begins_a_turn_and_noise_does_not() -> None:
+def test_only_speech_in_shipped_recordings_begins_turn() -> None:
     spoken, noise, vad = Beginnings(), Beginnings(), SileroVad()
     for pcm in speech(RECORDINGS):
         spoken.listen(vad, pcm)

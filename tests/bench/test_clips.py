@@ -1,4 +1,4 @@
-"""What the bench speaks with: everything is there, labelled and licensed."""
+"""The recordings of the bench are complete, labelled and licensed."""
 
 import json
 from collections import Counter
@@ -12,17 +12,17 @@ CLIPS = (ROOT / MANIFEST).parent
 ROWS = [json.loads(line) for line in (ROOT / MANIFEST).read_text(encoding="utf-8").splitlines()]
 
 
-def test_there_are_turns_with_and_without_a_pause_and_noise() -> None:
+def test_clips_include_plain_turns_paused_turns_and_noise() -> None:
     kinds = Counter(recording.kind for recording in read_recordings(ROOT / MANIFEST))
     assert kinds == {"plain": 11, "paused": 9, "noise": 2}
 
 
-def test_each_says_where_it_comes_from_and_under_which_licence() -> None:
+def test_each_clip_states_source_and_licence() -> None:
     for row in ROWS:
         assert all(row[name] for name in ("licence", "source_repo", "source_path", "source_commit", "kind")), row["id"]
 
 
-def test_every_recording_in_the_folder_is_in_the_manifest_and_its_source_on_the_page() -> None:
+def test_manifest_lists_every_recording_and_page_every_source() -> None:
     here = {row["file"]: row for row in ROWS if not row["file"].startswith("../")}
     assert {path.name for path in CLIPS.glob("*.wav")} == set(here)
     page = (CLIPS / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The language model that takes as long as it is told to."""
+"""Tests of the fake LLM with configurable timing."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -8,43 +8,43 @@ import httpx
 import pytest
 from llm_server import ask
 
-from bench.controlled_llm import Answer, ControlledLlm, Manner, last_asked, tokens_of
+from bench.controlled_llm import Answer, ControlledLlm, LlmBehaviour, last_asked, tokens_of
 from llm.chat import Finished, Message, RequestSent, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.openai import OpenAIChat
 
 pytestmark = [pytest.mark.alone, pytest.mark.real_time]
 
-QUICKLY = Manner(ttft_ms=0, tokens_per_s=10_000)
+QUICKLY = LlmBehaviour(ttft_ms=0, tokens_per_s=10_000)
 
 
 @asynccontextmanager
-async def answering(manner: Manner) -> AsyncGenerator[tuple[str, list[Answer]]]:
-    """Its address, and its log."""
+async def answering(behaviour: LlmBehaviour) -> AsyncGenerator[tuple[str, list[Answer]]]:
+    """Yields its address and its log."""
     log: list[Answer] = []
-    server = await asyncio.start_server(ControlledLlm(manner, log.append).serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(ControlledLlm(behaviour, log.append).serve, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", log
 
 
-def test_the_reply_tells_what_was_asked() -> None:
-    assert "".join(tokens_of(Manner(), "what time is it")) == "Last word it, of 4. Anything else?"
-    assert "".join(tokens_of(Manner(), "")) == "Last word nothing, of 0. Anything else?"
+def test_reply_contains_last_word_and_word_count() -> None:
+    assert "".join(tokens_of(LlmBehaviour(), "what time is it")) == "Last word it, of 4. Anything else?"
+    assert "".join(tokens_of(LlmBehaviour(), "")) == "Last word nothing, of 0. Anything else?"
 
 
-def test_what_was_asked_is_the_last_user_message() -> None:
+def test_last_user_message_is_the_question() -> None:
     messages = [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}, {"role": "assistant"}]
     assert last_asked(messages) == "two"
     assert last_asked([]) == last_asked(None) == ""
 
 
 @pytest.mark.parametrize("wrong", [{"ttft_ms": -1}, {"tokens_per_s": 0}, {"reply": " "}])
-def test_a_manner_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
+def test_invalid_settings_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
-        Manner(**wrong)  # type: ignore[arg-type]
+        LlmBehaviour(**wrong)  # type: ignore[arg-type]
 
 
-def test_our_own_client_is_answered_and_may_ask_again() -> None:
+def test_own_client_can_ask_repeatedly() -> None:
     async def talk() -> list[Answer]:
         async with answering(QUICKLY) as (url, log):
             chat = OpenAIChat("controlled", url, "m")
@@ -60,9 +60,9 @@ def test_our_own_client_is_answered_and_may_ask_again() -> None:
     assert [(answer.asked, answer.sent, answer.cancelled) for answer in log] == [("turn on the lamp", 7, False)] * 2
 
 
-def test_who_leaves_is_noted() -> None:
+def test_disconnect_is_logged_as_cancelled() -> None:
     async def talk() -> list[Answer]:
-        async with answering(Manner(ttft_ms=60_000)) as (url, log):
+        async with answering(LlmBehaviour(ttft_ms=60_000)) as (url, log):
             body = {"messages": [{"role": "user", "content": "hello"}]}
             async with httpx.AsyncClient(trust_env=False) as client:
                 with pytest.raises(httpx.ReadTimeout):
@@ -76,7 +76,7 @@ def test_who_leaves_is_noted() -> None:
     assert (answer.sent, answer.first_token_ms, answer.cancelled) == (0, None, True)
 
 
-def test_its_manner_can_be_changed_while_it_runs() -> None:
+def test_settings_can_be_changed_at_run_time() -> None:
     async def talk() -> tuple[int, int, str]:
         async with answering(QUICKLY) as (url, _), httpx.AsyncClient(trust_env=False) as client:
             wrong = await client.post(f"{url}/control", json={"tokens_per_s": 0})
@@ -92,9 +92,9 @@ def test_its_manner_can_be_changed_while_it_runs() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"fault": "nonsense"}, {"slow_rate": 2}, {"rtt_ms": -1}, {"keepalive_s": 0}, {"connect_ms": -1}]
 )
-def test_a_fault_that_it_does_not_know_is_refused(wrong: dict[str, float]) -> None:
+def test_unknown_fault_is_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
-        Manner(**wrong)  # type: ignore[arg-type]
+        LlmBehaviour(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_a_fault_that_it_does_not_know_is_refused(wrong: dict[str, float]) -> No
         ("garbage", LlmBroken, 0),
     ],
 )
-def test_it_fails_as_it_is_told_to(fault: str, kind: type[LlmError], tokens: int) -> None:
+def test_configured_fault_occurs(fault: str, kind: type[LlmError], tokens: int) -> None:
     async def talk() -> int:
         heard = 0
-        async with answering(Manner(ttft_ms=0, tokens_per_s=200, fault=fault)) as (url, _):
+        async with answering(LlmBehaviour(ttft_ms=0, tokens_per_s=200, fault=fault)) as (url, _):
             chat = OpenAIChat("controlled", url, "m", first_token_timeout_s=0.3, token_gap_timeout_s=0.3)
             try:
                 async with aclosing(chat.stream([Message("user", "turn on the lamp")])) as events:
@@ -125,10 +125,10 @@ def test_it_fails_as_it_is_told_to(fault: str, kind: type[LlmError], tokens: int
     assert asyncio.run(talk()) == tokens
 
 
-def test_a_far_network_is_told_from_a_slow_model() -> None:
+def test_network_delay_is_distinguished_from_slow_model() -> None:
     async def talk() -> tuple[float | None, float]:
         loop = asyncio.get_running_loop()
-        async with answering(Manner(ttft_ms=50, tokens_per_s=1000, rtt_ms=60, connect_ms=80)) as (url, _):
+        async with answering(LlmBehaviour(ttft_ms=50, tokens_per_s=1000, rtt_ms=60, connect_ms=80)) as (url, _):
             chat = OpenAIChat("controlled", url, "m")
             await chat.load()
             await chat.load()
@@ -144,10 +144,10 @@ def test_a_far_network_is_told_from_a_slow_model() -> None:
     assert took_s >= 0.11
 
 
-def test_some_are_slow() -> None:
+def test_configured_share_of_answers_is_slow() -> None:
     async def talk() -> list[float]:
         loop, took = asyncio.get_running_loop(), []
-        async with answering(Manner(ttft_ms=0, tokens_per_s=10_000, slow_rate=0.5, slow_ms=60)) as (url, _):
+        async with answering(LlmBehaviour(ttft_ms=0, tokens_per_s=10_000, slow_rate=0.5, slow_ms=60)) as (url, _):
             chat = OpenAIChat("controlled", url, "m")
             for _ in range(12):
                 began_s = loop.time()

@@ -1,4 +1,4 @@
-"""Where a decode would have been begun, and what of the speech it would have had."""
+"""Tests where decoding would begin at dips, and whether it covers the speech."""
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from audio.vad import VadResult
 from bench.dips import ending
 
 
-def heard(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
-    """A frame for each probability; the detector fades, dating the end 20 ms before, from that frame on."""
+def frames_of(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
+    """Returns a frame for each probability. From `fades_at` on, a possible end is reported, dated 20 ms earlier."""
     found = []
     for place, probability in enumerate(course):
         start = Samples(place * FRAME_SAMPLES)
@@ -20,8 +20,8 @@ def heard(*course: float, fades_at: int) -> list[tuple[Frame, VadResult]]:
     return found
 
 
-def test_a_dip_after_the_end_has_all_of_it_and_one_before_has_not() -> None:
-    late = heard(*[1.0] * 30, 0.7, 0.6, 0.4, 0.2, fades_at=33)
+def test_only_a_dip_after_the_end_covers_all_speech() -> None:
+    late = frames_of(*[1.0] * 30, 0.7, 0.6, 0.4, 0.2, fades_at=33)
     whole = ending(late, 0, samples_of_ms(600), [0.8])
     assert whole is not None
     assert (whole.sooner_ms, whole.dips) == (60.0, 0)
@@ -30,5 +30,5 @@ def test_a_dip_after_the_end_has_all_of_it_and_one_before_has_not() -> None:
     assert (lacking.sooner_ms, lacking.dips) == (0.0, 1)
 
 
-def test_speech_that_does_not_end_has_no_ending() -> None:
-    assert ending(heard(*[1.0] * 40, fades_at=50), 0, samples_of_ms(600), [0.8]) is None
+def test_speech_without_end_has_no_ending() -> None:
+    assert ending(frames_of(*[1.0] * 40, fades_at=50), 0, samples_of_ms(600), [0.8]) is None

@@ -1,4 +1,4 @@
-"""How soon a voice into a reply lowers it and stops it."""
+"""Tests how soon speech ducks and stops a reply."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from bench.recordings import read_recordings
 RECORDINGS = Path(__file__).parents[1] / "recordings/manifest.jsonl"
 
 
-def test_a_voice_is_timed_from_its_first_sample() -> None:
+def test_speech_is_timed_from_its_first_sample() -> None:
     found = Interruptions()
     vad = Scripted((3100, 3600, 0.9), (4000, 4400, 0.9))
     found.speech(vad, np.zeros(250 * FRAME_SAMPLES, np.int16), samples_of_ms(3050))
@@ -21,20 +21,20 @@ def test_a_voice_is_timed_from_its_first_sample() -> None:
     assert (found.voices, found.never, found.too_soon) == (1, 0, 0)
 
 
-def test_what_comes_before_the_voice_is_told_apart_and_so_is_a_voice_that_stops_nothing() -> None:
+def test_early_stops_and_missed_speech_are_counted_separately() -> None:
     found = Interruptions()
     early = Scripted((1000, 1100, 0.9), (3020, 3040, 0.5), (3100, 4000, 0.5))
     found.speech(early, np.zeros(250 * FRAME_SAMPLES, np.int16), samples_of_ms(3050))
     assert (found.voices, found.never, found.too_soon) == (1, 1, 1), "of the first three seconds nothing counts"
 
 
-def test_every_stop_in_noise_counts_for_there_is_another_reply_behind_it() -> None:
+def test_every_stop_by_noise_counts_because_another_reply_follows() -> None:
     found = Interruptions()
     found.noise(Scripted((1000, 1400, 0.9), (2000, 2400, 0.9)), np.zeros(250 * FRAME_SAMPLES, np.int16))
     assert (found.ducks, found.stops, found.audio_s) == (2, 2, 5.0)
 
 
-def test_the_recordings_that_ship() -> None:
+def test_shipped_recordings_give_expected_delays() -> None:
     found = listened([one for one in read_recordings(RECORDINGS) if one.kind != "noise"])
     assert found.never == found.too_soon == 0
     assert np.median(found.ducked_ms) <= 80

@@ -1,4 +1,4 @@
-"""Processor time, and processes that do not start."""
+"""Tests processor time measurement, and processes that do not start."""
 
 import asyncio
 import os
@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 
 from audio.thread_name import thread_named
-from bench.controlled_llm import Manner
+from bench.controlled_llm import LlmBehaviour
 from bench.processes import CpuTime, NotStartedError, busy_of_machine, cpu_of, model, server
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc here")
 SPIN = "import time\nwhile time.process_time() < 0.15: pass\nprint('spun', flush=True)\ninput()"
 
 
-def test_times_are_subtracted_part_by_part() -> None:
+def test_cpu_times_are_subtracted_field_by_field() -> None:
     assert CpuTime(3, 2, 9) - CpuTime(1, 1, 4) == CpuTime(2, 1, 5)
     assert (CpuTime(2, 1, 5).own_s, CpuTime(2, 1, 5).all_s) == (3, 8)
 
 
 @linux
-def test_a_child_counts_while_it_runs_and_when_it_has_ended() -> None:
+def test_child_process_counts_while_running_and_after_its_end() -> None:
     before = cpu_of(os.getpid())
     with subprocess.Popen([sys.executable, "-c", SPIN], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
@@ -39,7 +39,7 @@ def test_a_child_counts_while_it_runs_and_when_it_has_ended() -> None:
 
 
 @linux
-def test_the_main_thread_is_told_from_the_others() -> None:
+def test_main_thread_is_counted_separately() -> None:
     before, until_s = cpu_of(os.getpid()), time.process_time() + 0.1
     while time.process_time() < until_s:
         pass
@@ -51,7 +51,7 @@ def test_the_main_thread_is_told_from_the_others() -> None:
 
 
 @linux
-def test_a_recognizer_in_the_process_itself_counts_as_one() -> None:
+def test_recognizer_thread_in_own_process_counts_as_engine() -> None:
     before, spun, seen = cpu_of(os.getpid()), threading.Event(), threading.Event()
 
     def spin() -> None:
@@ -75,26 +75,26 @@ def test_a_recognizer_in_the_process_itself_counts_as_one() -> None:
 
 
 @linux
-def test_our_own_part_of_the_machine_is_part_of_it() -> None:
+def test_own_busy_time_is_part_of_machine_busy_time() -> None:
     busy = busy_of_machine()
     assert busy is not None
     assert 0 < busy[1] <= busy[0] + 1
 
 
-def test_nobody_is_asked_who_does_not_run() -> None:
+def test_ended_process_has_no_cpu_time() -> None:
     assert cpu_of(2**22 + 1) is None
 
 
-def test_the_model_starts_on_a_free_port_and_ends(tmp_path: Path) -> None:
+def test_llm_starts_on_free_port_and_ends(tmp_path: Path) -> None:
     async def run() -> str:
-        async with model(Manner(ttft_ms=1), tmp_path) as one:
+        async with model(LlmBehaviour(ttft_ms=1), tmp_path) as one:
             assert one.answers_since(0) == []
             return one.url
 
     assert asyncio.run(run()).startswith("http://127.0.0.1:")
 
 
-def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+def test_failed_server_start_reports_reason(tmp_path: Path) -> None:
     async def run() -> None:
         async with server("http://127.0.0.1:1/v1", ["turn.nonsense=1"], tmp_path / "said"):
             pytest.fail("it started")

@@ -1,4 +1,4 @@
-"""Manifests, and what a room sounds like."""
+"""Tests manifests and room noise."""
 
 import json
 from pathlib import Path
@@ -30,11 +30,11 @@ SPEECH = {"file": "a.wav", "speech_start_s": 0.5, "speech_end_s": 1.5}
         ({"speech_end_s": None, "tag": "noise", "contains_voices": True}, None),
     ],
 )
-def test_what_a_line_is_good_for(more: dict[str, object], kind: str | None) -> None:
+def test_kind_of_manifest_line(more: dict[str, object], kind: str | None) -> None:
     assert kind_of({**SPEECH, **more}) == kind
 
 
-def test_the_recordings_that_ship_can_be_used() -> None:
+def test_shipped_recordings_are_usable() -> None:
     found = read_recordings(SHIPPED)
     assert {kind: len(chosen(found, kind, None)) for kind in ("plain", "paused", "noise")} == {
         "plain": 5,
@@ -44,7 +44,7 @@ def test_the_recordings_that_ship_can_be_used() -> None:
     assert all(len(one.pcm) / REPLY_RATE_HZ >= one.end_s - 0.05 for one in found)
 
 
-def test_a_line_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_unusable_line_is_reported(tmp_path: Path) -> None:
     manifest = tmp_path / "manifest.jsonl"
     manifest.write_text(json.dumps(SPEECH) + "\n")
     with pytest.raises(SystemExit, match=r"manifest\.jsonl, line 1"):
@@ -57,18 +57,18 @@ def clip(name: str, *, start_s: float = 0.5, lead: int = 7) -> Recording:
     return Recording(name, "plain", "s", pcm, start_s, 1.0)
 
 
-def test_clips_are_taken_evenly() -> None:
+def test_clips_are_chosen_evenly() -> None:
     clips = [clip(str(number)) for number in range(10)]
     assert [one.id for one in chosen(clips, "plain", 3)] == ["0", "3", "6"]
     assert chosen(clips, "plain", 20) == clips
     assert chosen(clips, "noise", None) == []
 
 
-def test_the_room_is_what_is_not_speech() -> None:
+def test_room_noise_is_the_sound_without_speech() -> None:
     assert set(room_of(clip("a")).tolist()) == {7}
 
 
-def test_without_a_room_there_is_soft_noise() -> None:
+def test_soft_noise_replaces_missing_room_noise() -> None:
     room = room_of(clip("a", start_s=0.1, lead=0))
     assert 0 < np.abs(room).max() < 3000
     assert np.array_equal(room, room_of(clip("a", start_s=0.1, lead=0)))

@@ -1,4 +1,4 @@
-"""The comparison of places: what distance adds on a warm connection, and on one that is not."""
+"""Tests the comparison of locations: the cost of distance on warm and cold connections."""
 
 import asyncio
 
@@ -9,14 +9,14 @@ from bench.regions import PLACES, SETUP_ROUND_TRIPS, compare, table
 pytestmark = pytest.mark.slow
 
 
-def test_a_turn_pays_the_round_trip_once_and_without_warmth_three_times() -> None:
+def test_warm_turn_costs_one_round_trip_and_cold_turn_three() -> None:
     asked = asyncio.run(compare(3))
     assert [each.figures.endpoint.name for each in asked] == ["edge", "near", "far"]
     for place, each in zip(PLACES, asked, strict=True):
         assert each.figures.problem == ""
         first_ms = each.figures.first_token_ms(50)
         assert first_ms is not None
-        assert first_ms >= place.manner.ttft_ms + place.round_trip_ms - 1
+        assert first_ms >= place.behaviour.ttft_ms + place.round_trip_ms - 1
         assert each.cold_ms >= first_ms + (SETUP_ROUND_TRIPS - 0.5) * place.round_trip_ms - 20
     edge, _, far = (each.figures.first_token_ms(50) or 0.0 for each in asked)
     assert far - edge > 100

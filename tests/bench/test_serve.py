@@ -1,4 +1,4 @@
-"""The whole bench, on two clips and two noises."""
+"""Runs the complete bench on two clips and two noises."""
 
 import json
 import subprocess
@@ -14,13 +14,13 @@ from bench.serve_rows import read
 ROOT = Path(__file__).parent.parent.parent
 CLIPS = ROOT / "bench" / "clips"
 TALKS = {"python-docs-sample_audio", "howl_common-voice-en-20009651"}
-"""Of two people: each has a connection."""
+"""Two clips of two speakers: each speaker has a connection."""
 
 NOISE_S = 3.0
 
 
 def short_manifest(folder: Path) -> Path:
-    """Of the bench's own clips two that are said, and the beginnings of all noises."""
+    """Writes a manifest with two speech clips of the bench and the beginnings of all noises."""
     rows = []
     for row in map(json.loads, (CLIPS / "manifest.jsonl").read_text(encoding="utf-8").splitlines()):
         whole = CLIPS / row["file"]
@@ -40,7 +40,7 @@ def short_manifest(folder: Path) -> Path:
 @pytest.mark.alone
 @pytest.mark.real_time
 @pytest.mark.timeout(400)
-def test_two_clips_are_answered_and_accounted_for(tmp_path: Path) -> None:
+def test_two_clips_are_answered_and_measured(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.serve", "--quick", "--only", "turns,noise", "--out", str(tmp_path)]
     command += ["--manifest", str(short_manifest(tmp_path))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
@@ -54,7 +54,7 @@ def test_two_clips_are_answered_and_accounted_for(tmp_path: Path) -> None:
         assert row.latency_ms is not None
         assert row.trace is not None
         assert 100 < row.latency_ms < 3000
-        # Two clocks and two ideas of where speech ends.
+        # Two clocks and two definitions of the end of speech.
         assert abs(row.latency_ms - row.trace["response_latency_ms"]) < 250
     assert [row.replies for row in run.of("noise")] == [0, 0]
     assert {cost.scenario for cost in run.costs} <= {"turns", "noise"}

@@ -1,4 +1,4 @@
-"""From moments of silences to points of the curve."""
+"""Tests the points of the curve, computed from moments of silences."""
 
 from itertools import groupby
 
@@ -10,7 +10,7 @@ from bench.turn_end_table import names_of
 
 
 def moments(turn: int, number: int, label: str, lasts_ms: float, smart: float) -> list[Moment]:
-    """One silence, judged at each length that it reaches."""
+    """Returns the moments of one silence at each length that it reaches."""
     prosody = dict.fromkeys(names_of("sound"), 0.0)
     return [
         Moment(
@@ -29,7 +29,7 @@ HEARD = [
 ]
 
 
-def test_each_source_has_a_point_for_each_setting() -> None:
+def test_each_source_has_point_for_each_setting() -> None:
     points = points_of(HEARD, ["smart", "sound+smart"])
     counts = {source: len(list(some)) for source, some in groupby(points, lambda point: point.source)}
     assert list(counts) == ["fixed", "smart", "sound+smart", "profile"]
@@ -37,18 +37,18 @@ def test_each_source_has_a_point_for_each_setting() -> None:
     assert counts["profile"] == 3
 
 
-def test_a_fixed_silence_cuts_what_lasts_longer() -> None:
+def test_fixed_silence_cuts_into_longer_pauses() -> None:
     fixed = {point.setting: point for point in points_of(HEARD, ["smart"]) if point.source == "fixed"}
     assert (fixed["400 ms"].cut_share, fixed["600 ms"].cut_share) == (1.0, 0.0)
     assert fixed["400 ms"].median_ms == pytest.approx(400)
     assert fixed["600 ms"].cut_plain_share == 0.0
 
 
-def test_patience_costs_time_and_saves_cut_ins() -> None:
+def test_longer_wait_costs_time_and_saves_cut_ins() -> None:
     smart = [point for point in points_of(HEARD, ["smart"]) if point.source == "smart"]
     assert smart[0].median_ms <= smart[-1].median_ms
     assert smart[0].cut_share >= smart[-1].cut_share
 
 
-def test_where_nobody_pauses_there_is_no_share_of_pauses() -> None:
+def test_no_cut_share_without_pauses() -> None:
     assert points_of(moments(0, 0, "end", 2000, smart=0.9), ["smart"]) == ()

@@ -1,4 +1,4 @@
-"""Figures on a page, and the tables of other settings."""
+"""Tests the figures on a page, and the tables of variants."""
 
 import argparse
 from dataclasses import replace
@@ -35,7 +35,7 @@ RUN = Run(
 PAGE = f"# Performance\n\nSaid by hand.\n\n{BEGIN}\n\nold figures\n\n{END}\n\n## After\n"
 
 
-def test_only_what_is_between_the_marks_is_written() -> None:
+def test_only_text_between_marks_is_replaced() -> None:
     text = document(PAGE, RUN, "performance")
     assert text.startswith(
         f"# Performance\n\nSaid by hand.\n\n{BEGIN}\n\n`python -m bench.serve`, 2026-01-01 10:00 UTC"
@@ -45,7 +45,7 @@ def test_only_what_is_between_the_marks_is_written() -> None:
     assert document(text, RUN, "performance") == text
 
 
-def test_what_was_not_measured_is_not_on_the_page() -> None:
+def test_unmeasured_parts_are_not_on_page() -> None:
     text = document(PAGE, RUN, "performance")
     assert "## Profiles" in text
     assert "](performance-curve.svg)" in text
@@ -53,14 +53,14 @@ def test_what_was_not_measured_is_not_on_the_page() -> None:
     assert "sweep" not in text
 
 
-def test_a_page_without_a_place_for_figures_is_refused(tmp_path: Path) -> None:
+def test_page_without_marks_is_rejected(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Performance\n")
     with pytest.raises(SystemExit, match="has no place for the figures: put a line"):
         write_page(RUN, page)
 
 
-def test_the_plots_lie_beside_the_page(tmp_path: Path) -> None:
+def test_plots_are_stored_beside_page(tmp_path: Path) -> None:
     page = tmp_path / "performance.md"
     page.write_text(PAGE)
     written = write_page(RUN, page)
@@ -70,22 +70,22 @@ def test_the_plots_lie_beside_the_page(tmp_path: Path) -> None:
     assert all(f"]({path.name})" in text for path in written[1:])
 
 
-def test_a_run_with_variants_and_a_curve_can_be_read_again(tmp_path: Path) -> None:
+def test_run_with_variants_and_curve_can_be_read(tmp_path: Path) -> None:
     write(RUN, tmp_path)
     assert read(tmp_path) == RUN
 
 
-def test_variants_are_held_against_the_same_clips_of_the_run() -> None:
+def test_variants_are_compared_on_the_same_clips() -> None:
     _, _, own, patient = profiles_table(RUN).splitlines()
     assert own == "| balanced (this run's) | 1 | 300 / 300, 0 % | 1 | 100 % |"
     assert patient == "| patient | 1 | 500 / 500, 0 % | 1 | 0 %, 700 / 700 |"
 
 
-def test_the_runs_own_profile_is_named() -> None:
+def test_profile_of_the_run_is_named() -> None:
     assert "| eager (this run's) |" in profiles_table(replace(RUN, settings=("turn.profile=eager",)))
 
 
-def test_recognizers_come_with_their_cost() -> None:
+def test_recognizer_table_includes_processor_time() -> None:
     _, _, own, whisper = engines_table(RUN).splitlines()
     assert own.startswith("| this run's | 1 | 300 / 300, 0 % |")
     assert own.endswith("| 0 | 7.0 |")
@@ -93,32 +93,32 @@ def test_recognizers_come_with_their_cost() -> None:
     assert whisper.endswith("| 0 | 6.0 |")
 
 
-def test_the_curve_has_a_line_for_every_second_setting_and_each_profile() -> None:
+def test_curve_table_has_every_second_setting_and_each_profile() -> None:
     assert curve_table(RUN).splitlines()[2:] == [
         "| fixed, 300 ms | 300 / 300 | 100 % | 10 % |",
         "| profile, patient | 350 / 800 | 50 % | 0 % |",
     ]
 
 
-def test_without_variants_there_are_no_tables_of_them() -> None:
+def test_no_variant_tables_without_variants() -> None:
     bare = replace(RUN, rows=RUN.rows[:3], curve=())
     assert (profiles_table(bare), engines_table(bare), curve_table(bare)) == ("", "", "")
 
 
-def test_what_only_one_of_two_runs_has_is_compared_with_nothing() -> None:
+def test_figure_of_only_one_run_is_compared_with_dash() -> None:
     table = comparison(replace(RUN, rows=RUN.rows[:3]), RUN)
     assert "| patient plain turns: latency p50 / p95 / max ms | — | 500 / 500 / 500 |" in table
     assert "| computed: patient, wait p50 / p95 ms, cut into | 350 / 800, 50 % | 350 / 800, 50 % |" in table
 
 
-def test_variants_are_chosen_by_name() -> None:
+def test_variants_are_selected_by_name() -> None:
     assert profiles_of("patient,eager") == ["patient", "eager"]
     assert engines_of("") == []
     with pytest.raises(argparse.ArgumentTypeError, match="there is no whisper-huge; choose from pocketsphinx"):
         engines_of("whisper-tiny,whisper-huge")
 
 
-def test_a_variant_says_how_its_server_is_run(tmp_path: Path) -> None:
+def test_variant_defines_how_server_is_started(tmp_path: Path) -> None:
     assert of_profile("eager").settings == ("turn.profile=eager",)
     assert of_engine("pocketsphinx", tmp_path).settings == ("stt.engine=pocketsphinx",)
     assert of_engine("whisper-base", tmp_path).program[1:] == ("bench.whisper_server", "base", str(tmp_path))

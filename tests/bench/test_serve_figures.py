@@ -1,4 +1,4 @@
-"""From rows to figures."""
+"""Tests the figures computed from rows."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def traced(latency_ms: float, wait_ms: float) -> dict[str, Any]:
     return {"response_latency_ms": latency_ms, "stages": stages, "spans": [], "speech_end_ms": 0.0}
 
 
-def test_a_spread_lies_between_the_values_nearest_to_it() -> None:
+def test_spread_interpolates_between_nearest_values() -> None:
     one = spread(float(value) for value in range(1, 101))
     assert one is not None
     assert (one.count, one.p50, one.most) == (100, 50.5, 100)
@@ -50,26 +50,26 @@ def test_a_spread_lies_between_the_values_nearest_to_it() -> None:
     assert spread([]) is None
 
 
-def test_turns_that_were_cut_into_have_no_latency() -> None:
+def test_turns_with_cut_in_have_no_latency() -> None:
     figures = turn_figures([turn(300.0), turn(20.0, cut_in=True), turn(None), turn(70.0)])
     assert figures.latency is not None
     assert (figures.latency.count, figures.latency.most) == (2, 300)
-    # What was answered too soon after it was talked over was answered too soon as well.
+    # A turn answered too soon after a cut-in counts as premature, too.
     assert (figures.turns, figures.talked_over, figures.unanswered, figures.premature) == (4, 1, 1, 2)
     assert figures.talked_over_share == 0.25
 
 
-def test_what_was_lost_is_no_turn() -> None:
+def test_lost_turns_do_not_count_as_turns() -> None:
     figures = turn_figures([turn(300.0), turn(None, lost="the server closed the connection")])
     assert (figures.turns, figures.lost, figures.unanswered) == (1, 1, 0)
 
 
-def test_words_count_where_they_are_known() -> None:
+def test_word_errors_need_a_transcript() -> None:
     assert turn_figures([turn(1.0, errors=1, words=4), turn(1.0)]).word_errors == 0.25
     assert turn_figures([turn(1.0)]).word_errors is None
 
 
-def test_wrong_answers_are_counted() -> None:
+def test_wrong_replies_are_counted() -> None:
     rows = [
         turn(300.0, wrong_reply=True),
         turn(300.0, other_words=True),
@@ -79,7 +79,7 @@ def test_wrong_answers_are_counted() -> None:
     assert (figures.wrong_replies, figures.other_words, figures.several) == (1, 1, 1)
 
 
-def test_an_interruption_that_was_not_noticed_is_missed() -> None:
+def test_unnoticed_interruption_is_missed() -> None:
     rows = [
         Row("bargein", "a", stop_ms=200.0, duck_ms=100.0, latency_ms=300.0),
         Row("bargein", "a"),
@@ -91,12 +91,12 @@ def test_an_interruption_that_was_not_noticed_is_missed() -> None:
     assert (figures.tried, figures.void, figures.missed, figures.stop.count) == (3, 1, 2, 1)
 
 
-def test_false_starts_are_per_minute_of_noise() -> None:
+def test_false_starts_are_counted_per_minute_of_noise() -> None:
     assert false_starts_per_minute([Row("noise", "a", seconds=20, starts=1), Row("noise", "b", seconds=10)]) == 2
     assert false_starts_per_minute([]) is None
 
 
-def test_stages_come_from_the_traces_of_turns_that_count() -> None:
+def test_stages_come_from_traces_of_valid_turns() -> None:
     rows = [
         turn(310.0, traces=(traced(300, 200),)),
         turn(20.0, cut_in=True, traces=(traced(5000, 5000),)),
@@ -109,11 +109,11 @@ def test_stages_come_from_the_traces_of_turns_that_count() -> None:
     assert found["outside"].most == 10
 
 
-def test_without_traces_there_is_no_share_of_ours() -> None:
+def test_no_own_share_without_traces() -> None:
     assert own_spread([turn(300.0)]) is None
 
 
-def test_the_first_turn_of_each_start_stands_alone() -> None:
+def test_first_turn_of_each_start_is_separate() -> None:
     rows = [
         Row("warmup", "a", start=start, number=number, latency_ms=start * 100.0 + number)
         for start in (1, 2)
@@ -122,7 +122,7 @@ def test_the_first_turn_of_each_start_stands_alone() -> None:
     assert first_and_later(rows) == ([101, 201], [102, 103, 202, 203])
 
 
-def test_processor_time_is_per_minute_of_conversation() -> None:
+def test_processor_time_is_given_per_minute_of_conversation() -> None:
     assert per_minute(Cost("sessions", 8.0, loop_s=16, threads_s=8, engines_s=40)) == (3, 8)
     assert per_minute(Cost("turns", 0.0, 1, 1, 1)) == (0, 0)
 
@@ -137,7 +137,7 @@ SWEEP = [
 ]  # fmt: skip
 
 
-def test_a_sweep_has_two_halves_that_cross() -> None:
+def test_sweep_has_two_halves_that_cross() -> None:
     waits, rates = sweep_points(SWEEP, by_rate=False), sweep_points(SWEEP, by_rate=True)
     assert [point.at for point in waits] == [50, 100, 400]
     assert [point.at for point in rates] == [5, 20, 50]
@@ -145,18 +145,18 @@ def test_a_sweep_has_two_halves_that_cross() -> None:
     assert sweep_points([], by_rate=True) == []
 
 
-def test_the_band_ends_between_two_points() -> None:
+def test_latency_limit_is_interpolated_between_points() -> None:
     waits, rates = sweep_points(SWEEP, by_rate=False), sweep_points(SWEEP, by_rate=True)
     assert band_ends_at(waits) == pytest.approx(100 + 300 * (500 - 310) / (600 - 310))
     assert band_ends_at(rates) == pytest.approx(5 + 15 * 400 / 500)
     assert band_ends_at(waits, 10_000) is None
 
 
-def test_costs_of_several_starts_are_one() -> None:
+def test_costs_of_several_starts_are_summed() -> None:
     costs = [Cost("warmup", 1, 2, 3, 4), Cost("turns", 1, 1, 1, 1), Cost("warmup", 2, 1, 1, 1)]
     assert total(costs) == (Cost("warmup", 3, 3, 4, 5), Cost("turns", 1, 1, 1, 1))
 
 
-def test_costs_of_a_variant_are_its_own() -> None:
+def test_costs_of_variants_are_separate() -> None:
     costs = [Cost("turns", 1, 1, 1, 1), Cost("turns", 1, 2, 2, 2, "patient")]
     assert total(costs) == tuple(costs)

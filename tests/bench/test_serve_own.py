@@ -1,4 +1,4 @@
-"""Our own share of a latency."""
+"""Tests the server's own share of a latency."""
 
 from typing import Any
 
@@ -45,24 +45,24 @@ PAID = trace(
 )
 
 
-def test_a_wait_that_was_meant_is_not_ours() -> None:
+def test_intended_wait_is_not_own_time() -> None:
     assert own_ms(HIDDEN, ttft_ms=100, leading_ms=15) == pytest.approx(1)  # the commit
 
 
-def test_what_is_passed_on_slowly_is_ours() -> None:
-    # 2 ms before the queue, 3 in it, 5 to the model, 6 beyond its 100, 4 before the voice, 20 - 15 to the client.
+def test_slow_forwarding_is_own_time() -> None:
+    # 2 ms before the queue, 3 in it, 5 to the LLM, 6 beyond its 100, 4 before the voice, 20 - 15 to the client.
     assert own_ms(PAID, ttft_ms=100, leading_ms=15) == pytest.approx(2 + 3 + 5 + 6 + 4 + 5)
 
 
-def test_a_model_that_was_sooner_than_it_says_takes_nothing_off() -> None:
+def test_early_first_token_does_not_reduce_own_time() -> None:
     assert own_ms(PAID, ttft_ms=500, leading_ms=500) == pytest.approx(2 + 3 + 5 + 4)
 
 
-def test_only_the_attempt_that_was_heard_counts() -> None:
+def test_only_heard_attempt_counts() -> None:
     dropped = [span(one["name"], 0, 9000, attempt=2, dropped=True) for one in PAID["spans"]]
     assert own_ms(trace(*dropped, *PAID["spans"]), ttft_ms=100, leading_ms=15) == pytest.approx(25)
 
 
-def test_without_a_latency_there_is_no_share() -> None:
+def test_no_own_share_without_latency() -> None:
     assert own_ms(trace(ENDPOINT), ttft_ms=100, leading_ms=0) is None
     assert own_ms({**PAID, "speech_end_ms": None}, ttft_ms=100, leading_ms=0) is None

@@ -1,4 +1,4 @@
-"""What is printed of a run, and that it can be read again."""
+"""Tests the report of a run, and that a stored run can be read."""
 
 import json
 from dataclasses import replace
@@ -38,7 +38,7 @@ RUN = Run(
 )
 
 
-def test_the_row_of_this_project_stands_beside_the_peers() -> None:
+def test_main_table_compares_this_project_with_peers() -> None:
     lines = main_table(RUN).splitlines()
     assert lines[2] == "| **Repartee, this run** | 400 / 490, 0 % | 50 %, 800 / 800 | 250 / 250 |"
     assert all(line.count("|") == 5 for line in lines[:7])
@@ -47,30 +47,30 @@ def test_the_row_of_this_project_stands_beside_the_peers() -> None:
 @pytest.mark.parametrize(
     ("others", "said"), [(0.02, "quiet"), (0.4, "busy: other programs took 40 %"), (None, "not known")]
 )
-def test_every_report_says_how_busy_the_machine_was(others: float | None, said: str) -> None:
+def test_report_states_machine_load(others: float | None, said: str) -> None:
     assert said in conditions(replace(RUN, others=others))
 
 
-def test_a_client_that_could_not_keep_up_is_named() -> None:
+def test_late_client_is_reported() -> None:
     assert "part of what was measured" not in conditions(RUN)
     late = replace(RUN, rows=(replace(RUN.rows[0], late_ms=30.0),))
     assert "30.0 ms late" in conditions(late)
     assert "part of what was measured" in conditions(late)
 
 
-def test_places_of_this_machine_are_not_told() -> None:
+def test_report_omits_local_ports_and_folders() -> None:
     engines = ("stt faster-whisper /tmp/abc/tiny, int8", "llm controlled at http://127.0.0.1:4711/v1")
     text = conditions(replace(RUN, engines=engines))
     assert text.endswith("stt faster-whisper tiny, int8; llm controlled")
 
 
-def test_what_was_not_measured_is_said_once_with_its_reason() -> None:
+def test_unmeasured_scenario_is_reported_once_with_reason() -> None:
     lost = Row("sessions", "a", lost="received 1013 (try again later).")
     text = conditions(replace(RUN, rows=(*RUN.rows, lost, lost)))
     assert text.endswith("\nNot measured: 2 of sessions: received 1013 (try again later).")
 
 
-def test_the_report_has_everything_that_was_measured() -> None:
+def test_report_has_everything_measured() -> None:
     text = report(RUN)
     for said in (
         "| plain turns | 2 | 400 / 490 / 500 | 0 | 0 | 0 | 0 | 0 | 0 | 10 % |",
@@ -84,13 +84,13 @@ def test_the_report_has_everything_that_was_measured() -> None:
         assert said in text
 
 
-def test_nothing_measured_is_no_table() -> None:
+def test_no_table_without_measurements() -> None:
     text = report(replace(RUN, rows=(), costs=()))
     assert "| **Repartee, this run** | — | — | — |" in text
     assert text.count("\n\n") == 2
 
 
-def test_a_run_can_be_read_again_and_compared(tmp_path: Path) -> None:
+def test_stored_run_can_be_read_and_compared(tmp_path: Path) -> None:
     traced = replace(RUN.rows[0], traces=({"response_latency_ms": None},))
     run = replace(RUN, rows=(traced, *RUN.rows[1:]))
     write(run, tmp_path)
@@ -100,12 +100,12 @@ def test_a_run_can_be_read_again_and_compared(tmp_path: Path) -> None:
     assert "several at once" not in table  # neither run has it
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_folder_without_run_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="holds no run"):
         read(tmp_path)
 
 
-def test_a_run_of_before_there_were_variants_can_still_be_read(tmp_path: Path) -> None:
+def test_run_without_variant_fields_can_be_read(tmp_path: Path) -> None:
     write(RUN, tmp_path)
     conditions_file = tmp_path / "run.json"
     old = json.loads(conditions_file.read_text())
@@ -114,7 +114,7 @@ def test_a_run_of_before_there_were_variants_can_still_be_read(tmp_path: Path) -
     assert read(tmp_path) == RUN
 
 
-def test_plots_are_made_of_what_is_there(tmp_path: Path) -> None:
+def test_plots_are_drawn_for_available_figures(tmp_path: Path) -> None:
     assert [path.name for path in plot(RUN, tmp_path)] == ["latencies.svg", "sweep.svg"]
     first = (tmp_path / "sweep.svg").read_bytes()
     plot(RUN, tmp_path)
@@ -122,7 +122,7 @@ def test_plots_are_made_of_what_is_there(tmp_path: Path) -> None:
     assert plot(replace(RUN, rows=()), tmp_path) == []
 
 
-def test_parts_are_played_in_their_order() -> None:
+def test_parts_are_played_in_order() -> None:
     assert parts_of("curve,noise,turns") == ["turns", "noise", "curve"]
     with pytest.raises(Exception, match="there is no naps"):
         parts_of("turns,naps")
@@ -139,5 +139,5 @@ def test_parts_are_played_in_their_order() -> None:
         ([], ["hello"], False),
     ],
 )
-def test_the_model_was_asked_what_was_heard(heard: list[str], asked: list[str], same: bool) -> None:
+def test_llm_was_asked_the_recognized_words(heard: list[str], asked: list[str], same: bool) -> None:
     assert was_asked(heard, asked) is same

@@ -1,4 +1,4 @@
-"""The arithmetic of the fit."""
+"""Tests the arithmetic of the fit."""
 
 import numpy as np
 import pytest
@@ -14,17 +14,17 @@ ENDS = RNG.random(4000) < 1 / (1 + np.exp(-((FEATURES - 3) / 2 @ TRUTH + 0.5)))
 ALIKE = np.ones(4000)
 
 
-def test_weights_are_found_again() -> None:
+def test_fit_recovers_weights() -> None:
     model = fitted(FEATURES, ENDS, ALIKE, ridge=0.1)
     assert model.weights == pytest.approx(TRUTH, abs=0.2)
     assert model.bias == pytest.approx(0.5, abs=0.15)
 
 
-def test_a_ridge_draws_them_to_nothing() -> None:
+def test_large_ridge_shrinks_weights_to_zero() -> None:
     assert np.abs(fitted(FEATURES, ENDS, ALIKE, ridge=1e6).weights).max() < 0.01
 
 
-def test_importance_counts_as_copies_would() -> None:
+def test_importance_is_equivalent_to_copies() -> None:
     twice = np.concatenate([FEATURES[:400], FEATURES[:100]])
     counted = np.where(np.arange(400) < 100, 2.0, 1.0)
     copied = fitted(twice, np.concatenate([ENDS[:400], ENDS[:100]]), np.ones(500), ridge=0.0)
@@ -32,20 +32,20 @@ def test_importance_counts_as_copies_would() -> None:
     assert weighed.weights == pytest.approx(copied.weights, abs=1e-3)
 
 
-def test_a_weight_against_its_sign_is_none() -> None:
+def test_weight_against_its_sign_is_zero() -> None:
     model = signed(FEATURES, ENDS, ALIKE, 0.1, np.array([1.0, 1.0, 1.0]))
     assert model.weights[0] > 1
     assert model.weights[1] == 0
     assert np.isfinite(model.logit(FEATURES)).all()
 
 
-def test_all_weights_against_their_signs_leave_the_bias() -> None:
+def test_only_bias_remains_if_all_signs_are_wrong() -> None:
     model = signed(FEATURES[:, :2], ENDS, ALIKE, 0.1, np.array([-1.0, 1.0]))
     assert not model.weights.any()
     assert model.bias != 0
 
 
-def test_an_area_is_the_chance_to_be_right() -> None:
+def test_area_is_probability_of_correct_order() -> None:
     ends = np.array([True, True, False, False])
     assert area(np.array([3.0, 2.0, 1.0, 0.0]), ends) == 1.0
     assert area(np.array([0.0, 1.0, 2.0, 3.0]), ends) == 0.0
@@ -54,7 +54,7 @@ def test_an_area_is_the_chance_to_be_right() -> None:
     assert np.isnan(area(np.array([1.0]), np.array([True])))
 
 
-def test_an_interval_holds_its_area_and_is_the_same_again() -> None:
+def test_interval_contains_area_and_is_reproducible() -> None:
     speakers = [f"s{number % 40}" for number in range(400)]
     scores, ends = FEATURES[:400, 0], ENDS[:400]
     low, high = interval(scores, ends, speakers, draws=100)
@@ -63,14 +63,14 @@ def test_an_interval_holds_its_area_and_is_the_same_again() -> None:
 
 
 @given(st.lists(st.sampled_from([f"s{number}" for number in range(12)]), min_size=1, max_size=60), st.integers(2, 5))
-def test_a_speaker_is_in_one_fold(speakers: list[str], count: int) -> None:
+def test_each_speaker_is_in_one_fold(speakers: list[str], count: int) -> None:
     fold = folds(speakers, count, seed=1)
     assert len(fold) == len(speakers)
     assert all(len({f for f, s in zip(fold, speakers, strict=True) if s == name}) == 1 for name in set(speakers))
     assert ((fold >= 0) & (fold < count)).all()
 
 
-def test_nobody_is_judged_by_a_fit_that_heard_them() -> None:
+def test_speakers_are_scored_by_fits_without_them() -> None:
     fold = np.array([0, 0, 1, 1, 2])
     logits = held_out(lambda train: lambda test: np.full(test.sum(), float(train[test].any())), fold)
     assert not logits.any()

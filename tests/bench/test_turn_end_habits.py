@@ -1,4 +1,4 @@
-"""What is known of a speaker at a moment of a recording."""
+"""Tests the speaker pause statistics at a moment of a recording."""
 
 from dataclasses import replace
 
@@ -20,14 +20,14 @@ OTHER = replace(MOMENT, turn=1, label="end")
 ALL = [FIRST, SHORT, LAST, OTHER]
 
 
-def test_pauses_count_for_the_silences_behind_them_in_the_same_turn() -> None:
+def test_pauses_count_for_later_silences_of_the_same_turn() -> None:
     known = within_turns(ALL, keyed(ALL, np.array([0.5, 1.0, 1.5, 2.0])))
     assert known[key_of(FIRST)] == Known(0.5, SpeakerPauseStats())
     assert known[key_of(SHORT)].habits == known[key_of(LAST)].habits == SpeakerPauseStats().with_pause(500.0)
     assert known[key_of(OTHER)] == Known(2.0, SpeakerPauseStats()), "each turn is a speaker's first"
 
 
-def test_the_estimate_is_the_programs() -> None:
+def test_estimate_equals_that_of_the_program() -> None:
     habits = SpeakerPauseStats().with_pause(500.0).with_turn().with_return(900.0)
     estimator = FusedEstimator({"text": LinearModel((), (), (), (), 0.7)}, 200.0)
     evidence = EndOfTurnEvidence(200.0, text="a small coffee", habits=habits)
@@ -35,7 +35,7 @@ def test_the_estimate_is_the_programs() -> None:
     assert estimate_of(MOMENT, Known(99.0)).logit == pytest.approx(8.0)
 
 
-def test_the_wait_is_the_programs() -> None:
+def test_wait_equals_that_of_the_program() -> None:
     habits = SpeakerPauseStats().with_pause(500.0)
     known = {key_of(LAST): Known(0.7, habits)}
     estimate = estimate_of(LAST, known[key_of(LAST)])

@@ -1,4 +1,4 @@
-"""The look's worth, on a turn by hand: which answers would have cut in, and which were held back until it was known."""
+"""Tests the resume guard on a constructed turn: which answers cut in, and which are held until speech is detected."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from bench.turn_end_look import Look, looks
 FRAMES = 150
 
 
-def heard(stirs: set[int]) -> list[tuple[Frame, VadResult]]:
-    """Voice in frames 10 to 40, a pause known from 44 on, voice again from 58 to 80; the end is known from 84 on."""
+def frames_with_onsets(stirs: set[int]) -> list[tuple[Frame, VadResult]]:
+    """Returns speech in frames 10 to 40 and 58 to 80. The pause is known from frame 44 on, the end from frame 84 on."""
     found = []
     for number in range(FRAMES):
         speaking = 10 <= number < 44 or 58 <= number < 84
@@ -32,15 +32,15 @@ TURN = Turn(
 )  # fmt: skip
 
 
-def test_an_answer_is_held_back_where_the_frame_before_it_stirs() -> None:
-    """The pause begins at 800 ms; it is known at 1180 that it is over. Frame 55 ends at 1120, where 320 ms are over."""
-    in_the_pause = [look for look in looks(TURN, heard({55, 56, 57})) if look.label == "pause"]
+def test_answer_is_held_after_possible_onset() -> None:
+    """The pause begins at 800 ms; its end is known at 1180. Frame 55 ends at 1120, after 320 ms of the pause."""
+    in_the_pause = [look for look in looks(TURN, frames_with_onsets({55, 56, 57})) if look.label == "pause"]
     held = [look for look in in_the_pause if look.knew]
     assert in_the_pause == [Look("pause", 0.0, False)] * 3 + held
     assert held == [Look("pause", 60.0, True)]
 
 
-def test_what_stirs_for_longer_than_the_look_is_not_waited_for() -> None:
-    looked = [look for look in looks(TURN, heard(set(range(84, 120)))) if look.label == "end"]
+def test_hold_is_limited_for_long_possible_onset() -> None:
+    looked = [look for look in looks(TURN, frames_with_onsets(set(range(84, 120)))) if look.label == "end"]
     assert {look.held_ms for look in looked} == {0.0, LOOK_MS}
     assert not any(look.knew for look in looked)

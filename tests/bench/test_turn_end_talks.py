@@ -1,4 +1,4 @@
-"""Conversations put together from single turns."""
+"""Tests conversations assembled from single turns."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from assistant.end_of_turn.estimator import EndOfTurnProfile
 from assistant.end_of_turn.priors import SpeakerPauseStats
 from bench.turn_end_habits import Key, key_of
 from bench.turn_end_moments import Moment
-from bench.turn_end_talks import TURNS, Said, conversations, played, stock_of, talk_row
+from bench.turn_end_talks import TURNS, Said, conversations, played, talk_row, turn_pool_of
 
 AT_MS = (100, 200, 400, 800)
 PATIENCE = EndOfTurnProfile(200, 400, 800, 1.0, 800)
@@ -25,44 +25,44 @@ MADE = [*silence(2, 0, "gap", 150, made=True), *silence(2, 1, "end", 2000, made=
 CUT_OFF = silence(3, 0, "pause", 600)
 ALL = [*PLAIN, *PAUSED, *MADE, *CUT_OFF]
 LOGITS: dict[Key, float] = {key_of(moment): 0.5 if moment.label == "end" else 0.0 for moment in ALL}
-STOCK = stock_of(ALL)
+POOL = turn_pool_of(ALL)
 
 
-def test_turns_are_told_apart_by_their_pauses_and_those_that_do_not_end_are_left_out() -> None:
-    assert [[s[0].turn for s in turn] for turn in STOCK.plain] == [[0, 0]]
-    assert [[s[0].turn for s in turn] for turn in STOCK.paused] == [[1, 1]]
+def test_turns_are_split_by_pauses_and_endless_turns_omitted() -> None:
+    assert [[s[0].turn for s in turn] for turn in POOL.plain] == [[0, 0]]
+    assert [[s[0].turn for s in turn] for turn in POOL.paused] == [[1, 1]]
 
 
-def test_who_is_cut_into_is_waited_for_when_they_pause_again() -> None:
-    cut, _, habits = played(STOCK.paused[0], SpeakerPauseStats(), LOGITS, PATIENCE)
+def test_wait_is_longer_after_a_cut_in() -> None:
+    cut, _, habits = played(POOL.paused[0], SpeakerPauseStats(), LOGITS, PATIENCE)
     assert (cut, habits.pauses, habits.recent) == (True, 1, (True,))
     for _ in range(2):
-        cut, wait_ms, habits = played(STOCK.paused[0], habits, LOGITS, PATIENCE)
+        cut, wait_ms, habits = played(POOL.paused[0], habits, LOGITS, PATIENCE)
     assert (cut, wait_ms) == (False, 800.0)
 
 
-def test_who_goes_on_late_behind_the_beginning_of_the_answer_has_interrupted_it() -> None:
-    late = stock_of([*silence(1, 0, "pause", 1300), *silence(1, 1, "end", 2000)]).paused[0]
+def test_late_resumption_counts_as_interruption() -> None:
+    late = turn_pool_of([*silence(1, 0, "pause", 1300), *silence(1, 1, "end", 2000)]).paused[0]
     cut, _, habits = played(late, SpeakerPauseStats(), {key_of(moment): 0.0 for s in late for moment in s}, PATIENCE)
     assert (cut, habits.pauses, habits.recent) == (True, 0, (False, False))
 
 
-def test_a_conversation_has_as_many_turns_with_a_pause_as_its_speaker() -> None:
+def test_conversation_has_its_share_of_paused_turns() -> None:
     for share in (0.0, 0.3, 1.0):
-        said = conversations(STOCK, LOGITS, PATIENCE, share)
+        said = conversations(POOL, LOGITS, PATIENCE, share)
         assert sum(one.paused for one in said) / len(said) == pytest.approx(share, abs=0.05)
         assert {one.place for one in said} == set(range(TURNS))
 
 
-def test_learning_a_speakers_pauses_saves_cut_ins_of_who_pauses_and_costs_who_does_not_nothing() -> None:
+def test_learning_pauses_saves_cut_ins_only_for_speakers_who_pause() -> None:
     same = replace(PATIENCE, pausing_ms=0)
     for share, saves in ((0.0, False), (1.0, True)):
-        alike, learnt = (conversations(STOCK, LOGITS, patience, share) for patience in (same, PATIENCE))
+        alike, learnt = (conversations(POOL, LOGITS, patience, share) for patience in (same, PATIENCE))
         assert (sum(one.cut for one in learnt) < sum(one.cut for one in alike)) == saves
         assert (learnt == alike) != saves
 
 
-def test_a_row_tells_first_turns_from_later_ones() -> None:
+def test_row_separates_first_and_later_turns() -> None:
     said = [Said(0, True, True, None), Said(0, False, False, 200.0), Said(1, True, False, 400.0)]
     said += [Said(1, False, False, 200.0), Said(2, False, False, 300.0)]
     assert talk_row(said, 0.5) == "100 % | 0 %, 200 / 200 | 0 %, 400 / 400 | 0 %, 250 / 295"

@@ -1,4 +1,4 @@
-"""A conversation with a Whisper that costs what it costs, and hears what is said."""
+"""Runs a conversation with a Whisper that has realistic cost and scripted words."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 @pytest.mark.alone
 @pytest.mark.real_time
 @pytest.mark.timeout(400)
-def test_a_turn_is_heard_as_it_was_said_and_takes_a_decode(tmp_path: Path) -> None:
+def test_turn_has_scripted_words_and_costs_a_decode(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.serve", "--quick", "--only", "engines", "--engine", "whisper-tiny"]
     command += ["--out", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
@@ -28,7 +28,7 @@ def test_a_turn_is_heard_as_it_was_said_and_takes_a_decode(tmp_path: Path) -> No
     assert "| whisper-tiny | 1 |" in done.stdout
 
 
-def test_an_unknown_shape_is_refused() -> None:
+def test_unknown_shape_is_rejected() -> None:
     command = [sys.executable, "-m", "bench.whisper_server", "huge", "manifest.jsonl", "serve"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Advice: from turns whose remedy is known."""
+"""Tests advice on turns whose remedy is known."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from assistant.config.settings import KEYS as SETTINGS
 from assistant.replay import conversations as trace_replaying
 from assistant.replay.advice import TRIED, Advice, advice
 from assistant.replay.advice_report import advice_json, advice_lines
-from assistant.replay.findings import KEYS, AdviceInputs, AdviceItem, weighed
+from assistant.replay.findings import KEYS, AdviceInputs, AdviceItem, turn_gain_of
 from assistant.replay.settings import change_of
 from assistant.replay.turns import RecordedConversation, conversation_of
 from assistant.trace.latency import STAGES
@@ -28,7 +28,7 @@ from assistant.turns.settings import TurnSettings
 
 @cache
 def held(hangover_ms: float = 700) -> Sequence[Record]:
-    """One short turn, answered after a long wait, and one with a pause of 340 ms."""
+    """Returns a short turn that is answered after a long wait, and one with a pause of 340 ms."""
     turns = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=40)
     says = [TIME, Says(6000, 6700, "a small coffee"), Says(7040, 7600, "with milk")]
     return rehearsed(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
@@ -38,16 +38,16 @@ def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> Adv
     tally = Tally()
     for record in list(records) * times:
         tally.add("c", facts_of(record))
-    turns = tuple(weighed(record) for record in records if record["response_latency_ms"] is not None) * times
-    decided = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
-    return AdviceInputs(tally.figures(), turns, decided * replays)
+    turns = tuple(turn_gain_of(record) for record in records if record["response_latency_ms"] is not None) * times
+    replayed = tuple(conversation_of(records).replayed([change_of(tried) for tried in TRIED])) if replays else ()
+    return AdviceInputs(tally.figures(), turns, replayed * replays)
 
 
-def of(found: Advice, stage: str) -> list[AdviceItem]:
+def findings_of(found: Advice, stage: str) -> list[AdviceItem]:
     return [finding for finding in found.findings if finding.stage == stage]
 
 
-def test_every_key_that_is_named_can_be_set() -> None:
+def test_every_named_key_can_be_set() -> None:
     assert set(KEYS) == set(STAGES)
     named = {key for keys in KEYS.values() for key in keys} | {
         each.partition("=")[0] for tried in TRIED for each in tried
@@ -55,10 +55,10 @@ def test_every_key_that_is_named_can_be_set() -> None:
     assert named - set(SETTINGS) <= {"llm.endpoints"}
 
 
-def test_a_shorter_wait_is_advised_with_its_price() -> None:
+def test_shorter_wait_is_advised_with_its_cost() -> None:
     found = advice(evidence(held(), times=10, replays=10))
     assert found.replayed == 20
-    finding = of(found, "endpoint_wait")[0]
+    finding = findings_of(found, "endpoint_wait")[0]
     assert finding.certainty == "measured"
     assert finding.keys == ("turn.hangover_ms=200",)
     assert finding.gain[50].value == pytest.approx(500, abs=160)
@@ -71,40 +71,40 @@ def test_a_shorter_wait_is_advised_with_its_price() -> None:
     assert "turn.hangover_ms=200" in finding.says
 
 
-def test_a_longer_wait_is_advised_where_it_spares_cut_ins() -> None:
+def test_longer_wait_is_advised_if_it_saves_cut_ins() -> None:
     found = advice(evidence(held(200), times=10, replays=10))
-    longer = [finding for finding in of(found, "endpoint_wait") if "turn.hangover_ms=400" in finding.keys]
+    longer = [finding for finding in findings_of(found, "endpoint_wait") if "turn.hangover_ms=400" in finding.keys]
     assert [finding.certainty for finding in longer] == ["cannot tell"]
     assert "later in the median, with 10 fewer cut-ins" in longer[0].says
 
 
-def test_where_no_other_wait_would_help_it_says_so() -> None:
+def test_advice_states_that_no_other_wait_helps() -> None:
     turns = TurnSettings(hangover_ms=200, speculate_after_ms=40)
     records = rehearsed([TIME], turns=turns, replies=("Ten.",))
-    (finding,) = of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
+    (finding,) = findings_of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
     assert finding.says.startswith("None of the 8 other settings")
     assert finding.gain == {}
 
 
-def waits_300(quick: int, slow: int) -> AdviceItem | None:
-    """What is said of a wait of 300 ms after so many turns that waited for 200, and so many for 700."""
+def advice_on_wait_300(quick: int, slow: int) -> AdviceItem | None:
+    """Returns the advice on a wait of 300 ms, for `quick` turns that waited 200 ms and `slow` ones that waited 700."""
     changes = [change_of(tried) for tried in TRIED]
     was = [tuple(conversation_of(held(ms)).replayed(changes))[:1] for ms in (200, 700)]
     found = advice(AdviceInputs(evidence(held()).figures, (), was[0] * quick + was[1] * slow))
-    return next((each for each in of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=300",)), None)
+    return next((each for each in findings_of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=300",)), None)
 
 
-def test_what_answers_most_later_is_not_advised_for_a_tail_that_too_few_turns_show() -> None:
-    assert waits_300(quick=9, slow=1) is None
-    finding = waits_300(quick=450, slow=50)
+def test_unproven_tail_does_not_justify_slower_median() -> None:
+    assert advice_on_wait_300(quick=9, slow=1) is None
+    finding = advice_on_wait_300(quick=450, slow=50)
     assert finding is not None
     assert finding.certainty == "measured"
     assert finding.says.startswith("Answers would come 100 ms later in the median and 400 ms sooner at p95")
     assert finding.says.endswith("set turn.hangover_ms=300, if the slow ones matter more.")
 
 
-def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
-    """What is said of eager, had it made of the first latencies the second."""
+def advice_on_change(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
+    """Returns the advice on the eager profile if it had changed the first latencies to the second."""
     changes = [change_of(tried) for tried in TRIED]
     (replayed, *_), *_ = conversation_of(held()).replayed(changes)
     turns = [
@@ -112,8 +112,8 @@ def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
         for was, now in zip(was_ms, now_ms, strict=True)
     ]
     same = [replace(turn, now=turn.was, same=True) for turn in turns]
-    decided = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
-    return of(advice(AdviceInputs(evidence(held()).figures, (), decided)), "endpoint_wait")[0]
+    replays = tuple((turn, *[other] * (len(TRIED) - 1)) for turn, other in zip(turns, same, strict=True))
+    return findings_of(advice(AdviceInputs(evidence(held()).figures, (), replays)), "endpoint_wait")[0]
 
 
 @pytest.mark.parametrize(
@@ -125,40 +125,40 @@ def changed(was_ms: Sequence[float], now_ms: Sequence[float]) -> AdviceItem:
         (500, 200, "100 ms sooner in the median, with no more cut-ins: set"),
     ],
 )
-def test_median_and_tail_are_told_where_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
-    finding = changed([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
+def test_median_and_tail_are_both_shown_if_they_disagree(slow_now_ms: float, quick_now_ms: float, says: str) -> None:
+    finding = advice_on_change([300] * 180 + [900] * 20, [quick_now_ms] * 180 + [slow_now_ms] * 20)
     assert finding.says.startswith(f"Answers would come {says}")
     assert "matter more" not in finding.says
 
 
-def test_a_gain_that_too_few_turns_show_is_not_denied() -> None:
-    finding = changed([300, 310, 900], [300, 310, 500])
+def test_gain_with_too_few_turns_is_not_denied() -> None:
+    finding = advice_on_change([300, 310, 900], [300, 310, 500])
     assert (finding.certainty, finding.gain) == ("cannot tell", {})
     assert finding.says.endswith("is known to answer sooner, or to cut in less: for p95 it takes 59 turns.")
 
 
-def test_what_is_sure_comes_before_what_might_gain_more() -> None:
-    found = of(advice(evidence(held(), times=10, replays=10)), "endpoint_wait")
+def test_proven_gain_comes_before_larger_possible_gain() -> None:
+    found = findings_of(advice(evidence(held(), times=10, replays=10)), "endpoint_wait")
     sure = [finding.certainty == "measured" for finding in found]
     assert sure == sorted(sure, reverse=True)
     assert any(sure)
 
 
-def test_few_turns_tell_nothing() -> None:
+def test_few_turns_give_no_advice() -> None:
     found = advice(evidence(held(), replays=1))
     assert found.tail is None
     assert {finding.certainty for finding in found.findings} == {"cannot tell"}
 
 
-def test_a_conversation_without_its_beginning_is_called_that(tmp_path: Path) -> None:
+def test_conversation_without_beginning_is_reported(tmp_path: Path) -> None:
     beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
     done = CliRunner().invoke(trace, ["advise", str(beheaded)])
     assert "The beginning of the conversation is missing" in done.stdout
     assert "of this version" not in done.stdout
 
 
-def test_old_traces_say_that_they_cannot_be_decided_again() -> None:
-    (finding,) = of(advice(evidence(demo_records())), "endpoint_wait")
+def test_old_traces_are_reported_as_not_replayable() -> None:
+    (finding,) = findings_of(advice(evidence(demo_records())), "endpoint_wait")
     assert finding.certainty == "cannot tell"
     assert "nothing that turns could be decided again from" in finding.says
 
@@ -167,7 +167,7 @@ def test_old_traces_say_that_they_cannot_be_decided_again() -> None:
     ("stage", "key"),
     [("stt", "stt.engine"), ("llm_first_token", "llm.endpoints"), ("tts", "tts.voice"), ("transport", "")],
 )
-def test_the_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) -> None:
+def test_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) -> None:
     slow = slower(demo_records(), stage, 300)
     for record in slow:
         record["stages"][stage]["slack_ms"] = 300.0
@@ -184,14 +184,14 @@ def test_the_stage_that_makes_slow_turns_slow_comes_first(stage: str, key: str) 
     assert first.says in text
 
 
-def test_even_where_only_the_very_slowest_are_slow() -> None:
+def test_tail_stage_comes_first_if_only_slowest_turns_are_slow() -> None:
     slow = slower(demo_records(), "tts", 300)
     found = advice(evidence([*demo_records() * 19, *slow]))
     assert found.findings[0].stage == "tts"
     assert found.findings[0].certainty == "cannot tell"
 
 
-def test_engines_are_compared_where_there_are_two() -> None:
+def test_two_engines_are_compared() -> None:
     others = slower(demo_records(), "tts", 100)
     for record in others:
         record["engines"]["tts"] = "piper"
@@ -199,35 +199,35 @@ def test_engines_are_compared_where_there_are_two() -> None:
         for span in record["spans"]:
             if span["name"] == "tts":
                 span["end_ms"] += 100
-    (finding,) = of(advice(evidence([*demo_records(), *others], times=4)), "tts")
+    (finding,) = findings_of(advice(evidence([*demo_records(), *others], times=4)), "tts")
     assert "espeak-ng took 4 ms in the median, piper 104." in finding.says
 
 
-def test_what_no_model_says_is_not_compared_with_models() -> None:
+def test_answers_without_model_are_not_compared_with_models() -> None:
     records: list[Record] = []
     for name in ("skills", "itself", "apology", "near"):
         for record in slower(demo_records(), "llm_first_token", 100):
             record["engines"]["answered_by"] = name
             record["stages"]["llm_first_token"]["slack_ms"] = 100.0
             records.append(record)
-    (finding,) = of(advice(evidence(records, times=4)), "llm_first_token")
+    (finding,) = findings_of(advice(evidence(records, times=4)), "llm_first_token")
     assert "These traces hold one endpoint, so nothing to compare it with." in finding.says
 
 
-def test_tokens_in_vain_are_those_of_all_that_were_asked() -> None:
+def test_unused_tokens_include_all_requested_endpoints() -> None:
     records = slower(demo_records(), "llm_first_token", 100)
     for record in records:
         record["stages"]["llm_first_token"]["slack_ms"] = 100.0
     tries = ("near: first, failed after 20 ms, 137 tokens in vain", "far: hedge, answered after 80 ms")
     records[0]["events"] += [{"name": "tried", "at_ms": 0.0, "detail": f"attempt 1: {tried}"} for tried in tries]
-    (finding,) = of(advice(evidence(records)), "llm_first_token")
+    (finding,) = findings_of(advice(evidence(records)), "llm_first_token")
     assert finding.says.endswith(
         "A second endpoint was asked beside the first once (llm.hedge_share bounds that); of all that were asked, "
         "137 tokens were in vain."
     )
 
 
-def test_two_recognizers_are_two_and_advice_is_of_the_last_one() -> None:
+def test_advice_is_for_the_last_of_two_recognizers() -> None:
     records: list[Record] = []
     for name, times, ms in (("faster-whisper", 5, 100.0), ("pocketsphinx", 1, 500.0), ("faster-whisper", 1, 100.0)):
         for record in slower(demo_records(), "stt", ms)[:4] * times:
@@ -237,7 +237,7 @@ def test_two_recognizers_are_two_and_advice_is_of_the_last_one() -> None:
             records.append(record)
     found = advice(evidence(records))
     assert found.engines == {"recognizers": {"faster-whisper": 24, "pocketsphinx": 4}}
-    (finding,) = of(found, "stt")
+    (finding,) = findings_of(found, "stt")
     assert "These traces hold 2 recognizers: faster-whisper, pocketsphinx." in finding.says
     assert "To compare them, of pocketsphinx 1 more turn is needed." in finding.says
     assert "What follows is of faster-whisper, which served last." in finding.says
@@ -246,8 +246,8 @@ def test_two_recognizers_are_two_and_advice_is_of_the_last_one() -> None:
     assert "recognizers: faster-whisper (24 turns), pocketsphinx (4 turns)" in "\n".join(advice_lines(found))
 
 
-def played(records: Sequence[Record], ms: float, counters: dict[str, int]) -> list[Record]:
-    """The same turns, whose playing took so long."""
+def with_playout(records: Sequence[Record], ms: float, counters: dict[str, int]) -> list[Record]:
+    """Returns the same turns with this playout time."""
     copies = slower(records, "playout", ms - 18)
     for record in copies:
         record["stages"]["playout"]["slack_ms"] = ms
@@ -265,16 +265,16 @@ def played(records: Sequence[Record], ms: float, counters: dict[str, int]) -> li
     ],
     ids=["demo", "slow demo", "device at its least", "slow device"],
 )
-def test_another_output_device_is_advised_only_where_one_was_slow(
+def test_other_output_device_is_advised_only_if_one_was_slow(
     ms: float, counters: dict[str, int], advised: bool
 ) -> None:
-    usual = played(demo_records(), 18.0, counters)
-    found = advice(evidence([*usual * 4, *played(demo_records(), ms, counters) * 16]))
+    usual = with_playout(demo_records(), 18.0, counters)
+    found = advice(evidence([*usual * 4, *with_playout(demo_records(), ms, counters) * 16]))
     assert any("another output device" in finding.says for finding in found.findings) is advised
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_nothing_is_told_to_do_before_its_gain_is_proven(times: int) -> None:
+def test_remedy_is_given_only_for_proven_gain(times: int) -> None:
     slow = slower(demo_records()[:1], "first_sentence", 300)
     for record in slow:
         record["stages"]["first_sentence"]["slack_ms"] = 300.0
@@ -284,31 +284,31 @@ def test_nothing_is_told_to_do_before_its_gain_is_proven(times: int) -> None:
         if finding.certainty == "cannot tell":
             assert ": set " not in finding.says
             assert "take a faster endpoint" not in finding.says
-    unproven = of(found, "endpoint_wait")[-1]
+    unproven = findings_of(found, "endpoint_wait")[-1]
     assert "Cannot tell yet: " in unproven.says or unproven.certainty == "measured"
 
 
-def test_turns_that_are_missing_for_advice_are_counted() -> None:
+def test_turns_missing_for_advice_are_counted() -> None:
     found = advice(evidence(held(), replays=2))
-    (finding,) = [each for each in of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=200",)]
+    (finding,) = [each for each in findings_of(found, "endpoint_wait") if each.keys == ("turn.hangover_ms=200",)]
     assert finding.says.startswith("In these 4 turns answers would have come ")
     assert finding.says.endswith("with turn.hangover_ms=200. Cannot tell yet: 1 more turn is needed.")
 
 
-def test_failed_turns_tell_nothing_about_settings(tmp_path: Path) -> None:
+def test_failed_turns_give_no_advice(tmp_path: Path) -> None:
     failed = [record | {"error": "the endpoint failed"} for record in held()]
     done = CliRunner().invoke(trace, ["advise", str(written(tmp_path / "failed.jsonl", failed))])
     assert done.exit_code == 2
     assert "no turn with a response latency in it" in done.stderr
 
 
-def test_json_holds_everything() -> None:
+def test_json_holds_complete_advice() -> None:
     plain = json.loads(advice_json(advice(evidence(held(), times=10, replays=10))))
     assert plain["turns"] == 20
     assert plain["findings"][0]["gain"]["50"]["value"] > 0
 
 
-def test_the_commands(tmp_path: Path) -> None:
+def test_advise_and_replay_commands(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", held())
 
     def run(*arguments: str) -> tuple[int, str]:
@@ -329,7 +329,7 @@ def test_the_commands(tmp_path: Path) -> None:
     assert plain["turns"][0]["assumed"] == ["answer"]
 
 
-def test_mistakes_are_one_line(tmp_path: Path) -> None:
+def test_errors_are_one_line(tmp_path: Path) -> None:
     old = written(tmp_path / "old.jsonl", demo_records())
     beheaded = written(tmp_path / "beheaded.jsonl", held()[1:])
     empty = written(tmp_path / "empty.jsonl", [])
@@ -350,21 +350,21 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_only_the_latest_turns_are_decided_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_latest_turns_are_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = list(held())
     files = [
         written(tmp_path / f"{number}.jsonl", [record | {"conversation": str(number)} for record in spoken])
         for number in range(6)
     ]
-    decided: list[str] = []
+    replayed: list[str] = []
 
     def conversation(records: Sequence[Record]) -> RecordedConversation:
-        decided.append(records[0]["conversation"])
+        replayed.append(records[0]["conversation"])
         return conversation_of(records)
 
     monkeypatch.setattr(trace_replaying, "MOST_REPLAYED", len(spoken) + 1)
     monkeypatch.setattr(trace_replaying, "conversation_of", conversation)
-    found = trace_replaying.gathered(files, pytest.fail)
-    assert decided == ["4", "5"], "a replay takes some 10 ms a turn"
+    found = trace_replaying.collect_inputs(files, pytest.fail)
+    assert replayed == ["4", "5"], "a replay takes some 10 ms a turn"
     assert len(found.replays) == len(spoken) + 1
     assert found.figures.turns == 6 * len(spoken)

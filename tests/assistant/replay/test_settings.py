@@ -1,4 +1,4 @@
-"""Which settings can be replayed, and what they make of those that were in effect."""
+"""Tests which settings can be replayed, and how they change those that were in effect."""
 
 import pytest
 
@@ -29,29 +29,29 @@ RECORDED = turn_settings(Settings(), "pocketsphinx")
         (["turn.stuck_after_s=3"], TurnSection(stuck_after_s=3)),
     ],
 )
-def test_it_is_as_if_they_had_been_in_the_configuration(overrides: list[str], section: TurnSection) -> None:
+def test_replayed_settings_equal_configured_settings(overrides: list[str], section: TurnSection) -> None:
     changed = change_of(overrides)(RECORDED)
     wanted = turn_settings(Settings(turn=section), "pocketsphinx")
-    if changed.patience is None:  # then the profile's own wait is not looked at
+    if changed.patience is None:  # otherwise the profile's own wait is not read
         assert (changed.hangover_ms, changed.patience) == (wanted.hangover_ms, wanted.patience)
     assert changed == wanted
 
 
-def test_a_profile_takes_the_place_of_a_fixed_silence() -> None:
+def test_profile_replaces_fixed_silence() -> None:
     fixed = TurnSettings(hangover_ms=300.0)
     assert change_of(["turn.profile=patient"])(fixed).patience == PATIENT
     assert change_of(["turn.hangover_ms=0"])(fixed).patience == BALANCED
     assert profile_of(TurnSettings(patience=EAGER)) == "eager"
 
 
-def test_the_profile_of_an_older_trace_or_of_a_slow_sound_card_is_known() -> None:
+def test_profile_of_old_trace_or_slow_card_is_recognized() -> None:
     assert profile_of(TurnSettings(patience=EndOfTurnProfile(220, 440, 840, 1.0))) == "balanced"
     assert profile_of(TurnSettings(patience=EndOfTurnProfile(300, 820, 2000, 1.4))) == "patient"
     assert profile_of(TurnSettings(patience=with_card(BALANCED, 300))) == "balanced"
 
 
 @pytest.mark.parametrize("override", ["turn.pre_roll_ms=100", "stt.threads=4", "llm.hedge_share=0.2"])
-def test_what_cannot_be_replayed_is_refused_with_what_can(override: str) -> None:
+def test_other_settings_are_rejected_with_list_of_replayable(override: str) -> None:
     with pytest.raises(TraceError) as refused:
         change_of([override])
     assert override.partition("=")[0] in str(refused.value)
@@ -62,6 +62,6 @@ def test_what_cannot_be_replayed_is_refused_with_what_can(override: str) -> None
     ("override", "said"),
     [("turn.profile=hasty", '"eager"'), ("turn.hangover_ms=20", "100 to 3000"), ("turn.profil=eager", "turn.profile")],
 )
-def test_what_is_not_allowed_is_refused_as_in_the_configuration(override: str, said: str) -> None:
+def test_invalid_values_are_rejected_as_in_configuration(override: str, said: str) -> None:
     with pytest.raises(TraceError, match=said):
         change_of([override])

@@ -1,4 +1,4 @@
-"""Turns, decided with other settings: what people would have noticed."""
+"""Tests turns that are replayed with other settings: what users would have noticed."""
 
 import json
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def plain() -> list[Record]:
     )
 
 
-def test_with_its_own_settings_nothing_changes(plain: list[Record]) -> None:
+def test_replay_with_recorded_settings_changes_nothing(plain: list[Record]) -> None:
     for found, record in zip(replayed(plain, settings()), plain, strict=True):
         assert found.same
         assert found.was == found.now
@@ -48,7 +48,7 @@ def test_with_its_own_settings_nothing_changes(plain: list[Record]) -> None:
 
 
 @pytest.mark.parametrize("hangover_ms", [100, 200, 300, 800])
-def test_another_wait_moves_the_endpoint_and_the_answer(plain: list[Record], hangover_ms: int) -> None:
+def test_other_wait_moves_end_of_turn_and_answer(plain: list[Record], hangover_ms: int) -> None:
     again = rehearsed(
         [TIME, Says(6000, 6800, "what is the date")],
         length_ms=9500,
@@ -58,12 +58,12 @@ def test_another_wait_moves_the_endpoint_and_the_answer(plain: list[Record], han
     for found, held in zip(replayed(plain, settings(hangover_ms=float(hangover_ms))), again, strict=True):
         assert found.now.wait_ms == hangover_ms
         assert "answer" in found.assumed
-        # What is computed is what comes of really holding the conversation with that setting, to within a frame.
+        # The replayed latency equals that of a real conversation with this setting, within a frame.
         assert found.now.latency_ms == pytest.approx(held["response_latency_ms"], abs=20)
 
 
 @pytest.mark.parametrize("stirs", [(2100, 2140), (2100, 2180), (2200, 2320)])
-def test_an_answer_that_would_have_waited_for_somebody_about_to_go_on_waits(stirs: tuple[int, int]) -> None:
+def test_answer_is_held_while_user_may_resume(stirs: tuple[int, int]) -> None:
     recorded, held = (
         rehearsed([TIME], turns=replace(TURNS, hangover_ms=wait_ms), vad=LoudnessVad(stirs=[stirs]), replies=(SHORT,))
         for wait_ms in (400.0, 300.0)
@@ -74,7 +74,7 @@ def test_an_answer_that_would_have_waited_for_somebody_about_to_go_on_waits(stir
     assert found.now.latency_ms == pytest.approx(record["response_latency_ms"], abs=20)
 
 
-def test_without_attempts_the_work_is_waited_for(plain: list[Record]) -> None:
+def test_without_attempts_work_adds_to_latency(plain: list[Record]) -> None:
     again = rehearsed(
         [TIME, Says(6000, 6800, "what is the date")],
         length_ms=9500,
@@ -85,7 +85,7 @@ def test_without_attempts_the_work_is_waited_for(plain: list[Record]) -> None:
         assert found.now.latency_ms == pytest.approx(held["response_latency_ms"], abs=25)
 
 
-def test_a_shorter_wait_cuts_in_where_the_person_in_fact_went_on() -> None:
+def test_shorter_wait_cuts_in_where_user_continued() -> None:
     records = rehearsed(MILK, turns=TURNS)
     (found,) = replayed(records, settings(hangover_ms=200.0))
     assert (found.was.cut_ins, found.now.cut_ins) == (0, 1)
@@ -95,14 +95,14 @@ def test_a_shorter_wait_cuts_in_where_the_person_in_fact_went_on() -> None:
     assert sum(facts_of(record).cut_ins for record in held) == 1
 
 
-def test_a_longer_wait_spares_a_cut_in() -> None:
+def test_longer_wait_saves_cut_in() -> None:
     records = rehearsed(MILK, turns=replace(TURNS, hangover_ms=200.0), length_ms=9000)
     found = replayed(records, settings(hangover_ms=600.0))
     assert [sum(turn.was.cut_ins for turn in found), sum(turn.now.cut_ins for turn in found)] == [1, 0]
     assert sum(facts_of(record).cut_ins for record in records) == 1
 
 
-def test_who_goes_on_before_a_longer_wait_is_over_has_one_turn() -> None:
+def test_speech_within_longer_wait_continues_the_turn() -> None:
     says = [TIME, Says(2700, 3500, "and the date")]
     records = rehearsed(says, turns=TURNS, replies=("Ten.", "Monday."), length_ms=9000)
     first = replayed(records, settings(hangover_ms=1500.0))[0]
@@ -110,7 +110,7 @@ def test_who_goes_on_before_a_longer_wait_is_over_has_one_turn() -> None:
     assert not first.now.answered
 
 
-def test_how_long_a_voice_takes_to_interrupt() -> None:
+def test_time_to_interrupt_is_measured() -> None:
     records = rehearsed([TIME, Says(3600, 5000, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
     sooner, later = (replayed(records, settings(interrupt_after_ms=float(ms)))[0].now for ms in (100, 600))
     assert (sooner.interruptions, later.interruptions) == (1, 1)
@@ -118,7 +118,7 @@ def test_how_long_a_voice_takes_to_interrupt() -> None:
     assert later.yielded_ms == pytest.approx(600, abs=20)
 
 
-def test_a_reply_that_the_client_ends_was_not_interrupted() -> None:
+def test_reply_ended_by_client_is_not_interrupted() -> None:
     rehearsal = Rehearsal([TIME], turns=TURNS, replies=(LONG,))
     rehearsal.at(2750, lambda: Session.cancel(rehearsal.session))
     record = json.loads(rehearsal.perform().records[0].to_json())
@@ -128,7 +128,7 @@ def test_a_reply_that_the_client_ends_was_not_interrupted() -> None:
     assert (found.now.interruptions, found.now.cut_ins) == (0, 0)
 
 
-def test_a_cough_interrupts_only_who_is_impatient() -> None:
+def test_cough_interrupts_only_with_short_interrupt_time() -> None:
     records = rehearsed([TIME, Says(3600, 3760, "")], turns=TURNS, replies=(LONG,), length_ms=9000)
     assert replayed(records, settings())[0].now.interruptions == 0
     impatient = replayed(records, settings(interrupt_after_ms=60.0))[0]
@@ -138,7 +138,7 @@ def test_a_cough_interrupts_only_who_is_impatient() -> None:
 
 
 @pytest.mark.parametrize("into_reply", [True, False])
-def test_a_word_of_which_nobody_was_sure_takes_the_floor_here_as_well(*, into_reply: bool) -> None:
+def test_unconfirmed_onset_with_words_interrupts_in_replay(*, into_reply: bool) -> None:
     says = [TIME, Says(3600, 3760, "stop")] if into_reply else [Says(1000, 1200, "stop")]
     sure = 1.0 if into_reply else 0.6
     rehearsal = Rehearsal(says, turns=TURNS, replies=(LONG, "Yes."), length_ms=9000, vad=LoudnessVad(sure=sure))
@@ -150,32 +150,32 @@ def test_a_word_of_which_nobody_was_sure_takes_the_floor_here_as_well(*, into_re
         assert found.now.latency_ms == record["response_latency_ms"]
 
 
-def test_a_voice_that_was_not_asked_for_its_words_then_has_none() -> None:
+def test_onset_without_recorded_request_has_no_words() -> None:
     records = rehearsed([TIME, Says(3600, 4200, "stop")], turns=TURNS, replies=(LONG, "Yes."), length_ms=9000)
     assert records[0]["outcome"] == "interrupted"
     later = replayed(records, settings(interrupt_after_ms=1000.0))[0]
     assert later.now.interruptions == 0
 
 
-def test_the_last_turn_is_decided_beyond_the_end_of_the_trace() -> None:
+def test_last_turn_is_decided_after_end_of_trace() -> None:
     records = rehearsed([TIME], turns=TURNS, replies=("Ten.",))
     (found,) = replayed(records, settings(hangover_ms=3000.0))
     assert found.now.wait_ms == 3000
     assert "silence after the end" in found.assumed
 
 
-def test_what_was_never_recorded_or_is_torn_cannot_be_replayed(plain: list[Record]) -> None:
+def test_turns_without_recorded_events_cannot_be_replayed(plain: list[Record]) -> None:
     assert conversation_of(demo_records()).left_out == 5
     assert conversation_of(plain[1:]).left_out == 1
     assert conversation_of([plain[0], plain[0]]).left_out == 1
 
 
-def test_a_record_that_says_otherwise_is_named(plain: list[Record]) -> None:
+def test_record_that_differs_from_replay_is_named(plain: list[Record]) -> None:
     altered: list[Record] = json.loads(json.dumps(plain))
     altered[1]["events"] = [event for event in altered[1]["events"] if event["name"] != "endpoint"]
     assert conversation_of(altered).disagree == (2,)
 
 
-def test_a_turn_that_ends_together_with_another_hides_none_behind_it(plain: list[Record]) -> None:
+def test_turn_ending_together_with_another_hides_no_turn(plain: list[Record]) -> None:
     together = plain[0] | {"turn": 99, "events": [], "told": [], "told_before": len(plain[0]["told"])}
     assert conversation_of([plain[0], together, plain[1]]).left_out == 0

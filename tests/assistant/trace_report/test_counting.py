@@ -1,4 +1,4 @@
-"""Counting many files: the same figures, however the work is shared."""
+"""Counting many files gives the same figures with any number of processes."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from trace_samples import demo_records, slower, written
 
 from assistant.trace_report import counting as trace_counting
-from assistant.trace_report.counting import Slowest, portions, tallied
+from assistant.trace_report.counting import Slowest, count_turns, split_files
 from assistant.trace_report.reading import TraceError
 
 
 @given(st.lists(st.integers(0, 100), max_size=30), st.integers(1, 150))
-def test_portions_hold_every_file_once_in_order_and_not_too_much(sizes: list[int], most: int) -> None:
+def test_portions_hold_every_file_once_in_order_within_limit(sizes: list[int], most: int) -> None:
     files = [Path(str(number)) for number in range(len(sizes))]
-    runs = portions(files, sizes, most)
+    runs = split_files(files, sizes, most)
     assert [path for run in runs for path in run] == files
     assert all(len(run) == 1 or sum(sizes[int(path.name)] for path in run) <= most for run in runs if run)
 
@@ -29,14 +29,14 @@ def folder_of_conversations(folder: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_several_processes_count_as_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_give_same_figures_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = folder_of_conversations(tmp_path)
     with files[1].open("a") as file:
         file.write('{"schema":1,"conv')
     warned: tuple[list[str], list[str]] = ([], [])
-    alone, slowest_alone = tallied(files, 10, warned[0].append)
+    alone, slowest_alone = count_turns(files, 10, warned[0].append)
     monkeypatch.setattr(trace_counting, "PORTION_BYTES", 50_000)
-    together, slowest_together = tallied(files, 10, warned[1].append)
+    together, slowest_together = count_turns(files, 10, warned[1].append)
     assert together.figures() == alone.figures()
     assert together.stages().tolist() == alone.stages().tolist()
     assert slowest_together == slowest_alone
@@ -44,16 +44,16 @@ def test_several_processes_count_as_one_does(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_a_mistake_in_another_process_is_the_same_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_in_subprocess_is_the_same_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = folder_of_conversations(tmp_path)
     files[3].write_text("hello\n")
     monkeypatch.setattr(trace_counting, "PORTION_BYTES", 50_000)
     with pytest.raises(TraceError, match=r"3\.jsonl, line 1 is no JSON"):
-        tallied(files, 0, pytest.fail)
+        count_turns(files, 0, pytest.fail)
 
 
 @given(st.lists(st.integers(0, 5), max_size=40), st.integers(0, 12), st.integers(0, 40))
-def test_the_slowest_are_kept_the_first_of_equal_ones(latencies: list[int], most: int, cut: int) -> None:
+def test_slowest_are_kept_and_first_of_equal_ones_wins(latencies: list[int], most: int, cut: int) -> None:
     turns = [({"turn": number}, float(ms)) for number, ms in enumerate(latencies)]
     first, second = Slowest(most), Slowest(most)
     for number, (record, ms) in enumerate(turns):

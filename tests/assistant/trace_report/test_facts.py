@@ -1,4 +1,4 @@
-"""What is counted of a turn, from real and rehearsed ones."""
+"""Tests the facts of turns, from real and rehearsed traces."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from assistant.turns.settings import TurnSettings
 SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
 
 
-def test_the_demos_turns() -> None:
+def test_facts_of_demo_turns() -> None:
     facts = [facts_of(record) for record in demo_records()]
     assert [each.outcome for each in facts] == ["answered"] * 3 + ["interrupted", "answered"]
     assert [each.interrupted for each in facts] == [False] * 3 + [True, False]
@@ -30,25 +30,25 @@ def test_the_demos_turns() -> None:
     assert {each.answered_by for each in facts} == {"skills"}
     assert [round(each.ahead_ms or 0) for each in facts] == [100, 179, 120, 120, 135]
     assert facts[4].words_ms == pytest.approx(39.8, abs=0.1)
-    # 164 ms of work, of which 102 ms, the words asked for again, were waited for.
+    # 164 ms of work. 102 ms of it, the second transcript request, added to the latency.
     assert facts[4].hidden_ms == pytest.approx(62, abs=1)
 
 
-def test_stages_are_in_order_and_sum_to_the_latency() -> None:
+def test_stages_are_in_order_and_sum_to_latency() -> None:
     for record in demo_records():
         facts = facts_of(record)
         assert len(facts.stages_ms) == len(STAGES)
         assert sum(facts.stages_ms) == pytest.approx(facts.latency_ms, abs=0.01)
 
 
-def test_who_goes_on_before_the_commit_wastes_an_attempt() -> None:
+def test_speech_before_commit_wastes_attempt() -> None:
     (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
     facts = facts_of(record)
     assert (facts.dropped, facts.confirmed, facts.cut_ins, facts.given, facts.committed) == (1, 0, 0, 1, True)
     assert facts.ahead_ms == pytest.approx(300, abs=25)
 
 
-def test_a_reply_that_is_taken_back_is_a_cut_in() -> None:
+def test_retracted_reply_is_cut_in() -> None:
     (record,) = rehearsed([Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")], length_ms=9000)
     facts = facts_of(record)
     assert "retracted" in [event["name"] for event in record["events"]]
@@ -56,7 +56,7 @@ def test_a_reply_that_is_taken_back_is_a_cut_in() -> None:
     assert facts.dropped >= 1
 
 
-def test_each_reply_that_is_taken_back_counts_as_a_replay_counts_it() -> None:
+def test_retracted_replies_count_as_in_replay() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), Says(3400, 4000, "and sugar")]
     (record,) = rehearsed(says, length_ms=9000)
     assert [event["name"] for event in record["events"]].count("retracted") == 2
@@ -66,18 +66,18 @@ def test_each_reply_that_is_taken_back_counts_as_a_replay_counts_it() -> None:
     assert (facts.cut_ins, facts.given) == (found.was.cut_ins, found.was.given)
 
 
-def test_an_answer_that_is_asked_for_behind_the_endpoint_was_begun_so_long_after_it() -> None:
+def test_answer_requested_after_end_of_turn_has_negative_lead() -> None:
     record = demo_records()[4]
     (asked,) = [event for event in record["events"] if (event["name"], event["detail"]) == ("attempt", "1")]
     (silence,) = [span for span in record["spans"] if (span["name"], span["attempt"]) == ("silence", 1)]
-    # As the books have it: the silence ends with the endpoint, and what comes after it is for the words to pay.
+    # The stages are accounted this way: the silence ends with the EOT decision; what follows counts as transcript time.
     asked["at_ms"], silence["end_ms"] = record["endpoint_ms"] + 547.0, record["endpoint_ms"]
     assert facts_of(record).ahead_ms == pytest.approx(-547)
     assert "speculation  lost: the answer was begun 547 ms after the endpoint" in waterfall(record)
 
 
 @pytest.mark.parametrize(("onset_ms", "cut_ins"), [(2720, 1), (3600, 0)])
-def test_an_interruption_is_a_cut_in_only_if_it_comes_at_once(onset_ms: int, cut_ins: int) -> None:
+def test_only_immediate_interruption_is_cut_in(onset_ms: int, cut_ins: int) -> None:
     says = [TIME, Says(onset_ms, onset_ms + 800, "what is the date")]
     replies = ("It is ten o'clock and all is well in town, and in the country, too.", "It is Monday.")
     first = rehearsed(says, length_ms=9000, replies=replies)[0]
@@ -91,7 +91,7 @@ CUTS: dict[str, Callable[[Session], object]] = {"client": Session.cancel, "reque
 
 
 @pytest.mark.parametrize("why", ["client", "requested", "the end"])
-def test_a_reply_that_no_voice_cut_off_was_not_interrupted(why: str) -> None:
+def test_reply_stopped_without_speech_is_not_interrupted(why: str) -> None:
     reply = "It is ten o'clock and all is well in town, and in the country, too."
     rehearsal = Rehearsal([TIME], replies=(reply, reply), length_ms=8000 if why in CUTS else 3000)
     rehearsal.at(2750, lambda: CUTS.get(why, Session.leave)(rehearsal.session))
@@ -102,7 +102,7 @@ def test_a_reply_that_no_voice_cut_off_was_not_interrupted(why: str) -> None:
     assert (facts.interrupted, facts.cut_ins) == (False, 0)
 
 
-def test_a_turn_without_words_or_answer_has_nothing_of_one() -> None:
+def test_turn_without_words_has_no_answer_facts() -> None:
     (record,) = rehearsed([Says(1000, 1500, "")])
     facts = facts_of(record)
     assert facts.latency_ms is None
@@ -110,12 +110,12 @@ def test_a_turn_without_words_or_answer_has_nothing_of_one() -> None:
     assert not facts.committed
 
 
-def test_a_failed_turn_is_counted_as_one() -> None:
+def test_failed_turn_counts_as_failed() -> None:
     (record,) = rehearsed([TIME], replies=("",))
     assert facts_of(record).failed
 
 
-def test_which_attempt_an_event_is_about() -> None:
+def test_attempt_number_is_parsed_from_detail() -> None:
     assert attempt_of("attempt 12: other words") == 12
     assert attempt_of("attempt 3") == 3
     with pytest.raises(ValueError, match="something"):
@@ -126,7 +126,7 @@ def asked(detail: str) -> dict[str, object]:
     return {"name": "tried", "at_ms": 2500.0, "detail": detail}
 
 
-def test_endpoints_that_were_asked_in_vain_are_no_work_of_the_answer() -> None:
+def test_unused_endpoint_requests_are_not_work_of_answer() -> None:
     record = demo_records()[1]
     plain = facts_of(record)
     name = "asked far: away (1)"
@@ -141,7 +141,7 @@ def test_endpoints_that_were_asked_in_vain_are_no_work_of_the_answer() -> None:
     assert facts._replace(tries=()) == plain
 
 
-def test_what_was_hidden_of_a_turn_that_called_a_tool() -> None:
+def test_hidden_work_of_turn_with_tool_call() -> None:
     turns = TurnSettings(hangover_ms=400, speculate_after_ms=100)
     rehearsal = Rehearsal(
         [TIME], 9000, settings=SessionSettings(tools=ToolSettings()), turns=turns, tools=ScriptedTools(takes_s=0.4)
@@ -149,7 +149,7 @@ def test_what_was_hidden_of_a_turn_that_called_a_tool() -> None:
     rehearsal.model = CallingModel((), rule=lambda messages, _options: "Sunny." if looked_up(messages) else calls())
     record = json.loads(rehearsal.perform().records[0].to_json())
     took_ms = {span["name"]: span["end_ms"] - span["start_ms"] for span in record["spans"] if not span["dropped"]}
-    # The words and the first look at the model are behind the endpoint, the tool and the second look behind nothing.
+    # The transcript and the first LLM request follow the EOT decision; the tool and the second request follow nothing.
     model_ms = took_ms["llm_network"] + took_ms["llm_first_token"]
     assert model_ms > 50
     facts = facts_of(record)
@@ -157,7 +157,7 @@ def test_what_was_hidden_of_a_turn_that_called_a_tool() -> None:
     assert facts.model_ms == pytest.approx(model_ms)
 
 
-def test_an_event_of_another_form_does_not_count() -> None:
+def test_event_of_unknown_form_is_ignored() -> None:
     assert try_of("attempt 2: near: failover, given up after 1500 ms") == Try("near", "failover", "given up", 1500, 0)
     assert try_of("attempt 2: something else") is None
     record = demo_records()[0]

@@ -1,4 +1,4 @@
-"""From turns to a report's figures."""
+"""Tests the figures of a report, computed from turns."""
 
 import random
 from itertools import chain
@@ -26,7 +26,7 @@ def figures(records: list[Record]) -> Figures:
     return tally(records).figures()
 
 
-def test_the_demos_figures() -> None:
+def test_figures_of_demo_turns() -> None:
     found = figures(demo_records())
     assert (found.turns, found.conversations) == (5, 1)
     assert found.outcomes == {"answered": 4, "interrupted": 1}
@@ -45,7 +45,7 @@ def test_the_demos_figures() -> None:
     assert found.recognizers["pocketsphinx"].per_speech == pytest.approx(0.013, abs=0.001)
 
 
-def test_the_band_is_cut_at_both_ends() -> None:
+def test_band_includes_both_bounds() -> None:
     first = demo_records()[0]
     latencies = (100.0, 199.9, 200.0, 500.0, 500.1, 900.0)
     found = figures([first | {"response_latency_ms": ms} for ms in latencies])
@@ -53,7 +53,7 @@ def test_the_band_is_cut_at_both_ends() -> None:
     assert [each.count for each in shares if each is not None] == [2, 2, 2]
 
 
-def test_failed_turns_are_counted_as_failed_and_in_no_latency() -> None:
+def test_failed_turns_have_no_latency() -> None:
     records = demo_records()
     failed = [records[0] | {"error": "the endpoint failed"}, records[1] | {"outcome": "stuck"}]
     found = figures([*records, *failed])
@@ -66,8 +66,8 @@ def test_failed_turns_are_counted_as_failed_and_in_no_latency() -> None:
     assert found.endpoints["skills"].work == figures(records).endpoints["skills"].work
 
 
-def test_the_tail_is_charged_to_what_is_slow_there_and_not_on_average() -> None:
-    """The endpoint's wait is most of every turn; the voice is slow in a few."""
+def test_tail_names_stage_that_is_slow_only_in_tail() -> None:
+    """The wait for the end of turn is most of every turn; the voice is slow in a few."""
     usual, slow = demo_records()[:1] * 95, slower(demo_records()[:1], "tts", 300) * 5
     records = usual + slow
     random.Random(1).shuffle(records)
@@ -80,13 +80,13 @@ def test_the_tail_is_charged_to_what_is_slow_there_and_not_on_average() -> None:
     assert max(STAGES, key=lambda stage: found.stages[stage].percentiles[50].value) == "endpoint_wait"
 
 
-def test_few_turns_have_no_tail() -> None:
+def test_too_few_turns_have_no_tail() -> None:
     records = demo_records()[:1]
     assert figures(records * (LEAST_IN_TAIL - 1)).tail is None
     assert figures(records * LEAST_IN_TAIL).tail is not None
 
 
-def test_turns_without_latency_count_and_leave_the_percentiles_alone() -> None:
+def test_turns_without_latency_do_not_change_percentiles() -> None:
     silent = rehearsed([Says(1000, 1500, "")])
     found = figures(demo_records() + silent)
     assert found.turns == 6
@@ -99,7 +99,7 @@ def test_turns_without_latency_count_and_leave_the_percentiles_alone() -> None:
     assert alone.stages == {}
 
 
-def test_what_answered_is_compared_by_name() -> None:
+def test_answer_sources_are_compared_by_name() -> None:
     near, far = demo_records(), slower(demo_records(), "llm_first_token", 200)
     for record in far:
         record["engines"]["answered_by"] = "far"
@@ -114,7 +114,7 @@ def test_what_answered_is_compared_by_name() -> None:
     assert [round(work.percentiles[50].value) for work in works if work is not None] == [0, 200]
 
 
-def test_endpoints_that_were_asked_are_compared() -> None:
+def test_requested_endpoints_are_compared() -> None:
     records = demo_records()
     for record, details in zip(
         records,
@@ -139,7 +139,7 @@ def test_endpoints_that_were_asked_are_compared() -> None:
     assert found["far"].first_token.most == 210
 
 
-def test_a_cut_in_is_counted_among_the_replies_that_were_begun() -> None:
+def test_cut_ins_are_counted_among_begun_replies() -> None:
     taken_back = rehearsed([Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")], length_ms=9000)
     found = figures(taken_back + rehearsed([TIME]) + rehearsed([Says(1000, 1500, "")]))
     assert found.cut_ins is not None
@@ -149,9 +149,9 @@ def test_a_cut_in_is_counted_among_the_replies_that_were_begun() -> None:
 conversations = st.lists(st.lists(st.sampled_from(range(5)), min_size=1, max_size=4), min_size=1, max_size=6)
 
 
-@settings(max_examples=20)  # a report each, three of them
+@settings(max_examples=20)  # three reports per example
 @given(conversations, st.integers(0, 6))
-def test_counting_in_parts_is_counting(drawn: list[list[int]], cut: int) -> None:
+def test_merged_tallies_equal_one_tally(drawn: list[list[int]], cut: int) -> None:
     recorded = demo_records()
     named = [[recorded[index] | {"conversation": str(n)} for index in turns] for n, turns in enumerate(drawn)]
     first, second = (tally(list(chain.from_iterable(part))) for part in (named[:cut], named[cut:]))
@@ -161,8 +161,8 @@ def test_counting_in_parts_is_counting(drawn: list[list[int]], cut: int) -> None
     assert first.stages().tolist() == whole.stages().tolist()
 
 
-def test_a_turn_costs_the_same_few_bytes_however_many_there_are() -> None:
-    """No record is kept: what grows are arrays of four bytes a value."""
+def test_memory_per_turn_is_small_and_constant() -> None:
+    """No record is kept: only arrays with four bytes per value grow."""
     counted = tally(demo_records() * 200)
     kept = sum(
         getattr(owner, name).buffer_info()[1] * getattr(owner, name).itemsize

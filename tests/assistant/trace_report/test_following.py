@@ -1,4 +1,4 @@
-"""Traces while they are written."""
+"""Follows traces while they are written."""
 
 import json
 import os
@@ -19,11 +19,11 @@ LINES = DEMO.read_bytes().splitlines(keepends=True)
 
 
 Act = tuple[Path, bytes | None] | Callable[[], None]
-"""What is appended to a file; None: it is removed; or anything else that happens."""
+"""Bytes to append to a file; None removes the file. Or any other action."""
 
 
 class Acts:
-    """One is done at every pause; after the last, Ctrl-C."""
+    """Performs one action at every pause; after the last, Ctrl-C."""
 
     def __init__(self, acts: Sequence[Act]) -> None:
         self._acts = iter(acts)
@@ -45,7 +45,7 @@ class Acts:
 
 
 def followed(path: Path, *acts: Act) -> list[int]:
-    """The turns that are shown."""
+    """Returns the turns that are shown."""
     turns: list[int] = []
     records = follow(path, pytest.fail, Acts(acts).pause)
     with pytest.raises(KeyboardInterrupt):
@@ -58,19 +58,19 @@ def _turn(record: Record) -> int:
     return number
 
 
-def test_only_what_is_new_is_shown(tmp_path: Path) -> None:
+def test_only_new_turns_are_shown(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINES[0])
     assert followed(path, (path, LINES[1]), (path, LINES[2] + LINES[3])) == [2, 3, 4]
 
 
-def test_a_line_is_shown_when_it_is_whole(tmp_path: Path) -> None:
+def test_line_is_shown_when_complete(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINES[0])
     assert followed(path, (path, LINES[1][:500]), (path, LINES[1][500:-1]), (path, b"\n" + LINES[2][:7])) == [2]
 
 
-def test_a_conversation_that_begins_meanwhile_is_shown_whole(tmp_path: Path) -> None:
+def test_new_conversation_is_shown_completely(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(LINES[0])
     acts: list[Act] = [
         (tmp_path / "b.jsonl", LINES[1]),
@@ -80,14 +80,14 @@ def test_a_conversation_that_begins_meanwhile_is_shown_whole(tmp_path: Path) -> 
     assert followed(tmp_path, *acts) == [2, 3]
 
 
-def test_a_trace_that_is_removed_or_begins_anew_is_no_trouble(tmp_path: Path) -> None:
+def test_trace_may_be_removed_or_restarted(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINES[0] + LINES[1])
     acts: list[Act] = [(path, None), (path, LINES[2]), (path, LINES[3])]
     assert followed(tmp_path, *acts) == [3, 4]
 
 
-def test_a_trace_that_gets_shorter_is_not_shown_again(tmp_path: Path) -> None:
+def test_shortened_trace_is_not_shown_again(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     spoken = [record | {"words": {"user": "hello", "assistant": "Hello."}} for record in demo_records()[:2]]
 
@@ -106,7 +106,7 @@ def test_a_trace_that_gets_shorter_is_not_shown_again(tmp_path: Path) -> None:
         assert followed(followable, *acts) == [3]
 
 
-def test_what_may_not_be_read_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_trace_is_reported_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
     trace = written(folder / "a.jsonl", demo_records())
@@ -119,12 +119,12 @@ def test_what_may_not_be_read_is_said_at_once(tmp_path: Path, monkeypatch: pytes
     def refuse(path: Path, *_: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "open", refuse)  # its size may be seen, and nothing would ever come of it
+    monkeypatch.setattr(Path, "open", refuse)  # its size is visible, but it would never yield a record
     with pytest.raises(TraceError, match=rf"^{trace} cannot be read"):
         followed(folder)
 
 
-def test_a_newer_version_is_mentioned_once_a_file(tmp_path: Path) -> None:
+def test_newer_version_is_reported_once_per_file(tmp_path: Path) -> None:
     newer = [record | {"schema": 2} for record in demo_records()]
     path = tmp_path / "a.jsonl"
     path.touch()
@@ -136,21 +136,21 @@ def test_a_newer_version_is_mentioned_once_a_file(tmp_path: Path) -> None:
     assert told == [f"{path} is of schema 2; this version knows 1 and ignores the rest."]
 
 
-def test_a_folder_that_is_to_come_is_waited_for(tmp_path: Path) -> None:
+def test_missing_folder_is_awaited(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     acts: list[Act] = [folder.mkdir, (folder / "a.jsonl", LINES[0])]
     records = follow(folder, pytest.fail, Acts(acts).pause, to_come=True)
     assert _turn(next(records)) == 1
 
 
-def test_an_address_without_its_beginning_is_recognized(tmp_path: Path) -> None:
+def test_address_without_scheme_is_recognized(tmp_path: Path) -> None:
     done = CliRunner().invoke(trace, ["follow", "127.0.0.1:8765"])
     assert done.exit_code == 2
     said = "127.0.0.1:8765 is no file; if it is a server: repartee trace follow http://127.0.0.1:8765"
     assert done.stderr == f"repartee: {said}\n"
 
 
-def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:
+def test_unsuitable_path_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="does not exist"):
         next(follow(tmp_path / "missing", pytest.fail, Acts([]).pause))
     path = tmp_path / "a.jsonl"

@@ -1,4 +1,4 @@
-"""The page: whole in itself, whatever the traces hold."""
+"""The page is self-contained, whatever the traces hold."""
 
 import re
 from html.parser import HTMLParser
@@ -8,21 +8,21 @@ import pytest
 from trace_samples import DEMO, demo_records, printed, slower, written
 
 from assistant.trace_report.commands import ReportFormats, report
-from assistant.trace_report.counting import tallied
+from assistant.trace_report.counting import count_turns
 from assistant.trace_report.page import page
 from assistant.trace_report.reading import Record, TraceError
 
 pytestmark = pytest.mark.slow
-"""Each draws some pages, of half a second each."""
+"""Each test draws some pages, which take half a second each."""
 
 
 def page_of(path: Path, slowest: int = 10) -> str:
-    tally, records = tallied([path], slowest, lambda what: None)
+    tally, records = count_turns([path], slowest, lambda what: None)
     return page(tally, tally.figures(), records)
 
 
 class Elements(HTMLParser):
-    """Every element and attribute, and whether all that are opened are closed."""
+    """Collects every element and attribute, and checks that all open elements are closed."""
 
     VOID = frozenset(("meta",))
 
@@ -47,7 +47,7 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_nothing_is_fetched_and_nothing_is_run() -> None:
+def test_page_fetches_and_runs_nothing() -> None:
     elements = Elements(page_of(DEMO))
     assert elements.open == []
     assert not {"script", "link", "img", "iframe", "object"} & set(elements.names)
@@ -56,14 +56,14 @@ def test_nothing_is_fetched_and_nothing_is_run() -> None:
     assert not re.search(r"@import|url\((?!#)", page_of(DEMO))
 
 
-def test_a_drawing_for_the_whole_and_one_for_each_of_the_slowest() -> None:
+def test_page_has_plots_for_all_turns_and_each_slowest_turn() -> None:
     text = page_of(DEMO)
     assert Elements(text).names.count("svg") == 2 + 5
     headings = re.findall(r"<h3>turn (\d)", text)
     assert headings == ["5", "1", "2", "3", "4"]
 
 
-def test_at_most_ten_turns_are_drawn_one_by_one(tmp_path: Path) -> None:
+def test_at_most_ten_turns_are_drawn_singly(tmp_path: Path) -> None:
     records: list[Record] = [record for ms in range(4) for record in slower(demo_records(), "tts", ms * 50)]
     path = written(tmp_path / "many.jsonl", records)
     page_file = tmp_path / "page.html"
@@ -71,7 +71,7 @@ def test_at_most_ten_turns_are_drawn_one_by_one(tmp_path: Path) -> None:
     assert page_file.read_text(encoding="utf-8").count("<h3>") == 10
 
 
-def test_names_from_the_file_stay_text(tmp_path: Path) -> None:
+def test_names_from_trace_stay_text(tmp_path: Path) -> None:
     hostile = "<script>alert('1')</script>&\""
     records = demo_records()
     for record in records:
@@ -87,18 +87,18 @@ def test_names_from_the_file_stay_text(tmp_path: Path) -> None:
     assert elements.open == []
 
 
-def test_the_same_turns_give_the_same_page() -> None:
+def test_page_is_reproducible() -> None:
     assert page_of(DEMO) == page_of(DEMO)
 
 
-def test_turns_without_a_latency_have_a_page_too(tmp_path: Path) -> None:
+def test_turns_without_latency_have_a_page(tmp_path: Path) -> None:
     silent = demo_records()[0] | {"response_latency_ms": None, "stages": {}, "no_latency_reason": "no words"}
     text = page_of(written(tmp_path / "silent.jsonl", [silent]))
     assert "none of them has a response latency" in text
     assert "svg" not in Elements(text).names
 
 
-def test_a_slow_turn_that_cannot_be_drawn_is_named(tmp_path: Path) -> None:
+def test_invalid_slow_turn_is_named(tmp_path: Path) -> None:
     records = demo_records()[:1]
     for span in records[0]["spans"]:
         del span["after"]
@@ -108,14 +108,14 @@ def test_a_slow_turn_that_cannot_be_drawn_is_named(tmp_path: Path) -> None:
         page_of(written(tmp_path / "a.jsonl", records))
 
 
-def test_a_turn_of_which_it_is_not_known_when_it_was_heard_is_drawn(tmp_path: Path) -> None:
+def test_turn_without_speech_times_is_drawn(tmp_path: Path) -> None:
     records = demo_records()[:1]
     del records[0]["playout_start_ms"]
     assert "<h3>turn 1" in page_of(written(tmp_path / "a.jsonl", records))
 
 
 @pytest.mark.parametrize("more", [{"name": "a $x_{$ b"}, {"name": "天気"}, {"stage": "a newer stage"}])
-def test_any_name_can_be_drawn(tmp_path: Path, more: Record) -> None:
+def test_any_endpoint_name_can_be_drawn(tmp_path: Path, more: Record) -> None:
     records = demo_records()[:1]
     records[0]["spans"][0] |= more
     drawn = page_of(written(tmp_path / "a.jsonl", records))

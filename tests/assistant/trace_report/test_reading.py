@@ -1,4 +1,4 @@
-"""Reading traces: what is torn or newer is no obstacle, what is no trace is said."""
+"""Reading skips torn or newer lines and reports files that are no traces."""
 
 import json
 import os
@@ -8,10 +8,10 @@ import pytest
 from forbidden_folder import forbid
 from trace_samples import DEMO, demo_records, written
 
-from assistant.trace_report.reading import TraceError, distinct, read_records, record_of, trace_files, understood
+from assistant.trace_report.reading import TraceError, convert_record, distinct, parse_line, read_records, trace_files
 
 
-def test_a_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
+def test_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
     for name in ("20260102-b.jsonl", "20260101-a.jsonl", "notes.txt"):
         written(tmp_path / name, demo_records()[:1])
     single = written(tmp_path / "notes.txt", demo_records())
@@ -19,14 +19,14 @@ def test_a_folder_stands_for_its_traces_oldest_first(tmp_path: Path) -> None:
     assert names == ["20260101-a.jsonl", "20260102-b.jsonl", "notes.txt"]
 
 
-def test_what_is_not_there_is_said_with_a_remedy(tmp_path: Path) -> None:
+def test_missing_path_is_reported_with_remedy(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"missing does not exist.*trace\.dir"):
         trace_files([tmp_path / "missing"])
     with pytest.raises(TraceError, match="holds no traces"):
         trace_files([tmp_path])
 
 
-def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_path_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = written(tmp_path / "a.jsonl", demo_records())
     forbid(tmp_path, monkeypatch)
     for path in (tmp_path, trace):
@@ -34,12 +34,12 @@ def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
             trace_files([path])
 
 
-def test_records_come_as_they_were_written() -> None:
+def test_records_are_read_unchanged() -> None:
     assert list(read_records([DEMO], pytest.fail)) == demo_records()
 
 
 @pytest.mark.parametrize("kept", [1, 9, 10, 11, 300, -2])
-def test_a_torn_last_line_is_left_out_wherever_it_is_torn(kept: int, tmp_path: Path) -> None:
+def test_torn_last_line_is_skipped_wherever_it_is_torn(kept: int, tmp_path: Path) -> None:
     first, second = DEMO.read_bytes().splitlines(keepends=True)[:2]
     path = tmp_path / "torn.jsonl"
     path.write_bytes(first + second[:kept])
@@ -49,7 +49,7 @@ def test_a_torn_last_line_is_left_out_wherever_it_is_torn(kept: int, tmp_path: P
     assert f"{path}, line 2 is torn" in warning
 
 
-def test_a_line_that_a_crash_left_in_the_middle_is_left_out(tmp_path: Path) -> None:
+def test_torn_line_in_the_middle_is_skipped(tmp_path: Path) -> None:
     first, second = DEMO.read_bytes().splitlines(keepends=True)[:2]
     path = tmp_path / "torn.jsonl"
     path.write_bytes(first[:100] + b"\n\n" + second)
@@ -70,7 +70,7 @@ def test_a_line_that_a_crash_left_in_the_middle_is_left_out(tmp_path: Path) -> N
         (b"\xff\xfe\x00", "line 1 is no JSON"),
     ],
 )
-def test_a_wrong_file_is_named(text: str | bytes, said: str, tmp_path: Path) -> None:
+def test_file_that_is_no_trace_is_named(text: str | bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.jsonl"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(TraceError, match=said) as caught:
@@ -78,7 +78,7 @@ def test_a_wrong_file_is_named(text: str | bytes, said: str, tmp_path: Path) -> 
     assert str(path) in str(caught.value)
 
 
-def test_fields_of_a_newer_version_are_kept_and_said_once_a_file(tmp_path: Path) -> None:
+def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> None:
     newer = [record | {"schema": 2, "mood": "calm"} for record in demo_records()]
     path = written(tmp_path / "newer.jsonl", newer)
     warnings: list[str] = []
@@ -87,10 +87,10 @@ def test_fields_of_a_newer_version_are_kept_and_said_once_a_file(tmp_path: Path)
     assert "schema 2" in warning
 
 
-def test_a_field_that_is_not_what_it_should_be_names_the_line_or_the_turn(tmp_path: Path) -> None:
+def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
     record = demo_records()[0]
     with pytest.raises(TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/traces.md has it"):
-        understood(lambda found: found["stages"]["endpoint_wait"] + 1, record)
+        convert_record(lambda found: found["stages"]["endpoint_wait"] + 1, record)
     path = written(tmp_path / "a.jsonl", demo_records())
     for found in read_records([path], pytest.fail):
         second = found
@@ -99,10 +99,10 @@ def test_a_field_that_is_not_what_it_should_be_names_the_line_or_the_turn(tmp_pa
     with pytest.raises(
         TraceError, match=rf"^{path}, line 2 is no record as docs/traces.md has it: 'lag' is missing\.$"
     ):
-        understood(lambda found: found["lag"], second)
+        convert_record(lambda found: found["lag"], second)
 
 
-def test_of_files_that_begin_with_the_same_turn_the_fullest_is_counted(tmp_path: Path) -> None:
+def test_longest_of_files_with_same_first_turn_is_counted(tmp_path: Path) -> None:
     records = demo_records()
     begun = written(tmp_path / "a.jsonl", records[:2])
     whole = written(tmp_path / "b.jsonl", records)
@@ -118,16 +118,16 @@ def test_of_files_that_begin_with_the_same_turn_the_fullest_is_counted(tmp_path:
     ]  # fmt: skip
     left_out = f"{begun} ({whole}), {scrubbed} ({whole}), {torn} ({torn})"
     assert warnings == [f"left out, as the same turns are in another file: {left_out}."]
-    # Named twice, a pipe is counted once, and nothing of it is read for that.
+    # A pipe that is named twice is counted once, and is not read for that.
     assert distinct([pipe, later, pipe], warnings.append) == [pipe, later]
 
 
-def test_an_empty_line_is_nothing() -> None:
-    assert record_of(b"\n", Path("a"), 1, pytest.fail) is None
-    assert record_of(json.dumps(demo_records()[0]).encode(), Path("a"), 1, pytest.fail) == demo_records()[0]
+def test_empty_line_is_ignored() -> None:
+    assert parse_line(b"\n", Path("a"), 1, pytest.fail) is None
+    assert parse_line(json.dumps(demo_records()[0]).encode(), Path("a"), 1, pytest.fail) == demo_records()[0]
 
 
-def test_half_a_character_costs_no_turn(tmp_path: Path) -> None:
+def test_lone_surrogate_does_not_lose_turn(tmp_path: Path) -> None:
     said = {"user": "well \ud83d", "assistant": "\ud83d\ude00"}
     path = written(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
     found = list(read_records([path], pytest.fail))
@@ -135,7 +135,7 @@ def test_half_a_character_costs_no_turn(tmp_path: Path) -> None:
     assert found[0]["words"] == {"user": "well ?", "assistant": "\U0001f600"}
 
 
-def test_zeros_where_the_power_failed_are_a_torn_line(tmp_path: Path) -> None:
+def test_zero_bytes_are_a_torn_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(DEMO.read_bytes() + b"\0" * 4096)
     told: list[str] = []
@@ -143,7 +143,7 @@ def test_zeros_where_the_power_failed_are_a_torn_line(tmp_path: Path) -> None:
     assert "line 6 is torn" in told[0]
 
 
-def test_what_only_python_calls_json_is_none(tmp_path: Path) -> None:
+def test_nonstandard_json_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(DEMO.read_bytes() + b'{"schema":1,"x":NaN,"y":"\\ud83d"}\n{"schema":1,"y":"\\ud83d"' + b"[" * 9999)
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""Words go; everything else stays to the letter."""
+"""Scrubbing removes words and keeps everything else byte for byte."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def read(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def test_words_are_gone_and_the_rest_is_as_it_was(tmp_path: Path) -> None:
+def test_scrubbing_removes_words_and_keeps_the_rest(tmp_path: Path) -> None:
     path = written(tmp_path / "words.jsonl", with_words())
     assert scrub(path, pytest.fail) == Scrubbed(turns=5, held_words=3)
     assert "555" not in path.read_text()
@@ -39,7 +39,7 @@ def test_words_are_gone_and_the_rest_is_as_it_was(tmp_path: Path) -> None:
     st.text(),
     st.dictionaries(st.text(min_size=1), st.integers(-(2**63), 2**63 - 1) | st.text() | st.none(), max_size=3),
 )
-def test_whatever_was_said_goes_and_fields_nobody_knows_stay(
+def test_all_words_are_removed_and_unknown_fields_kept(
     tmp_path_factory: pytest.TempPathFactory, said: str, more: dict[str, object]
 ) -> None:
     record = more | demo_records()[0]
@@ -49,7 +49,7 @@ def test_whatever_was_said_goes_and_fields_nobody_knows_stay(
     assert list(read(path)[0]) == list(record)
 
 
-def test_a_trace_without_words_is_not_even_touched(tmp_path: Path) -> None:
+def test_trace_without_words_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "demo.jsonl"
     path.write_bytes(DEMO.read_bytes())
     before = path.stat()
@@ -58,7 +58,7 @@ def test_a_trace_without_words_is_not_even_touched(tmp_path: Path) -> None:
     assert path.stat().st_ino == before.st_ino
 
 
-def test_a_torn_line_goes_because_it_may_hold_words(tmp_path: Path) -> None:
+def test_torn_line_is_removed(tmp_path: Path) -> None:
     path = written(tmp_path / "torn.jsonl", with_words())
     line = path.read_bytes().splitlines()[1]
     path.write_bytes(path.read_bytes() + line[: line.index(b"1234") + 2])
@@ -68,7 +68,7 @@ def test_a_torn_line_goes_because_it_may_hold_words(tmp_path: Path) -> None:
     assert len(warnings) == 1
 
 
-def test_age_and_rights_stay(tmp_path: Path) -> None:
+def test_file_times_and_permissions_are_kept(tmp_path: Path) -> None:
     path = written(tmp_path / "words.jsonl", with_words())
     path.chmod(0o640)
     os.utime(path, (1000, 2000))
@@ -78,9 +78,7 @@ def test_age_and_rights_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fails", ["fsync", "utime"])
-def test_a_disk_that_refuses_leaves_the_trace_as_it_was(
-    fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disk_error_leaves_trace_unchanged(fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "words.jsonl", with_words())
 
     def full(*_arguments: object, **_more: object) -> None:
@@ -93,7 +91,7 @@ def test_a_disk_that_refuses_leaves_the_trace_as_it_was(
     assert [each.name for each in tmp_path.iterdir()] == ["words.jsonl"]
 
 
-def test_a_trace_that_grows_meanwhile_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_trace_is_left_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "words.jsonl", with_words())
     fsync = os.fsync
 
@@ -108,13 +106,13 @@ def test_a_trace_that_grows_meanwhile_is_left_alone(tmp_path: Path, monkeypatch:
     assert len(read(path)) == 6
 
 
-def test_a_newer_schema_is_refused_for_words_may_be_elsewhere_in_it(tmp_path: Path) -> None:
+def test_newer_schema_is_rejected(tmp_path: Path) -> None:
     path = written(tmp_path / "newer.jsonl", [demo_records()[0] | {"schema": 2}])
     with pytest.raises(TraceError, match="schema 2"):
         scrub(path, pytest.fail)
 
 
-def test_what_is_no_trace_is_not_rewritten(tmp_path: Path) -> None:
+def test_file_that_is_no_trace_is_not_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text("dear diary\n")
     with pytest.raises(TraceError, match="no JSON"):
@@ -122,7 +120,7 @@ def test_what_is_no_trace_is_not_rewritten(tmp_path: Path) -> None:
     assert path.read_text() == "dear diary\n"
 
 
-def test_behind_a_link_the_words_go_from_what_it_leads_to(tmp_path: Path) -> None:
+def test_target_of_link_is_scrubbed(tmp_path: Path) -> None:
     real, link = written(tmp_path / "real.jsonl", with_words()), tmp_path / "link.jsonl"
     link.symlink_to(real)
     assert scrub(link, pytest.fail) == Scrubbed(5, 3)
@@ -130,7 +128,7 @@ def test_behind_a_link_the_words_go_from_what_it_leads_to(tmp_path: Path) -> Non
     assert link.is_symlink()
 
 
-def test_other_names_of_a_file_are_told(tmp_path: Path) -> None:
+def test_hard_links_are_reported(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", with_words())
     os.link(path, tmp_path / "b.jsonl")
     told: list[str] = []
@@ -139,7 +137,7 @@ def test_other_names_of_a_file_are_told(tmp_path: Path) -> None:
     assert "555" in (tmp_path / "b.jsonl").read_text(), "what the warning is about"
 
 
-def test_half_a_character_goes_with_the_words(tmp_path: Path) -> None:
+def test_lone_surrogate_is_removed_with_words(tmp_path: Path) -> None:
     said = {"user": "555 \ud83d", "assistant": ""}
     path = written(tmp_path / "a.jsonl", [record | {"words": said} for record in demo_records()])
     assert scrub(path, pytest.fail) == Scrubbed(5, 5)

@@ -1,4 +1,4 @@
-"""Tables of figures, wide and narrow."""
+"""Tests tables of figures at different widths."""
 
 import io
 from collections.abc import Iterator
@@ -7,14 +7,14 @@ import pytest
 from rich.console import Console
 from trace_samples import DEMO
 
-from assistant.trace_report.counting import tallied
+from assistant.trace_report.counting import count_turns
 from assistant.trace_report.sheet import Sheet
 from assistant.trace_report.text import sheets
 
 SHEET = Sheet(
     "ms", ("turns", "p50", "p95"), [("the one far away", "7", "1234 (1200–1260)", "2345 (2300–2400)")], (1, 0)
 )
-"""16 + 2 for the name, 5 + 2, twice 16 + 2."""
+"""Widths: 16 + 2 for the name, 5 + 2, twice 16 + 2."""
 
 
 def shown(sheet: Sheet, width: int) -> Iterator[str]:
@@ -32,14 +32,14 @@ def shown(sheet: Sheet, width: int) -> Iterator[str]:
         (30, ["p95", "the one far 2345 (2300–2400)", "away"]),
     ],
 )
-def test_columns_are_left_out_in_their_order_and_no_figure_is_cut(width: int, lines: list[str]) -> None:
+def test_columns_are_left_out_in_order_and_no_figure_is_cut(width: int, lines: list[str]) -> None:
     assert SHEET.width == 61
     assert [" ".join(line.split()) for line in shown(SHEET, width)] == lines
 
 
 @pytest.mark.parametrize("width", [50, 80, 100, 160])
-def test_a_report_is_nowhere_cut(width: int) -> None:
-    for sheet in sheets(tallied([DEMO], 0, lambda what: None)[0].figures()):
+def test_report_is_never_cut(width: int) -> None:
+    for sheet in sheets(count_turns([DEMO], 0, lambda what: None)[0].figures()):
         lines = list(shown(sheet, width))
         assert "…" not in "".join(lines)
         assert max(map(len, lines)) <= width

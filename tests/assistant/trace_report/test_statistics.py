@@ -1,4 +1,4 @@
-"""Percentiles and what is known of them."""
+"""Tests percentiles and their intervals."""
 
 import numpy as np
 import pytest
@@ -26,18 +26,18 @@ percents = st.sampled_from(PERCENTS)
 
 
 @given(latencies, percents)
-def test_a_percentile_is_the_one_of_the_screen(values: list[float], percent: int) -> None:
+def test_percentile_equals_that_of_the_screen(values: list[float], percent: int) -> None:
     assert percentile(ordered(values), percent) == nearest_rank(values, percent)
 
 
 @given(latencies, percents)
-def test_an_interval_holds_its_figure_and_goes_no_further_than_the_values(values: list[float], percent: int) -> None:
+def test_interval_contains_its_value_and_stays_within_data(values: list[float], percent: int) -> None:
     found = estimate(ordered(values), percent)
     assert min(values) - 0.01 <= found.low <= found.value <= found.high <= max(values) + 0.01
 
 
 @given(latencies)
-def test_a_spread_rises(values: list[float]) -> None:
+def test_percentiles_of_spread_increase(values: list[float]) -> None:
     found = spread(ordered(values))
     assert found is not None
     rising = [found.percentiles[percent].value for percent in PERCENTS]
@@ -46,7 +46,7 @@ def test_a_spread_rises(values: list[float]) -> None:
 
 
 @given(latencies, latencies, percents)
-def test_what_got_better_one_way_got_worse_the_other(before: list[float], after: list[float], percent: int) -> None:
+def test_difference_is_antisymmetric(before: list[float], after: list[float], percent: int) -> None:
     there = difference(ordered(before), ordered(after), percent)
     back = difference(ordered(after), ordered(before), percent)
     assert there.value == -back.value
@@ -54,29 +54,29 @@ def test_what_got_better_one_way_got_worse_the_other(before: list[float], after:
 
 
 @given(latencies, percents)
-def test_nothing_differs_from_itself(values: list[float], percent: int) -> None:
+def test_difference_to_itself_is_zero(values: list[float], percent: int) -> None:
     found = difference(ordered(values), ordered(values), percent)
     assert found.low <= 0 == found.value <= found.high
 
 
 def resampled(values: Values, percent: int) -> Values:
-    """The bootstrap as the books have it."""
+    """The bootstrap by actual resampling."""
     drawn = np.random.default_rng(7).choice(values, (REPLICATES, values.size))
     return np.array([percentile(np.sort(row), percent) for row in drawn], np.float32)
 
 
 @pytest.mark.parametrize("percent", PERCENTS)
 @pytest.mark.parametrize("count", [1, 7, 120])
-def test_no_resampling_gives_what_resampling_gives(count: int, percent: int) -> None:
+def test_replicates_match_actual_resampling(count: int, percent: int) -> None:
     values = ordered(np.random.default_rng(3).exponential(100, count).tolist())
     short, long = replicates(values, percent, 1), resampled(values, percent)
     for value in values:
-        # The same distribution: below every value lie as many, but for chance.
+        # Both have the same distribution: about the same share lies below every value.
         assert (short <= value).mean() == pytest.approx((long <= value).mean(), abs=0.05)
 
 
 @pytest.mark.parametrize("percent", [50, 90])
-def test_intervals_hold_the_truth_as_often_as_they_say(percent: int) -> None:
+def test_intervals_have_stated_coverage(percent: int) -> None:
     random = np.random.default_rng(5)
     truth = -100 * np.log(1 - percent / 100)
     found = [estimate(ordered(random.exponential(100, 150).tolist()), percent) for _ in range(400)]
@@ -84,7 +84,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(percent: int) -> None:
 
 
 @pytest.mark.parametrize(("percent", "turns"), [(50, 5), (90, 29), (95, 59), (99, 299)])
-def test_how_many_turns_a_percentile_needs(percent: int, turns: int) -> None:
+def test_least_turns_for_percentiles(percent: int, turns: int) -> None:
     assert least_turns(percent) == turns
     below = percent / 100
     assert 1 - below**turns >= LEVEL > 1 - below ** (turns - 1)
@@ -95,7 +95,7 @@ def test_how_many_turns_a_percentile_needs(percent: int, turns: int) -> None:
 
 
 @given(st.integers(1, 10_000), st.data())
-def test_a_share_lies_in_its_interval(of: int, data: st.DataObject) -> None:
+def test_share_lies_in_its_interval(of: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, of))
     found = share(count, of)
     assert found is not None
@@ -103,13 +103,13 @@ def test_a_share_lies_in_its_interval(of: int, data: st.DataObject) -> None:
     assert (found.high - found.low) <= 4 / of**0.5
 
 
-def test_of_nothing_there_are_no_figures() -> None:
+def test_no_figures_without_values() -> None:
     assert spread(ordered([])) is None
     assert share(0, 0) is None
     with pytest.raises(ValueError, match="no values"):
         percentile(ordered([]), 50)
 
 
-def test_the_same_turns_give_the_same_figures() -> None:
+def test_figures_are_reproducible() -> None:
     values = ordered(np.random.default_rng(1).exponential(100, 50).tolist())
     assert spread(values) == spread(values)

@@ -1,4 +1,4 @@
-"""Following a server's stream: addresses, refusals, lines that are cut anywhere, and streams that break off."""
+"""Tests following a server's stream: addresses, refusals, split lines, and reconnects."""
 
 import ssl
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ LINES = DEMO.read_bytes()
 
 
 class Stream(httpx.SyncByteStream):
-    """What a server sends; at its end the connection breaks, where it should."""
+    """A server's response body. At its end the connection breaks, if requested."""
 
     def __init__(self, chunks: Iterable[bytes], *, breaks: bool = False) -> None:
         self._chunks = chunks
@@ -43,7 +43,7 @@ def refusal(status: int, message: str = "no") -> httpx.Response:
 
 
 class Followed:
-    """Follows a server that gives these answers, one after another, and is stopped after the last."""
+    """Follows a server that gives these responses in order; stops after the last."""
 
     def __init__(self, *answers: httpx.Response | Exception, token: str = "") -> None:
         self.warned: list[str] = []
@@ -87,7 +87,7 @@ class Followed:
         ("HTTP://[::1]:80/", "http://[::1]:80/traces"),
     ],
 )
-def test_any_address_of_a_server_will_do(address: str, url: str) -> None:
+def test_any_server_address_is_accepted(address: str, url: str) -> None:
     assert stream_url(address) == url
 
 
@@ -98,27 +98,27 @@ def test_any_address_of_a_server_will_do(address: str, url: str) -> None:
         *("http://a..b", f"http://{70 * 'a'}.example", f"http://{70 * 'ä'}.example", "http://xn--zz"),
     ],
 )
-def test_what_is_no_address_is_said_without_its_password(address: str) -> None:
+def test_invalid_address_is_reported_without_password(address: str) -> None:
     with pytest.raises(TraceError, match="is no server's address") as refused:
         stream_url(address)
     assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("token", ["geheimnüs", "two\nlines"])
-def test_a_token_that_cannot_be_sent_is_said_but_not_shown(token: str) -> None:
+def test_invalid_token_is_reported_but_not_shown(token: str) -> None:
     with pytest.raises(TraceError, match=r"^REPARTEE_TOKEN has a sign that HTTP cannot carry") as refused:
         Followed(traces(LINES), token=token).all()
     assert token not in str(refused.value)
 
 
 @given(st.lists(st.integers(0, len(LINES)), max_size=20))
-def test_lines_may_be_cut_anywhere(cuts: list[int]) -> None:
+def test_lines_may_be_split_anywhere(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(LINES)]
     chunks = [LINES[start:end] for start, end in pairwise(places)]
     assert Followed(traces(b"\n", *chunks)).all() == demo_records()
 
 
-def test_a_stream_that_breaks_off_is_asked_for_again_less_and_less_often() -> None:
+def test_broken_stream_is_retried_with_growing_delays() -> None:
     first, *others = LINES.splitlines(keepends=True)
     gone = httpx.ConnectError("refused")
     followed = Followed(traces(first, breaks=True), gone, refusal(503), gone, traces(*others), token="t" * 16)
@@ -146,14 +146,14 @@ def test_a_stream_that_breaks_off_is_asked_for_again_less_and_less_often() -> No
         (httpx.ConnectError("refused"), r"cannot be reached \(ConnectError\); is `repartee serve` running there"),
     ],
 )
-def test_what_cannot_be_followed_is_said_once(answer: httpx.Response | Exception, said: str) -> None:
+def test_refusal_is_reported_once(answer: httpx.Response | Exception, said: str) -> None:
     followed = Followed(answer)
     with pytest.raises(TraceError, match=said):
         followed.all()
     assert followed.waited_s == []
 
 
-def test_what_the_server_could_not_send_is_said() -> None:
+def test_lost_turns_are_reported() -> None:
     followed = Followed(traces(b'{"lost": 3}\n', LINES, b'{"lost": "many"}'))
     assert followed.all() == demo_records()
     assert followed.warned[0] == "3 turns are not shown: they came faster than they were read."
@@ -176,7 +176,7 @@ class Answering(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize(("address", "through"), [("http://voice.example", True), ("http://localhost:9", False)])
-def test_a_server_outside_is_reached_through_the_environments_proxy(
+def test_remote_server_is_reached_through_environment_proxy(
     address: str, through: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Answering.asked.clear()
@@ -194,9 +194,7 @@ def test_a_server_outside_is_reached_through_the_environments_proxy(
     assert Answering.asked == ([f"{address}/traces"] if through else [])
 
 
-def test_a_certificate_of_ones_own_is_trusted_on_this_machine_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_custom_certificate_is_trusted_on_loopback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     key, certificate = self_signed(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
@@ -210,13 +208,13 @@ def test_a_certificate_of_ones_own_is_trusted_on_this_machine_too(
         answering.result()
 
 
-def test_a_proxy_that_is_none_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_proxy_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "ftp://me:secret@proxy.example:21")
     with pytest.raises(TraceError, match=r"^the proxy in the environment is no http:// address.*NO_PROXY\.$"):
         next(subscribe("http://voice.example", {}, lambda _what: None, lambda _s: None))
 
 
-def test_compressed_stream_is_refused() -> None:
+def test_compressed_stream_is_rejected() -> None:
     answer = httpx.Response(
         200, headers={"Content-Type": CONTENT_TYPE, "Content-Encoding": "gzip"}, stream=Stream([b""])
     )

@@ -1,4 +1,4 @@
-"""A report's forms say the same."""
+"""All formats of a report have the same content."""
 
 import csv
 import io
@@ -8,16 +8,16 @@ from pathlib import Path
 from trace_samples import DEMO, demo_records, slower, written
 
 from assistant.trace.latency import STAGES
-from assistant.trace_report.counting import tallied
+from assistant.trace_report.counting import count_turns
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.text import as_csv, as_json, headline, sentences, slowest_of
 
 
 def figures() -> Figures:
-    return tallied([DEMO], 0, lambda what: None)[0].figures()
+    return count_turns([DEMO], 0, lambda what: None)[0].figures()
 
 
-def test_json_holds_every_figure_with_its_interval() -> None:
+def test_json_holds_every_figure_with_interval() -> None:
     read = json.loads(as_json(figures()))
     assert set(read) == set(Figures.__dataclass_fields__)
     p95 = read["latency"]["percentiles"]["95"]
@@ -26,7 +26,7 @@ def test_json_holds_every_figure_with_its_interval() -> None:
     assert list(read["stages"]) == list(STAGES)
 
 
-def test_csv_is_a_row_a_stage() -> None:
+def test_csv_has_one_row_per_stage() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(figures()))))
     assert [row["stage"] for row in rows] == ["response latency", *STAGES]
     assert rows[0]["turns"] == "5"
@@ -34,27 +34,27 @@ def test_csv_is_a_row_a_stage() -> None:
     assert float(rows[0]["max_ms"]) == 285.1
 
 
-def test_too_few_turns_are_said() -> None:
+def test_too_few_turns_are_reported() -> None:
     (warning,) = [line for line in sentences(figures()) if line.startswith("too few turns")]
     assert "p95 needs 59, p99 needs 299" in warning
 
 
-def test_the_slowest_turn_is_named() -> None:
-    _, slowest = tallied([DEMO], 2, lambda what: None)
+def test_slowest_turn_is_named() -> None:
+    _, slowest = count_turns([DEMO], 2, lambda what: None)
     assert slowest_of(slowest) == ["slowest turn      5 of 20261121-143058-a25eaf86, 285 ms"]
     assert slowest_of([]) == []
 
 
-def test_a_tail_of_one_turn_is_one(tmp_path: Path) -> None:
+def test_tail_of_one_turn_is_singular(tmp_path: Path) -> None:
     records = [record for ms in range(4) for record in slower(demo_records(), "tts", ms)]
-    found = tallied([written(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()
+    found = count_turns([written(tmp_path / "a.jsonl", records)], 0, lambda what: None)[0].figures()
     assert sentences(found)[0].startswith("slow tail         the slowest turn, from ")
     assert sentences(found)[1].strip() == "(it exceeds its own median by the most in 1 of 1)"
 
 
-def test_enough_turns_are_not_warned_about(tmp_path: Path) -> None:
+def test_enough_turns_give_no_warning(tmp_path: Path) -> None:
     records = [record for ms in range(60) for record in slower(demo_records(), "tts", ms)]
-    found = tallied([written(tmp_path / "many.jsonl", records)], 0, lambda what: None)[0].figures()
+    found = count_turns([written(tmp_path / "many.jsonl", records)], 0, lambda what: None)[0].figures()
     assert not any(line.startswith("too few turns") for line in sentences(found))
     assert any("stt dominates" in line for line in sentences(found))
     assert headline(found)[0].startswith("300 turns of 1 conversation:")

@@ -1,4 +1,4 @@
-"""Tokens of a turn and of many."""
+"""Tests token counts of single turns and of many."""
 
 import json
 from collections.abc import AsyncGenerator, Sequence
@@ -20,7 +20,7 @@ SLOW = TurnSettings(hangover_ms=400, speculate_after_ms=100)
 
 
 class CountingModel(ScriptedModel):
-    """Says at the end how many tokens it was: 100 asked, 80 of them cached, 7 answered."""
+    """Reports its tokens at the end: 100 prompt tokens, 80 of them cached, 7 completion tokens."""
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         async for event in super().stream(messages, options):
@@ -36,14 +36,14 @@ def record(*answers: dict[str, Any], networked: Sequence[int] = (1, 2, 3)) -> Re
     return {"answers": list(answers), "spans": [{"attempt": each, "name": "llm_network"} for each in networked]}
 
 
-def counted(says: list[Says], **more: Any) -> list[Record]:
+def records_with_tokens(says: list[Says], **more: Any) -> list[Record]:
     rehearsal = Rehearsal(says, **more)
     rehearsal.model = CountingModel(rehearsal.replies)
     return [json.loads(made.to_json()) for made in rehearsal.perform().records]
 
 
-def test_a_rehearsed_answers_counts_are_in_its_record() -> None:
-    (made,) = counted([TIME])
+def test_record_holds_token_counts_of_answer() -> None:
+    (made,) = records_with_tokens([TIME])
     *_, heard = made["answers"]
     assert (heard["prompt_tokens"], heard["completion_tokens"], heard["cached_tokens"]) == (100, 7, 80)
     assert heard["reason"] == "stop"
@@ -56,9 +56,11 @@ def test_a_rehearsed_answers_counts_are_in_its_record() -> None:
     assert not heard["dropped"]
 
 
-def test_an_attempt_that_was_dropped_keeps_what_is_known_of_it() -> None:
+def test_dropped_attempt_keeps_known_counts() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
-    (made,) = counted(says, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",))
+    (made,) = records_with_tokens(
+        says, turns=SLOW, replies=("It is ten o'clock and all is well in town, and elsewhere, too.",)
+    )
     dropped, *_, heard = made["answers"]
     assert dropped["dropped"]
     assert dropped["reason"] is None
@@ -71,7 +73,7 @@ def test_an_attempt_that_was_dropped_keeps_what_is_known_of_it() -> None:
     assert tokens.prompt == 100
 
 
-def test_what_was_asked_and_answered_for_dropped_attempts_is_wasted() -> None:
+def test_tokens_of_dropped_attempts_are_wasted() -> None:
     tokens = tokens_of(
         record(
             answer(1, prompt_tokens=90, completion_tokens=5, pieces=4, dropped=True),
@@ -81,12 +83,12 @@ def test_what_was_asked_and_answered_for_dropped_attempts_is_wasted() -> None:
     assert tokens == Tokens(prompt=190, completion=25, cached=90, cached_of=100, wasted=95, uncounted=0)
 
 
-def test_who_never_counts_is_no_model_unless_a_connection_was_waited_for() -> None:
+def test_source_without_counts_or_connection_is_no_model() -> None:
     assert tokens_of(record(answer(1, pieces=3), networked=())) == NONE
     assert tokens_of(record(answer(1, pieces=3))) == Tokens(completion=3, uncounted=1)
 
 
-def test_records_from_before_have_no_tokens() -> None:
+def test_old_records_have_no_tokens() -> None:
     assert {tokens_of(each) for each in demo_records()} == {NONE}
     tally = Tally()
     for each in demo_records():
@@ -96,7 +98,7 @@ def test_records_from_before_have_no_tokens() -> None:
     assert not any(line.startswith("tokens") for line in sentences(tally.figures()))
 
 
-def test_minutes_are_those_of_all_conversations() -> None:
+def test_minutes_are_summed_over_conversations() -> None:
     first, second = TokenTally(), TokenTally()
     first.add("a", Tokens(prompt=100), 20_000)
     first.add("a", Tokens(prompt=100), 30_000)
@@ -109,10 +111,10 @@ def test_minutes_are_those_of_all_conversations() -> None:
     assert found.cached_share is None
 
 
-def test_the_report_says_it() -> None:
+def test_report_shows_tokens() -> None:
     tally = Tally()
     for number in range(2):
-        for each in counted([TIME]):
+        for each in records_with_tokens([TIME]):
             tally.add(f"c{number}", facts_of(each))
     figures = tally.figures()
     text = "\n".join(sentences(figures))
@@ -122,9 +124,9 @@ def test_the_report_says_it() -> None:
     assert json.loads(as_json(figures))["tokens"]["cached_share"] == 0.8
 
 
-def test_a_voices_real_time_factor_is_its_work_per_sound() -> None:
+def test_tts_real_time_factor_is_work_per_sound() -> None:
     tally = Tally()
-    (made,) = counted([TIME])
+    (made,) = records_with_tokens([TIME])
     tally.add("c", facts_of(made))
     (voice,) = tally.figures().voices.values()
     sound_ms = sum(each["sound_ms"] for each in made["answers"])
@@ -132,9 +134,9 @@ def test_a_voices_real_time_factor_is_its_work_per_sound() -> None:
     assert voice.real_time == pytest.approx(voice_ms / sound_ms, abs=1e-3)
 
 
-def test_a_recognizers_real_time_factor_counts_every_attempt() -> None:
+def test_recognizer_real_time_factor_counts_every_attempt() -> None:
     tally = Tally()
-    (made,) = counted([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
+    (made,) = records_with_tokens([Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")], turns=SLOW)
     tally.add("c", facts_of(made))
     (recognizer,) = tally.figures().recognizers.values()
     waits_ms = [span["end_ms"] - span["start_ms"] for span in made["spans"] if span["name"] == "stt"]

@@ -1,4 +1,4 @@
-"""One turn drawn: what it shows is what was paid."""
+"""The drawing of a turn shows what its record states."""
 
 import json
 from collections import defaultdict
@@ -29,20 +29,20 @@ def assert_paid_is_what_the_record_says(record: Record) -> None:
     assert edges[-1][1] == record["playout_start_ms"]
 
 
-def test_the_demos_paid_stretches_are_its_stages() -> None:
+def test_paid_intervals_of_demo_equal_its_stages() -> None:
     for record in demo_records():
         assert_paid_is_what_the_record_says(record)
 
 
 @pytest.mark.parametrize("resumes_ms", [1900, 2040, 2180, 2220, 2300, 2500])
-def test_the_paid_stretches_of_rehearsed_turns_are_their_stages(resumes_ms: int) -> None:
+def test_paid_intervals_of_rehearsed_turns_equal_their_stages(resumes_ms: int) -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(resumes_ms, resumes_ms + 600, "with milk")]
     for record in rehearsed(says, length_ms=9000):
         if record["response_latency_ms"] is not None:
             assert_paid_is_what_the_record_says(record)
 
 
-def test_every_span_is_drawn_in_one_line_that_fits() -> None:
+def test_every_span_has_one_line_that_fits() -> None:
     for record in demo_records() + rehearsed([TIME], length_ms=14_000, replies=(None,)):
         lines = waterfall(record)
         drawn = [line for line in lines if any(mark in line for mark in "█▒░▏") and "░ dropped" not in line]
@@ -50,7 +50,7 @@ def test_every_span_is_drawn_in_one_line_that_fits() -> None:
         assert max(map(len, drawn)) <= 42 + CELLS + 1 <= 100
 
 
-def test_pieces_are_the_span_without_gaps() -> None:
+def test_pieces_cover_span_without_gaps() -> None:
     for record in demo_records():
         for row in rows(record):
             assert row.pieces[0].start_ms == row.start_ms
@@ -59,7 +59,7 @@ def test_pieces_are_the_span_without_gaps() -> None:
                 assert left.end_ms == right.start_ms
 
 
-def test_a_turn_that_got_stuck_says_why() -> None:
+def test_stuck_turn_shows_reason() -> None:
     (record,) = rehearsed([TIME], length_ms=14_000, replies=(None,))
     text = "\n".join(waterfall(record))
     assert "no latency" in text
@@ -67,7 +67,7 @@ def test_a_turn_that_got_stuck_says_why() -> None:
     assert line_of(record).endswith("–     stuck")
 
 
-def test_an_error_is_said_once() -> None:
+def test_error_is_shown_once() -> None:
     record = demo_records()[0]
     again = [{"name": "error", "at_ms": 2500.0 + ms, "detail": what} for ms, what in enumerate(("it died", "late") * 2)]
     record |= {"events": [*record["events"], *again], "error": "late"}
@@ -77,7 +77,7 @@ def test_an_error_is_said_once() -> None:
     ]
 
 
-def test_what_was_counted_is_said_where_there_was_any() -> None:
+def test_nonzero_counters_are_shown() -> None:
     record = demo_records()[0]
     assert not any(record["counters"].values())
     assert not [line for line in waterfall(record) if line.startswith("counters")]
@@ -85,7 +85,7 @@ def test_what_was_counted_is_said_where_there_was_any() -> None:
     assert "counters     invented_frames 1,200, underruns 2" in waterfall(record)
 
 
-def test_a_turn_that_nobody_spoke_for_counts_from_its_beginning_and_hides_nothing() -> None:
+def test_turn_without_speech_counts_from_its_start() -> None:
     rehearsal = Rehearsal([], length_ms=4000)
     rehearsal.at(500, lambda: Session.request(rehearsal.session))
     record = json.loads(rehearsal.perform().records[0].to_json())
@@ -96,7 +96,7 @@ def test_a_turn_that_nobody_spoke_for_counts_from_its_beginning_and_hides_nothin
     assert "hidden" not in text
 
 
-def test_what_begins_a_moment_before_the_end_of_speech_begins_there() -> None:
+def test_span_just_before_end_of_speech_is_drawn_there() -> None:
     record = demo_records()[0]
     for span in record["spans"]:
         if span["name"] == "silence":
@@ -104,23 +104,23 @@ def test_what_begins_a_moment_before_the_end_of_speech_begins_there() -> None:
     assert "-0" not in [word for line in waterfall(record) for word in line.split()]
 
 
-def test_a_turn_without_any_work_is_said() -> None:
+def test_turn_without_work_is_shown() -> None:
     (record,) = rehearsed([TIME])
     empty = record | {"spans": [], "stages": {}, "response_latency_ms": None, "speech_end_ms": None, "events": []}
     assert "no work was begun" in waterfall(empty)
 
 
-def test_a_turn_in_one_line() -> None:
+def test_turn_is_shown_in_one_line() -> None:
     line = line_of(demo_records()[4])
     assert line == "20261121-143058-a25eaf86  turn   5  answered       285 ms  wait 170  stt 102  playout 13"
 
 
-def test_a_stage_of_a_newer_version_does_not_stop_the_drawing() -> None:
+def test_unknown_stage_is_drawn() -> None:
     record = demo_records()[0]
     record["stages"]["thinking"] = {"ms": 0.0, "slack_ms": 0.0}
     assert waterfall(record)
 
 
 @pytest.mark.parametrize("name", ["demo.show.txt", "demo.report.txt", "demo.compare.txt"])
-def test_the_demos_turns_are_printed_as_recorded(name: str) -> None:
+def test_demo_turns_match_golden_output(name: str) -> None:
     assert goldens()[name] == (RECORDINGS / name).read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""What a client hears of a server's events: the replies, and when each became audible. Pure: time comes in as a value.
+"""Models the client side of a server's events: the replies, and when each became audible. Pure: takes times as values.
 
-Sound is played the moment it arrives, or when what came before it has been played; an underrun moves all that follows.
+Sound is played when it arrives, or after the sound before it. An underrun delays everything after it.
 """
 
 import base64
@@ -20,16 +20,16 @@ DUCK = "repartee.duck"
 
 @dataclass(slots=True)
 class HeardReply:
-    """One reply. Times are loop seconds.
+    """One reply. Times are in event loop seconds.
 
     Attributes:
-        id: Of the response.
+        id: Id of the response.
         first_s: When its first sound began to play.
-        audible_s: When it became audible, once that is known: the start of sustained sound.
-        plays_until_s: When all sound so far will have been played.
-        text: Its transcript so far.
-        status: As in `response.done`; "" before.
-        cut: The server said to stop before all of it was played.
+        audible_s: When it became audible: the start of sustained sound. None until known.
+        plays_until_s: When all sound received so far will have been played.
+        text: Transcript so far.
+        status: Status of `response.done`; "" before.
+        cut: Whether the server stopped it before all of it was played.
     """
 
     id: str
@@ -40,11 +40,12 @@ class HeardReply:
     status: str = ""
     cut: bool = False
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
-    _pieces: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it plays), until it is audible
+    # (first sample, when it plays), until the reply is audible.
+    _pieces: list[tuple[int, float]] = field(default_factory=list)
     _samples: int = 0
 
     def sound(self, now_s: float, data: bytes) -> None:
-        """The next piece of sound: PCM16 as on the wire."""
+        """Adds the next piece of sound: PCM16 as on the wire."""
         pcm = np.frombuffer(data, np.dtype("<i2")).astype(np.int16, copy=False)
         begins_s = max(now_s, self.plays_until_s)
         if self.first_s is None:
@@ -56,13 +57,13 @@ class HeardReply:
             self._audible(self._onset.feed(pcm))
 
     def stop(self, now_s: float) -> None:
-        """What is not yet played is not played any more."""
+        """Stops playback: sound not yet played is discarded."""
         if self.plays_until_s > now_s:
             self.plays_until_s, self.cut = now_s, True
 
     @property
     def leading_ms(self) -> float:
-        """From its first sound to the first audible one: silence that the voice begins with, and gaps in it."""
+        """Returns the time from its first sound to the first audible sound: leading silence, and gaps in it."""
         return 0.0 if self.audible_s is None or self.first_s is None else (self.audible_s - self.first_s) * 1000
 
     def _audible(self, onset: int | None) -> None:
@@ -73,14 +74,14 @@ class HeardReply:
 
 
 @dataclass(slots=True)
-class Ear:
-    """One connection's events.
+class ReplyListener:
+    """Events of one connection.
 
     Attributes:
-        replies: In the order in which they were begun.
-        events: (when, type) of every event that is no sound.
-        transcripts: (when, the words) of the person's turns.
-        traces: (when, the record) of finished turns.
+        replies: Replies in the order of their creation.
+        events: (time, type) of every event except sound.
+        transcripts: (time, words) of the user's turns.
+        traces: (time, record) of finished turns.
     """
 
     replies: list[HeardReply] = field(default_factory=list)
@@ -88,8 +89,8 @@ class Ear:
     transcripts: list[tuple[float, str]] = field(default_factory=list)
     traces: list[tuple[float, Event]] = field(default_factory=list)
 
-    def hear(self, now_s: float, event: Event) -> None:
-        """An event has come."""
+    def receive(self, now_s: float, event: Event) -> None:
+        """Processes an event."""
         kind = event["type"]
         match kind:
             case "response.output_audio.delta":
@@ -113,19 +114,19 @@ class Ear:
         self.events.append((now_s, kind))
 
     def first(self, kind: str, since_s: float) -> float | None:
-        """When the first event of a type came at or after then."""
+        """Returns when the first event of a type came at or after `since_s`."""
         return next((at_s for at_s, name in self.events if name == kind and at_s >= since_s), None)
 
     def count(self, kind: str, since_s: float, until_s: float = float("inf")) -> int:
-        """How many events of a type came from then until before then."""
+        """Returns the number of events of a type from `since_s` until before `until_s`."""
         return sum(name == kind and since_s <= at_s < until_s for at_s, name in self.events)
 
     def answering(self) -> bool:
-        """Whether a reply is on its way."""
+        """Returns whether a reply is in progress."""
         return any(not reply.status for reply in self.replies)
 
     def silent_at_s(self) -> float:
-        """When everything so far will have been played."""
+        """Returns when everything received so far will have been played."""
         return max((reply.plays_until_s for reply in self.replies), default=0.0)
 
     def _reply(self, name: str) -> HeardReply:

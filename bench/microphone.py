@@ -1,35 +1,35 @@
-"""A microphone's sound without a microphone: clips, and between them the room. Pure: no clock."""
+"""Generates a microphone's sound: clips, with room noise between them. Pure: has no clock."""
 
 import numpy as np
 
 from audio.units import Pcm, reply_samples_of_ms
 
 FADE = reply_samples_of_ms(50)
-"""Over which one room becomes the other: a step in the noise would be an onset."""
+"""Duration of a crossfade between two rooms, in samples. A step in the noise would be an onset."""
 
 
-class Mouth:
-    """Sound at REPLY_RATE_HZ, as long as anybody takes it.
+class MicrophoneSource:
+    """An endless stream of sound at REPLY_RATE_HZ.
 
     Attributes:
-        taken: Samples that were taken so far.
+        taken: Number of samples taken so far.
     """
 
     def __init__(self, room: Pcm) -> None:
-        """In a room: what is heard while nothing is said, repeated."""
+        """`room` is the noise that repeats while nothing is said."""
         self.taken = 0
         self._room = room
         self._said = np.zeros(0, np.float32)
 
     def enter(self, room: Pcm) -> None:
-        """From where what is said ends, this room."""
+        """Changes the room noise after everything that is queued."""
         old = self._tone(self.end, FADE)
         self._room = room
         rising = np.linspace(0, 1, FADE, dtype=np.float32)
         self._said = np.concatenate([self._said, old * (1 - rising) + self._tone(self.end, FADE) * rising])
 
     def say(self, pcm: Pcm) -> int:
-        """Say it next; its edges fade into the room. Returns the position of its first sample."""
+        """Queues a clip and crossfades its edges into the room noise. Returns the position of its first sample."""
         at = self.end
         fade = min(FADE, pcm.size // 4)
         share = np.ones(pcm.size, np.float32)
@@ -39,7 +39,7 @@ class Mouth:
         return at
 
     def take(self, samples: int) -> Pcm:
-        """The next samples of the stream, int16, shape (samples,)."""
+        """Returns the next samples of the stream, int16, shape (samples,)."""
         piece = self._said[:samples]
         self._said = self._said[samples:]
         if piece.size < samples:
@@ -50,7 +50,7 @@ class Mouth:
 
     @property
     def end(self) -> int:
-        """The position after all that is said."""
+        """Returns the position after everything that is queued."""
         return self.taken + self._said.size
 
     def _tone(self, at: int, samples: int) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":

@@ -1,4 +1,4 @@
-"""A recorded conversation, decided again: the same decisions at the same samples, whatever was said and asked."""
+"""Replays recorded conversations: the decisions and their samples are the same, whatever was said and requested."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ from assistant.end_of_turn.estimator import (
     fitted_turn_end,
 )
 from assistant.pipeline.engines import Engines
-from assistant.replay.retelling import DECISIONS, Step, decided, events_of, recorded
+from assistant.replay.event_replay import DECISIONS, Step, events_of, index_recording, replay_events
 from assistant.replay.turns import conversation_of
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
@@ -48,13 +48,13 @@ from audio.vad import VadResult
 
 REPLY = "It is ten o'clock and all is well in town, and in the country, too."
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
-"""Without explanations, for which every line would be traced: five times as slow."""
+"""Without the explain phase, which traces every line and takes five times as long."""
 
 Decision = tuple[Samples, Effect]
 
 
 class UnsureVad(LoudnessVad):
-    """As sure as a real one, which fades before it closes."""
+    """Has realistic probabilities that fall before the offset."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class UnsureVad(LoudnessVad):
 
 
 class Talkative(ScriptedHearing):
-    """Tells words while they are spoken, roughly at first; a listener's "mhm" before them."""
+    """Reports interim transcripts while words are spoken, rough at first; the listener's "mhm" comes before them."""
 
     def feed(self, pcm: Pcm) -> None:
         ScriptedHearing.feed(self, pcm)
@@ -80,7 +80,7 @@ class Talkative(ScriptedHearing):
 
 
 class Partials(ScriptedTranscriber):
-    """Its hearings tell partials."""
+    """Its streams report interim transcripts."""
 
     def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> ScriptedHearing:
         self.hearings.append(Talkative(segment, self, on_partial))
@@ -88,16 +88,16 @@ class Partials(ScriptedTranscriber):
 
 
 class Smart:
-    """Answers after a while."""
+    """Answers after a delay."""
 
     async def probability(self, pcm: Pcm) -> float:
-        await asyncio.sleep(0.05)  # between two askings
+        await asyncio.sleep(0.05)  # between two requests
         return float(len(pcm) % 97) / 97
 
 
 @contextmanager
 def overheard() -> Iterator[list[Decision]]:
-    """What turn taking decides meanwhile, and at which sample."""
+    """Records the decisions of turn taking and their samples."""
     found: list[Decision] = []
     told = TurnTaking.tell
 
@@ -112,7 +112,7 @@ def overheard() -> Iterator[list[Decision]]:
 
 
 def worded(effect: Effect) -> Effect:
-    """Without the words, which a trace has not: only whether there were any."""
+    """Replaces words, which a trace does not hold, by whether there were any."""
     match effect:
         case PrepareReply():
             return replace(effect, text=str(bool(effect.text)), new_text=str(bool(effect.new_text)))
@@ -131,11 +131,11 @@ def decisions_of(steps: Sequence[Step]) -> list[Decision]:
 
 
 def same_again(records: Sequence[TurnRecord], overheard_then: list[Decision]) -> list[Step]:
-    steps = decided(told_of([entry for record in records for entry in record.told]))
+    steps = replay_events(told_of([entry for record in records for entry in record.told]))
     again = [(at, worded(effect)) for at, effect in decisions_of(steps)]
     then = [(at, worded(effect)) for at, effect in overheard_then]
     assert again == then[: len(again)]
-    # What is not in the trace came after the last turn was over.
+    # What is not in the trace came after the end of the last turn.
     assert all(at >= max((at for at, _ in again), default=Samples(0)) for at, _ in then[len(again) :])
     found = events_of(steps)
     for record in records:
@@ -181,7 +181,7 @@ def speech(draw: st.DrawFn) -> list[Says]:
     st.sampled_from([5.0, 60.0, 300.0]),
     st.lists(st.tuples(st.integers(0, 4000), st.sampled_from(["request", "submit", "clear", "cancel"])), max_size=2),
 )
-def test_any_conversation_is_decided_again(
+def test_replay_gives_same_decisions(
     says: list[Says], turns: TurnSettings, seed: int, words_ms: float, cues: list[tuple[int, str]]
 ) -> None:
     rehearsal = Rehearsal(says, says[-1].end_ms + 2000, (REPLY, "Monday."), turns, vad=UnsureVad(seed))
@@ -194,7 +194,7 @@ def test_any_conversation_is_decided_again(
 
 
 def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
-    """A conversation whose silences are judged, by Smart Turn too."""
+    """Returns a conversation with EOT estimates, including Smart Turn's."""
     deeds = SkillEffects(lambda _messages: None, lambda: NOON)
     ears, model = Partials(says, 40.0), ScriptedModel((REPLY, "Monday."))
     engines = Engines(
@@ -210,15 +210,15 @@ def judged(says: list[Says], turns: TurnSettings, seed: int = 1) -> Hold:
     return Hold(ScriptedMicrophone(says, says[-1].end_ms + 2000), engines, turns, keep_words=False)
 
 
-# A cough into the rest of a reply that another cough had cut: no words are made up for it.
+# A cough into the rest of a reply that another cough had cut: no words are simulated for it.
 COUGHS = [Says(460, 560, "what time is it"), Says(960, 1260, ""), Says(2760, 2860, "")]
 
-# A voice that pauses as the reply ends into which it spoke: a turn that begins in silence.
+# Speech that pauses as the reply ends into which it was spoken: a turn that begins in silence.
 INTO_THE_END = [Says(460, 560, "what time is it"), Says(3560, 3660, ""), Says(3720, 3820, "")]
 
-# Words that were asked for and dropped before they came: no judgement was made up with them.
+# A transcript request that was dropped before its result: no EOT estimate is simulated with it.
 GOES_ON = [Says(460, 560, ""), Says(620, 720, "what time is it"), Says(840, 940, "")]
-# A voice that goes on when its turn is as long as turns may be: the frames before that come one by one.
+# Speech that continues when its turn reaches the maximum length: the frames before that are not batched.
 ON_AND_ON = [Says(520, 3020, "")]
 BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 
@@ -231,13 +231,15 @@ BRIEF = TurnSettings(200.0, 40.0, 60.0, 60.0, max_turn_s=2.0, stuck_after_s=2.0)
 @example(GOES_ON, BRIEF, 0)
 @example(ON_AND_ON, replace(BRIEF, speculate_after_ms=None, patience=EndOfTurnProfile(160, 400, 400, 0.3)), 0)
 @given(speech(), SETTINGS, st.integers(0, 9))
-def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettings, seed: int) -> None:
+def test_replay_with_end_of_turn_estimates_gives_same_decisions(
+    says: list[Says], turns: TurnSettings, seed: int
+) -> None:
     with overheard() as then:
         performance = run_virtual(judged(says, turns, seed).perform())
     same_again(performance.records, then)
     if not performance.records:
         return
-    # Turn by turn, too, nothing has to be made up, and every latency is the recorded one.
+    # Turn by turn, too, nothing is simulated, and every latency is the recorded one.
     conversation = conversation_of([json.loads(record.to_json()) for record in performance.records])
     assert (conversation.left_out, conversation.disagree) == (0, ())
     for (found,) in conversation.replayed([lambda recorded: recorded]):
@@ -248,45 +250,45 @@ def test_so_is_one_whose_silences_are_judged(says: list[Says], turns: TurnSettin
             assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]
 
 
-def test_what_was_asked_and_judged_is_found_by_its_silence() -> None:
+def test_requests_and_estimates_are_found_by_silence() -> None:
     says = [Says(1000, 1800, "what time is it")]
     performance = run_virtual(
         judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
     )
-    found = recorded(told_of([entry for record in performance.records for entry in record.told]))
-    (stretch,) = {ask.stretch for ask in found.asks.values()}
-    assert stretch == samples_of_ms(1800)
-    assert [ask.ordinal for ask in found.asks_in(stretch)] == [0, 1, 2]
-    assert all(ask.answer is not None and ask.delay > 0 for ask in found.asks_in(stretch))
-    sources = [judgement.source for judgement in found.judged_in(stretch)]
+    found = index_recording(told_of([entry for record in performance.records for entry in record.told]))
+    (silence,) = {ask.silence for ask in found.requests.values()}
+    assert silence == samples_of_ms(1800)
+    assert [ask.ordinal for ask in found.requests_in(silence)] == [0, 1, 2]
+    assert all(ask.answer is not None and ask.delay > 0 for ask in found.requests_in(silence))
+    sources = [judgement.source for judgement in found.estimates_in(silence)]
     assert sources.count("listener") == 1
     assert [source for source in sources if source != "listener"] == ["asked", "words"] * 3
 
 
 def as_judged_before(told: Iterable[Told]) -> list[Told]:
-    """The same where a silence is judged as soon as it is asked about, and as soon as its words have come."""
-    found = recorded(told)
+    """Returns the same trace with a silence scored immediately after its request and after its transcript."""
+    found = index_recording(told)
     old: list[Told] = []
     for place, (item, _) in enumerate(found.steps):
         if isinstance(item, EndOfTurnScored):
-            if found.judgements[place].source == "listener":
+            if found.estimates[place].source == "listener":
                 old.append(replace(item, at=Samples(item.at - FRAME_SAMPLES)))
             continue
         if isinstance(item, FinalTranscript):
             old.append(EndOfTurnScored(item.at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
         old.append(item)
-        if place in found.asks:
-            old.append(EndOfTurnScored(found.asks[place].at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
+        if place in found.requests:
+            old.append(EndOfTurnScored(found.requests[place].at, SegmentId(0), EndOfTurnEstimate(0.5, 0.0, 650.0, "")))
     return old
 
 
-def test_an_older_trace_in_which_silences_were_judged_at_once_is_read_alike() -> None:
+def test_older_trace_with_immediate_estimates_is_read_alike() -> None:
     says = [Says(1000, 1800, "what time is it")]
     performance = run_virtual(
         judged(says, TurnSettings(speculate_after_ms=40, settle_ms=160, patience=BALANCED)).perform()
     )
     told = as_judged_before(told_of([entry for record in performance.records for entry in record.told]))
-    found = recorded(told)
-    (stretch,) = {ask.stretch for ask in found.asks.values()}
-    sources = [judgement.source for judgement in found.judged_in(stretch)]
+    found = index_recording(told)
+    (silence,) = {ask.silence for ask in found.requests.values()}
+    sources = [judgement.source for judgement in found.estimates_in(silence)]
     assert sorted(sources) == ["asked"] * 3 + ["listener"] + ["words"] * 3

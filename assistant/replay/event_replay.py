@@ -1,0 +1,282 @@
+"""Replays the events of a conversation's trace through turn taking. Gives the same decisions at the same samples. Pure.
+
+`replay_events` drives `assistant.turns.machine` with the recorded events. `RecordingIndex` indexes the results by step:
+transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the events that
+would have followed other decisions.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+from assistant.end_of_turn.estimator import EndOfTurnEstimate
+from assistant.turns.event_log import Told
+from assistant.turns.events import (
+    CommitTurn,
+    DropAttempt,
+    DuckReply,
+    Effects,
+    EndOfTurn,
+    EndOfTurnScored,
+    FinalTranscript,
+    FrameProcessed,
+    InterruptReply,
+    PlaybackProgress,
+    ReplyEnded,
+    ReplyId,
+    RetractReply,
+    Transcribe,
+    TranscriptFailed,
+    TurnStarted,
+    UnduckReply,
+)
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
+from audio.units import Samples
+
+Source = Literal["asked", "words", "listener"]
+"""What triggered an EOT estimate: a transcript request for the silence, its transcript, or the answer of Smart Turn."""
+
+
+class Step(NamedTuple):
+    """One event or settings change, and the resulting decisions."""
+
+    told: Told
+    effects: Effects
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptRequest:
+    """A request for the transcript of the speech before a silence.
+
+    Attributes:
+        at: Time of the request.
+        turn: Number of its turn.
+        silence: Identifies the silence: the end of the last voiced frame before it.
+        ordinal: Index of the request within this silence, from 0.
+        speech_end: End of speech as dated at that time.
+        answer: Step of the transcript; None if none came.
+        delay: Time from the request to the transcript.
+        dropped: When the request became obsolete.
+    """
+
+    at: Samples
+    turn: int
+    silence: Samples
+    ordinal: int
+    speech_end: Samples
+    answer: int | None = None
+    delay: Samples = Samples(0)
+    dropped: Samples | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSilence:
+    """An EOT estimate for a silence.
+
+    Attributes:
+        source: What triggered the estimate.
+        ordinal: Index of the request that it belongs to; 0 for Smart Turn.
+        delay: Time since the first request of the silence.
+    """
+
+    silence: Samples
+    source: Source
+    ordinal: int
+    estimate: EndOfTurnEstimate
+    delay: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackReports:
+    """Playback reports of a reply: (time, whole words heard, audible), and when it ended."""
+
+    reports: tuple[tuple[Samples, int, bool], ...]
+    ended: Samples | None
+
+    @property
+    def audible(self) -> Samples | None:
+        """Returns when the reply was first reported as audible."""
+        return next((at for at, _, audible in self.reports if audible), None)
+
+
+@dataclass(slots=True)
+class RecordingIndex:
+    """One recorded conversation, indexed by step.
+
+    Attributes:
+        requests: Transcript requests by step.
+        estimates: EOT estimates by step.
+        replies: Step of the request by recorded reply id.
+        commits: Commits by step.
+        played: Playback reports by reply.
+        starts: Step at which each turn was started by speech, and its number, in order.
+    """
+
+    steps: list[Step]
+    requests: dict[int, TranscriptRequest] = field(default_factory=dict)
+    estimates: dict[int, ScoredSilence] = field(default_factory=dict)
+    replies: dict[ReplyId, int] = field(default_factory=dict)
+    commits: dict[int, CommitTurn] = field(default_factory=dict)
+    played: dict[ReplyId, PlaybackReports] = field(default_factory=dict)
+    starts: list[tuple[int, int]] = field(default_factory=list)
+    _requests_in: dict[Samples, list[int]] = field(default_factory=dict)
+    _estimates_in: dict[Samples, list[int]] = field(default_factory=dict)
+    _requests_of: dict[int, list[int]] = field(default_factory=dict)
+
+    def requests_in(self, silence: Samples) -> list[TranscriptRequest]:
+        """Returns the transcript requests of one silence."""
+        return [self.requests[place] for place in self._requests_in.get(silence, ())]
+
+    def requests_of(self, turn: int) -> list[TranscriptRequest]:
+        """Returns the transcript requests of one turn."""
+        return [self.requests[place] for place in self._requests_of.get(turn, ())]
+
+    def estimates_in(self, silence: Samples) -> list[ScoredSilence]:
+        """Returns the EOT estimates of one silence."""
+        return [self.estimates[place] for place in self._estimates_in.get(silence, ())]
+
+    def last_trigger_in(self, silence: Samples) -> tuple[Source, int]:
+        """Returns what last happened in a silence, a request, transcript or estimate, and the request's ordinal."""
+        news: list[tuple[int, Source, int]] = [(max(self._estimates_in.get(silence, ()), default=-1), "listener", 0)]
+        for place in self._requests_in.get(silence, ()):
+            request = self.requests[place]
+            news.append((place, "asked", request.ordinal))
+            told = None if request.answer is None else self.steps[request.answer].told
+            if request.answer is not None and not (isinstance(told, FinalTranscript) and told.transcript.is_draft):
+                news.append((request.answer, "words", request.ordinal))
+        return max(news)[1:]  # if a transcript coincides with the next request, "words" wins
+
+    def add_request(self, place: int, reply: ReplyId, request: TranscriptRequest) -> None:
+        """Adds a transcript request."""
+        self.requests[place], self.replies[reply] = request, place
+        self._requests_in.setdefault(request.silence, []).append(place)
+        self._requests_of.setdefault(request.turn, []).append(place)
+
+    def add_estimate(self, place: int, estimate: ScoredSilence) -> None:
+        """Adds an EOT estimate."""
+        self.estimates[place] = estimate
+        self._estimates_in.setdefault(estimate.silence, []).append(place)
+
+
+def replay_events(told: Iterable[Told]) -> list[Step]:
+    """Returns the decisions of turn taking, event by event, with the recorded settings changes."""
+    turns = TurnTaking(TurnSettings())
+    return [Step(item, tell(turns, item)) for item in told]
+
+
+def tell(turns: TurnTaking, item: Told) -> Effects:
+    """Passes on an event, or settings that apply from here on."""
+    if isinstance(item, TurnSettings):
+        turns.settings = item
+        return ()
+    return turns.tell(item)
+
+
+def sure_speech_end(item: Told) -> Samples | None:
+    """Returns the end of a frame with sure speech; None for anything else."""
+    if isinstance(item, FrameProcessed) and item.vad.speaking and item.vad.possible_end is None:
+        return item.at
+    return None
+
+
+def index_recording(told: Iterable[Told]) -> RecordingIndex:
+    """Indexes a recorded conversation."""
+    found = RecordingIndex(replay_events(told))
+    silence, ordinal = Samples(0), 0
+    seen: set[int] = set()
+    for place, (item, effects) in enumerate(found.steps):
+        last = sure_speech_end(item)
+        if last is not None:
+            silence, ordinal = last, 0
+        for effect in effects:
+            match effect:
+                case Transcribe(reply, _, speech_end):
+                    found.add_request(
+                        place, reply, TranscriptRequest(_at(item), reply.turn, silence, ordinal, speech_end)
+                    )
+                    ordinal += 1
+                case DropAttempt(reply) if reply in found.replies:
+                    asked = found.replies[reply]
+                    found.requests[asked] = replace(found.requests[asked], dropped=_at(item))
+                case CommitTurn():
+                    found.commits[place] = effect
+                case TurnStarted(turn) if turn not in seen:
+                    seen.add(turn)
+                    found.starts.append((place, turn))
+                case _:
+                    pass
+        _take_report(found, place, item, silence)
+    return found
+
+
+def _take_report(found: RecordingIndex, place: int, item: Told, silence: Samples) -> None:
+    match item:
+        case FinalTranscript(at, reply) | TranscriptFailed(at, reply) if reply in found.replies:
+            asked = found.replies[reply]
+            request = found.requests[asked]
+            found.requests[asked] = replace(request, answer=place, delay=Samples(at - request.at))
+        case EndOfTurnScored():
+            found.add_estimate(place, _scored_silence(found, place, item, silence))
+        case PlaybackProgress(at, reply, words, audible):
+            known = found.played.get(reply, PlaybackReports((), None))
+            found.played[reply] = replace(known, reports=(*known.reports, (at, words, audible)))
+        case ReplyEnded(at, reply):
+            found.played[reply] = replace(found.played.get(reply, PlaybackReports((), None)), ended=at)
+        case _:
+            pass
+
+
+def _scored_silence(found: RecordingIndex, place: int, item: EndOfTurnScored, silence: Samples) -> ScoredSilence:
+    requests = found.requests_in(silence)
+    first = requests[0].at if requests else item.at
+    source: Source = "listener"
+    ordinal = 0
+    following = found.steps[place + 1].told if place + 1 < len(found.steps) else None
+    if isinstance(following, FrameProcessed) and following.at == item.at:
+        source, ordinal = found.last_trigger_in(silence)
+    # In older traces a silence was scored immediately after a request and after its transcript.
+    elif place - 1 in found.requests:
+        source, ordinal = "asked", found.requests[place - 1].ordinal
+    elif isinstance(following, FinalTranscript) and following.at == item.at and following.reply in found.replies:
+        source, ordinal = "words", found.requests[found.replies[following.reply]].ordinal
+    return ScoredSilence(silence, source, ordinal, item.estimate, Samples(item.at - first))
+
+
+def _at(item: Told) -> Samples:
+    assert not isinstance(item, TurnSettings), "settings decide nothing"
+    return item.at
+
+
+# ---- comparison with the record ----
+
+
+def events_of(steps: Iterable[Step]) -> Mapping[int, list[tuple[str, str]]]:
+    """Returns the decision events that the records of these turns must hold: (event, detail) in order, by turn."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    for _, effects in steps:
+        for effect in effects:
+            match effect:
+                case Transcribe(reply):
+                    found.setdefault(reply.turn, []).append(("attempt", str(reply.attempt)))
+                case DropAttempt(reply, why):
+                    found.setdefault(reply.turn, []).append(("dropped", f"attempt {reply.attempt}: {why}"))
+                case EndOfTurn(turn):
+                    found.setdefault(turn, []).append(("endpoint", ""))
+                case CommitTurn(reply):
+                    found.setdefault(reply.turn, []).append(("commit", f"attempt {reply.attempt}"))
+                case RetractReply(reply):
+                    found.setdefault(reply.turn, []).append(("retracted", f"attempt {reply.attempt}"))
+                case InterruptReply(reply, why):
+                    found.setdefault(reply.turn, []).append(("interrupt", why))
+                case DuckReply(reply):
+                    found.setdefault(reply.turn, []).append(("duck", ""))
+                case UnduckReply(reply):
+                    found.setdefault(reply.turn, []).append(("unduck", ""))
+                case _:
+                    pass
+    return found
+
+
+DECISIONS = frozenset(("attempt", "dropped", "endpoint", "commit", "retracted", "interrupt", "duck", "unduck"))
+"""Record events that turn taking decides."""

@@ -1,0 +1,449 @@
+"""Simulates one turn with other settings: the events that turn taking would have received. Pure.
+
+The user's behaviour is fixed: every frame, every interim transcript, every client request. The effects of turn taking's
+own decisions are taken from the recording if the decision was the same at the same sample. Otherwise they are simulated
+from the nearest recorded ones: a transcript takes as long and has the words recorded in that silence; an EOT estimate
+stays the same; an answer takes as long from its transcript to its first sound. `TurnCourse.assumed` names what was
+simulated.
+"""
+
+import copy
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+
+from assistant.replay.course import Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
+from assistant.replay.event_replay import (
+    PlaybackReports,
+    RecordingIndex,
+    ScoredSilence,
+    Source,
+    TranscriptRequest,
+    sure_speech_end,
+)
+from assistant.turns.event_log import Told
+from assistant.turns.events import (
+    CommitTurn,
+    DropAttempt,
+    EndOfTurn,
+    EndOfTurnScored,
+    Event,
+    FinalTranscript,
+    FrameProcessed,
+    HoldPlayback,
+    InterimTranscript,
+    InterruptReply,
+    OpenSegment,
+    PlaybackProgress,
+    PrepareReply,
+    ReleasePlayback,
+    ReplyEnded,
+    ReplyId,
+    RequestTranscript,
+    RetractReply,
+    Transcribe,
+    TranscriptFailed,
+    TurnStarted,
+)
+from assistant.turns.machine import TurnTaking
+from assistant.turns.settings import TurnSettings
+from assistant.turns.speech_candidate import WORDS_WITHIN_MS
+from assistant.turns.states import Phase
+from audio.stt import SegmentId, Transcript
+from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
+from audio.vad import VadResult
+
+AFTER_THE_END_S = 4.0
+"""Silence appended to a conversation, in seconds. Longer than any silence timeout, so that the last turn is decided."""
+
+NO_SEGMENT = SegmentId(0)
+
+UNDERSTOOD = samples_of_ms(100)
+"""Time until a voice is known to have no words."""
+
+FIRST_WORD = samples_of_ms(300)
+"""Assumed time from audibility to the first whole word of a reply, if unknown."""
+
+
+def run(
+    recorded: RecordingIndex, before: TurnTaking, span: TurnRange, change: Change, pace: ReplyTiming | None
+) -> TurnCourse:
+    """Simulates a turn with other settings.
+
+    Args:
+        recorded: Its conversation.
+        before: Turn taking in the state before the turn. It is not changed.
+        span: Position of the turn.
+        change: The change of settings.
+        pace: Durations of the turn's answer; None if no answer was heard.
+    """
+    simulation = _Simulation(recorded, copy.deepcopy(before), span, change, pace)
+    simulation.turns.settings = change(simulation.turns.settings)
+    simulation.restore()
+    for place in range(span.start, span.end):
+        if place >= span.next and simulation.next_turn_began:
+            return simulation.course
+        simulation.process(place, recorded.steps[place].told)
+    if span.end == span.steps:
+        simulation.append_silence()
+    return simulation.course
+
+
+@dataclass(slots=True)
+class _Simulation:
+    recorded: RecordingIndex
+    turns: TurnTaking
+    span: TurnRange
+    change: Change
+    pace: ReplyTiming | None
+    course: TurnCourse = field(default_factory=TurnCourse)
+    place: int = 0
+    now: Samples = Samples(0)
+    silence: Samples = Samples(0)
+    spoken_into: ReplyId | None = None  # the reply that was active when the turn began
+    next_turn_began: bool = False  # whether another turn has begun since the last answer
+    begun: tuple[Samples, Samples] = (Samples(-1), Samples(-1))  # when the last turn start was reported, and its onset
+    last: FrameProcessed | None = None
+    segment: SegmentId = NO_SEGMENT
+    ordinal: int = 0
+    # Recorded id → simulated id, for replies that are the same.
+    simulated_ids: dict[ReplyId, ReplyId] = field(default_factory=dict)
+    # Request of a silence → whether it is the same as recorded.
+    asked: dict[tuple[Samples, int], bool] = field(default_factory=dict)
+    prepared: dict[ReplyId, tuple[Samples, int]] = field(default_factory=dict)
+    dropped: set[ReplyId] = field(default_factory=set)
+    order: int = 0
+    due: list[tuple[Samples, int, Samples | None, ReplyId | None, Callable[[], Event]]] = field(default_factory=list)
+    # Events of a reply whose first sound is held.
+    held: list[tuple[Samples, Callable[[], Event]]] = field(default_factory=list)
+
+    # ---- recorded events ----
+
+    def process(self, place: int, item: Told) -> None:
+        """Processes the next recorded event."""
+        self.place = place
+        match item:
+            case TurnSettings():
+                self.turns.settings = self.change(item)
+            case FrameProcessed():
+                self._send_due(item.at)
+                self._process_frame(item)
+            case InterimTranscript():
+                self.tell(replace(item, transcript=replace(item.transcript, segment=self.segment)))
+            case EndOfTurnScored():
+                self._process_estimate(item)
+            case FinalTranscript(reply=reply):
+                if reply in self.simulated_ids:
+                    self.tell(replace(item, reply=self.simulated_ids[reply]))
+            case TranscriptFailed(at, reply, _):
+                if reply in self.simulated_ids:
+                    self.tell(TranscriptFailed(at, self.simulated_ids[reply], self.segment))
+            case PlaybackProgress() | ReplyEnded():
+                if (here := self._simulated_id(item.reply)) is not None:
+                    self.tell(replace(item, reply=here))
+            case _:
+                self.tell(item)
+
+    def restore(self) -> None:
+        """Restores the reply that was spoken into, and the silence in which the turn begins with its requests."""
+        self.spoken_into = self.turns.replying
+        for place in range(self.span.start - 1, -1, -1):
+            told, effects = self.recorded.steps[place]
+            asked = [effect.reply for effect in effects if isinstance(effect, Transcribe)]
+            self.simulated_ids |= {reply: reply for reply in asked}
+            self.ordinal += len(asked)
+            if (at := sure_speech_end(told)) is not None:
+                self.silence = at
+                break
+        self.segment = self._segment_before(self.span.start)
+        self.asked = dict.fromkeys(((self.silence, ordinal) for ordinal in range(self.ordinal)), True)
+
+    def _segment_before(self, place: int) -> SegmentId:
+        """Returns the last segment before the turn. An unconfirmed onset may have become this turn."""
+        for _, effects in reversed(self.recorded.steps[:place]):
+            for effect in reversed(effects):
+                if isinstance(effect, OpenSegment | Transcribe | RequestTranscript):
+                    return effect.segment
+        return NO_SEGMENT
+
+    def append_silence(self) -> None:
+        """Appends silence after the end of the trace."""
+        last = self.last
+        if last is None or last.vad.speaking or not self._undecided():
+            return
+        known = len(self.course.decisions)
+        for _ in range(samples_of_s(AFTER_THE_END_S) // FRAME_SAMPLES):
+            self.place += 1
+            end = Samples(self.now + FRAME_SAMPLES)
+            self._send_due(end)
+            self._process_frame(FrameProcessed(end, VadResult(False, last.vad.boundary, 0.0)))
+        if len(self.course.decisions) > known:
+            self.course.assumed.add("silence after the end")
+
+    def _undecided(self) -> bool:
+        return self.turns.phase is not Phase.IDLE and not self.course.given and not self.next_turn_began
+
+    def _process_frame(self, heard: FrameProcessed) -> None:
+        self.now, self.last = heard.at, heard
+        at = sure_speech_end(heard)
+        if at is not None:
+            self.silence, self.ordinal = at, 0
+        self.tell(heard)
+
+    def _process_estimate(self, item: EndOfTurnScored) -> None:
+        found = self.recorded.estimates.get(self.place)
+        if found is None or found.silence != self.silence:
+            return
+        if self.asked.get((found.silence, found.ordinal)):
+            self.tell(EndOfTurnScored(item.at, self.segment, item.estimate))
+
+    def _simulated_id(self, reply: ReplyId) -> ReplyId | None:
+        """Returns the simulated id of a recorded reply, if it was committed in the same way."""
+        if reply == self.spoken_into:
+            return reply
+        here = self.simulated_ids.get(reply)
+        return here if any(given.same and given.commit.reply == here for given in self.course.given) else None
+
+    # ---- simulated events ----
+
+    def _send_due(self, position: Samples) -> None:
+        """Sends the simulated events that are due before the end of the next frame."""
+        while self.due and self.due[0][0] < position:
+            _, _, silence, _, event = heapq.heappop(self.due)
+            if silence is None or silence == self.silence:
+                self.tell(event())
+
+    def _schedule(
+        self,
+        at: Samples,
+        event: Callable[[], Event],
+        silence: Samples | None = None,
+        reply: ReplyId | None = None,
+    ) -> None:
+        self.order += 1
+        heapq.heappush(self.due, (at, self.order, silence, reply, event))
+
+    def tell(self, event: Event) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+        """Sends an event to turn taking and performs the resulting effects."""
+        for effect in self.turns.tell(event):
+            self.course.decisions.append((self.place, self.now, effect))
+            match effect:
+                case TurnStarted(turn, onset):
+                    self.next_turn_began = self.next_turn_began or bool(self.course.given) or turn != self.span.turn
+                    self.begun = self.now, onset
+                case DropAttempt(reply):
+                    self.dropped.add(reply)
+                case OpenSegment(segment):
+                    self.segment = segment
+                case Transcribe():
+                    self._handle_request(effect)
+                case RequestTranscript(segment):
+                    self._handle_onset_request(segment)
+                case PrepareReply(reply):
+                    self.course.prepared += 1
+                    self.prepared[reply] = (self.now, self.place)
+                case EndOfTurn():
+                    self._endpoint()
+                case CommitTurn():
+                    self._commit(effect)
+                case HoldPlayback(reply):
+                    self._hold(reply)
+                case ReleasePlayback(reply):
+                    self._release(reply)
+                case RetractReply(reply) | InterruptReply(reply, "voice"):
+                    self._mark_interrupted(reply, retracted=isinstance(effect, RetractReply))
+                case _:
+                    pass
+
+    def _endpoint(self) -> None:
+        if self.place < self.span.next:
+            self.course.endpoints.append((self.now, self.place))
+            silent = self.now > self.silence  # and the segment was not ended by its length during speech
+            if silent and self.turns.settings.patience is not None and not self.recorded.estimates_in(self.silence):
+                self.course.assumed.add("fixed silence")
+
+    def _handle_request(self, effect: Transcribe) -> None:
+        self.course.asked += 1
+        ordinal, self.ordinal = self.ordinal, self.ordinal + 1
+        self.segment = effect.segment  # it may have been opened before this turn began
+        then = self.recorded.requests.get(self.place)
+        key = (self.silence, ordinal)
+        self.asked[key] = then is not None and (then.silence, then.ordinal, then.at) == (*key, self.now)
+        if then is None or not self.asked[key]:
+            self._simulate_result(effect, ordinal, self.now)
+            return
+        recorded = next(was.reply for was in self.recorded.steps[self.place].effects if isinstance(was, Transcribe))
+        self.simulated_ids[recorded] = effect.reply
+        if then.answer is None and then.dropped is not None:
+            # It was dropped in the recording, and may not be dropped here.
+            self._simulate_transcript(effect, ordinal, Samples(then.dropped + 1))
+
+    def _handle_onset_request(self, segment: SegmentId) -> None:
+        """Handles the transcript request of an unconfirmed onset. Without a recorded request it has no words."""
+        self.segment = segment
+        for told, _ in self.recorded.steps[self.place + 1 :]:
+            if isinstance(told, InterimTranscript) and told.was_requested:
+                return
+            if isinstance(told, FrameProcessed) and told.at - self.now > samples_of_ms(WORDS_WITHIN_MS):
+                break
+        at = Samples(self.now + UNDERSTOOD)
+        self._schedule(at, lambda: InterimTranscript(self.now, Transcript(segment, self.now, ""), was_requested=True))
+
+    def _simulate_result(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+        """Simulates the transcript and EOT estimates of a request that was not recorded."""
+        self._simulate_estimate(effect.segment, self.now, "asked", ordinal)
+        self._simulate_transcript(effect, ordinal, earliest)
+        if ordinal == 0 and (heard := self._recorded_estimate("listener", 0)) is not None:
+            self._simulate_estimate(effect.segment, Samples(self.now + heard.delay), "listener", 0)
+
+    def _simulate_transcript(self, effect: Transcribe, ordinal: int, earliest: Samples) -> None:
+        reply, segment, then = effect.reply, effect.segment, self._similar_request(ordinal, draft=effect.draft)
+        at = Samples(max(earliest, self.now + (0 if then is None else self._delay(then, ordinal))))
+        told = None if then is None or then.answer is None else self.recorded.steps[then.answer].told
+        if isinstance(told, TranscriptFailed):
+            self._schedule(at, lambda: self._simulated_result(TranscriptFailed(self.now, reply, segment)))
+            return
+        # Without any recorded words there are none here: a cough that interrupts now but did not in the recording.
+        words = (
+            replace(told.transcript, segment=segment)
+            if isinstance(told, FinalTranscript)
+            else Transcript(segment, at, "")
+        )
+        if not words.is_draft:  # which never triggers an EOT estimate
+            self._simulate_estimate(segment, at, "words", ordinal)
+        void = told.ignored_because if isinstance(told, FinalTranscript) else ""
+        self._schedule(at, lambda: self._simulated_result(FinalTranscript(self.now, reply, words, void)))
+
+    def _simulated_result(self, made_up: FinalTranscript | TranscriptFailed) -> Event:
+        """Returns the simulated result. Notes the assumption if the request is pending and of the current turn."""
+        if made_up.reply not in self.dropped and made_up.reply.turn == self.span.turn:
+            self.course.assumed.add("words")
+        return made_up
+
+    def _simulate_estimate(self, segment: SegmentId, at: Samples, source: Source, ordinal: int) -> None:
+        found = self._recorded_estimate(source, ordinal)
+        if found is not None:
+            self._schedule(
+                at, lambda: self._simulated_estimate(EndOfTurnScored(self.now, segment, found.estimate)), self.silence
+            )
+
+    def _simulated_estimate(self, judged: EndOfTurnScored) -> Event:
+        self.course.assumed.add("judgement")
+        return judged
+
+    def _similar_request(self, ordinal: int, *, draft: bool) -> TranscriptRequest | None:
+        """Returns the most similar recorded request: of the same silence, or else the nearest of the same turn.
+
+        Without `draft`, only requests that were not answered with a draft count.
+        """
+        here = [ask for ask in self.recorded.requests_in(self.silence) if self._is_usable(ask, draft=draft)]
+        if here:
+            return min(here, key=lambda ask: abs(ask.ordinal - ordinal))
+        answered = [place for place, commit in self.recorded.commits.items() if commit.reply.turn == self.span.turn]
+        if answered and self.place > answered[-1]:
+            return None  # a cough during the answer: its transcript was never requested
+        near = [ask for ask in self.recorded.requests_of(self.span.turn) if self._is_usable(ask, draft=draft)]
+        return min(near, key=lambda ask: abs(ask.at - self.now), default=None)
+
+    def _delay(self, ask: TranscriptRequest, ordinal: int) -> int:
+        """Returns the delay until the transcript. A request that gets no draft first waits for the draft's time."""
+        before = (other for other in self.recorded.requests_in(ask.silence) if other.ordinal == ask.ordinal - 1)
+        draft = next((other for other in before if not self._is_usable(other, draft=False)), None)
+        return ask.delay + (
+            draft.delay if draft is not None and draft.answer is not None and ask.ordinal > ordinal else 0
+        )
+
+    def _is_usable(self, ask: TranscriptRequest, *, draft: bool) -> bool:
+        told = None if ask.answer is None else self.recorded.steps[ask.answer].told
+        return told is not None and (draft or not (isinstance(told, FinalTranscript) and told.transcript.is_draft))
+
+    def _recorded_estimate(self, source: Source, ordinal: int) -> ScoredSilence | None:
+        here = [found for found in self.recorded.estimates_in(self.silence) if found.source == source]
+        return min(here, key=lambda found: abs(found.ordinal - ordinal), default=None)
+
+    # ---- an answer ----
+
+    def _commit(self, commit: CommitTurn) -> None:
+        if commit.speech_end is None or (self.place >= self.span.next and self.next_turn_began):
+            return
+        prepared, prepared_place = self.prepared.get(commit.reply, (self.now, self.place))
+        then = self.recorded.commits.get(self.place)
+        same = (
+            then is not None
+            and then.speech_end == commit.speech_end
+            and self.simulated_ids.get(then.reply) == commit.reply
+        )
+        given = CommittedReply(commit, self.place, self.now, prepared, prepared_place, same)
+        self.course.given.append(given)
+        self.next_turn_began = False
+        if same and then is not None:
+            played = self.recorded.played.get(then.reply)
+            given.audible = None if played is None else played.audible
+            return
+        self._schedule_playback(given)
+
+    def _schedule_playback(self, given: CommittedReply) -> None:
+        """Schedules when an answer is heard that was committed at another moment, or not at all, in the recording."""
+        if self.pace is None:
+            return
+        self.course.assumed.add("answer")
+        reply, ready = given.commit.reply, given.prepared + self.pace.prepare
+        given.ready = Samples(max(given.at, ready)), self.pace.playout
+        given.audible = audible = Samples(sum(given.ready))
+        played = self._recorded_playback()
+        if played is None or played.audible is None:
+            self._schedule(audible, lambda: PlaybackProgress(self.now, reply, 0, audible=True), reply=reply)
+            self._schedule(
+                Samples(audible + FIRST_WORD), lambda: PlaybackProgress(self.now, reply, 1, audible=True), reply=reply
+            )
+            return
+        shift = audible - played.audible
+        for at, words_heard, heard in played.reports:
+            self._schedule(
+                Samples(at + shift),
+                lambda words=words_heard, heard=heard: PlaybackProgress(self.now, reply, words, heard),  # type: ignore[misc]
+                reply=reply,
+            )
+        if played.ended is not None:
+            self._schedule(Samples(played.ended + shift), lambda: ReplyEnded(self.now, reply), reply=reply)
+
+    def _hold(self, reply: ReplyId) -> None:
+        """Holds the first sound of a reply, if it has not left yet."""
+        self.held = []
+        ready = next((given.ready for given in self.course.given if given.commit.reply == reply), None)
+        if ready is None or ready[0] < self.now:
+            return
+        self.held = [(at, event) for at, _, _, held, event in sorted(self.due, key=itemgetter(0, 1)) if held == reply]
+        self.due = [due for due in self.due if due[3] != reply]
+        heapq.heapify(self.due)
+
+    def _release(self, reply: ReplyId) -> None:
+        """Releases the reply: it leaves now if it is ready; later events shift by the same delay."""
+        held, self.held = self.held, []
+        for given in self.course.given:
+            if given.commit.reply == reply and given.ready is not None and held:
+                ready, playout = given.ready
+                late = max(0, self.now - ready)
+                given.ready = Samples(ready + late), playout
+                given.audible = Samples(ready + late + playout)
+                for at, event in held:
+                    self._schedule(Samples(at + late), event, reply=reply)
+
+    def _recorded_playback(self) -> PlaybackReports | None:
+        """Returns how the recorded answer to this turn was heard."""
+        commits = [
+            commit
+            for place, commit in self.recorded.commits.items()
+            if self.span.start <= place < self.span.next and commit.reply.turn == self.span.turn
+        ]
+        return self.recorded.played.get(commits[-1].reply) if commits else None
+
+    def _mark_interrupted(self, reply: ReplyId, *, retracted: bool) -> None:
+        for given in self.course.given:
+            if given.commit.reply == reply:
+                given.retracted = retracted
+                given.interrupted = None if retracted else self.now
+                at, onset = self.begun
+                if given.interrupted == at:  # the interrupting speech is reported first
+                    given.voice = onset
