@@ -1,7 +1,7 @@
-"""What a reply's sound says where: from played samples to heard words.
+"""Maps positions in a reply's audio to words, to determine which words were heard.
 
-A reply is spoken unit by unit. The script collects the units as their sound is made, with the position of every
-word, so that at any moment it can be said which words have been heard.
+A reply is spoken chunk by chunk. The transcript collects each chunk's text when its audio is made, with the position of
+every word.
 """
 
 from bisect import bisect_right
@@ -12,15 +12,15 @@ from audio.tts import WordMark
 from audio.units import ReplySamples, ms_of_reply_samples
 
 Stretch = tuple[int, int]
-"""Samples of a reply's sound: the first, and the one behind the last."""
+"""A range of samples of a reply's audio: the first, and the one after the last."""
 
 GAP = "…"
-"""In place of words that nobody heard, between others."""
+"""Replaces words in the middle of a reply that nobody heard."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedWord:
-    """Where a word of a reply sounds, in ms from the reply's first sample."""
+    """A word of a reply and its time, in ms from the reply's first sample."""
 
     text: str
     start_ms: float
@@ -30,7 +30,7 @@ class TimedWord:
 
 @dataclass(slots=True)
 class SpokenTranscript:
-    """The words of one reply and where they sound; grows as the reply is made."""
+    """The words of one reply and their positions in the audio. It grows while the reply is made."""
 
     _text: str = ""
     _sound_starts: list[int] = field(default_factory=list)  # of each word, in samples
@@ -43,18 +43,18 @@ class SpokenTranscript:
 
     @property
     def text(self) -> str:
-        """Everything that was given to be spoken so far."""
+        """All text that was synthesized so far."""
         return self._text
 
     @property
     def samples(self) -> ReplySamples:
-        """The length of the sound made so far."""
+        """The length of the audio made so far."""
         return ReplySamples(self._samples)
 
     def begin_unit(self, text: str, written: Callable[[int], int] = int) -> None:
-        """The next unit's sound follows. The unit's text is part of the reply from here on.
+        """Adds the text of the next chunk, whose audio follows.
 
-        `written` tells from a place in the text that is spoken the place in `text`, where the two differ.
+        `written` maps a position in the spoken form of the text to one in `text`.
         """
         self._written = written
         self._unit_text_start = len(self._text) + bool(self._text)
@@ -62,9 +62,9 @@ class SpokenTranscript:
         self._text = f"{self._text} {text}" if self._text else text
 
     def add(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[TimedWord, ...]:
-        """A chunk of the unit's sound, with the marks of the words that begin in it, in order.
+        """Adds an audio chunk, with the marks of the words that begin in it, in order.
 
-        Returns the words of the written text that they complete: "twelve kilometers" is one of them, "12 km".
+        Returns the written words that it completes. The spoken "twelve kilometers" is the one written word "12 km".
         """
         self._samples += samples
         placed = []
@@ -81,14 +81,14 @@ class SpokenTranscript:
         return tuple(placed)
 
     def write(self, text: str) -> None:
-        """Text that is shown and never spoken: it counts as heard at once."""
+        """Adds text that is shown and not spoken. It counts as heard at once."""
         self._text += text
         self._sound_starts.append(self._samples)
         self._sound_ends.append(self._samples)
         self._text_ends.append(len(self._text))
 
     def cut(self, end: ReplySamples) -> None:
-        """Nothing behind this position of the sound was heard: only the whole words before it are kept."""
+        """Removes everything after this position of the audio. Only whole words before it stay."""
         heard = self.words_heard(end)
         self._text = self.text_heard(end)
         self._samples = min(self._samples, end)
@@ -96,13 +96,13 @@ class SpokenTranscript:
             del places[heard:]
 
     def words_heard(self, played: int) -> int:
-        """How many whole words lie before this position of the reply's sound."""
+        """Returns how many whole words end before this position of the audio."""
         return bisect_right(self._sound_ends, played)
 
     def text_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> str:
-        """The text up to the last whole word before this position; "" where no whole word was heard.
+        """Returns the text up to the last whole word before this position; "" if there is none.
 
-        Without the words that reach into a stretch that was played `unheard`.
+        Words that overlap an `unheard` stretch are left out.
         """
         heard = self.words_heard(played)
         if not unheard:
@@ -119,13 +119,13 @@ class SpokenTranscript:
         return "".join(pieces).strip()
 
     def text_between(self, since: int, until: int) -> str:
-        """The words that sound, in part at least, between two positions of the sound."""
+        """Returns the words that sound, at least in part, between two positions of the audio."""
         first, behind = bisect_right(self._sound_ends, since), bisect_right(self._sound_starts, until)
         begin = self._text_ends[first - 1] if first else 0
         return self._text[begin : self._text_ends[behind - 1]].strip() if behind > first else ""
 
     def all_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> bool:
-        """Whether every word lies before this position, and none in a stretch that was played unheard."""
+        """Returns whether every word ends before this position and none overlaps an unheard stretch."""
         words = len(self._sound_ends)
         return self.words_heard(played) == words and not any(self._missed(word, unheard) for word in range(words))
 

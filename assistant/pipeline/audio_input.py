@@ -1,7 +1,8 @@
-"""What of the sound is speech, what its words are, and whether they are for the assistant.
+"""Processes the microphone's frames: VAD, speech recognition, wake-phrase gate and end-of-turn estimation.
 
-frame ─▶ detector ─▶ voicing;  segment ─▶ recognizer ─▶ words ─▶ attention: only what is addressed goes on;  silence ─▶
-judge ─▶ how long it is waited for
+frame ─▶ VAD ─▶ VAD result
+speech segment ─▶ recognizer ─▶ transcript ─▶ wake-phrase gate ─▶ turn taking
+silence ─▶ end-of-turn judge ─▶ EOT probability ─▶ turn taking
 """
 
 import asyncio
@@ -38,19 +39,24 @@ from audio.units import Samples
 from audio.vad import Vad, VadResult
 
 DIPS = (0.8, 0.5)
-"""Speech whose probability falls below one of these may be over: see docs/stt.md for what such a decode is worth."""
+"""Speech probabilities. Falling below one of them, speech may be over and an early decode may pay; see docs/stt.md."""
 
 
 @dataclass(slots=True)
 class AudioInput:
-    """Of one conversation; lives on the event loop.
+    """Processes the audio of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        tell: Turn taking hears of it.
-        show: Whoever shows the conversation does.
-        trouble: Told what goes wrong, in one sentence.
-        onset: Of the speech that was heard last.
-        meant: As far as is known, it is for the assistant.
+        engines: VAD, recognizer and end-of-turn models.
+        attention: Wake-phrase gate.
+        recorder: Collects the traces.
+        clock: The microphone's sample clock.
+        settings: Time limits.
+        tell: Receives events for the turn-taking machine.
+        show: Receives session events for the user interface or client.
+        trouble: Receives problem descriptions, one sentence each.
+        onset: Onset of the latest speech segment.
+        meant: Whether the speech is addressed to the assistant, as far as is known.
     """
 
     engines: Engines
@@ -64,15 +70,15 @@ class AudioInput:
     onset: Samples = Samples(0)
     meant: bool = True
     _at: Samples = Samples(0)
-    _asks: bool = False  # the last reply, as far as it was heard
+    _asks: bool = False  # whether the last reply, as far as heard, asked a question
     _probability: float = 0.0  # of speech in the last frame
     _vad: Vad = field(init=False)
     _ears: RecognizerFeed = field(init=False)
     _judge: EndOfTurnJudge | None = None
     _warmth: ConnectionWarmer | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
-    _other: tuple[SegmentId, str] | None = None  # a segment whose words may be in another language: which
-    _hinted: bool = False  # that was said, once in a conversation
+    _other: tuple[SegmentId, str] | None = None  # segment that may be in another language, and which one
+    _hinted: bool = False  # the user was told so
     _question: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `reconsider`
 
     def __post_init__(self) -> None:
@@ -95,7 +101,7 @@ class AudioInput:
             self._warmth = ConnectionWarmer(engines.warm)
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
-        """From here on sound may come; `tasks` owns what takes time."""
+        """Starts the audio input. `tasks` owns its asynchronous work."""
         self._tasks = self._ears.restarting.tasks = tasks
         if self._judge is not None:
             self._judge.tasks = tasks
@@ -103,16 +109,16 @@ class AudioInput:
             self._warmth.tasks = tasks
 
     def end(self) -> None:
-        """Nothing more will be heard."""
+        """Stops the audio input and releases the recognizer."""
         self._forget_question()
         self._ears.close()
         if self._warmth is not None:
             self._warmth.close()
 
-    # ---- sound ----
+    # ---- frames and segments ----
 
     def hear(self, frame: Frame) -> VadResult:
-        """A frame: is somebody speaking?"""
+        """Processes a frame and returns its VAD result."""
         self._at = frame.end
         self._ears.hear(frame)
         voicing, before = self._detect(frame), self._probability
@@ -137,7 +143,7 @@ class AudioInput:
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:
-        """Somebody speaks: their words are wanted."""
+        """Opens a speech segment: the recognizer starts on it."""
         self.onset, self.meant = effect.onset, self.attention.awake(effect.onset)
         self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), meant=self.meant)
         self._ears.open(effect.segment)
@@ -147,7 +153,7 @@ class AudioInput:
             self._warmth.began()
 
     def close(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
-        """It is over, and was a turn or nothing."""
+        """Closes a speech segment, either as part of a turn or discarded."""
         used = isinstance(effect, CloseSegment)
         if self._question is not None and self._question[0] == effect.segment:
             self._forget_question()
@@ -159,11 +165,11 @@ class AudioInput:
         if self._warmth is not None:
             self._warmth.ended()
 
-    # ---- words ----
+    # ---- transcripts ----
 
     def _partial(self, words: Transcript) -> None:
         if self._question is not None and self._question[0] == words.segment:
-            return  # more is about to be known, and whether it is an echo
+            return  # the pending transcription also decides whether it is an echo
         address = self.attention.address(words.text, self.onset)
         if address.kind == "overheard":
             return
@@ -174,16 +180,18 @@ class AudioInput:
         self.tell(InterimTranscript(self._at, heard, address.named))
 
     def _addressed(self) -> None:
-        """What is being said is for the assistant: from here on, it may cost something."""
+        """Marks the current speech as addressed to the assistant. From here on it may cost requests."""
         if not self.meant and self._warmth is not None:
             self._warmth.began()
         self.meant = True
         self.recorder.addressed()
 
     def reconsider(self, effect: RequestTranscript, just_said: str) -> None:
-        """Turn taking is told what a voice said of which nobody was sure.
+        """Transcribes an uncertain overlap and sends an interim transcript to the turn-taking machine.
 
-        `just_said`: what of a reply may be in it, for it comes back through a loudspeaker, too.
+        Args:
+            effect: The segment.
+            just_said: Recent reply text. The loudspeaker may have fed it back into the microphone.
         """
         self._forget_question()
         question = self._reconsider(effect, just_said, self.onset)
@@ -192,7 +200,7 @@ class AudioInput:
 
     async def _reconsider(self, effect: RequestTranscript, just_said: str, onset: Samples) -> None:
         words = await self._ears.transcript(effect.segment, effect.speech_end, early=True)
-        if words is not None and words.text and words.low_confidence:  # mostly in circles, as of so little sound
+        if words is not None and words.text and words.low_confidence:  # often repetitions, in such short audio
             words = await self._ears.transcript(effect.segment, effect.speech_end, early=False)
         self._question = None
         words = words or Transcript(effect.segment, self._at, "")
@@ -206,7 +214,7 @@ class AudioInput:
         self.tell(InterimTranscript(self._at, heard, address.named and bool(text), was_requested=True, is_echo=echo))
 
     def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
-        """Say, once a conversation, that speech which was hardly understood may be in another language."""
+        """Tells the user, once in a conversation, that poorly recognized speech may be in another language."""
         other, hint = self._other, self.settings.language_hint
         if self._hinted or not self.meant or other is None or other[0] != effect.segment or hint is None:
             return
@@ -215,44 +223,54 @@ class AudioInput:
         self.show(Problem(hint(other[1])))
 
     def _forget_question(self) -> None:
-        """Nobody wants to know any more."""
+        """Cancels a pending overlap transcription."""
         question, self._question = self._question, None
         if question is not None:
             question[1].cancel()
 
     async def words(self, effect: Transcribe) -> Transcript | None:
-        """Of the segment so far; None where they are lost. No draft where it is not known for whom they are."""
+        """Returns the transcript of the segment so far, or None if it was lost.
+
+        No draft is made while it is unknown whether the speech is addressed to the assistant.
+        """
         draft = effect.draft and self.meant
         return await self._ears.transcript(effect.segment, effect.speech_end, early=effect.early, draft=draft)
 
     def understood(
         self, effect: Transcribe, words: Transcript | None, onset: Samples, *, wanted: bool
     ) -> FinalTranscript | TranscriptFailed:
-        """What these words are to turn taking, said from `onset` on; `wanted`: their attempt was not dropped."""
+        """Converts a transcript to an event for the turn-taking machine.
+
+        Args:
+            effect: The request that the transcript belongs to.
+            words: The transcript, or None if it was lost.
+            onset: Onset of the speech.
+            wanted: Whether the attempt still exists.
+        """
         if words is None and self.meant:
             return TranscriptFailed(self._at, effect.reply, effect.segment)
-        words = words or Transcript(effect.segment, self._at, "")  # nobody waits for what was lost of it
+        words = words or Transcript(effect.segment, self._at, "")  # lost, but not addressed to us
         if words.other_language:
             self._other = effect.segment, words.other_language
         elif words.text and not words.low_confidence:
             self._other = None
         address = self.attention.address(words.text, onset)
-        if wanted and address.kind != "overheard" and not words.is_draft:  # which may lack the last word of a sentence
+        if wanted and address.kind != "overheard" and not words.is_draft:  # which may lack the last word
             self._addressed()
             if self._judge is not None:
                 self._judge.words(effect.segment, address.text, words.punctuation)
         void: Literal["", "overheard", "called", "backchannel"] = "" if address.kind == "meant" else address.kind
         if not void and not address.named and address.text and is_backchannel(address.text) and not self._asks:
             void = "backchannel"
-        # What was expected behind them has been judged, and is nothing to turn taking.
+        # The expected punctuation went to the end-of-turn judge; turn taking does not use it.
         return FinalTranscript(
             self._at, effect.reply, replace(words, text=address.text, punctuation=None, other_language=""), void
         )
 
-    # ---- how long a silence is waited for ----
+    # ---- end of turn ----
 
     def silence(self, effect: Transcribe) -> None:
-        """A silence, in which words are asked for."""
+        """Starts the end-of-turn estimation for a silence in which a transcript was requested."""
         if self._judge is not None:
             self._judge.silence(effect.segment, effect.speech_end)
 
@@ -261,12 +279,12 @@ class AudioInput:
         self.recorder.judged(estimate, _now_s())
 
     def went_on(self) -> None:
-        """The speaker went on with the turn that was taken for over."""
+        """Reports that the user continued a turn that had been taken for finished."""
         if self._judge is not None:
             self._judge.went_on()
 
     def assistant_said(self, heard: str) -> None:
-        """What of a reply was heard: a question expects an answer."""
+        """Reports the text of a reply that was heard. It matters whether the reply asked a question."""
         self._asks = asks(heard)
         if self._judge is not None:
             self._judge.assistant_said(heard)

@@ -1,23 +1,23 @@
-"""Keeps the model's connections open while somebody speaks: servers drop idle ones after a few seconds."""
+"""Keeps the LLM's connections open while the user speaks, because servers close idle ones after a few seconds."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 AGAIN_S = 3.0
-"""Less than the 5 s after which many servers close an idle connection, with room for the way there."""
+"""Interval between keep-alive requests. Many servers close a connection that was idle for 5 s."""
 
 MOST_AGAIN = 40
-"""Two minutes: nobody speaks for longer, but a detector may hear a radio all day."""
+"""Most keep-alive requests for one speech segment: two minutes. A VAD may take a radio for speech all day."""
 
 
 @dataclass(slots=True)
 class ConnectionWarmer:
-    """Of one conversation.
+    """Keeps the connections of one conversation open.
 
     Attributes:
-        warm: Opens connections, or shows the open ones a sign of life; never fails, and is bounded in time.
-        tasks: The conversation's; set when it begins.
+        warm: Opens connections, or sends a keep-alive on open ones. It never raises and has a time limit.
+        tasks: Task group of the conversation; set when it begins.
     """
 
     warm: Callable[[], Awaitable[None]]
@@ -26,17 +26,20 @@ class ConnectionWarmer:
     _task: asyncio.Task[None] | None = None
 
     def began(self) -> None:
-        """Somebody speaks."""
+        """Starts keep-alives, because the user speaks."""
         self._quiet.clear()
         if self._task is None or self._task.done():
             self._task = self.tasks.create_task(self._keep(), name="warm connections")
 
     def ended(self) -> None:
-        """Nobody does. What is under way goes on: cut off, it would cost the connection that is about to be used."""
+        """Stops keep-alives, because the user no longer speaks.
+
+        A keep-alive that is being sent continues. Cancelling it would close the connection that is about to be used.
+        """
         self._quiet.set()
 
     def close(self) -> None:
-        """The conversation is over."""
+        """Cancels the task, because the conversation is over."""
         if self._task is not None:
             self._task.cancel()
 
@@ -48,5 +51,5 @@ class ConnectionWarmer:
                     await self._quiet.wait()
             except TimeoutError:
                 continue
-            if self._quiet.is_set():  # else somebody has begun again before this task had its turn
+            if self._quiet.is_set():  # else the user spoke again before this task ran
                 return

@@ -1,11 +1,11 @@
-"""Gathers what tells an end of turn from a pause, and has it estimated: at a silence, and with every news in it.
+"""Collects the evidence for an end of turn and has it estimated, at each silence and after each new piece of evidence.
 
-Turn taking decides at frames, so news is read with the next one: what is begun upon the same news, a decode or the
-request of an answer, is waited for and goes first.
+    frame ─▶ prosody ───┐
+    transcript ─────────┼─▶ EOT probability ─▶ turn taking: silence timeout
+    Smart Turn ─────────┘
 
-frame ─▶ prosody ─┐
-words ────────────┼─▶ estimate ─▶ turn taking: how long this silence is waited for
-Smart Turn ───────┘
+New evidence is estimated with the next frame, because turn taking decides at frames. Work that the same evidence
+starts, such as a decode or an LLM request, therefore goes first.
 """
 
 import asyncio
@@ -27,52 +27,53 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples,
 from audio.vad import VadResult
 
 LEAD_S = 0.7
-"""Sound from before the onset that Smart Turn hears too."""
+"""Audio before the onset that Smart Turn receives too."""
 
 SMART_AFTER_MS = 100.0
-"""Silence after which Smart Turn is asked: four in ten silences are over sooner, its answer takes 80 ms, and no profile
-ends a turn before 160."""
+"""Silence after which Smart Turn is asked. Of all silences 40 % are shorter. Its answer takes 80 ms, and no profile
+ends a turn before 160 ms.
+"""
 
 WARM_S = 0.6
 WARM_PITCH_HZ = 150
-"""Of the sound that is judged once before anybody speaks."""
+"""Length and pitch of the synthetic speech that `judge_once` estimates."""
 
 SMART_TIMEOUT_S = 0.5
-"""Later than that its answer decides nothing any more."""
+"""A later answer of Smart Turn no longer decides anything."""
 
 
 class AudioEndOfTurnModel(Protocol):
-    """Something that hears how finished the last seconds sound (Smart Turn)."""
+    """A model that estimates from audio whether a turn is over (Smart Turn)."""
 
     async def probability(self, pcm: Pcm) -> float:
-        """That the turn is over after this sound, 0..1. Raises EngineError."""
+        """Returns the probability, 0..1, that the turn is over after this audio. Raises EngineError."""
         ...
 
 
 @dataclass(slots=True)
 class _Silence:
-    """The silence at hand, and what is known in it."""
+    """The current silence and the evidence collected in it."""
 
     segment: SegmentId
     end: Samples
     evidence: EndOfTurnEvidence
-    news: bool = True  # since it was judged last
-    listened: bool = False  # Smart Turn was asked: once for a silence
-    unread: tuple[str, Punctuation | None] | None = None  # the latest words, and what is expected behind them
+    news: bool = True  # whether evidence is new since the last estimate
+    listened: bool = False  # whether Smart Turn was asked, which happens once in a silence
+    unread: tuple[str, Punctuation | None] | None = None  # latest transcript and punctuation
 
 
 @dataclass(slots=True)
 class EndOfTurnJudge:
-    """Of one conversation; lives on the event loop.
+    """Estimates whether the user has finished speaking. Not thread-safe: call it on the event loop.
 
     Attributes:
-        estimator: Makes a probability of the evidence.
-        listener: Smart Turn; None where it is not at hand.
-        understands: Whether words are, whole, a sentence that a skill understands, whoever answers it.
-        reads: The words are of a language whose grammar the estimate knows.
-        told: Hears every estimate.
-        complain: Told what goes wrong, in one sentence.
-        tasks: Owns what takes time; set before the first frame.
+        estimator: Computes the EOT probability from the evidence.
+        listener: Smart Turn; None where it is not available.
+        understands: Whether a whole sentence is one that a skill understands, whoever answers it.
+        reads: Whether the estimator knows the grammar of the conversation's language.
+        told: Receives every estimate.
+        report_problem: Receives problem descriptions, one sentence each.
+        tasks: Owns the asynchronous work; set before the first frame.
     """
 
     estimator: EndOfTurnEstimator
@@ -87,7 +88,7 @@ class EndOfTurnJudge:
     _at: Samples = Samples(0)
     _onset: Samples | None = None
     _silent_since: Samples | None = None
-    _turn_end: Samples = Samples(0)  # where the last words of the turn before ended
+    _turn_end: Samples = Samples(0)  # end of the last speech of the previous turn
     _silence: _Silence | None = None
     _habits: SpeakerPauseStats = field(default_factory=SpeakerPauseStats)
     _assistant_said: str = ""
@@ -95,10 +96,10 @@ class EndOfTurnJudge:
     def __post_init__(self) -> None:
         self._track.resting = True
 
-    # ---- what is heard ----
+    # ---- frames and segments ----
 
     def hear(self, frame: Frame, voicing: VadResult) -> None:
-        """A frame went by."""
+        """Processes a frame and its VAD result."""
         self._at = frame.end
         self._track.push(frame, voicing)
         self._ring.write(frame.start, frame.pcm)
@@ -117,13 +118,13 @@ class EndOfTurnJudge:
             self._have_it_heard(self._silence)
 
     def began(self, onset: Samples) -> None:
-        """Somebody began to speak."""
+        """Starts a speech segment."""
         self._onset = onset
         self._track.resting = False
         self._silent_since = self._silence = None
 
     def ended(self, *, turn: bool) -> None:
-        """What was said is over; `turn`: and it was one."""
+        """Ends a speech segment. `turn`: it was a turn, so its pauses count as the speaker's habits."""
         if turn:
             self._turn_end = self._at if self._silent_since is None else self._silent_since
         self._onset = self._silent_since = self._silence = None
@@ -131,18 +132,18 @@ class EndOfTurnJudge:
         self._habits = self._habits.with_turn() if turn else self._habits.without_turn()
 
     def went_on(self) -> None:
-        """The speaker, who began again, goes on with the turn that was taken for over."""
+        """Records that the user continued a turn that had been taken for finished."""
         onset = self._at if self._onset is None else self._onset
         self._habits = self._habits.with_return(ms_of_samples(onset - self._turn_end))
 
     def assistant_said(self, text: str) -> None:
-        """What of the reply was heard: a question expects an answer."""
+        """Sets the reply text that was heard. The kind of question it ends with tells which answer to expect."""
         self._assistant_said = text
 
-    # ---- a silence ----
+    # ---- silences ----
 
     def silence(self, segment: SegmentId, end: Samples) -> None:
-        """A silence began at `end`, or is dated anew; more will be known in a moment."""
+        """Starts a silence at `end`, or changes the beginning of the current one. Evidence follows."""
         if self._onset is None:
             return
         if self._silence is not None and self._silence.segment == segment:
@@ -154,7 +155,7 @@ class EndOfTurnJudge:
         self._have_it_heard(self._silence)
 
     def words(self, segment: SegmentId, text: str, closure: Punctuation | None = None) -> None:
-        """The words of the whole turn, as the recognizer has them in this silence, and what it expects behind them."""
+        """Adds the transcript of the whole turn and the punctuation that the recognizer expects after it."""
         silence = self._silence
         if silence is not None and silence.segment == segment:
             silence.unread, silence.news = (text, closure), True
@@ -197,7 +198,7 @@ class EndOfTurnJudge:
 
 
 def judge_once(estimator: EndOfTurnEstimator) -> None:
-    """Judge a silence that nobody hears: the first one loads tables and parts of numpy, 40 ms if they are at hand."""
+    """Estimates one synthetic silence in advance. The first estimate loads tables and parts of numpy, about 40 ms."""
     judge = EndOfTurnJudge(
         estimator, None, lambda _text: False, True, lambda _segment, _estimate: None, lambda _what: None
     )

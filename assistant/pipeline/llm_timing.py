@@ -1,4 +1,4 @@
-"""The wait for the first unit of a reply, cut into queue, network, first token and first sentence."""
+"""Measures the wait for a reply's first text chunk: queue, network, first token, first sentence."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from llm.chat import EndpointTried
 
 @dataclass(slots=True)
 class LlmTiming:
-    """Watches one model stream from its start to its first speakable unit; times are loop seconds."""
+    """Measures one LLM stream from its start to its first text chunk. Times are loop seconds."""
 
     trace: TurnTrace
     attempt: int
@@ -25,22 +25,22 @@ class LlmTiming:
     _tries: int = 0
 
     def queued(self, now_s: float) -> None:
-        """A connection slot was got; of several endpoints the last one told is the one that answers."""
+        """Records that a connection slot was acquired. With several endpoints, the last call counts."""
         self._queued_s = now_s
 
     def sent(self, now_s: float, round_trip_s: float | None) -> None:
-        """The request is on its way; without a known round trip only the sending counts as network."""
+        """Records that the request was sent. If the round trip is unknown, only the sending counts as network."""
         self._network_until_s = now_s + (round_trip_s or 0.0)
 
     def tried(self, tried: EndpointTried) -> None:
-        """An endpoint was asked in vain: work that nothing waited for."""
+        """Records a request to an endpoint that gave no answer. No other span waits for it."""
         self._tries += 1
         name = f"asked {tried.endpoint} ({self._tries})"
         end_s = tried.asked_at_s + tried.took_s
         self.trace.span(self.attempt, Span(name, "llm_first_token", tried.asked_at_s, end_s, ("stt",)))
 
     def token(self, now_s: float) -> None:
-        """A token came; only the first counts."""
+        """Records the first token; later calls have no effect."""
         if self._token_came:
             return
         self._token_came = True
@@ -51,9 +51,9 @@ class LlmTiming:
         self._span("llm_first_token", now_s)
 
     def tools(self, waits: tuple[ToolWait, ...], now_s: float) -> None:
-        """Tools were waited for, and the model is asked again: a chain of its own, named after its round.
+        """Records tool calls, after which the LLM is asked again. The new request gets spans named after its round.
 
-        Once there was something to speak, what comes later held nothing up: then only the calls themselves are noted.
+        After the first text chunk only the tool calls themselves are recorded: later requests delay nothing.
         """
         names = []
         for wait in waits:
@@ -67,14 +67,14 @@ class LlmTiming:
             self._token_came = False
 
     def unit(self, now_s: float) -> None:
-        """A speakable unit came; only the first counts."""
-        self.token(now_s)  # an apology comes without any
+        """Records the first text chunk; later calls have no effect."""
+        self.token(now_s)  # an apology has no tokens
         if not self._unit_came:
             self._unit_came = True
             self._span("first_sentence", now_s)
 
     def gave_up(self, now_s: float) -> None:
-        """Nobody waits any longer: what was waited for last took until now."""
+        """Ends the current span, because the attempt was abandoned."""
         if not self._token_came:
             self.token(now_s)
         else:

@@ -1,7 +1,7 @@
-"""What hears a conversation: the recognizer, the sound it may still need, and its recovery.
+"""Feeds the recognizer with speech segments and reloads it after a failure.
 
-The recognizer may die, hang or break its promises at any moment. Then it is loaded again while the conversation goes
-on, and what is being said meanwhile is not lost as long as it is in the ring.
+The recognizer may crash or hang at any moment. It is then reloaded while the conversation goes on. The current segment
+is transcribed again if its audio is still in the ring buffer.
 """
 
 from collections.abc import Callable
@@ -16,19 +16,19 @@ from audio.time_limit import time_limit
 from audio.units import Samples, samples_of_s
 
 RING_S = 5.0
-"""Sound kept for segments that begin in the past: the pre-roll, a late detection, a restarted recognizer."""
+"""Audio kept for segments that begin in the past: pre-roll, late VAD onset, reloaded recognizer."""
 
 
 @dataclass(slots=True)
 class RecognizerFeed:
-    """The open segment and who listens to it.
+    """Feeds the open speech segment to the recognizer.
 
     Attributes:
         transcriber: The recognizer.
-        restarting: Loads it again.
-        timeout_s: Longest wait for words.
-        on_partial: Words so far of the open segment.
-        complain: Told what goes wrong, in one sentence.
+        restarting: Reloads it.
+        timeout_s: Longest wait for a transcript.
+        on_partial: Receives interim transcripts of the open segment.
+        report_problem: Receives problem descriptions, one sentence each.
     """
 
     transcriber: Recognizer
@@ -38,12 +38,12 @@ class RecognizerFeed:
     report_problem: Callable[[str], None]
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(RING_S)))
     _at: Samples = Samples(0)
-    _segment: SegmentId | None = None  # the open one; `_hearing` is None where the recognizer lost it
+    _segment: SegmentId | None = None  # the open one; `_stream` is None if the recognizer lost it
     _hearing: RecognitionStream | None = None
-    _lost: SegmentId | None = None  # complained of
+    _lost: SegmentId | None = None  # the segment whose loss was reported
 
     def hear(self, frame: Frame) -> None:
-        """A frame went by."""
+        """Adds a frame to the ring buffer and to the open segment."""
         self._at = frame.end
         self._ring.write(frame.start, frame.pcm)
         if self._hearing is not None:
@@ -53,7 +53,7 @@ class RecognizerFeed:
                 self._failed(error)
 
     def probability_dip(self) -> None:
-        """The frame that went by last is less surely speech than the one before it."""
+        """Tells the recognizer that the speech probability has fallen, so that an early decode may pay."""
         if self._hearing is not None:
             try:
                 self._hearing.probability_dip()
@@ -61,16 +61,17 @@ class RecognizerFeed:
                 self._failed(error)
 
     def open(self, segment: SegmentId) -> None:
-        """Listen to a segment from its beginning, which lies in the past."""
+        """Opens a segment and feeds it from its beginning, which lies in the past."""
         self._segment = segment
         self._listen(segment)
 
     async def transcript(
         self, segment: SegmentId, speech_end: Samples, *, early: bool, draft: bool = False
     ) -> Transcript | None:
-        """The words so far, see `RecognitionStream.transcript`; None where they are lost, which is complained of.
+        """Returns the transcript so far (see `RecognitionStream.transcript`), or None if it was lost, which is
+        reported.
 
-        Within the time limit.
+        Waits at most `timeout_s`.
         """
         try:
             async with time_limit(self.timeout_s):
@@ -87,7 +88,7 @@ class RecognizerFeed:
         return None
 
     def _too_late(self, segment: SegmentId) -> None:
-        """The recognizer works, and what it would have to hear is gone: no reason to load it once more."""
+        """Reports that the recognizer works again but the audio is gone, which is no reason to reload it again."""
         if self._lost != segment:
             self._lost = segment
             name = self.transcriber.name
@@ -96,13 +97,13 @@ class RecognizerFeed:
             )
 
     def end(self, segment: SegmentId, *, used: bool) -> None:
-        """The segment is over; `used`: its words were, so the recognizer may learn from them."""
+        """Closes the segment. `used`: its transcript became part of a turn, so the recognizer may adapt to it."""
         if segment == self._segment:
             self._segment = None
             self._let_go(used=used)
 
     def close(self) -> None:
-        """Nothing more will be heard."""
+        """Closes the open segment and cancels a reload."""
         self._segment = None
         self._let_go(used=False)
         self.restarting.close()
@@ -117,7 +118,7 @@ class RecognizerFeed:
 
     def _partial(self, words: Transcript) -> None:
         if self._hearing is not None and self._hearing.segment == words.segment:
-            self.on_partial(words)  # else of a segment that is over
+            self.on_partial(words)  # else the segment is closed
 
     def _let_go(self, *, used: bool) -> None:
         hearing, self._hearing = self._hearing, None
@@ -140,4 +141,4 @@ class RecognizerFeed:
 
     def _listen_again(self) -> None:
         if self._segment is not None and self._ring.oldest <= self._segment:
-            self._listen(self._segment)  # nothing of what is being said is lost
+            self._listen(self._segment)  # its audio is still complete

@@ -1,7 +1,7 @@
-"""One reply: from messages to the last sample, as one cancellable task.
+"""Produces one reply: from LLM messages to the last audio sample, as one task that can be cancelled.
 
-Two hands work at once: one takes tokens and cuts them into units, the other turns units into sound. The first
-sound is made as soon as it can be, and held at the gate until the turn is committed.
+Two subtasks run concurrently. One reads tokens and cuts them into text chunks; the other synthesizes the chunks. The
+first audio is made as early as possible and held at the gate until the turn is committed.
 """
 
 import asyncio
@@ -41,17 +41,20 @@ from llm.chat import (
 from llm.errors import LlmError, LlmFiltered
 
 UNITS_AHEAD = 256
-"""Units waiting to be spoken before the token stream is held back: some ten minutes of speech.
+"""Text chunks that may wait for synthesis before the token stream is paused: about ten minutes of speech.
 
-Holding it back saves nothing, for its server has long since written it; and only of an answer that came whole can the
-rest be said behind a cough.
+Pausing it earlier would save nothing, because the server has already generated the text. And the rest of a reply can be
+resumed after a false interruption only if its text is complete.
 """
 
 MOMENT = -1
-"""The index of a unit that only fills a silence: it is heard, and is no part of the reply."""
+"""Index of a chunk that announces a wait ("One moment."). It is heard, but is not part of the reply."""
 
 LOOKED_S = 0.2
-"""Turn taking decides sooner, where frames keep coming."""
+"""Longest time that the first audio is held while the user may be resuming.
+
+While frames arrive, turn taking decides sooner.
+"""
 
 BROKE_OFF = "Sorry, my answer breaks off there."
 NOTHING_CAME = "My language model gave an empty answer."
@@ -66,26 +69,31 @@ def _clear() -> asyncio.Event:
 
 @dataclass(slots=True)
 class Reply:
-    """One attempt at a reply. `run` is its task; the gate is opened by whoever commits the turn.
+    """One attempt at a reply. `run` is its task. Whoever commits the turn opens the gate.
 
     Attributes:
-        voice_works: Set while the synthesizer works; sound is not asked for before.
-        show: Told when the first sound of a unit goes to the speaker, and where its words sound.
-        say: From what is written to the words to be spoken.
-        gate: Nothing is heard before it is set.
-        clear: Nobody seems to go on: until this is set the first sound waits, for `LOOKED_S` at the most.
-        script: What of the text was made into sound, and where.
-        played: How much of the sound has left the speaker.
-        answered_by: Who answers.
-        spoken: It is made into sound; else its text is shown as it comes.
-        speed: How fast to speak, 1 being the voice's own pace; asked for every unit.
-        calls: What the model called of a client's functions.
-        finished: How the model's answer ended; None before.
-        gain_db: How much louder than usual it is; known at the commit.
+        id: Turn and attempt.
+        voice: Synthesizes the text.
+        voice_works: Set while the voice works. No audio is requested before.
+        speaker: Plays the audio.
+        trace: Trace of the turn.
+        voice_timeout_s: Longest wait for the next audio chunk.
+        show: Receives an event when a chunk's first audio goes to the speaker, and the times of its words.
+        say: Converts written to spoken text.
+        answered_by: Name of the LLM endpoint or skill that answers.
+        spoken: Whether the reply is synthesized; else its text is shown as it arrives.
+        speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
+        gain_db: Gain of the reply's audio; known at the commit.
         error: What went wrong, for the screen and the trace; None if nothing did.
-        filtered: A content filter stopped the answer in its midst, which is the `error`.
-        voice_failed: The synthesizer needs to be loaded again.
-        unspoken: Text that no sound could be made of.
+        filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
+        voice_failed: Whether the voice has to be reloaded.
+        unspoken: Text that could not be synthesized.
+        calls: Calls of the client's functions by the LLM.
+        finished: How the LLM's answer ended; None before.
+        gate: Set at the commit. No audio is played before.
+        clear: Cleared while the user may be resuming. The first audio then waits, at most `LOOKED_S`.
+        spoken_transcript: The synthesized text, with the position of each word in the audio.
+        played: How many samples have left the speaker.
     """
 
     id: ReplyId
@@ -115,15 +123,15 @@ class Reply:
     _hands: "list[asyncio.Task[None]]" = field(default_factory=list)
     _books: LlmMetrics | None = None
     _put_in: list[TextChunk] = field(default_factory=list)
-    _moment_from: ReplySamples | None = None  # where in the sound the person is asked for a moment
-    _began_s: float | None = None  # speaking the first unit
+    _moment_from: ReplySamples | None = None  # position of the wait announcement in the audio
+    _began_s: float | None = None  # when synthesis of the first chunk began
     _start: PlayoutTiming = field(init=False)
 
     def __post_init__(self) -> None:
         self._start = PlayoutTiming(self.trace, self.id.attempt)
 
     async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
-        """Answer with what `source` says. Never raises, but for being cancelled: what fails is in `error`."""
+        """Answers with the events of `source`. Raises nothing but CancelledError; errors are stored in `error`."""
         async with asyncio.TaskGroup() as hands:
             self._hands = [
                 hands.create_task(self._guard(partial(self._write, source)), name=f"tokens {self.id}"),
@@ -136,13 +144,16 @@ class Reply:
             self.error = f"the voice {self.voice.name} could make no sound of some of the answer"
 
     async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
-        """What fails ends both hands. Neither may raise: a group in which one does forgets that it was cancelled."""
+        """Runs a subtask. If it fails, both subtasks end.
+
+        Neither may raise: a task group whose child raises forgets that it was cancelled.
+        """
         try:
             await work()
         except TtsError as error:
             self.error, self.voice_failed = str(error), True
         except Exception as error:  # noqa: BLE001
-            # A defect of ours must not take the conversation down: it is named in the trace and on the screen.
+            # A bug must not end the conversation: it is reported in the trace and on the screen.
             self.error = f"internal error in the reply: {type(error).__name__}"
         else:
             return
@@ -151,29 +162,26 @@ class Reply:
                 hand.cancel()
 
     def abandon(self, now_s: float) -> None:
-        """It was given up: what it was waiting for stays in the trace."""
+        """Records that the reply was abandoned. The time waited so far stays in the trace."""
         if self._books is not None:
             self._books.gave_up(now_s)
 
-    # ---- tokens to units ----
+    # ---- tokens to text chunks ----
 
     @property
     def written(self) -> str:
-        """Its text so far, as `script` will have it once all of it was made into sound."""
+        """Its text so far, as `spoken_transcript` will contain it once all of it is synthesized."""
         return (" " if self.spoken else "").join(unit.text for unit in self._put_in)
 
     @property
     def rest(self) -> str | None:
-        """What of its text was not heard, from the beginning of the sentence that was cut.
-
-        None if more of it was still to be written.
-        """
+        """Unheard text, from the beginning of the interrupted sentence; None if the answer is incomplete."""
         if self.finished is None:
             return None
         written, heard = self.written, len(self.spoken_transcript.text_heard(self.played))
         sentence = end = 0
         for unit in self._put_in:
-            end += len(unit.text) + 1  # the blank behind it
+            end += len(unit.text) + 1  # and the space after it
             if any(map(str.isalnum, written[heard:end])):
                 return written[sentence:]
             if unit.ends_sentence:
@@ -181,7 +189,7 @@ class Reply:
         return ""
 
     def ask_for_a_moment(self, text: str) -> None:
-        """Something is being waited for: say so, unless something was said already."""
+        """Announces a wait, unless something was said or announced before."""
         if self.spoken and not self._put_in and self._moment_from is None and self._units.empty():
             self._moment_from = self.spoken_transcript.samples
             self._units.put_nowait(TextChunk(text, MOMENT, ends_sentence=True))
@@ -206,7 +214,7 @@ class Reply:
         except LlmError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise asyncio.CancelledError from error  # it failed while it was being closed: nobody waits for it
+                raise asyncio.CancelledError from error  # it failed while it was being cancelled
             self.error = str(error)
             self.filtered = isinstance(error, LlmFiltered) and begun
             books.ended(loop.time())
@@ -215,7 +223,7 @@ class Reply:
         await self._units.put(None)
 
     def _why_nothing_came(self, begun: bool) -> str:
-        """The cause and the remedy; `begun`: text came, of which nothing can be spoken."""
+        """Returns the cause of an empty answer and a remedy. `begun`: there was text, but none that can be spoken."""
         if begun:
             what = "answered with nothing that can be spoken, only signs such as emoji or markup: "
             remedy = "ask for words in assistant.instructions, or choose another model"
@@ -226,7 +234,7 @@ class Reply:
         return f"llm endpoint {self.answered_by!r} {what}{remedy}"
 
     async def _break_off(self) -> None:
-        """The answer was torn: it ends with a whole sentence, unless the voice has begun with the next."""
+        """Ends a broken answer with a whole sentence, unless the next sentence is already being synthesized."""
         if not self.spoken:
             return
         torn = self._sentences.finish()
@@ -269,21 +277,21 @@ class Reply:
                 said, self._sentences = self._sentences.finish() if self.spoken else (), Chunker()
                 return said
             case EndpointTried() | SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned():
-                pass  # for the books
+                pass  # metrics only
             case _:
                 assert_never(event)
         return ()
 
-    # ---- units to text ----
+    # ---- text chunks to the screen ----
 
     async def _tell(self) -> None:
-        """Of a reply that is not spoken: every piece of text is shown, and counts as heard."""
+        """Shows each piece of text of a reply that is not spoken. The text counts as heard."""
         while (unit := await self._units.get()) is not None:
             await self.gate.wait()
             self.spoken_transcript.write(unit.text)
             self.show(ChunkSpoken(self.id, unit.text))
 
-    # ---- units to sound ----
+    # ---- text chunks to audio ----
 
     async def _speak(self) -> None:
         loop = asyncio.get_running_loop()
@@ -297,7 +305,7 @@ class Reply:
                 raise
 
     async def _fill(self, unit: TextChunk) -> None:
-        """Heard, and not remembered: for the onset of the reply it is as silent as the wait that it fills."""
+        """Plays a wait announcement. It counts as silence for the reply's onset and does not enter the history."""
         async with aclosing(self.voice.speak(self.say(unit.text), self.speed())) as chunks:
             while (chunk := await self._next_chunk(chunks)) is not None:
                 self.spoken_transcript.add(chunk.pcm.size, ())
@@ -321,7 +329,7 @@ class Reply:
                 self._start.made(pcm)
                 if not await self.speaker.play(self.id, pcm):
                     return
-                # Sound first: nothing that is shown may hold it up.
+                # After the audio, so that the display cannot delay it.
                 if not sounded:
                     sounded = True
                     self.show(ChunkSpoken(self.id, unit.text))
@@ -331,7 +339,7 @@ class Reply:
             self.unspoken.append(unit.text)
 
     async def _counted_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
-        """The next one, and into the books how long the voice took for how much sound."""
+        """Returns the next audio chunk and records its length and synthesis time."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         chunk = await self._next_chunk(chunks)
@@ -349,7 +357,7 @@ class Reply:
             raise TtsError(f"the voice {name} gave no sound for {self.voice_timeout_s:g} s") from error
 
     async def _look(self) -> None:
-        """The first sound is ready, and somebody may be going on."""
+        """Holds the first audio while the user may be resuming."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         with suppress(TimeoutError):
@@ -362,12 +370,13 @@ class Reply:
             now_s = asyncio.get_running_loop().time()
             self.trace.span(self.id.attempt, Span("tts", "tts", self._began_s, now_s, ("first_sentence",)))
 
-    # ---- what the speaker reports ----
+    # ---- playout reports of the speaker ----
 
     def was_played(self, played: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
-        """A device block with sound of this reply leaves the speaker at `leaves_at_s`; `played` counts its end.
+        """Records that a device block of this reply leaves the speaker at `leaves_at_s`. `played`: end of the block, in
+        samples.
 
-        At infinity it never leaves: there is no loudspeaker. What comes after that may still be heard.
+        Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
         """
         first, self.played = self.played, played
         self._start.was_played(first, played, leaves_at_s, finished=finished)
@@ -376,27 +385,27 @@ class Reply:
 
     @property
     def unheard(self) -> Sequence[Stretch]:
-        """What of its sound was played and nobody heard, for want of a loudspeaker, in order."""
+        """Stretches of its audio that no loudspeaker played, in order."""
         return self._start.unheard
 
     @property
     def unheard_ms(self) -> float:
-        """How much of it was played and heard by nobody."""
+        """Length of the audio that no loudspeaker played."""
         return sum(until - since for since, until in self.unheard) * 1000 / REPLY_RATE_HZ
 
     @property
     def unheard_end(self) -> int | None:
-        """From which sample on nobody heard it; None where its last one was heard."""
+        """First sample of an unheard stretch at the end; None if the last played sample was heard."""
         return self.unheard[-1][0] if self.unheard and self.unheard[-1][1] == self.played else None
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
-        """See `PlayoutTiming.was_measured`."""
-        if self._moment_from is None:  # else what it measured first was no part of the reply
+        """Records the playout that the client has measured; see `PlayoutTiming.was_measured`."""
+        if self._moment_from is None:  # else the client measured the wait announcement
             self._start.was_measured(audible_s, device_s)
 
     @property
     def answered(self) -> bool:
-        """Whether anything came of it: sound, or what was to come instead of sound."""
+        """Whether the reply had an effect: audible audio, function calls, or text where it is not spoken."""
         return self.audible or bool(self.calls) or (not self.spoken and bool(self.spoken_transcript.text))
 
     @property
@@ -406,23 +415,23 @@ class Reply:
 
     @property
     def sounding(self) -> bool:
-        """Whether anything at all was heard, be it only that a moment was asked for."""
+        """Whether anything was heard, including a wait announcement."""
         return self.audible or (self._moment_from is not None and self.played > self._moment_from)
 
     @property
     def words_heard(self) -> int:
-        """Whole words that were heard so far."""
+        """Number of whole words that were heard so far."""
         return self.spoken_transcript.words_heard(self.played)
 
 
 def _ends_sentence(text: str) -> bool:
-    """Whether a torn answer may end with this: not where a number may have gone on behind its full stop."""
+    """Returns whether a broken answer may end with this text. A number before a full stop may have had decimals."""
     bare = text.rstrip("\"'’”»)）」』")
     return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())
 
 
 async def recite(text: str, by: str) -> AsyncGenerator[ChatEvent]:
-    """A reply whose words are known: a greeting, an apology."""
+    """Yields a reply whose text is known, such as a greeting or an apology."""
     yield AnsweringEndpoint(by)
     yield Token(text)
     yield Finished("stop")

@@ -1,7 +1,7 @@
-"""What is under way for each attempt at a turn: asking for its words, then its reply, up to what of it was heard.
+"""Manages the attempts of a conversation: their transcription, their replies, and how much of each reply was heard.
 
-prepare ─▶ task of the reply, held at its gate ─▶ commit: the gate opens, words enter the history ─▶ played ─▶ finished
-                                                      └▶ retract, interrupt: the door closes first, then the work stops
+prepare ─▶ reply task, held at its gate ─▶ commit: gate opens, words enter the history ─▶ played ─▶ finished
+                                              └▶ retract or interrupt: playout stops first, then the task
 """
 
 import asyncio
@@ -46,14 +46,15 @@ from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_sample
 from llm.chat import Message
 
 REAP_TIMEOUT_S = 2.0
+"""How long a cancelled task may take to stop before it is cancelled again."""
 
 MOST_TRAILING = 4
-"""Replies that are played while another one is made; a fifth waits. All of them together were sent ahead."""
+"""Most replies that are still played while another one is prepared. A further request waits."""
 
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
 
 ECHOES_S = 3.0
-"""A word may come back from a room for so long: a voice of 2 s, the 160 ms behind it, and a loudspeaker's latency."""
+"""How long a reply's word may come back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
 _ECHOES = round(ECHOES_S * REPLY_RATE_HZ)
 
@@ -64,7 +65,7 @@ PARTLY_HEARD = "{s:.1f} s of the reply were not heard: there was no loudspeaker"
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is under way for one attempt: asking for its words, then its reply."""
+    """The tasks of one attempt: transcription, then the reply."""
 
     asking: asyncio.Task[None] | None = None
     asked_s: float = 0.0
@@ -79,17 +80,22 @@ class _Attempt:
 
 @dataclass(slots=True)
 class ReplyManager:
-    """Of one conversation; lives on the event loop.
+    """Manages the replies of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        clock: Of the microphone.
-        at: How far the microphone has come.
-        tell: Turn taking hears of it.
-        show: Whoever shows the conversation does.
-        trouble: Told what goes wrong, in one sentence that holds no words.
-        said: Told what of a reply was heard, when it is over.
-        last_reply: As it was written.
-        trailing: Replies that were sent whole and are still played, though another one has the floor, in order.
+        engines: LLM, voice, skills and tools.
+        speaker: Plays the replies.
+        conversation: The history.
+        recorder: Collects the traces.
+        clock: The microphone's sample clock.
+        settings: Time limits.
+        at: Returns the current position of the microphone.
+        tell: Receives events for the turn-taking machine.
+        show: Receives session events for the user interface or client.
+        trouble: Receives problem descriptions, one sentence each, without words of the conversation.
+        said: Receives the text of each reply that was heard, when the reply is over.
+        last_reply: Text of the last reply, as written.
+        trailing: Replies that were sent completely and are still played before the current one, in order.
     """
 
     engines: Engines
@@ -105,13 +111,13 @@ class ReplyManager:
     said: Callable[[str], None]
     last_reply: str = ""
     trailing: tuple[ReplyId, ...] = ()
-    _rest: tuple[ReplyId | None, str | None] = None, ""  # what nobody heard of the last one that was cut
-    _tail: tuple[str, float] = "", 0.0  # of the last one that ended, and when
-    _resumed: ReplyId | None = None  # no reply of its own, but the rest of the last one
+    _rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
+    _tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
+    _resumed: ReplyId | None = None  # a reply that is the rest of an interrupted one
     _tasks: asyncio.TaskGroup = field(init=False)
     _mouth: EngineRecovery = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
-    _heard_as: ItemId | None = None  # what the words of the speech at hand will be in the history
+    _heard_as: ItemId | None = None  # item reserved for the current speech
 
     def __post_init__(self) -> None:
         voice = self.engines.voice
@@ -120,28 +126,28 @@ class ReplyManager:
         self.conversation.on_given_up = lambda item: self.show(ItemForgotten(item))
 
     def begin(self, tasks: asyncio.TaskGroup) -> None:
-        """From here on anything may be said; `tasks` owns what takes time."""
+        """Starts the manager. `tasks` owns its asynchronous work."""
         self._tasks = self._mouth.tasks = tasks
 
-    # ---- words ----
+    # ---- transcripts ----
 
     def spoken(self) -> ItemId:
-        """Somebody begins to speak: what their words will be in the history."""
+        """Reserves a history item for the user's words, because speech has started."""
         self._heard_as = self.conversation.promise()
         return self._heard_as
 
     def asked(self, effect: Transcribe, asking: "asyncio.Task[None]", now_s: float) -> None:
-        """Its words are being asked for."""
+        """Creates an attempt whose transcript is being requested."""
         self._attempts[effect.reply] = _Attempt(asking, now_s)
 
     def came(self, reply_id: ReplyId) -> bool:
-        """They have come; False where the attempt was dropped meanwhile."""
+        """Records that the transcript arrived. Returns False if the attempt was dropped meanwhile."""
         if reply_id in self._attempts:
             self._attempts[reply_id].asking = None
         return reply_id in self._attempts
 
     def take_down(self, effect: RecordTurn) -> None:
-        """The turn's words enter the history, unanswered."""
+        """Adds the turn's words to the history without a reply."""
         for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
             self._attempts.pop(reply_id)
         said = self._said(effect.text, effect.new_text)
@@ -155,7 +161,7 @@ class ReplyManager:
         self.recorder.taken_down(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
 
     def wordless(self) -> UserMessage:
-        """A turn without words enters the history: the client ended it, or its words are lost."""
+        """Adds a user message without words: the client ended the turn, or its transcript was lost."""
         return self.conversation.add_user_text(self._item(), "")
 
     def _said(self, text: str, added: str) -> UserMessage | None:
@@ -164,14 +170,14 @@ class ReplyManager:
         return self.conversation.add_user_text(self._item(), added, continues=added != text)
 
     def _item(self) -> ItemId:
-        """As it was announced, if it was."""
+        """Returns the reserved history item, or a new one."""
         item, self._heard_as = self._heard_as or self.conversation.reserve(), None
         return item
 
     # ---- the reply ----
 
     def prepare(self, effect: PrepareReply, wishes: ReplyOptions) -> None:
-        """The reply is begun, and held at its gate."""
+        """Starts the reply. Its audio is held at the gate."""
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
         attempt.reply = reply = Reply(
             effect.reply,
@@ -199,7 +205,7 @@ class ReplyManager:
             return recite(NOT_HEARD, by="apology")
         if effect.is_literal:
             return recite(effect.text, by="itself")
-        # The messages are taken now: a commit that follows at once adds the user's own.
+        # Taken now, because a commit that follows at once adds the user's message to the history.
         attempt.messages = self.conversation.messages(
             effect.new_text, continues=effect.new_text != effect.text, instructions=wishes.instructions
         )
@@ -219,7 +225,7 @@ class ReplyManager:
         ).stream()
 
     def _waiting_for_tools(self, reply: Reply, so_far_s: float) -> None:
-        """Nobody is stuck: a call has a limit of its own."""
+        """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""
         tools = self.settings.tools
         if tools.moment and so_far_s >= tools.moment_after_s:
             reply.ask_for_a_moment(tools.moment)
@@ -229,7 +235,7 @@ class ReplyManager:
         await reply.run(source)
         if reply.voice_failed:
             self._mouth.restart()
-        await reply.gate.wait()  # an attempt that ends early must not be told of before its turn is committed
+        await reply.gate.wait()  # nothing may be shown before the turn is committed
         if reply.error is not None:
             self._failed(reply.id, reply.error)
         if reply.unspoken:
@@ -241,14 +247,14 @@ class ReplyManager:
         self.show(_sent(reply))
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
-            self._reply_over(reply.id)  # nothing was played, hence no report will come
+            self._reply_over(reply.id)  # nothing was played, so no playout report will follow
 
     def answers_history(self, reply_id: ReplyId) -> bool:
-        """A model is asked: what waited in the history is answered, too."""
+        """Returns whether the reply asks the LLM, and so also answers earlier messages in the history."""
         return bool(self._attempts[reply_id].messages)
 
     def commit(self, effect: CommitTurn) -> None:
-        """What was prepared is heard, what was said is remembered."""
+        """Commits the attempt: its turn enters the history, its reply may play."""
         attempt = self._attempts[effect.reply]
         reply = attempt.reply
         assert reply is not None, "turn taking commits what it had prepared"
@@ -276,30 +282,30 @@ class ReplyManager:
         reply.gate.set()
 
     def hold(self, reply_id: ReplyId) -> None:
-        """Its first sound waits."""
+        """Holds the reply's first audio."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
             reply.clear.clear()
 
     def release(self, reply_id: ReplyId) -> None:
-        """And waits no longer."""
+        """Releases the reply's first audio."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
             reply.clear.set()
 
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
-        """See `Session.measured`."""
+        """Records the response latency that the client has measured; see `Session.measured`."""
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
             attempt.reply.was_measured(self.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
 
     def written(self, reply_id: ReplyId | None) -> str:
-        """The text of this reply so far, else of the last one; "" where there was none."""
+        """Returns the text of this reply so far, else of the last reply; "" if there was none."""
         attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
 
     def just_said(self, reply_id: ReplyId | None) -> str:
-        """What a microphone may have heard of this reply, or of the last one, in the last three seconds."""
+        """Returns the text of this reply, or of the last one, that was played in the last 3 s and may echo."""
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
             played = attempt.reply.played
@@ -308,14 +314,17 @@ class ReplyManager:
         return tail if _now_s() - ended_s <= ECHOES_S else ""
 
     def rest_of(self, reply_id: ReplyId) -> str | None:
-        """What nobody heard of a reply that was cut; "" where another was since, None if it was not even written."""
+        """Returns the unheard text of an interrupted reply.
+
+        It is "" if another reply was interrupted since, and None if the text was not complete.
+        """
         cut, rest = self._rest
         return rest if cut == reply_id else ""
 
-    # ---- the speaker reports ----
+    # ---- playout reports of the speaker ----
 
     def _written(self, reply_id: ReplyId, fact: SessionEvent) -> None:
-        """Text that is shown counts as heard."""
+        """Shows an event of a text reply. Shown text counts as heard."""
         self.show(fact)
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
@@ -324,7 +333,7 @@ class ReplyManager:
     def _played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         attempt = self._attempts.get(key) if isinstance(key, ReplyId) else None
         if attempt is None or attempt.reply is None:
-            return  # of a reply that was cancelled
+            return  # the reply was cancelled
         reply = attempt.reply
         reply.was_played(played, leaves_at_s, finished=finished)
         self.tell(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.sounding))
@@ -338,14 +347,14 @@ class ReplyManager:
             heard = self._heard(reply, complete=True)
             if reply.audible and reply.unheard:
                 self.trouble(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
-            if reply.unheard_end is not None:  # played to its end, and heard to where the loudspeaker left
+            if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
                 self.show(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
             self._finish(reply, "answered" if reply.answered else "failed", heard)
             self.tell(ReplyEnded(self.at(), reply_id))
 
     def _heard(self, reply: Reply, *, complete: bool) -> str:
-        """What of it was heard is remembered, and nothing else."""
+        """Stores the heard part of the reply in the history and returns it."""
         return self.conversation.heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
 
     def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
@@ -355,12 +364,12 @@ class ReplyManager:
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
 
-    # ---- replies behind one another ----
+    # ---- replies that are played one after another ----
 
     def let_trail(self, reply_id: ReplyId | None) -> bool:
-        """Another reply is to follow this one, which is played to its end. False where it was not sent whole.
+        """Lets the reply play to its end while another one is prepared. Returns False if it was not sent completely.
 
-        It is remembered whole from now on, and less only if its end is cut.
+        The history counts it as heard completely from now on, and as less only if it is cut.
         """
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if reply_id is None or attempt is None or attempt.reply is None or not attempt.sent:
@@ -372,7 +381,7 @@ class ReplyManager:
         return True
 
     def cut_trailing(self, why: ReplyCutReason, only: ReplyId | None = None) -> None:
-        """What is played of replies before the one that has the floor ends here, too; `only`: of one of them."""
+        """Stops the replies that are still played before the current one. `only`: stop this one alone."""
         for reply_id in self.trailing:
             if only not in {None, reply_id}:
                 continue
@@ -385,12 +394,12 @@ class ReplyManager:
     # ---- interruption ----
 
     def drop(self, effect: DropAttempt) -> None:
-        """It was never committed, and is not wanted any more."""
+        """Drops an attempt that was never committed."""
         self._end(effect.reply)
         self.recorder.drop(effect.reply, _now_s(), effect.reason)
 
     def interrupt(self, effect: InterruptReply) -> None:
-        """It ends here; what of it was heard is remembered."""
+        """Stops the reply. The part that was heard stays in the history."""
         reply = self._end(effect.reply)
         if reply is None:
             return
@@ -404,11 +413,11 @@ class ReplyManager:
         self._finish(reply, "stuck" if effect.reason == "stuck" else "interrupted", heard)
 
     def retract(self, effect: RetractReply) -> bool:
-        """Nothing of it was heard: it never was, and what it has done is undone. Whether it answered speech."""
+        """Withdraws a reply of which nothing was heard and undoes its effects. Returns whether it answered speech."""
         attempt = self._attempts[effect.reply]
         reply = self._end(effect.reply)
         if reply is not None and reply.id == self._resumed:
-            self._rest = reply.id, reply.rest  # of any other the turn is answered anew
+            self._rest = reply.id, reply.rest  # after any other, the turn is answered again
         attempt.take_back()
         self.conversation.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())
@@ -418,7 +427,7 @@ class ReplyManager:
         return attempt.speech_end is not None
 
     def _end(self, reply_id: ReplyId) -> Reply | None:
-        """Close the door first: from here on nothing of it is heard. Then stop the work behind it."""
+        """Stops playout of the reply first, then cancels its tasks."""
         self.trailing = tuple(one for one in self.trailing if one != reply_id)
         attempt = self._attempts.pop(reply_id, None)
         if attempt is None:
@@ -437,7 +446,7 @@ class ReplyManager:
         return reply
 
     async def _reap(self, task: asyncio.Task[None]) -> None:
-        """See a cancelled task off; one that is held up in its own clean-up is interrupted there too."""
+        """Waits for a cancelled task. A task that hangs in its clean-up is cancelled again."""
         for _ in range(3):
             await asyncio.wait({task}, timeout=REAP_TIMEOUT_S)
             if task.done():
@@ -446,7 +455,12 @@ class ReplyManager:
         self.trouble(f"the task of {task.get_name()} did not stop")
 
     def hang_up(self, *, leaving: bool, broke_off: str | None = None) -> None:
-        """The conversation is over; `leaving`: and nobody waits for the last reply; `broke_off`: why, if it did."""
+        """Stops all replies, because the conversation is over.
+
+        Args:
+            leaving: The last reply need not be finished.
+            broke_off: Why the conversation ended early, if it did.
+        """
         for reply_id in list(self._attempts):
             reply = self._end(reply_id)
             if reply is not None and reply.gate.is_set():
@@ -457,7 +471,7 @@ class ReplyManager:
         self._mouth.close()
 
     def _failed(self, reply_id: ReplyId, why: str) -> None:
-        """A fact of its own turn, also where somebody speaks into it: that turn is another one."""
+        """Reports an error on the reply's own turn, even if the user has started another one."""
         self.show(Problem(why))
         self.recorder.event(reply_id.turn, "error", _now_s(), why)
 
@@ -472,7 +486,7 @@ def _sent(reply: Reply) -> ReplySent:
 
 
 def _tokens(reply: Reply) -> tuple[int | None, int | None, int | None]:
-    """Of the prompt, of the answer and cached, as the service counts; None where it has not told."""
+    """Returns prompt, completion and cached tokens as the service counts them; None where it did not say."""
     finished = reply.finished
     if finished is None:
         return None, None, None

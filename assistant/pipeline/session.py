@@ -1,10 +1,19 @@
-"""One conversation, from the first frame of the microphone to the last sample of the speaker.
+"""Runs one conversation, from the first microphone frame to the last sample of the last reply.
 
-    microphone ─frame─▶ vad ─▶ turns ─effect─▶ session ─▶ stt ─words─▶ turns ─▶ reply ─▶ speaker
+    microphone ─frame─▶ AudioInput ─VAD result─▶ TurnTaking ─effect─▶ Session
+                            ▲                        ▲                   │
+                            └──── open segment ──────┼───────────────────┤
+                             transcript ─────────────┘                   ▼
+                                                               ReplyManager ─audio─▶ speaker
 
-Read it top to bottom: a frame comes in (`_hear`), turn taking is told (`_tell`), what it decides is done
-(`_perform`), and what was done reports back. Everything between is synchronous; whatever takes time is a task of
-this session's group, with a deadline.
+Reading order:
+
+1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
+2. `_dispatch` passes an event, such as `FrameProcessed` or `FinalTranscript`, to the turn-taking state machine.
+3. `_apply` carries out each effect that the machine returns, such as `Transcribe` or `CommitTurn`.
+
+These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
+group. Each task has a time limit and reports its result as another event.
 """
 
 import asyncio
@@ -65,20 +74,35 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples
 from audio.vad import VadResult
 
 LAST_REPLY_TIMEOUT_S = 60.0
+"""How long the last turn may take after the microphone has ended."""
 
 UNHEARD = 0.2
-"""A frame that is less likely speech than this begins none."""
+"""Speech probability below which a frame cannot be the beginning of speech."""
 
 FLOWING = 0.9
-"""Behind a frame that is more likely speech than this, speech ends in none that is as loud."""
+"""Speech probability above which the next frames, if equally loud, cannot contain the end of speech."""
 
 MOST_TYPED = 20
-"""Waiting while spoken words are still to come; then the oldest are forgotten."""
+"""Most typed messages that wait for a transcript. Beyond it the oldest are dropped."""
 
 
 @dataclass(slots=True)
 class Session:
-    """One conversation. `run` is its whole life."""
+    """One conversation. `run` holds it from beginning to end. Not thread-safe: call it on the event loop.
+
+    Attributes:
+        microphone: Source of the frames and of the sample clock.
+        speaker: Plays the replies.
+        engines: VAD, recognizer, LLM, voice and the other engines in use.
+        turns: The turn-taking state machine. It maps events to effects and performs no I/O.
+        conversation: The history that the LLM sees.
+        recorder: Collects the trace of each turn.
+        settings: Time limits of the stages.
+        show: Receives every session event, for the terminal or the client.
+        wishes: Options of the replies. A client may replace them at any time.
+        attention: Wake-phrase gate. It decides whether speech is addressed to the assistant.
+        key: Push-to-talk key; None where the microphone is always open.
+    """
 
     microphone: Microphone
     speaker: Speaker
@@ -90,14 +114,14 @@ class Session:
     show: Callable[[SessionEvent], None]
     wishes: ReplyOptions = field(default_factory=ReplyOptions)
     attention: WakePhraseGate = field(default_factory=WakePhraseGate)
-    key: PushToTalk | None = None  # only while it is held is anything heard
+    key: PushToTalk | None = None  # the microphone is muted while the key is up
     _listening: AudioInput = field(init=False)
     _attempts: ReplyManager = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _at: Samples = Samples(0)
     _typed: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_TYPED))
-    _this_once: ReplyOptions | None = None  # of the reply that a client asked for
-    _waiting_request: bool = False  # to be made when the reply under way has ended
+    _this_once: ReplyOptions | None = None  # options of a requested reply
+    _waiting_request: bool = False  # a request that waits for the current reply to end
     _leaving: bool = False
     _leave_tools: Callable[[], None] = lambda: None
 
@@ -121,9 +145,10 @@ class Session:
         )
 
     async def run(self) -> None:
-        """Hold the conversation until the microphone ends and the last reply was played.
+        """Runs the conversation until the microphone has ended and the last reply has been played.
 
-        Raises an ExceptionGroup with the AudioError of a microphone or speaker that failed; its turn is recorded.
+        Raises:
+            ExceptionGroup: Holds the AudioError of a microphone or speaker that failed. The open turn is recorded.
         """
         try:
             async with asyncio.TaskGroup() as self._tasks:
@@ -148,40 +173,42 @@ class Session:
         if not self._leaving:
             await self._let_it_finish()
         self._hang_up()
-        await asyncio.sleep(self.speaker.latency_s)  # the last block has been taken, not yet heard
+        await asyncio.sleep(self.speaker.latency_s)  # the speaker has accepted the last block, but not played it yet
         sound.cancel()
 
     @property
     def request_waits(self) -> bool:
-        """An answer was asked for and is not begun yet."""
+        """Whether a reply was requested that has not been started yet."""
         return self._waiting_request or self.turns.owes_reply
 
     @property
     def idle(self) -> bool:
-        """Nobody speaks and nothing is being answered."""
+        """Whether nobody speaks and no reply is being prepared or played."""
         return self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._attempts.trailing
 
     @property
     def playing(self) -> tuple[ReplyId, ...]:
-        """The replies that are being made or played, in order."""
+        """The replies that are being prepared or played, in order."""
         replying = self.turns.replying
         return (*self._attempts.trailing, *(() if replying is None else (replying,)))
 
-    # ---- what a client wants ----
+    # ---- requests of a client or user interface ----
 
     def request(self, this_once: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
-        """Answer the history as it stands, or what is being transcribed right now.
+        """Requests a reply to the history, or to the speech that is being transcribed.
 
-        A reply that is still playing is cut. With `after_reply` its end is waited for, or, where all of it was sent and
-        nobody speaks into it, the answer is made at once and played behind it. Where the person speaks up first, the
-        answer to that is the answer.
+        Args:
+            this_once: Options of this reply only; None: the session's `wishes`.
+            after_reply: False: a reply that is playing is interrupted. True: the request waits until that reply has
+                ended. If that reply was sent completely and nobody speaks over it, the new reply is prepared at once
+                and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
         self._this_once = this_once
         if after_reply and not self.turns.challenged and self._attempts.let_trail(self.turns.replying):
             self._waiting_request = False
             self._tell(ReplyRequested(self._at, "requested", behind=True))
             return
-        # Who speaks is heard out, but where only the client knows when they have finished.
+        # A request waits for the end of user speech, except where only the client ends turns.
         taken = (
             {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
             if self.turns.settings.manual
@@ -192,42 +219,55 @@ class Session:
             self._tell(ReplyRequested(self._at, "requested"))
 
     def submit(self) -> None:
-        """What was said is a turn; silence need not say so. A reply that was sent is played to its end."""
+        """Ends the user's turn at once, without waiting for silence.
+
+        A reply that was sent completely is played to its end.
+        """
         manual = self.turns.settings.manual and self.turns.challenged
         self._tell(InputCommitted(self._at, behind=manual and self._attempts.let_trail(self.turns.replying)))
 
     def clear(self) -> None:
-        """What is being said is to be forgotten."""
+        """Discards the speech of the current turn."""
         self._tell(InputCleared(self._at))
 
     def cancel(self, *, request_too: bool = False) -> None:
-        """Stop the reply under way, if there is one; with `request_too`, one that was asked for is not begun."""
+        """Stops the current reply, if there is one.
+
+        Args:
+            request_too: Also withdraw a requested reply that has not been started.
+        """
         if request_too:
             self._waiting_request, self._this_once = False, None
         self._tell(ReplyCancelled(self._at, request_too))
         self._attempts.cut_trailing("client")
 
     def stop_trailing(self, reply: ReplyId) -> None:
-        """Stop a reply that is played before the one that has the floor."""
+        """Stops a reply that is still played before the current one."""
         self._attempts.cut_trailing("client", reply)
 
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
-        """The client has measured when the reply was audible: so long after the speech ended, on its own clock.
+        """Reports the response latency that a remote client has measured.
 
-        `device_s`: the part of it that the sound spent in the client's buffer and device.
+        Args:
+            reply_id: The reply.
+            latency_s: From the end of the user's speech to the first audible sample, on the client's own clock.
+            device_s: The part of it that the audio spent in the client's buffer and audio device.
         """
         self._attempts.measured(reply_id, latency_s, device_s)
 
     @property
     def awake(self) -> bool:
-        """What begins now is listened to, without the wake phrase."""
+        """Whether speech that begins now is accepted without the wake phrase."""
         return self.attention.awake(self._at)
 
     def type(self, text: str) -> bool:
-        """The person types instead of speaking: a reply that plays is cut. False where there is nothing in it.
+        """Adds a typed user message and requests a reply. A reply that is playing is interrupted.
 
-        Behind words that are spoken but not yet known it waits until they are. In the midst of speech it is answered
-        at once, and what is being said is a turn behind that.
+        While a transcript is pending, the message waits for it. While the user speaks, the message is answered at once,
+        and the speech becomes the next turn.
+
+        Returns:
+            False if the text is blank.
         """
         if not text.strip():
             return False
@@ -236,17 +276,17 @@ class Session:
         return True
 
     def repeat(self) -> bool:
-        """Say the last reply again, or the one that plays, from its beginning. False where there was none."""
+        """Repeats the reply that is playing, else the last one, from its beginning. Returns False if there was none."""
         text = self._attempts.written(self.turns.replying)
         if text:
             self._tell(ReplyRequested(self._at, "repeated", text))
         return bool(text)
 
     def talk(self, on: bool) -> None:
-        """Push-to-talk: the key is pressed, which ends a reply that plays, or let go.
+        """Presses or releases the push-to-talk key. Pressing it interrupts a reply that is playing.
 
-        The turn ends when everything that was said before the release has come: until then `key.waits`, and the
-        microphone must not be closed.
+        After the release, the turn ends when all audio captured before it has arrived. Until then `key.waits` is true,
+        and the microphone must stay open.
         """
         if self.key is None:
             return
@@ -256,10 +296,10 @@ class Session:
             self._tell(KeyPressed(self._at))
 
     def leave(self) -> None:
-        """The microphone is about to end, and nobody waits for the last reply."""
+        """Announces that the microphone is about to end and that the last reply need not be finished."""
         self._leaving = True
 
-    # ---- a frame comes in ----
+    # ---- frames ----
 
     def _hear(self, frame: Frame) -> None:
         if self.key is not None:
@@ -278,8 +318,8 @@ class Session:
         self.microphone.batching = self._to_heed(voicing)
 
     def _to_heed(self, voicing: VadResult) -> Batching:
-        """What of the sound that is to come may decide something."""
-        # Timers are looked at with every frame, and whoever lets go of a key waits for what was said until then.
+        """Returns whether the next frames may arrive in batches, because no decision can depend on them."""
+        # Timers are checked with every frame; a released key waits for the frames captured before the release.
         if self.key is not None or self.engines.skill_effects.timers.any_set:
             return Batching.OFF
         if not voicing.speaking:
@@ -295,7 +335,7 @@ class Session:
             case "clear":
                 self._tell(InputCleared(self._at))
 
-    # ---- turn taking decides ----
+    # ---- events to the turn-taking machine, and its effects ----
 
     def _tell(self, event: Event) -> None:
         self.recorder.told.tell(event, self.turns.settings)
@@ -306,13 +346,12 @@ class Session:
         self._take_typed()
 
     def _take_typed(self) -> None:
-        """Typed text enters the history in its turn, behind what was spoken before and before what is being said."""
+        """Adds typed messages to the history: after earlier speech, before speech that is still going on."""
         if not self._typed or self.turns.phase is Phase.AWAITING_TRANSCRIPT:
             return
         if self.turns.phase is Phase.USER_SPEAKING and not self._listening.meant:
-            self._tell(
-                InputCleared(self._at)
-            )  # for somebody else, and stays so: a reply opens the window to what is said
+            # Not addressed to the assistant. Without this, the reply would open the wake-phrase window for it.
+            self._tell(InputCleared(self._at))
             return
         while self._typed:
             self.conversation.insert(UserMessage(self.conversation.reserve(), self._typed.popleft(), spoken=False))
@@ -401,7 +440,7 @@ class Session:
         wanted = self._attempts.came(effect.reply)
         self._tell(self._listening.understood(effect, words, onset, wanted=wanted))
 
-    # ---- it is answered ----
+    # ---- commit ----
 
     def _commit(self, effect: CommitTurn) -> None:
         self.attention.replying(self._at)
@@ -409,17 +448,17 @@ class Session:
             self._waiting_request, self._this_once = False, None
         self._attempts.commit(effect)
 
-    # ---- what goes wrong ----
+    # ---- problems ----
 
     def _trouble(self, what: str) -> None:
-        """One sentence for the person and the trace."""
+        """Reports a problem, in one sentence, to the user and to the trace."""
         self.show(Problem(what))
         self.recorder.trouble(what, self._now_s())
 
     # ---- the end ----
 
     async def _let_it_finish(self) -> None:
-        """The microphone has ended; the line goes on in silence until the last turn is over."""
+        """Feeds silence after the microphone has ended, until the last turn is over."""
         self.talk(on=False)
         loop = asyncio.get_running_loop()
         silence = np.zeros(FRAME_SAMPLES, np.int16)
@@ -438,11 +477,11 @@ class Session:
         return asyncio.get_running_loop().time()
 
     def _position_now(self) -> Samples:
-        """What the microphone captures at this moment; it will be heard a little later."""
+        """Returns the sample position that the microphone captures now. Its frame arrives a little later."""
         clock = self.microphone.clock
         return max(self._at, clock.to_position(self._now_s())) if clock.running else self._at
 
     def _clocked(self, position: Samples) -> float:
-        """Loop time of a position on the microphone's line; before its first sound: now."""
+        """Returns the loop time of a microphone sample; before the first sample, the current time."""
         clock = self.microphone.clock
         return clock.to_loop_s(position) if clock.running else self._now_s()

@@ -1,12 +1,11 @@
-"""A conversation in a file: one line for each item of its history. Pure: items to bytes and back.
+"""File format of a stored conversation: one JSON line for each history item. Converts items to bytes and back; no I/O.
 
     {"conversation":1,"began_at":"2026-01-31T09:30:00+00:00","continues":""}
     {"said":"what time is it","id":"item_1","spoken":true}
     {"answered":"Half past ten.","id":"item_2"}
 
-The key that names a line's kind comes first; what has its usual value is left out. Lines are only ever added, whole. A
-line that was torn by a crash in the midst of writing it, and any other that cannot be understood, is left out and
-counted: nothing of the rest depends on it.
+The first key names the kind of the line. Fields with their default value are left out. Only whole lines are appended. A
+line that a crash left incomplete, or that cannot be parsed, is skipped and counted; other lines do not depend on it.
 """
 
 import json
@@ -26,6 +25,7 @@ from assistant.history.items import (
 from llm.chat import FunctionCall
 
 VERSION = 1
+"""Version of the format, written to the first line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Heading:
 
     Attributes:
         began_at: Wall clock, ISO 8601.
-        continues: The name of the conversation that this one goes on with; "" for none.
+        continues: Name of the conversation that this one resumes; "" for none.
     """
 
     began_at: str
@@ -43,12 +43,12 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class StoredConversation:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
-        heading: None where even the first line is torn.
-        items: In order.
-        lost: How many lines could not be understood.
+        heading: None if the first line cannot be parsed.
+        items: Items, in order.
+        lost: Number of lines that could not be parsed.
     """
 
     heading: Heading | None
@@ -57,21 +57,21 @@ class StoredConversation:
 
 
 class NewerVersionError(ValueError):
-    """The file was written by a later version of this program, which may mean other things by the same words."""
+    """The file was written by a later version of this program, which may use another format."""
 
 
 def heading_line(heading: Heading) -> bytes:
-    """The first line, with its end."""
+    """Returns the first line, with its line end."""
     return _line({"conversation": VERSION, "began_at": heading.began_at, "continues": heading.continues})
 
 
 def item_lines(items: Iterable[Item]) -> bytes:
-    """A line for each item, with its end."""
+    """Returns a line for each item, with its line end."""
     return b"".join(_line(_of(item)) for item in items)
 
 
 def remembered(content: bytes) -> StoredConversation:
-    """What a file's content holds, however it ends. Raises NewerVersionError."""
+    """Parses the content of a file, even if its end is missing. Raises NewerVersionError."""
     heading: Heading | None = None
     items: list[Item] = []
     lost = 0
@@ -91,7 +91,7 @@ def remembered(content: bytes) -> StoredConversation:
 
 
 def _line(found: Mapping[str, object]) -> bytes:
-    # A recognizer or a model may give half a surrogate pair: it is kept as it is.
+    # A recognizer or LLM may return half a surrogate pair; it is stored as it is.
     return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -134,7 +134,7 @@ def _heading(found: Mapping[str, object]) -> Heading:
 
 
 def _item(found: object) -> Item:
-    """Raises KeyError, TypeError, ValueError for what is no item."""
+    """Parses an item. Raises KeyError, TypeError or ValueError."""
     if not isinstance(found, dict):
         raise TypeError("an item is an object")
     kind, item = next(iter(found), ""), ItemId(_text(found, "id"))

@@ -1,4 +1,4 @@
-"""Turns on their way to an OpenTelemetry collector, sent aside so that no turn waits for a network.
+"""Exports turns to an OpenTelemetry collector in a task of its own, so that no turn waits for the network.
 
 Needs the extra `otel`.
 """
@@ -20,28 +20,30 @@ from llm.http.encoding import PLAIN, CompressedError, refuse_compressed_async
 from llm.name_lookup import use_name_lookup
 
 MOST_WAITING = 200
-"""Records kept while the collector is slow or away: some ten minutes of a busy server. Then the oldest are dropped."""
+"""Most records that wait for a slow or absent collector: ten minutes of a busy server. Then the oldest are dropped."""
 
 MOST_AT_ONCE = 20
-"""Records of one request: some 20 kB each."""
+"""Most records of one request, about 20 kB each."""
 
 MOST_ANSWER_BYTES = 64 << 10
-"""Of an answer: a count and a sentence. What is beyond is not read."""
+"""Most bytes read of a response, which holds a count and a sentence."""
 
 SEND_TIMEOUT_S = 5.0
+"""Time limit of a request."""
 LAST_SEND_TIMEOUT_S = 0.7
-"""For what is left at the end: a server has 4.8 s in all (web/serve.py)."""
+"""Time limit of the last requests. A server has 4.8 s in all to shut down (web/serve.py)."""
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
+"""First and longest pause before a request is repeated; it doubles each time."""
 
 ROUTE = "/v1/traces"
 TRY_LATER = frozenset((429, 502, 503, 504))
-"""Answers that OTLP says to try again after; every other refusal means the request itself."""
+"""Status codes after which OTLP allows a retry. Any other error status means that the request itself is wrong."""
 
 
 class _NotTakenError(Exception):
-    """The collector did not take them, and why; `later`: it may do so another time."""
+    """The collector did not accept the spans. `later`: a retry may succeed."""
 
     def __init__(self, why: str, *, later: bool) -> None:
         super().__init__(why)
@@ -50,11 +52,11 @@ class _NotTakenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Where spans go.
+    """Where spans are sent.
 
     Attributes:
-        url: Whole address.
-        headers: Of every request; they may hold a key, and are never shown.
+        url: Complete address.
+        headers: Headers of every request. They may contain a key and are never shown.
     """
 
     url: str
@@ -62,16 +64,16 @@ class Collector:
 
     @property
     def where(self) -> str:
-        """For people: no path, which may hold a key."""
+        """The address for messages, without the path, which may contain a key."""
         address = urlsplit(self.url)
         return f"{address.scheme}://{address.netloc}"
 
 
 class SpanExport:
-    """Sends records as spans. Lives on the event loop; one for a whole process.
+    """Sends records as spans, for a whole process. Not thread-safe: call it on the event loop.
 
     Attributes:
-        dropped: Turns whose spans were lost: the queue was full, or the collector refused them.
+        dropped: Number of turns whose spans were lost, because the queue was full or the collector refused them.
     """
 
     def __init__(
@@ -83,19 +85,18 @@ class SpanExport:
         *,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """An export to the collector at `url`, with or without its route.
+        """Creates an export to the collector at `url`, with or without its route.
 
         Args:
-            url: As `trace.otlp_url` has it.
-            environ: Where OpenTelemetry's own variables are: headers, service name, attributes.
-            endpoints: What is known of the language models, by name.
-            complain: Hears one sentence when the collector cannot be reached or refuses, and no second one before it
-                has taken something again.
-            transport: In place of a network.
+            url: The setting `trace.otlp_url`.
+            environ: Environment, with OpenTelemetry's variables for headers, service name and attributes.
+            endpoints: Details of the LLM endpoints, by name.
+            complain: Receives one sentence when the collector cannot be reached or refuses spans, and no other until it
+                has accepted some again.
+            transport: Replaces the network.
 
         Raises:
-            ValueError: An environment variable of OpenTelemetry's cannot be understood, or its proxy or certificates
-                cannot be used; names it.
+            ValueError: An OpenTelemetry variable is invalid, or its proxy or certificates cannot be used; names it.
         """
         self._collector = Collector(url.rstrip("/").removesuffix(ROUTE) + ROUTE, headers_of(environ))
         self._source = SpanSource.of(version("repartee"), environ)
@@ -105,7 +106,7 @@ class SpanExport:
             self._client = httpx.AsyncClient(
                 headers={"content-type": "application/x-protobuf", **self._collector.headers, **PLAIN},
                 event_hooks={"response": [refuse_compressed_async]},
-                timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it
+                timeout=None,  # noqa: S113 - each request has its own time limit
                 transport=transport,
                 verify=certificates_for(self._collector.url),
                 proxy=None if transport is not None else proxy_for(self._collector.url),
@@ -118,7 +119,7 @@ class SpanExport:
         self._came = asyncio.Event()
 
     def put(self, record: TurnRecord) -> None:
-        """Have a turn sent; never blocks."""
+        """Queues a turn. Never blocks."""
         if len(self._waiting) >= MOST_WAITING:
             self._waiting.popleft()
             self.dropped += 1
@@ -127,13 +128,14 @@ class SpanExport:
 
     @property
     def waiting(self) -> int:
-        """Turns that were put and are neither sent nor dropped."""
+        """Number of turns that are neither sent nor dropped."""
         return len(self._waiting) + self._under_way
 
     async def run(self) -> None:
-        """The sender's task: sends what comes until it is cancelled, and then, once, what is left.
+        """Sends queued turns until it is cancelled, then tries once to send those that are left.
 
-        What is under way just then is sent again: a collector may get it twice, with the same ids.
+        A request that is being sent at that moment is sent again. The collector may receive it twice, with the same
+        ids.
         """
         async with self._client as client:
             try:
@@ -165,7 +167,7 @@ class SpanExport:
         self._waiting.clear()
 
     async def _send_some(self, client: httpx.AsyncClient, timeout_s: float) -> bool:
-        """Whether it is worth going on at once; what may be taken later waits in front."""
+        """Sends the oldest records. Returns whether to continue at once; records for a retry go back to the queue."""
         records = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
         self._under_way = len(records)
         try:
@@ -181,7 +183,7 @@ class SpanExport:
             self._put_back(records)
             raise
         except Exception as error:  # noqa: BLE001
-            # A defect of ours must not take a server down: it costs these spans, and is said.
+            # A bug must not end the server: these spans are lost, and the error is reported.
             self._say(f"was sent nothing: internal error in the export: {type(error).__name__}")
             self.dropped += len(records)
         finally:
@@ -195,7 +197,7 @@ class SpanExport:
             self.dropped += 1
 
     async def _send(self, client: httpx.AsyncClient, records: Sequence[TurnRecord], timeout_s: float) -> None:
-        """Raises _NotTakenError."""
+        """Sends one request. Raises _NotTakenError."""
         body = await asyncio.to_thread(self._encoded, records)
         try:
             async with asyncio.timeout(timeout_s):
@@ -219,7 +221,7 @@ class SpanExport:
             self._complained = False
 
     async def _posted(self, client: httpx.AsyncClient, body: bytes) -> tuple[int, bytes]:
-        """The status of the answer, and the beginning of its body."""
+        """Sends the request. Returns the status and the beginning of the body."""
         use_name_lookup()
         answer = bytearray()
         async with client.stream("POST", self._collector.url, content=body) as response:
@@ -230,7 +232,7 @@ class SpanExport:
         return response.status_code, bytes(answer[:MOST_ANSWER_BYTES])
 
     def _encoded(self, records: Sequence[TurnRecord]) -> bytes:
-        """In a thread: a turn is about a millisecond's work, twenty would stall the loop."""
+        """Encodes the records. Runs in a thread: a turn takes about 1 ms, and twenty would block the event loop."""
         spans = (span for record in records for span in spans_of(record, self._endpoints))
         return request_bytes(spans, self._source)
 

@@ -1,4 +1,4 @@
-"""Traces on disk: one line per finished turn, written aside so that no turn waits for a disk."""
+"""Writes traces to disk, one line for each finished turn, in a task of its own, so that no turn waits for the disk."""
 
 import asyncio
 import os
@@ -14,10 +14,12 @@ from audio.private_file import make_private_folder, open_private
 
 
 class TraceFile:
-    """Appends records to one file per conversation. Lives on the event loop; the disk is touched in a thread.
+    """Appends records to one file per conversation. Not thread-safe: call it on the event loop.
+
+    It accesses the disk in a thread.
 
     Attributes:
-        path: The file; made with its first record.
+        path: The file, created with its first record.
     """
 
     def __init__(
@@ -30,10 +32,15 @@ class TraceFile:
         count_lost: Callable[[int, str], None] | None = None,
         complain_lost: Callable[[str], None] | None = None,
     ) -> None:
-        """A trace file `directory`/`name`.jsonl; `complain` hears one sentence when the disk fails.
+        """Creates the writer of `directory`/`name`.jsonl.
 
-        With its first record, traces beyond `limits` are removed from `directory`. `count_lost` is told whenever
-        records are lost: how many, and why; `complain_lost` hears the sentences about them in place of `complain`.
+        Args:
+            directory: Folder of traces.
+            name: Name of the file, without its suffix.
+            complain: Receives one sentence when the disk fails.
+            limits: Traces beyond them are removed from `directory` after the first record.
+            count_lost: Called when records are lost, with their number and the reason.
+            complain_lost: Receives the sentences about lost records, instead of `complain`.
         """
         self.path = directory / f"{name}.jsonl"
         self._complain = complain
@@ -41,7 +48,7 @@ class TraceFile:
         self._tidied = limits == KEEP_ALL
         self._lines: BackgroundWriter[str] = BackgroundWriter(
             self.path,
-            # Not of this object: a thread may hold on to what it ran for a moment, and to a whole conversation with it.
+            # Not a bound method: a thread keeps its last callable for a while, and with it would keep the conversation.
             partial(_append, self.path),
             complain,
             waits="it is tried again until the conversation ends. Check trace.dir and the free space.",
@@ -53,19 +60,19 @@ class TraceFile:
 
     @property
     def dropped(self) -> int:
-        """Records lost, because too many waited or the disk did not take them in the end."""
+        """Number of lost records: too many waited, or the disk did not accept them in the end."""
         return self._lines.dropped
 
     def put(self, record: TurnRecord) -> None:
-        """Have a record written; never blocks."""
+        """Queues a record. Never blocks."""
         self._lines.put([record.to_json()])
 
     async def run(self) -> None:
-        """The writer's task: writes what comes until it is cancelled, and then what is left."""
+        """Writes queued records until it is cancelled, and then those that are left."""
         await self._lines.run()
 
     async def _tidy(self) -> None:
-        """Once. As with writing, the thread goes on if nobody waits any longer."""
+        """Removes old traces, once. The thread continues even if its caller is cancelled."""
         if self._tidied:
             return
         self._tidied = True
@@ -77,7 +84,7 @@ class TraceFile:
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:
-    """Add whole lines, or nothing; a file or folder that is missing is made anew. Raises OSError."""
+    """Appends whole lines or nothing; creates the file and folder if missing. Raises OSError."""
     make_private_folder(path.parent)
     file = open_private(path, os.O_WRONLY | os.O_APPEND)
     try:

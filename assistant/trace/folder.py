@@ -1,4 +1,4 @@
-"""The folder of traces: which of them are too old, or too many. Deciding is pure; removing is not."""
+"""Removes traces that are too old or too many. `beyond` decides without I/O; `tidy` removes."""
 
 import re
 from collections.abc import Iterable
@@ -8,26 +8,27 @@ from pathlib import Path
 from assistant.config.settings import TraceSection
 
 OURS = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.jsonl")
-"""A trace as a conversation names it; nothing else in the folder is ever removed."""
+"""File name of a trace. No other file in the folder is ever removed."""
 
 OPEN_S = 3600.0
-"""Whatever was written so lately may belong to a conversation that is still going on."""
+"""A file changed more recently than this may belong to a conversation that is still going on."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionLimits:
-    """How much is kept; 0: no limit."""
+    """How many traces are kept; 0 means no limit."""
 
     max_mb: int = 0
     max_days: int = 0
 
     @classmethod
     def of(cls, section: TraceSection) -> "RetentionLimits":
-        """As the settings say."""
+        """Returns the limits in the settings."""
         return cls(section.max_mb, section.max_days)
 
 
 KEEP_ALL = RetentionLimits()
+"""No limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class StoredTrace:
 
 
 def beyond(limits: RetentionLimits, traces: Iterable[StoredTrace], now_s: float) -> list[StoredTrace]:
-    """Which traces go, oldest first: those past max_days, and then as many as it takes to get below max_mb.
+    """Returns the traces to remove, oldest first: older than max_days, then as many as exceed max_mb.
 
-    One that was written within OPEN_S stays, whatever the limits say.
+    Traces written within the last OPEN_S seconds always stay.
     """
     gone: list[StoredTrace] = []
     by_age = sorted(traces, key=lambda trace: (trace.written_s, trace.path.name))
@@ -58,10 +59,10 @@ def beyond(limits: RetentionLimits, traces: Iterable[StoredTrace], now_s: float)
 
 
 def tidy(own: Path, limits: RetentionLimits, now_s: float) -> None:
-    """Remove the traces beyond the limits from the folder of `own`, which stays. Blocks.
+    """Removes the traces beyond the limits from the folder of `own`, which stays. Blocks.
 
     Raises:
-        OSError: The folder cannot be read, or a file not removed.
+        OSError: The folder cannot be read, or a file cannot be removed.
     """
     traces = []
     for path in own.parent.iterdir():
@@ -69,7 +70,7 @@ def tidy(own: Path, limits: RetentionLimits, now_s: float) -> None:
             continue
         try:
             found = path.stat()
-        except FileNotFoundError:  # another conversation is tidying, too
+        except FileNotFoundError:  # another conversation is removing traces too
             continue
         traces.append(StoredTrace(path, found.st_size, found.st_mtime))
     for trace in beyond(limits, traces, now_s):
