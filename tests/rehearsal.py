@@ -458,7 +458,7 @@ class Rehearsal:
             recorder,
             self.settings,
             show,
-            attention=self.attention,
+            wake_phrase=self.attention,
             key=self.key,
         )
         for ms, do in self.cues:

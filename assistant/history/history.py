@@ -23,7 +23,7 @@ from assistant.history.items import (
     call_messages,
 )
 from assistant.history.spoken_transcript import SpokenTranscript, Stretch
-from assistant.history.truncation import HistoryLimits, given_up, unseen
+from assistant.history.truncation import HistoryLimits, items_to_remove, outside_prompt
 from assistant.turns.events import ReplyId
 from audio.units import ReplySamples
 from llm.chat import FunctionCall, Message
@@ -40,19 +40,19 @@ class History:
         instructions: The system message; "" for none.
         max_turns: Most turns in the prompt. Beyond it several turns leave at once (`assistant/history/truncation.py`).
         max_tokens: Most tokens in the prompt, as estimated there.
-        on_given_up: Called with each item that is removed because the history is far too long.
+        on_removed: Called with each item that is removed because the history is far too long.
     """
 
     instructions: str
     max_turns: int
     max_tokens: int = UNLIMITED_TOKENS
-    on_given_up: Callable[[ItemId], None] = lambda _item: None
+    on_removed: Callable[[ItemId], None] = lambda _item: None
     _items: list[Item] = field(default_factory=list)
-    _unseen: frozenset[ItemId] = frozenset()  # items that have left the prompt
-    _scripts: dict[ItemId, SpokenTranscript] = field(default_factory=dict)
+    _outside_prompt: frozenset[ItemId] = frozenset()  # items that have left the prompt
+    _transcripts: dict[ItemId, SpokenTranscript] = field(default_factory=dict)
     _replies: dict[ReplyId, ItemId] = field(default_factory=dict)
-    _made: int = 0
-    _promised: ItemId | None = None  # id that clients know, of an item that does not exist yet
+    _last_number: int = 0
+    _announced: ItemId | None = None  # id that clients know, of an item that does not exist yet
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -63,25 +63,25 @@ class History:
         """Continues a conversation that was stored. Ids of its items are not assigned again."""
         self._items = list(items)
         numbers = [item.id.removeprefix("item_") for item in items]
-        self._made = max([self._made, *(int(number) for number in numbers if number.isdecimal())])
-        self._forget()
+        self._last_number = max([self._last_number, *(int(number) for number in numbers if number.isdecimal())])
+        self._apply_limits()
 
     def reserve(self) -> ItemId:
         """Returns a new id for a future item."""
         while True:
-            self._made += 1
-            item = ItemId(f"item_{self._made}")
+            self._last_number += 1
+            item = ItemId(f"item_{self._last_number}")
             if self.find(item) is None:
                 return item
 
-    def promise(self) -> ItemId:
+    def reserve_announced(self) -> ItemId:
         """Returns a new id that clients are told before the item exists."""
-        self._promised = self.reserve()
-        return self._promised
+        self._announced = self.reserve()
+        return self._announced
 
     def is_taken(self, item: ItemId) -> bool:
         """Returns whether this id is in use: by an item, a promised item, or ROOT."""
-        return item in {ROOT, self._promised} or self.find(item) is not None
+        return item in {ROOT, self._announced} or self.find(item) is not None
 
     def find(self, item: ItemId) -> Item | None:
         """Returns the item with this id, or None."""
@@ -103,7 +103,7 @@ class History:
             continues: `said` continues the last user message.
             instructions: Replaces the conversation's own instructions.
         """
-        items = [item for item in self._items if item.id not in self._unseen]
+        items = [item for item in self._items if item.id not in self._outside_prompt]
         if said:
             items.append(UserMessage(ItemId(""), said, spoken=True, continues=continues))
         instructions = self.instructions if instructions is None else instructions
@@ -118,56 +118,58 @@ class History:
         self._add(said)
         return said
 
-    def answering(self, reply: ReplyId, script: SpokenTranscript) -> ItemId:
+    def add_reply(self, reply: ReplyId, transcript: SpokenTranscript) -> ItemId:
         """Adds an empty message for a committed reply. `heard` fills it."""
         item = self.reserve()
         self._replies[reply] = item
-        self._scripts[item] = script
+        self._transcripts[item] = transcript
         self._add(AssistantMessage(item, "", complete=False))
         return item
 
-    def heard(self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool, unheard: Sequence[Stretch] = ()) -> str:
+    def set_heard(
+        self, reply: ReplyId, audio_end: ReplySamples, *, complete: bool, unheard: Sequence[Stretch] = ()
+    ) -> str:
         """Stores the whole words of the reply up to `audio_end`, without `unheard` stretches. Returns them."""
         item = self._replies.get(reply)
-        script = None if item is None else self._scripts.get(item)
-        if item is None or script is None:
+        transcript = None if item is None else self._transcripts.get(item)
+        if item is None or transcript is None:
             return ""
-        words = script.text_heard(audio_end, unheard)
-        whole = complete and script.all_heard(audio_end, unheard)
-        self._replace(item, AssistantMessage(item, words, complete=whole, tool_uses=self._used(item)))
+        words = transcript.text_heard(audio_end, unheard)
+        whole = complete and transcript.all_heard(audio_end, unheard)
+        self._replace(item, AssistantMessage(item, words, complete=whole, tool_uses=self._tool_uses_of(item)))
         return words
 
     def truncate(self, item: ItemId, audio_end: ReplySamples) -> str | None:
         """Cuts the message permanently to the words before `audio_end`. Returns them; None if the reply is unknown."""
-        script = self._scripts.get(item)
-        if script is None:
+        transcript = self._transcripts.get(item)
+        if transcript is None:
             return None
-        script.cut(audio_end)
-        self._replace(item, AssistantMessage(item, script.text, complete=False, tool_uses=self._used(item)))
-        return script.text
+        transcript.cut(audio_end)
+        self._replace(item, AssistantMessage(item, transcript.text, complete=False, tool_uses=self._tool_uses_of(item)))
+        return transcript.text
 
     def length(self, item: ItemId) -> ReplySamples | None:
         """Returns the length of the reply's audio, as far as made and not truncated; None if the reply is unknown."""
-        script = self._scripts.get(item)
-        return None if script is None else script.samples
+        transcript = self._transcripts.get(item)
+        return None if transcript is None else transcript.samples
 
-    def add_tool_call(self, reply: ReplyId, used: ToolUse) -> None:
+    def add_tool_call(self, reply: ReplyId, tool_use: ToolUse) -> None:
         """Adds a completed call of one of the assistant's own tools. It stays even if the reply is retracted."""
         item = self._replies.get(reply)
         answered = None if item is None else self.find(item)
         if isinstance(answered, AssistantMessage):
-            self._replace(answered.id, replace(answered, tool_uses=(*answered.tool_uses, used)))
+            self._replace(answered.id, replace(answered, tool_uses=(*answered.tool_uses, tool_use)))
 
     def retract(self, reply: ReplyId) -> None:
         """Removes the reply, because the user's turn continues. Completed tool calls stay."""
         item = self._replies.pop(reply, None)
-        if item is not None and (used := self._used(item)):
-            self._scripts.pop(item, None)
-            self._replace(item, AssistantMessage(item, "", complete=False, tool_uses=used))
+        if item is not None and (tool_use := self._tool_uses_of(item)):
+            self._transcripts.pop(item, None)
+            self._replace(item, AssistantMessage(item, "", complete=False, tool_uses=tool_use))
         elif item is not None:
             self.delete(item)
 
-    def _used(self, item: ItemId) -> tuple[ToolUse, ...]:
+    def _tool_uses_of(self, item: ItemId) -> tuple[ToolUse, ...]:
         answered = self.find(item)
         return answered.tool_uses if isinstance(answered, AssistantMessage) else ()
 
@@ -176,7 +178,10 @@ class History:
         item = self.reserve()
         taken = {one.call_id for one in self._items if isinstance(one, FunctionCallItem)}
         taken |= {
-            used.call.call_id for one in self._items if isinstance(one, AssistantMessage) for used in one.tool_uses
+            tool_use.call.call_id
+            for one in self._items
+            if isinstance(one, AssistantMessage)
+            for tool_use in one.tool_uses
         }
         # Some services give the first call of every response the same id.
         call_id = f"call_{item}" if call.call_id in taken else call.call_id
@@ -197,7 +202,7 @@ class History:
                 return False
             at = found[0] + 1
         self._items.insert(at, item)
-        self._forget(item.id)
+        self._apply_limits(item.id)
         return True
 
     def delete(self, item: ItemId) -> bool:
@@ -208,27 +213,27 @@ class History:
 
     def _add(self, item: Item) -> None:
         self._items.append(item)
-        if item.id == self._promised:
-            self._promised = None
-        self._forget(item.id)
+        if item.id == self._announced:
+            self._announced = None
+        self._apply_limits(item.id)
 
     def _replace(self, item: ItemId, by: Item) -> None:
         self._items = [by if one.id == item else one for one in self._items]
 
-    def _forget(self, newest: ItemId | None = None) -> None:
+    def _apply_limits(self, newest: ItemId | None = None) -> None:
         """Updates which turns are in the prompt, and removes items if the history is far too long."""
         limits = HistoryLimits(self.max_turns, self.max_tokens)
-        self._unseen = unseen(self._items, self._unseen, limits)
-        if gone := given_up(self._items, self._unseen, newest, limits):
-            self._remove(set(gone))
-        for item in gone:
-            self.on_given_up(item)
+        self._outside_prompt = outside_prompt(self._items, self._outside_prompt, limits)
+        if removed := items_to_remove(self._items, self._outside_prompt, newest, limits):
+            self._remove(set(removed))
+        for item in removed:
+            self.on_removed(item)
 
-    def _remove(self, gone: Set[ItemId]) -> None:
-        self._items = [item for item in self._items if item.id not in gone]
-        self._unseen -= gone
-        self._scripts = {item: script for item, script in self._scripts.items() if item not in gone}
-        self._replies = {reply: item for reply, item in self._replies.items() if item not in gone}
+    def _remove(self, removed: Set[ItemId]) -> None:
+        self._items = [item for item in self._items if item.id not in removed]
+        self._outside_prompt -= removed
+        self._transcripts = {item: transcript for item, transcript in self._transcripts.items() if item not in removed}
+        self._replies = {reply: item for reply, item in self._replies.items() if item not in removed}
 
 
 def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Message]:
@@ -238,7 +243,9 @@ def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Mess
     """
     returned = {item.call_id: item for item in remembered if isinstance(item, FunctionOutput)}
     seen = {item.id for item in items}
-    out_of_sight = {one.call_id: one for one in remembered if isinstance(one, FunctionCallItem) and one.id not in seen}
+    calls_outside_prompt = {
+        one.call_id: one for one in remembered if isinstance(one, FunctionCallItem) and one.id not in seen
+    }
     messages: list[Message] = []
     for at, item in enumerate(items):
         last = messages[-1] if messages else None
@@ -258,8 +265,8 @@ def _messages_of(items: Sequence[Item], remembered: Sequence[Item]) -> list[Mess
                 if not at or not isinstance(items[at - 1], FunctionCallItem):  # else added with the call before it
                     messages += _called_messages(_calls_from(items[at:]), returned)
             case FunctionOutput():
-                if item.call_id in out_of_sight and returned[item.call_id] is item:  # else added with its call
-                    messages += _called_messages([out_of_sight[item.call_id]], returned)
+                if item.call_id in calls_outside_prompt and returned[item.call_id] is item:  # else added with its call
+                    messages += _called_messages([calls_outside_prompt[item.call_id]], returned)
             case _:
                 assert_never(item)
     return messages

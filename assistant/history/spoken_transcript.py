@@ -37,9 +37,9 @@ class SpokenTranscript:
     _sound_ends: list[int] = field(default_factory=list)  # of each word, in samples
     _text_ends: list[int] = field(default_factory=list)  # of each word, in characters
     _samples: int = 0
-    _unit_text_start: int = 0
-    _written: Callable[[int], int] = int
-    _unit_samples_start: int = 0
+    _chunk_text_start: int = 0
+    _to_written: Callable[[int], int] = int
+    _chunk_samples_start: int = 0
 
     @property
     def text(self) -> str:
@@ -51,36 +51,36 @@ class SpokenTranscript:
         """The length of the audio made so far."""
         return ReplySamples(self._samples)
 
-    def begin_unit(self, text: str, written: Callable[[int], int] = int) -> None:
+    def begin_chunk(self, text: str, to_written: Callable[[int], int] = int) -> None:
         """Adds the text of the next chunk, whose audio follows.
 
-        `written` maps a position in the spoken form of the text to one in `text`.
+        `to_written` maps a position in the spoken form of the text to one in `text`.
         """
-        self._written = written
-        self._unit_text_start = len(self._text) + bool(self._text)
-        self._unit_samples_start = self._samples
+        self._to_written = to_written
+        self._chunk_text_start = len(self._text) + bool(self._text)
+        self._chunk_samples_start = self._samples
         self._text = f"{self._text} {text}" if self._text else text
 
-    def add(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[TimedWord, ...]:
+    def add_audio(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[TimedWord, ...]:
         """Adds an audio chunk, with the marks of the words that begin in it, in order.
 
         Returns the written words that it completes. The spoken "twelve kilometers" is the one written word "12 km".
         """
         self._samples += samples
-        placed = []
+        timed_words = []
         for mark in marks:
             text_from = self._text_ends[-1] if self._text_ends else 0
-            text_end = self._unit_text_start + self._written(mark.text_end)
-            sound_end = self._unit_samples_start + mark.end
-            self._sound_starts.append(self._unit_samples_start + mark.start)
+            text_end = self._chunk_text_start + self._to_written(mark.text_end)
+            sound_end = self._chunk_samples_start + mark.end
+            self._sound_starts.append(self._chunk_samples_start + mark.start)
             self._sound_ends.append(sound_end)
             self._text_ends.append(text_end)
             if text := self._text[text_from:text_end].strip():
-                start_ms = ms_of_reply_samples(self._unit_samples_start + mark.start)
-                placed.append(TimedWord(text, start_ms, ms_of_reply_samples(sound_end), mark.estimated))
-        return tuple(placed)
+                start_ms = ms_of_reply_samples(self._chunk_samples_start + mark.start)
+                timed_words.append(TimedWord(text, start_ms, ms_of_reply_samples(sound_end), mark.estimated))
+        return tuple(timed_words)
 
-    def write(self, text: str) -> None:
+    def add_shown_text(self, text: str) -> None:
         """Adds text that is shown and not spoken. It counts as heard at once."""
         self._text += text
         self._sound_starts.append(self._samples)
@@ -109,7 +109,7 @@ class SpokenTranscript:
             return self._text[: self._text_ends[heard - 1]].strip() if heard else ""
         pieces, missing = [], False
         for word in range(heard):
-            if self._missed(word, unheard):
+            if self._is_unheard(word, unheard):
                 missing = True
                 continue
             begin = self._text_ends[word - 1] if word else 0
@@ -127,7 +127,7 @@ class SpokenTranscript:
     def all_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> bool:
         """Returns whether every word ends before this position and none overlaps an unheard stretch."""
         words = len(self._sound_ends)
-        return self.words_heard(played) == words and not any(self._missed(word, unheard) for word in range(words))
+        return self.words_heard(played) == words and not any(self._is_unheard(word, unheard) for word in range(words))
 
-    def _missed(self, word: int, unheard: Sequence[Stretch]) -> bool:
+    def _is_unheard(self, word: int, unheard: Sequence[Stretch]) -> bool:
         return any(self._sound_starts[word] < until and self._sound_ends[word] > since for since, until in unheard)

@@ -28,16 +28,16 @@ BYTES_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
 """Tokens that a chat template adds to each message."""
 
-MOST_ITEMS_PER_TURN = 50
+MAX_ITEMS_PER_TURN = 50
 """Most items per turn besides the user's words: function calls, their outputs, a client's own messages."""
 
-MOST_ITEMS = 1000
+MAX_ITEMS = 1000
 """Most items of a history: some hours of conversation."""
 
-MOST_TOKENS = 500_000
+MAX_TOKENS = 500_000
 """Most tokens of a history: 2 MB of text, as much as a reconnecting client can be sent at once."""
 
-MOST_INSTRUCTED_TOKENS = 16_384
+MAX_INSTRUCTION_TOKENS = 16_384
 """Most tokens of a client's system messages, all of which are in the prompt."""
 
 
@@ -54,40 +54,40 @@ class HistoryLimits:
     tokens: int
 
 
-def unseen(items: Sequence[Item], already: Set[ItemId], limits: HistoryLimits) -> frozenset[ItemId]:
-    """Returns the items that are no longer in the prompt, including those that `already` were not.
+def outside_prompt(items: Sequence[Item], already_outside: Set[ItemId], limits: HistoryLimits) -> frozenset[ItemId]:
+    """Returns the items that are no longer in the prompt, including those that `already_outside` were not.
 
     System messages always stay in the prompt.
     """
-    seen = [item for item in items if item.id not in already and not isinstance(item, SystemMessage)]
-    return frozenset(already) | {item.id for item in seen[: first_kept(seen, limits)]}
+    seen = [item for item in items if item.id not in already_outside and not isinstance(item, SystemMessage)]
+    return frozenset(already_outside) | {item.id for item in seen[: first_kept(seen, limits)]}
 
 
-def given_up(
-    items: Sequence[Item], not_seen: Set[ItemId], newest: ItemId | None, limits: HistoryLimits
+def items_to_remove(
+    items: Sequence[Item], outside: Set[ItemId], newest: ItemId | None, limits: HistoryLimits
 ) -> list[ItemId]:
     """Returns the items to remove from the history. Those outside the prompt go first, `newest` never goes."""
-    by_worth = sorted(items, key=lambda item: (item.id == newest, item.id not in not_seen))
-    instructed = [item for item in by_worth if isinstance(item, SystemMessage)]
-    gone = _oldest(instructed, MOST_ITEMS, max(MOST_INSTRUCTED_TOKENS, limits.tokens))
-    rest = [item for item in by_worth if item.id not in gone]
-    most_items = max(MOST_ITEMS, limits.turns * MOST_ITEMS_PER_TURN)
-    return gone + _oldest(rest, most_items, max(MOST_TOKENS, limits.tokens))
+    by_priority = sorted(items, key=lambda item: (item.id == newest, item.id not in outside))
+    system_messages = [item for item in by_priority if isinstance(item, SystemMessage)]
+    removed = _oldest_to_remove(system_messages, MAX_ITEMS, max(MAX_INSTRUCTION_TOKENS, limits.tokens))
+    rest = [item for item in by_priority if item.id not in removed]
+    max_items = max(MAX_ITEMS, limits.turns * MAX_ITEMS_PER_TURN)
+    return removed + _oldest_to_remove(rest, max_items, max(MAX_TOKENS, limits.tokens))
 
 
-def _oldest(items: Sequence[Item], most: int, most_tokens: int) -> list[ItemId]:
+def _oldest_to_remove(items: Sequence[Item], max_items: int, max_tokens: int) -> list[ItemId]:
     """Returns the first items if there are too many, so that half of the limit is left. The last item always stays."""
     sizes = [tokens_of(item) for item in items]
     count, tokens = len(items), sum(sizes)
-    if count <= most and tokens <= most_tokens:
+    if count <= max_items and tokens <= max_tokens:
         return []
-    gone: list[ItemId] = []
+    removed: list[ItemId] = []
     for item, size in zip(items[:-1], sizes, strict=False):
-        if count <= most // 2 and tokens <= most_tokens // 2:
+        if count <= max_items // 2 and tokens <= max_tokens // 2:
             break
-        gone.append(item.id)
+        removed.append(item.id)
         count, tokens = count - 1, tokens - size
-    return gone
+    return removed
 
 
 def first_kept(items: Sequence[Item], limits: HistoryLimits) -> int:
@@ -95,15 +95,15 @@ def first_kept(items: Sequence[Item], limits: HistoryLimits) -> int:
 
     A turn begins with a user message that continues nothing.
     """
-    begins = [at for at, item in enumerate(items) if isinstance(item, UserMessage) and not item.continues]
+    turn_starts = [at for at, item in enumerate(items) if isinstance(item, UserMessage) and not item.continues]
     first = 0
-    if len(begins) > limits.turns:
-        first = begins[-max(1, limits.turns // 2)]
+    if len(turn_starts) > limits.turns:
+        first = turn_starts[-max(1, limits.turns // 2)]
     sizes = [tokens_of(item) for item in items]
     if sum(sizes[first:]) > limits.tokens:
-        fitting = [at for at in begins if at > first and sum(sizes[at:]) <= limits.tokens // 2]
-        first = max(first, fitting[0] if fitting else begins[-1] if begins else 0)
-    return max(first, len(items) - limits.turns * MOST_ITEMS_PER_TURN)
+        fitting = [at for at in turn_starts if at > first and sum(sizes[at:]) <= limits.tokens // 2]
+        first = max(first, fitting[0] if fitting else turn_starts[-1] if turn_starts else 0)
+    return max(first, len(items) - limits.turns * MAX_ITEMS_PER_TURN)
 
 
 def tokens_of(item: Item) -> int:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-AGAIN_S = 3.0
+KEEP_ALIVE_INTERVAL_S = 3.0
 """Interval between keep-alive requests. Many servers close a connection that was idle for 5 s."""
 
-MOST_AGAIN = 40
+MAX_KEEP_ALIVES = 40
 """Most keep-alive requests for one speech segment: two minutes. A VAD may take a radio for speech all day."""
 
 
@@ -22,34 +22,34 @@ class ConnectionWarmer:
 
     warm: Callable[[], Awaitable[None]]
     tasks: asyncio.TaskGroup = field(init=False)
-    _quiet: asyncio.Event = field(default_factory=asyncio.Event)
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
 
-    def began(self) -> None:
+    def start(self) -> None:
         """Starts keep-alives, because the user speaks."""
-        self._quiet.clear()
+        self._stopped.clear()
         if self._task is None or self._task.done():
-            self._task = self.tasks.create_task(self._keep(), name="warm connections")
+            self._task = self.tasks.create_task(self._keep_warm(), name="warm connections")
 
-    def ended(self) -> None:
+    def stop(self) -> None:
         """Stops keep-alives, because the user no longer speaks.
 
         A keep-alive that is being sent continues. Cancelling it would close the connection that is about to be used.
         """
-        self._quiet.set()
+        self._stopped.set()
 
     def close(self) -> None:
         """Cancels the task, because the conversation is over."""
         if self._task is not None:
             self._task.cancel()
 
-    async def _keep(self) -> None:
-        for _ in range(MOST_AGAIN):
+    async def _keep_warm(self) -> None:
+        for _ in range(MAX_KEEP_ALIVES):
             await self.warm()
             try:
-                async with asyncio.timeout(AGAIN_S):
-                    await self._quiet.wait()
+                async with asyncio.timeout(KEEP_ALIVE_INTERVAL_S):
+                    await self._stopped.wait()
             except TimeoutError:
                 continue
-            if self._quiet.is_set():  # else the user spoke again before this task ran
+            if self._stopped.is_set():  # else the user spoke again before this task ran
                 return

@@ -29,7 +29,7 @@ class LlmMetrics:
         self._timing = LlmTiming(trace, attempt, since_s=now_s)
         self._answer = trace.answers[attempt] = AnswerTrace(answered_by, now_s)
 
-    def came(self, event: ReplyEvent, now_s: float) -> None:
+    def record(self, event: ReplyEvent, now_s: float) -> None:
         """Records the next event of the LLM or of a tool."""
         match event:
             case AnsweringEndpoint():
@@ -37,45 +37,45 @@ class LlmMetrics:
             case EndpointTried():
                 self._tried(event, now_s)
             case SlotAcquired():
-                self._timing.queued(now_s if event.at_s is None else event.at_s)
+                self._timing.slot_acquired(now_s if event.at_s is None else event.at_s)
             case RequestSent():
-                self._timing.sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
+                self._timing.request_sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
             case Token():
                 self._timing.token(now_s)
-                self._answer.came(now_s, piece=True)
+                self._answer.add_piece(now_s, piece=True)
             case CallInProgress():
                 pass  # the complete call follows as a FunctionCall
             case FunctionCall():
                 self._timing.token(now_s)
-                self._answer.came(now_s, piece=False)
+                self._answer.add_piece(now_s, piece=False)
             case Finished():
                 self._answer.end(now_s, event)
                 self._event("model_finished", now_s, event.reason)
             case ToolsCalled():
                 self._timing.token(now_s)
-                self._answer.came(now_s, piece=False)
+                self._answer.add_piece(now_s, piece=False)
                 self._event("model_finished", now_s, event.reason)
             case ToolsReturned():
                 self._tools_returned(event, now_s)
             case _:
                 assert_never(event)
 
-    def unit(self, now_s: float) -> None:
+    def chunk_complete(self, now_s: float) -> None:
         """Records that a text chunk is complete."""
-        self._timing.unit(now_s)
+        self._timing.first_chunk(now_s)
 
-    def voiced(self, took_s: float, samples: int) -> None:
+    def synthesized(self, took_s: float, samples: int) -> None:
         """Records that synthesis took `took_s` for `samples` samples at 24 kHz."""
         self._answer.voice_s += took_s
         self._answer.sound_s += samples / REPLY_RATE_HZ
 
-    def ended(self, now_s: float) -> None:
+    def failed(self, now_s: float) -> None:
         """Records that the answer ended with an error."""
         self._answer.end(now_s)
 
-    def gave_up(self, now_s: float) -> None:
+    def abandoned(self, now_s: float) -> None:
         """Records that the answer was abandoned. The time waited so far stays in the trace."""
-        self._timing.gave_up(now_s)
+        self._timing.abandoned(now_s)
         self._answer.end(now_s)
 
     def _tried(self, tried: EndpointTried, now_s: float) -> None:
@@ -91,7 +91,7 @@ class LlmMetrics:
         for wait in returned.waits:
             took = f"{wait.outcome} after {(wait.end_s - wait.start_s) * 1000:.0f} ms, {wait.chars} characters"
             self._event("tool", wait.end_s, f"{wait.name}: {took}")
-        self._timing.tools(returned.waits, now_s)
+        self._timing.tools_returned(returned.waits, now_s)
 
     def _event(self, name: EventName, at_s: float, what: str) -> None:
         self._trace.event(name, at_s, f"attempt {self._attempt}: {what}")

@@ -18,17 +18,17 @@ class LlmTiming:
     _last: tuple[str, ...] = ("stt",)
     _round: int = 1
     _calls: int = 0
-    _queued_s: float | None = None
+    _slot_s: float | None = None
     _network_until_s: float | None = None
-    _token_came: bool = False
-    _unit_came: bool = False
+    _has_token: bool = False
+    _has_chunk: bool = False
     _tries: int = 0
 
-    def queued(self, now_s: float) -> None:
+    def slot_acquired(self, now_s: float) -> None:
         """Records that a connection slot was acquired. With several endpoints, the last call counts."""
-        self._queued_s = now_s
+        self._slot_s = now_s
 
-    def sent(self, now_s: float, round_trip_s: float | None) -> None:
+    def request_sent(self, now_s: float, round_trip_s: float | None) -> None:
         """Records that the request was sent. If the round trip is unknown, only the sending counts as network."""
         self._network_until_s = now_s + (round_trip_s or 0.0)
 
@@ -41,16 +41,16 @@ class LlmTiming:
 
     def token(self, now_s: float) -> None:
         """Records the first token; later calls have no effect."""
-        if self._token_came:
+        if self._has_token:
             return
-        self._token_came = True
-        if self._queued_s is not None:
-            self._span("queue", min(now_s, self._queued_s))
+        self._has_token = True
+        if self._slot_s is not None:
+            self._span("queue", min(now_s, self._slot_s))
         if self._network_until_s is not None:
             self._span("llm_network", min(now_s, self._network_until_s))
         self._span("llm_first_token", now_s)
 
-    def tools(self, waits: tuple[ToolWait, ...], now_s: float) -> None:
+    def tools_returned(self, waits: tuple[ToolWait, ...], now_s: float) -> None:
         """Records tool calls, after which the LLM is asked again. The new request gets spans named after its round.
 
         After the first text chunk only the tool calls themselves are recorded: later requests delay nothing.
@@ -61,24 +61,24 @@ class LlmTiming:
             names.append(f"tool {wait.name} ({self._calls})")
             self.trace.span(self.attempt, Span(names[-1], "queue", wait.start_s, wait.end_s, (*self._last, "commit")))
         self._round += 1
-        if not self._unit_came:
+        if not self._has_chunk:
             self._last, self.since_s = tuple(names), now_s
-            self._queued_s = self._network_until_s = None
-            self._token_came = False
+            self._slot_s = self._network_until_s = None
+            self._has_token = False
 
-    def unit(self, now_s: float) -> None:
+    def first_chunk(self, now_s: float) -> None:
         """Records the first text chunk; later calls have no effect."""
         self.token(now_s)  # an apology has no tokens
-        if not self._unit_came:
-            self._unit_came = True
+        if not self._has_chunk:
+            self._has_chunk = True
             self._span("first_sentence", now_s)
 
-    def gave_up(self, now_s: float) -> None:
+    def abandoned(self, now_s: float) -> None:
         """Ends the current span, because the attempt was abandoned."""
-        if not self._token_came:
+        if not self._has_token:
             self.token(now_s)
         else:
-            self.unit(now_s)
+            self.first_chunk(now_s)
 
     def _span(self, stage: Stage, end_s: float) -> None:
         end_s = max(self.since_s, end_s)

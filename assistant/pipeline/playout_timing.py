@@ -20,13 +20,13 @@ class PlayoutTiming:
     Attributes:
         trace: Trace of the turn.
         attempt: Number of the attempt.
-        at_s: Loop time of the first audible sample; None: nothing was audible yet.
+        audible_at_s: Loop time of the first audible sample; None: nothing was audible yet.
         unheard: Stretches of the audio that no loudspeaker played, in order.
     """
 
     trace: TurnTrace
     attempt: int
-    at_s: float | None = None
+    audible_at_s: float | None = None
     unheard: list[Stretch] = field(default_factory=list)
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
     _audible_from: int | None = None
@@ -34,12 +34,12 @@ class PlayoutTiming:
 
     # ---- audio, in order ----
 
-    def made(self, pcm: Pcm) -> None:
+    def add_audio(self, pcm: Pcm) -> None:
         """Adds the next samples of the reply, int16 (n,) at 24 kHz."""
         if self._audible_from is None:
             self._audible_from = self._onset.feed(pcm)
 
-    def filled(self, samples: int) -> None:
+    def add_wait_announcement(self, samples: int) -> None:
         """Adds the samples of a wait announcement. They count as silence, because they are not part of the reply."""
         self._onset.feed(np.zeros(samples, np.int16))
 
@@ -50,12 +50,12 @@ class PlayoutTiming:
 
         Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
         """
-        nowhere = math.isinf(leaves_at_s)
-        if nowhere and end > first:
-            self._not_heard(first, int(end))
-        if self.at_s is not None:
+        not_played = math.isinf(leaves_at_s)
+        if not_played and end > first:
+            self._add_unheard(first, int(end))
+        if self.audible_at_s is not None:
             return
-        if nowhere:
+        if not_played:
             self._blocks.clear()
         elif end > first:
             self._blocks.append((first, leaves_at_s))
@@ -70,8 +70,8 @@ class PlayoutTiming:
         audible_from = max(self._audible_from, start)
         self._blocks.clear()
         audible_s = left_s + (audible_from - start) / REPLY_RATE_HZ
-        self._heard(audible_s)
-        self._span("playout", self._ready_s(audible_s), audible_s, self._waited_for)
+        self._set_audible(audible_s)
+        self._span("playout", self._ready_s(audible_s), audible_s, self._predecessors)
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
         """Records the playout that the client has measured. `device_s`: the part spent in its buffer and audio device.
@@ -80,33 +80,33 @@ class PlayoutTiming:
         end of the user's speech is ignored.
         """
         ended_s = self.trace.speech_end_s
-        if self.at_s is not None or (ended_s is not None and audible_s < ended_s):
+        if self.audible_at_s is not None or (ended_s is not None and audible_s < ended_s):
             return
-        self._heard(audible_s)
+        self._set_audible(audible_s)
         arrived_s = audible_s - device_s
-        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self._waited_for)
+        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self._predecessors)
         self._span("playout", arrived_s, audible_s, ("transport",))
 
-    def _heard(self, at_s: float) -> None:
-        self.at_s = self.trace.playout_start_s = at_s
+    def _set_audible(self, audible_at_s: float) -> None:
+        self.audible_at_s = self.trace.playout_start_s = audible_at_s
 
-    def _not_heard(self, since: int, until: int) -> None:
+    def _add_unheard(self, since: int, until: int) -> None:
         if self.unheard and self.unheard[-1][1] == since:
             self.unheard[-1] = (self.unheard[-1][0], until)
             return
         self.unheard.append((since, until))
-        if self.at_s is None:
+        if self.audible_at_s is None:
             self.trace.no_latency_reason = self.trace.no_latency_reason or "no loudspeaker"
         self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.attempt}")
 
     @property
-    def _waited_for(self) -> tuple[str, ...]:
+    def _predecessors(self) -> tuple[str, ...]:
         looked = self.trace.end_of(self.attempt, LOOK) is not None
         return ("tts", "commit", LOOK) if looked else ("tts", "commit")
 
     def _ready_s(self, otherwise_s: float) -> float:
         """Returns when the first audio was ready to be played."""
-        ready = [self.trace.end_of(self.attempt, name) for name in self._waited_for]
+        ready = [self.trace.end_of(self.attempt, name) for name in self._predecessors]
         return max((end_s for end_s in ready if end_s is not None), default=otherwise_s)
 
     def _span(self, stage: Stage, start_s: float, end_s: float, waited_for: tuple[str, ...]) -> None:

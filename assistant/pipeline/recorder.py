@@ -42,7 +42,7 @@ class Recorder:
         started_s: See `started_at`.
         exports: Whether turns are exported as OpenTelemetry spans. Requests to LLM endpoints then carry a trace id.
         in_use: Returns engines that may have changed, such as the microphone; called at the end of every turn.
-        told: Log of the events of turn taking, from which its decisions can be replayed.
+        event_log: Log of the events of turn taking, from which its decisions can be replayed.
     """
 
     conversation: str
@@ -58,66 +58,66 @@ class Recorder:
     started_s: float | None = None
     exports: bool = False
     in_use: Callable[[], Mapping[str, str]] = dict
-    told: EventLog = field(init=False)
+    event_log: EventLog = field(init=False)
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
-    _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
-    _hearing: SegmentTrace | None = None
-    _meant: bool = True  # the open segment is addressed to the assistant, as far as is known
+    _recent_vad: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
+    _segment: SegmentTrace | None = None
+    _is_addressed: bool = True  # the open segment is addressed to the assistant, as far as is known
     _speaking: bool = False
-    _others_go_on: bool = False  # overheard speech continues after its segment
+    _overheard_continues: bool = False  # overheard speech continues after its segment
     _overheard: int = 0
     _at: Samples = Samples(0)
 
     def __post_init__(self) -> None:
-        self.told = EventLog(self.salt)
+        self.event_log = EventLog(self.salt)
 
     # ---- while the user speaks ----
 
-    def frame(self, frame: Frame, voicing: VadResult, clock: StreamClock) -> None:
+    def frame(self, frame: Frame, vad_result: VadResult, clock: StreamClock) -> None:
         """Records a frame's VAD result."""
         self._at = frame.end
-        self._speaking = voicing.speaking
+        self._speaking = vad_result.speaking
         if not self._speaking:
-            self._forget_others()
-        if self._hearing is not None:
-            self._hearing.frame(voicing.speaking, clock.to_loop_s(voicing.boundary), voicing.probability)
-        self._before.append(probability_byte(voicing.probability))
+            self._end_overheard()
+        if self._segment is not None:
+            self._segment.frame(vad_result.speaking, clock.to_loop_s(vad_result.boundary), vad_result.probability)
+        self._recent_vad.append(probability_byte(vad_result.probability))
 
-    def segment_opened(self, opened: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
-        """Starts the trace of a segment. `started` assigns it to a turn; `addressed` marks it as for the assistant."""
-        self._forget_others()
-        self._meant = meant
-        segment_s = onset_s - s_of_samples(opened.onset - opened.segment)
-        frames = min(len(self._before), -(-(self._at - opened.segment) // FRAME_SAMPLES))
-        recent = list(self._before)[len(self._before) - frames :]
-        vad_start_s = onset_s + s_of_samples(self._at - opened.onset - frames * FRAME_SAMPLES)
-        self._hearing = SegmentTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
+    def segment_opened(self, effect: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
+        """Starts the trace of a segment. `turn_started` assigns it to a turn; `addressed`: it is for the assistant."""
+        self._end_overheard()
+        self._is_addressed = meant
+        segment_s = onset_s - s_of_samples(effect.onset - effect.segment)
+        frames = min(len(self._recent_vad), -(-(self._at - effect.segment) // FRAME_SAMPLES))
+        recent = list(self._recent_vad)[len(self._recent_vad) - frames :]
+        vad_start_s = onset_s + s_of_samples(self._at - effect.onset - frames * FRAME_SAMPLES)
+        self._segment = SegmentTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
 
-    def started(self, turn: int, onset_s: float) -> None:
+    def turn_started(self, turn: int, onset_s: float) -> None:
         """Assigns the current segment to a turn, which may be new."""
         trace = self._trace(turn)
         if trace.speech_start_s is None:
             trace.speech_start_s = onset_s
-        if self._hearing is not None:
-            trace.hearings.append(self._hearing)
-            for at_s, what in self._hearing.troubles:
+        if self._segment is not None:
+            trace.segments.append(self._segment)
+            for at_s, what in self._segment.problems:
                 trace.event("error", at_s, what)
 
     def addressed(self) -> None:
         """Marks the current segment as addressed to the assistant."""
-        self._meant = True
+        self._is_addressed = True
 
-    def partial(self, words: Transcript, now_s: float) -> None:
+    def interim_transcript(self, words: Transcript, now_s: float) -> None:
         """Records an interim transcript of the open segment."""
-        if self._hearing is not None:
+        if self._segment is not None:
             score = completeness(words.text)
             digest = salted_hash(self.salt, words.text)
-            self._hearing.partials.append(PartialFacts(now_s, len(words.text.split()), score, digest))
+            self._segment.partials.append(PartialFacts(now_s, len(words.text.split()), score, digest))
 
-    def judged(self, estimate: EndOfTurnEstimate, now_s: float) -> None:
+    def end_of_turn_estimated(self, estimate: EndOfTurnEstimate, now_s: float) -> None:
         """Records an EOT estimate in the current silence."""
         for trace in self._turns.values():
-            if self._is_heard_in(trace):
+            if self._is_segment_of(trace):
                 sources = estimate.sources or "habits"
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
                 if estimate.pausing > SELDOM:  # such speakers get a longer silence timeout
@@ -129,30 +129,30 @@ class Recorder:
 
         Nothing is kept of speech that was not addressed to the assistant.
         """
-        if self._for_others:
-            self._hearing = None
-            self.told.forget()
-            self._others_go_on = self._speaking
-        if self._hearing is not None:
-            self._hearing.end(now_s)
+        if self._is_overheard:
+            self._segment = None
+            self.event_log.forget()
+            self._overheard_continues = self._speaking
+        if self._segment is not None:
+            self._segment.end(now_s)
             trace = self._turns.get(turn)
-            if trace is not None and not self._is_heard_in(trace):
-                trace.hearings.append(self._hearing)
-            self._hearing = None
+            if trace is not None and not self._is_segment_of(trace):
+                trace.segments.append(self._segment)
+            self._segment = None
 
     # ---- an attempt ----
 
-    def attempt(self, asked: Transcribe, now_s: float, speech_end_s: float) -> None:
+    def transcript_requested(self, request: Transcribe, now_s: float, speech_end_s: float) -> None:
         """Records that a transcript was requested in a silence."""
-        trace = self._trace(asked.reply.turn)
-        trace.attempts = asked.reply.attempt
+        trace = self._trace(request.reply.turn)
+        trace.attempts = request.reply.attempt
         trace.speech_end_s = speech_end_s
-        trace.event("attempt", now_s, str(asked.reply.attempt))
+        trace.event("attempt", now_s, str(request.reply.attempt))
         # Waiting for a transcript that was requested after the end of turn counts as `stt`, the next span.
         ended_s = trace.endpoint_s
         asked_s = now_s if trace.drafted_s is None else trace.drafted_s
         until_s = asked_s if ended_s is None or ended_s < speech_end_s else min(ended_s, asked_s)
-        trace.span(asked.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
+        trace.span(request.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
 
     def transcribed(self, reply: ReplyId, began_s: float, now_s: float, *, draft: bool = False) -> None:
         """Records that a transcript or draft arrived, failed or was abandoned."""
@@ -169,7 +169,7 @@ class Recorder:
         trace.drop(reply.attempt, confirmed=why == "same words")
         trace.event("dropped", now_s, f"attempt {reply.attempt}: {why}")
 
-    def endpoint(self, turn: int, now_s: float) -> None:
+    def end_of_turn(self, turn: int, now_s: float) -> None:
         """Records the end of the user's turn."""
         trace = self._trace(turn)
         trace.endpoint_s = now_s
@@ -187,20 +187,20 @@ class Recorder:
         return traceparent(trace_id_of(self.conversation, reply.turn), reply.attempt) if self.exports else ""
 
     @property
-    def _for_others(self) -> bool:
-        return self._others_go_on or (self._hearing is not None and not self._meant)
+    def _is_overheard(self) -> bool:
+        return self._overheard_continues or (self._segment is not None and not self._is_addressed)
 
-    def _forget_others(self) -> None:
+    def _end_overheard(self) -> None:
         """Ends the exclusion of speech that was not addressed to the assistant and has now ended."""
-        if self._others_go_on:
-            self._others_go_on = False
-            self.told.forget()
+        if self._overheard_continues:
+            self._overheard_continues = False
+            self.event_log.forget()
 
-    def _is_heard_in(self, trace: TurnTrace) -> bool:
+    def _is_segment_of(self, trace: TurnTrace) -> bool:
         """Returns whether the open segment belongs to this turn."""
-        return any(hearing is self._hearing for hearing in trace.hearings)
+        return any(segment is self._segment for segment in trace.segments)
 
-    def _zero_at(self, zero_s: float) -> str:
+    def _wall_clock_at(self, zero_s: float) -> str:
         """Returns the wall clock at the first sample of the microphone."""
         if self.started_s is None:
             return self.started_at
@@ -218,7 +218,7 @@ class Recorder:
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
         trace.attempts = max(trace.attempts, attempt)  # text that nobody spoke needs no transcript
-        trace.user_words, trace.rough = commit.text, commit.low_confidence
+        trace.user_words, trace.low_confidence = commit.text, commit.low_confidence
         trace.event("commit", now_s, f"attempt {attempt}")
         trace.speech_end_s = speech_end_s
         if trace.speech_end_s is None or trace.endpoint_s is None:
@@ -226,13 +226,15 @@ class Recorder:
             trace.no_latency_reason = commit.origin
             return
         trace.span(attempt, Span("endpoint", "endpoint_wait", trace.speech_end_s, trace.endpoint_s))
-        waited: tuple[str, ...] = ("endpoint", "stt")
+        predecessors: tuple[str, ...] = ("endpoint", "stt")
         if trace.again is not None:
-            waited = (*waited, "again")
+            predecessors = (*predecessors, "again")
             asked_late = trace.again.start_s >= trace.endpoint_s
             trace.span(attempt, replace(trace.again, name="again", after=("endpoint",) if asked_late else ()))
         for_words = any((trace.end_of(attempt, name) or 0.0) > trace.endpoint_s for name in ("stt", "again"))
-        trace.span(attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, waited))
+        trace.span(
+            attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, predecessors)
+        )
 
     def retract(self, reply: ReplyId, now_s: float) -> None:
         """Records that a committed reply was retracted before a word of it was heard. Its turn continues."""
@@ -246,10 +248,10 @@ class Recorder:
         if turn in self._turns:
             self._turns[turn].event(name, at_s, detail)
 
-    def trouble(self, what: str, now_s: float) -> None:
+    def problem(self, what: str, now_s: float) -> None:
         """Records a problem on every open turn, and on the turn that the open segment will start."""
-        if self._hearing is not None and not any(map(self._is_heard_in, self._turns.values())):
-            self._hearing.troubles.append((now_s, what))
+        if self._segment is not None and not any(map(self._is_segment_of, self._turns.values())):
+            self._segment.problems.append((now_s, what))
         for trace in self._turns.values():
             trace.event("error", now_s, what)
 
@@ -261,34 +263,34 @@ class Recorder:
 
     # ---- the end of a turn ----
 
-    def taken_down(self, taken: RecordTurn, speech_end_s: float, clock: StreamClock) -> None:
+    def turn_recorded(self, recorded: RecordTurn, speech_end_s: float, clock: StreamClock) -> None:
         """Finishes a turn whose words went into the history without a reply."""
-        trace = self._trace(taken.turn)
+        trace = self._trace(recorded.turn)
         trace.speech_end_s = speech_end_s
-        trace.user_words, trace.rough = taken.text, taken.low_confidence
-        self.finish(taken.turn, "taken down", "", clock)
+        trace.user_words, trace.low_confidence = recorded.text, recorded.low_confidence
+        self.finish(recorded.turn, "taken down", "", clock)
 
-    def nothing_said(self, nothing: TurnDiscarded, speech_end_s: float, clock: StreamClock) -> None:
+    def turn_discarded(self, discarded: TurnDiscarded, speech_end_s: float, clock: StreamClock) -> None:
         """Finishes a turn of speech that gave nothing to answer."""
-        if nothing.reason == "overheard":
-            self.overheard(nothing.turn)
+        if discarded.reason == "overheard":
+            self.overheard(discarded.turn)
             return
-        trace = self._trace(nothing.turn)
-        trace.speech_end_s, trace.rough = speech_end_s, nothing.reason == "noise"
-        self.finish(nothing.turn, nothing.reason, "", clock)
+        trace = self._trace(discarded.turn)
+        trace.speech_end_s, trace.low_confidence = speech_end_s, discarded.reason == "noise"
+        self.finish(discarded.turn, discarded.reason, "", clock)
 
     def overheard(self, turn: int) -> None:
         """Discards a turn that was not addressed to the assistant. Only a counter remembers it."""
         self._turns.pop(turn, None)
-        self.told.forget()
+        self.event_log.forget()
         self._overheard += 1
 
-    def give_up(self, clock: StreamClock, error: str | None = None) -> None:
+    def finish_all(self, clock: StreamClock, error: str | None = None) -> None:
         """Writes all open turns as they are, because the conversation ends. `error`: why it ended early."""
         for turn, trace in list(self._turns.items()):
             if trace.speech_start_s is None and error is None:
                 continue  # a transcript that arrived after the end of its turn
-            if self._for_others and self._is_heard_in(trace):
+            if self._is_overheard and self._is_segment_of(trace):
                 self.overheard(turn)
                 continue
             trace.error = trace.error or error
@@ -299,18 +301,18 @@ class Recorder:
         trace = self._turns.pop(turn, None)
         if trace is None:
             return
-        if self._for_others:
-            self.told.forget()
+        if self._is_overheard:
+            self.event_log.forget()
         # Without a single frame the sample clock does not run yet: any zero point will do.
         zero_s = clock.to_loop_s(Samples(0)) if clock.running else 0.0
         record = trace.record(
-            ConversationTimeline(self.conversation, self._zero_at(zero_s), zero_s, self.speech_end_bias_ms),
+            ConversationTimeline(self.conversation, self._wall_clock_at(zero_s), zero_s, self.speech_end_bias_ms),
             outcome,
             engines={**self.engines, **self.in_use()},
             fallbacks=tuple(self.fallbacks),
             counters={**self.counters(), **({"overheard": self._overheard} if self._overheard else {})},
             assistant_words=heard if self.keep_words else None,
-            told=self.told.drain(),
+            told=self.event_log.drain(),
         )
         self.write(record)
         self.show(TurnFinished(record))

@@ -48,17 +48,17 @@ from llm.chat import Message
 REAP_TIMEOUT_S = 2.0
 """How long a cancelled task may take to stop before it is cancelled again."""
 
-MOST_TRAILING = 4
+MAX_TRAILING = 4
 """Most replies that are still played while another one is prepared. A further request waits."""
 
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
 
-ECHOES_S = 3.0
+MAX_ECHO_S = 3.0
 """How long a reply's word may come back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
-_ECHOES = round(ECHOES_S * REPLY_RATE_HZ)
+_MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 
-NOT_HEARD = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
+RECOGNIZER_FAILED = "Sorry, I could not hear that. My speech recognition stopped, and I am restarting it."
 
 PARTLY_HEARD = "{s:.1f} s of the reply were not heard: there was no loudspeaker"
 
@@ -67,14 +67,14 @@ PARTLY_HEARD = "{s:.1f} s of the reply were not heard: there was no loudspeaker"
 class _Attempt:
     """The tasks of one attempt: transcription, then the reply."""
 
-    asking: asyncio.Task[None] | None = None
-    asked_s: float = 0.0
+    transcription: asyncio.Task[None] | None = None
+    requested_s: float = 0.0
     reply: Reply | None = None
-    answering: asyncio.Task[None] | None = None
+    reply_task: asyncio.Task[None] | None = None
     messages: tuple[Message, ...] = ()
     speech_end: Samples | None = None
-    take_back: Callable[[], None] = lambda: None
-    unheard: bool = False
+    undo_effects: Callable[[], None] = lambda: None
+    transcript_lost: bool = False
     sent: bool = False
 
 
@@ -90,9 +90,9 @@ class ReplyManager:
         clock: The microphone's sample clock.
         settings: Time limits.
         at: Returns the current position of the microphone.
-        tell: Receives events for the turn-taking machine.
+        dispatch: Receives events for the turn-taking machine.
         show: Receives session events for the user interface or client.
-        trouble: Receives problem descriptions, one sentence each, without words of the conversation.
+        report_problem: Receives problem descriptions, one sentence each, without words of the conversation.
         said: Receives the text of each reply that was heard, when the reply is over.
         last_reply: Text of the last reply, as written.
         trailing: Replies that were sent completely and are still played before the current one, in order.
@@ -105,111 +105,112 @@ class ReplyManager:
     clock: StreamClock
     settings: SessionSettings
     at: Callable[[], Samples]
-    tell: Callable[[Event], None]
+    dispatch: Callable[[Event], None]
     show: Callable[[SessionEvent], None]
-    trouble: Callable[[str], None]
+    report_problem: Callable[[str], None]
     said: Callable[[str], None]
     last_reply: str = ""
     trailing: tuple[ReplyId, ...] = ()
-    _rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
-    _tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
+    _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
+    _recent_tail: tuple[str, float] = "", 0.0  # last words of the last finished reply, and when it ended
     _resumed: ReplyId | None = None  # a reply that is the rest of an interrupted one
     _tasks: asyncio.TaskGroup = field(init=False)
-    _mouth: EngineRecovery = field(init=False)
+    _voice_recovery: EngineRecovery = field(init=False)
     _attempts: dict[ReplyId, _Attempt] = field(default_factory=dict)
-    _heard_as: ItemId | None = None  # item reserved for the current speech
+    _user_item: ItemId | None = None  # item reserved for the current speech
 
     def __post_init__(self) -> None:
         voice = self.engines.voice
-        self._mouth = EngineRecovery(voice.name, voice.load, self.trouble)
-        self.speaker.on_played = self._played
-        self.conversation.on_given_up = lambda item: self.show(ItemForgotten(item))
+        self._voice_recovery = EngineRecovery(voice.name, voice.load, self.report_problem)
+        self.speaker.on_played = self._on_played
+        self.conversation.on_removed = lambda item: self.show(ItemForgotten(item))
 
-    def begin(self, tasks: asyncio.TaskGroup) -> None:
+    def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the manager. `tasks` owns its asynchronous work."""
-        self._tasks = self._mouth.tasks = tasks
+        self._tasks = self._voice_recovery.tasks = tasks
 
     # ---- transcripts ----
 
-    def spoken(self) -> ItemId:
+    def reserve_user_item(self) -> ItemId:
         """Reserves a history item for the user's words, because speech has started."""
-        self._heard_as = self.conversation.promise()
-        return self._heard_as
+        self._user_item = self.conversation.reserve_announced()
+        return self._user_item
 
-    def asked(self, effect: Transcribe, asking: "asyncio.Task[None]", now_s: float) -> None:
+    def add_attempt(self, effect: Transcribe, transcription: "asyncio.Task[None]", now_s: float) -> None:
         """Creates an attempt whose transcript is being requested."""
-        self._attempts[effect.reply] = _Attempt(asking, now_s)
+        self._attempts[effect.reply] = _Attempt(transcription, now_s)
 
-    def came(self, reply_id: ReplyId) -> bool:
+    def transcript_arrived(self, reply_id: ReplyId) -> bool:
         """Records that the transcript arrived. Returns False if the attempt was dropped meanwhile."""
         if reply_id in self._attempts:
-            self._attempts[reply_id].asking = None
+            self._attempts[reply_id].transcription = None
         return reply_id in self._attempts
 
-    def take_down(self, effect: RecordTurn) -> None:
+    def record_turn(self, effect: RecordTurn) -> None:
         """Adds the turn's words to the history without a reply."""
         for reply_id in [reply_id for reply_id in self._attempts if reply_id.turn == effect.turn]:
             self._attempts.pop(reply_id)
-        said = self._said(effect.text, effect.new_text)
+        said = self._add_user_text(effect.text, effect.new_text)
         lost, end_ms = said is None, ms_of_samples(effect.speech_end)
-        said = said or self.wordless()
+        said = said or self.add_empty_message()
         self.show(
             UserTurnCommitted(
                 effect.turn, effect.text, effect.low_confidence, said, end_ms, "spoken", answered=False, lost=lost
             )
         )
-        self.recorder.taken_down(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
+        self.recorder.turn_recorded(effect, self.clock.to_loop_s(effect.speech_end), self.clock)
 
-    def wordless(self) -> UserMessage:
+    def add_empty_message(self) -> UserMessage:
         """Adds a user message without words: the client ended the turn, or its transcript was lost."""
-        return self.conversation.add_user_text(self._item(), "")
+        return self.conversation.add_user_text(self._reserved_item(), "")
 
-    def _said(self, text: str, added: str) -> UserMessage | None:
+    def _add_user_text(self, text: str, added: str) -> UserMessage | None:
         if not added:
             return None
-        return self.conversation.add_user_text(self._item(), added, continues=added != text)
+        return self.conversation.add_user_text(self._reserved_item(), added, continues=added != text)
 
-    def _item(self) -> ItemId:
+    def _reserved_item(self) -> ItemId:
         """Returns the reserved history item, or a new one."""
-        item, self._heard_as = self._heard_as or self.conversation.reserve(), None
+        item, self._user_item = self._user_item or self.conversation.reserve(), None
         return item
 
     # ---- the reply ----
 
-    def prepare(self, effect: PrepareReply, wishes: ReplyOptions) -> None:
+    def prepare(self, effect: PrepareReply, reply_options: ReplyOptions) -> None:
         """Starts the reply. Its audio is held at the gate."""
         attempt = self._attempts.setdefault(effect.reply, _Attempt())
         attempt.reply = reply = Reply(
             effect.reply,
             self.engines.voice,
-            self._mouth.works,
+            self._voice_recovery.works,
             self.speaker,
             self.recorder.trace_of(effect.reply),
             self.settings.voice_timeout_s,
-            show=self.show if wishes.spoken else lambda fact: self._written(effect.reply, fact),
+            show=self.show if reply_options.spoken else lambda fact: self._show_text(effect.reply, fact),
             say=self.engines.say,
             answered_by=self.engines.model.name,
-            spoken=wishes.spoken,
-            speed=lambda: wishes.speed * self.engines.skill_effects.speed,
+            spoken=reply_options.spoken,
+            speed=lambda: reply_options.speed * self.engines.skill_effects.speed,
             error="speech recognition failed" if effect.transcript_lost else None,
         )
-        attempt.unheard = effect.transcript_lost
-        attempt.answering = self._tasks.create_task(
-            self._answer(reply, self._source(effect, attempt, wishes, reply)), name=f"reply {effect.reply}"
+        attempt.transcript_lost = effect.transcript_lost
+        attempt.reply_task = self._tasks.create_task(
+            self._run_reply(reply, self._events_for(effect, attempt, reply_options, reply)),
+            name=f"reply {effect.reply}",
         )
 
-    def _source(
-        self, effect: PrepareReply, attempt: _Attempt, wishes: ReplyOptions, reply: Reply
+    def _events_for(
+        self, effect: PrepareReply, attempt: _Attempt, reply_options: ReplyOptions, reply: Reply
     ) -> AsyncGenerator[ReplyEvent]:
         if effect.transcript_lost:
-            return recite(NOT_HEARD, by="apology")
+            return recite(RECOGNIZER_FAILED, by="apology")
         if effect.is_literal:
             return recite(effect.text, by="itself")
         # Taken now, because a commit that follows at once adds the user's message to the history.
         attempt.messages = self.conversation.messages(
-            effect.new_text, continues=effect.new_text != effect.text, instructions=wishes.instructions
+            effect.new_text, continues=effect.new_text != effect.text, instructions=reply_options.instructions
         )
-        options = replace(wishes.options, traceparent=self.recorder.traceparent(effect.reply))
+        options = replace(reply_options.options, traceparent=self.recorder.traceparent(effect.reply))
         if self.engines.tools is None:
             return without_made_up(self.engines.model.stream(attempt.messages, options), options.functions)
         return ToolRounds(
@@ -221,35 +222,35 @@ class ReplyManager:
             reply.gate,
             written=lambda: reply.written,
             remember=lambda used: self.conversation.add_tool_call(reply.id, used),
-            waiting=lambda so_far_s: self._waiting_for_tools(reply, so_far_s),
+            waiting=lambda so_far_s: self._on_tool_wait(reply, so_far_s),
         ).stream()
 
-    def _waiting_for_tools(self, reply: Reply, so_far_s: float) -> None:
+    def _on_tool_wait(self, reply: Reply, so_far_s: float) -> None:
         """Announces a wait if needed, and reports progress, because a slow tool call is not a stuck reply."""
         tools = self.settings.tools
         if tools.moment and so_far_s >= tools.moment_after_s:
-            reply.ask_for_a_moment(tools.moment)
-        self.tell(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.sounding))
+            reply.announce_wait(tools.moment)
+        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.sounding))
 
-    async def _answer(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
+    async def _run_reply(self, reply: Reply, source: AsyncGenerator[ReplyEvent]) -> None:
         await reply.run(source)
         if reply.voice_failed:
-            self._mouth.restart()
+            self._voice_recovery.restart()
         await reply.gate.wait()  # nothing may be shown before the turn is committed
         if reply.error is not None:
-            self._failed(reply.id, reply.error)
+            self._report_error(reply.id, reply.error)
         if reply.unspoken:
             self.show(Problem(f"not spoken: {' '.join(reply.unspoken)}", private=True))
         for call in reply.calls:
             self.show(FunctionCalled(reply.id, self.conversation.add_function_call(call)))
         if (attempt := self._attempts.get(reply.id)) is not None:
             attempt.sent = True
-        self.show(_sent(reply))
+        self.show(_reply_sent(reply))
         self.speaker.end(reply.id)
         if reply.spoken_transcript.samples == 0:
-            self._reply_over(reply.id)  # nothing was played, so no playout report will follow
+            self._finish_reply(reply.id)  # nothing was played, so no playout report will follow
 
-    def answers_history(self, reply_id: ReplyId) -> bool:
+    def asks_llm(self, reply_id: ReplyId) -> bool:
         """Returns whether the reply asks the LLM, and so also answers earlier messages in the history."""
         return bool(self._attempts[reply_id].messages)
 
@@ -261,22 +262,22 @@ class ReplyManager:
         attempt.speech_end = effect.speech_end
         self._resumed = effect.reply if effect.origin == "resumed" else None
         if attempt.messages:
-            attempt.take_back = self.engines.skill_effects.do(
+            attempt.undo_effects = self.engines.skill_effects.do(
                 self.engines.skill_effects.effect_of(attempt.messages), _now_s()
             )
         reply.gain_db = self.engines.skill_effects.gain_db
         speech_end_s = None if effect.speech_end is None else self.clock.to_loop_s(effect.speech_end)
         self.recorder.commit(effect, _now_s(), speech_end_s)
-        said = self._said(effect.text, effect.new_text)
-        lost = said is None and (attempt.unheard or (effect.submitted and effect.origin == "requested"))
-        if said is None and (attempt.unheard or effect.submitted):
-            said = self.wordless()
+        said = self._add_user_text(effect.text, effect.new_text)
+        lost = said is None and (attempt.transcript_lost or (effect.submitted and effect.origin == "requested"))
+        if said is None and (attempt.transcript_lost or effect.submitted):
+            said = self.add_empty_message()
         end_ms = None if effect.speech_end is None else ms_of_samples(effect.speech_end)
-        taken = UserTurnCommitted(
+        committed = UserTurnCommitted(
             effect.reply.turn, effect.text, effect.low_confidence, said, end_ms, effect.origin, lost=lost
         )
-        self.show(taken)
-        item = self.conversation.answering(effect.reply, reply.spoken_transcript)
+        self.show(committed)
+        item = self.conversation.add_reply(effect.reply, reply.spoken_transcript)
         self.show(ReplyStarted(effect.reply, item, reply.spoken))
         self.speaker.open(effect.reply)
         reply.gate.set()
@@ -285,13 +286,13 @@ class ReplyManager:
         """Holds the reply's first audio."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
-            reply.clear.clear()
+            reply.released.clear()
 
     def release(self, reply_id: ReplyId) -> None:
         """Releases the reply's first audio."""
         reply = self._attempts[reply_id].reply
         if reply is not None:
-            reply.clear.set()
+            reply.released.set()
 
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """Records the response latency that the client has measured; see `Session.measured`."""
@@ -299,65 +300,68 @@ class ReplyManager:
         if attempt is not None and attempt.reply is not None and attempt.speech_end is not None:
             attempt.reply.was_measured(self.clock.to_loop_s(attempt.speech_end) + latency_s, device_s)
 
-    def written(self, reply_id: ReplyId | None) -> str:
+    def reply_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply so far, else of the last reply; "" if there was none."""
         attempt = None if reply_id in {None, self._resumed} else self._attempts.get(reply_id)
         return ("" if attempt is None or attempt.reply is None else attempt.reply.written) or self.last_reply
 
-    def just_said(self, reply_id: ReplyId | None) -> str:
+    def recent_text(self, reply_id: ReplyId | None) -> str:
         """Returns the text of this reply, or of the last one, that was played in the last 3 s and may echo."""
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
             played = attempt.reply.played
-            return attempt.reply.spoken_transcript.text_between(played - _ECHOES, played)
-        tail, ended_s = self._tail
-        return tail if _now_s() - ended_s <= ECHOES_S else ""
+            return attempt.reply.spoken_transcript.text_between(played - _MAX_ECHO_SAMPLES, played)
+        tail, ended_s = self._recent_tail
+        return tail if _now_s() - ended_s <= MAX_ECHO_S else ""
 
-    def rest_of(self, reply_id: ReplyId) -> str | None:
+    def unheard_text(self, reply_id: ReplyId) -> str | None:
         """Returns the unheard text of an interrupted reply.
 
         It is "" if another reply was interrupted since, and None if the text was not complete.
         """
-        cut, rest = self._rest
-        return rest if cut == reply_id else ""
+        interrupted, rest = self._unheard_rest
+        return rest if interrupted == reply_id else ""
 
     # ---- playout reports of the speaker ----
 
-    def _written(self, reply_id: ReplyId, fact: SessionEvent) -> None:
+    def _show_text(self, reply_id: ReplyId, fact: SessionEvent) -> None:
         """Shows an event of a text reply. Shown text counts as heard."""
         self.show(fact)
         attempt = self._attempts.get(reply_id)
         if attempt is not None and attempt.reply is not None:
-            self.tell(PlaybackProgress(self.at(), reply_id, attempt.reply.words_heard, audible=True))
+            self.dispatch(PlaybackProgress(self.at(), reply_id, attempt.reply.words_heard, audible=True))
 
-    def _played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
+    def _on_played(self, key: Hashable, played: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         attempt = self._attempts.get(key) if isinstance(key, ReplyId) else None
         if attempt is None or attempt.reply is None:
             return  # the reply was cancelled
         reply = attempt.reply
         reply.was_played(played, leaves_at_s, finished=finished)
-        self.tell(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.sounding))
+        self.dispatch(PlaybackProgress(self.at(), reply.id, reply.words_heard, reply.sounding))
         if finished:
-            self._reply_over(reply.id)
+            self._finish_reply(reply.id)
 
-    def _reply_over(self, reply_id: ReplyId) -> None:
+    def _finish_reply(self, reply_id: ReplyId) -> None:
         reply = self._end(reply_id)
         if reply is not None:
-            self._tail = reply.spoken_transcript.text_between(reply.played - _ECHOES, reply.played), _now_s()
-            heard = self._heard(reply, complete=True)
+            self._recent_tail = (
+                reply.spoken_transcript.text_between(reply.played - _MAX_ECHO_SAMPLES, reply.played),
+                _now_s(),
+            )
+            heard = self._store_heard(reply, complete=True)
             if reply.audible and reply.unheard:
-                self.trouble(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
+                self.report_problem(PARTLY_HEARD.format(s=reply.unheard_ms / 1000))
             if reply.unheard_end is not None:  # its end was not heard, for want of a loudspeaker
                 heard_ms = ms_of_reply_samples(ReplySamples(reply.unheard_end))
                 self.show(ReplyStopped(reply.id, heard, heard_ms, "unheard"))
-            self._finish(reply, "answered" if reply.answered else "failed", heard)
-            self.tell(ReplyEnded(self.at(), reply_id))
+            self._record_reply(reply, "answered" if reply.answered else "failed", heard)
+            self.dispatch(ReplyEnded(self.at(), reply_id))
 
-    def _heard(self, reply: Reply, *, complete: bool) -> str:
+    def _store_heard(self, reply: Reply, *, complete: bool) -> str:
         """Stores the heard part of the reply in the history and returns it."""
-        return self.conversation.heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
+        return self.conversation.set_heard(reply.id, reply.played, complete=complete, unheard=reply.unheard)
 
-    def _finish(self, reply: Reply, outcome: Outcome, heard: str) -> None:
+    def _record_reply(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         if reply.id != self._resumed:
             self.last_reply = reply.written or self.last_reply
         self.said(heard)
@@ -366,7 +370,7 @@ class ReplyManager:
 
     # ---- replies that are played one after another ----
 
-    def let_trail(self, reply_id: ReplyId | None) -> bool:
+    def add_trailing(self, reply_id: ReplyId | None) -> bool:
         """Lets the reply play to its end while another one is prepared. Returns False if it was not sent completely.
 
         The history counts it as heard completely from now on, and as less only if it is cut.
@@ -374,10 +378,10 @@ class ReplyManager:
         attempt = None if reply_id is None else self._attempts.get(reply_id)
         if reply_id is None or attempt is None or attempt.reply is None or not attempt.sent:
             return False
-        if len(self.trailing) >= MOST_TRAILING:
+        if len(self.trailing) >= MAX_TRAILING:
             return False
         self.trailing = (*self.trailing, reply_id)
-        self.conversation.heard(reply_id, attempt.reply.spoken_transcript.samples, complete=True)
+        self.conversation.set_heard(reply_id, attempt.reply.spoken_transcript.samples, complete=True)
         return True
 
     def cut_trailing(self, why: ReplyCutReason, only: ReplyId | None = None) -> None:
@@ -387,9 +391,9 @@ class ReplyManager:
                 continue
             reply = self._end(reply_id)
             if reply is not None:
-                heard = self._heard(reply, complete=False)
+                heard = self._store_heard(reply, complete=False)
                 self.show(ReplyStopped(reply_id, heard, ms_of_reply_samples(reply.played), why, *_tokens(reply)))
-                self._finish(reply, "interrupted", heard)
+                self._record_reply(reply, "interrupted", heard)
 
     # ---- interruption ----
 
@@ -403,22 +407,22 @@ class ReplyManager:
         reply = self._end(effect.reply)
         if reply is None:
             return
-        self._rest = reply.id, reply.rest
+        self._unheard_rest = reply.id, reply.rest
         self.recorder.event(reply.id.turn, "interrupt", _now_s(), effect.reason)
         if effect.reason == "stuck":
             reply.error = reply.error or f"the reply by {reply.answered_by} got stuck and was given up"
-            self._failed(reply.id, reply.error)
-        heard = self._heard(reply, complete=False)
+            self._report_error(reply.id, reply.error)
+        heard = self._store_heard(reply, complete=False)
         self.show(ReplyStopped(reply.id, heard, ms_of_reply_samples(reply.played), effect.reason, *_tokens(reply)))
-        self._finish(reply, "stuck" if effect.reason == "stuck" else "interrupted", heard)
+        self._record_reply(reply, "stuck" if effect.reason == "stuck" else "interrupted", heard)
 
     def retract(self, effect: RetractReply) -> bool:
         """Withdraws a reply of which nothing was heard and undoes its effects. Returns whether it answered speech."""
         attempt = self._attempts[effect.reply]
         reply = self._end(effect.reply)
         if reply is not None and reply.id == self._resumed:
-            self._rest = reply.id, reply.rest  # after any other, the turn is answered again
-        attempt.take_back()
+            self._unheard_rest = reply.id, reply.rest  # after any other, the turn is answered again
+        attempt.undo_effects()
         self.conversation.retract(effect.reply)
         self.recorder.retract(effect.reply, _now_s())
         played_ms = 0.0 if reply is None else ms_of_reply_samples(reply.played)
@@ -436,25 +440,25 @@ class ReplyManager:
         if reply is not None and reply.gate.is_set():
             reply.played = self.speaker.close(reply_id)
             self.speaker.unduck()
-        if attempt.asking is not None:
-            self.recorder.transcribed(reply_id, attempt.asked_s, _now_s())
+        if attempt.transcription is not None:
+            self.recorder.transcribed(reply_id, attempt.requested_s, _now_s())
         if reply is not None:
             reply.abandon(_now_s())
-        for task in (attempt.asking, attempt.answering):
+        for task in (attempt.transcription, attempt.reply_task):
             if task is not None and task is not asyncio.current_task() and task.cancel():
-                self._tasks.create_task(self._reap(task), name=f"reap {task.get_name()}")
+                self._tasks.create_task(self._await_cancelled(task), name=f"reap {task.get_name()}")
         return reply
 
-    async def _reap(self, task: asyncio.Task[None]) -> None:
+    async def _await_cancelled(self, task: asyncio.Task[None]) -> None:
         """Waits for a cancelled task. A task that hangs in its clean-up is cancelled again."""
         for _ in range(3):
             await asyncio.wait({task}, timeout=REAP_TIMEOUT_S)
             if task.done():
                 return
             task.cancel()
-        self.trouble(f"the task of {task.get_name()} did not stop")
+        self.report_problem(f"the task of {task.get_name()} did not stop")
 
-    def hang_up(self, *, leaving: bool, broke_off: str | None = None) -> None:
+    def stop(self, *, leaving: bool, broke_off: str | None = None) -> None:
         """Stops all replies, because the conversation is over.
 
         Args:
@@ -466,17 +470,19 @@ class ReplyManager:
             if reply is not None and reply.gate.is_set():
                 reply.error = reply.error or broke_off
                 if not leaving and broke_off is None:
-                    self.trouble("the last reply did not end in time and was cut off")
-                self._finish(reply, "failed" if broke_off else "interrupted", self._heard(reply, complete=False))
-        self._mouth.close()
+                    self.report_problem("the last reply did not end in time and was cut off")
+                self._record_reply(
+                    reply, "failed" if broke_off else "interrupted", self._store_heard(reply, complete=False)
+                )
+        self._voice_recovery.close()
 
-    def _failed(self, reply_id: ReplyId, why: str) -> None:
+    def _report_error(self, reply_id: ReplyId, why: str) -> None:
         """Reports an error on the reply's own turn, even if the user has started another one."""
         self.show(Problem(why))
         self.recorder.event(reply_id.turn, "error", _now_s(), why)
 
 
-def _sent(reply: Reply) -> ReplySent:
+def _reply_sent(reply: Reply) -> ReplySent:
     finished = reply.finished
     if reply.filtered:
         return ReplySent(reply.id, reply.spoken_transcript.text, None, "content_filter", *_tokens(reply))

@@ -70,7 +70,7 @@ class SegmentTrace:
     vad: bytearray
     silences: list[tuple[float, float]] = field(default_factory=list)
     partials: list[PartialFacts] = field(default_factory=list)
-    troubles: list[tuple[float, str]] = field(default_factory=list)  # problems before the turn was known
+    problems: list[tuple[float, str]] = field(default_factory=list)  # problems before the turn was known
     silent_since_s: float | None = None
 
     def frame(self, voicing_speaking: bool, edge_s: float, probability: float) -> None:
@@ -131,7 +131,7 @@ class AnswerTrace:
     sound_s: float = 0.0
     voice_s: float = 0.0
 
-    def came(self, now_s: float, *, piece: bool) -> None:
+    def add_piece(self, now_s: float, *, piece: bool) -> None:
         """Records a piece of text (`piece`) or a call."""
         self.first_token_s = now_s if self.first_token_s is None else self.first_token_s
         self.pieces += piece
@@ -175,11 +175,11 @@ class TurnTrace:
     error: str | None = None
     answered_by: str = ""
     user_words: str = ""
-    rough: bool = False
+    low_confidence: bool = False
     attempts: int = 0
     again: Span | None = None  # a second transcription that confirmed the words
     drafted_s: float | None = None  # since when the transcript after a draft is awaited
-    hearings: list[SegmentTrace] = field(default_factory=list)
+    segments: list[SegmentTrace] = field(default_factory=list)
     answers: dict[int, AnswerTrace] = field(default_factory=dict)  # by attempt
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
@@ -234,7 +234,7 @@ class TurnTrace:
             trace_id=trace_id_of(line.conversation, self.number),
             started_at=line.started_at,
             outcome=outcome,
-            rough=self.rough,
+            rough=self.low_confidence,
             speech_start_ms=line.ms(self.speech_start_s),
             speech_end_ms=line.ms(self.speech_end_s),
             speech_end_bias_ms=line.speech_end_bias_ms,
@@ -250,7 +250,7 @@ class TurnTrace:
             ),
             events=tuple(TracedEvent(name, line.at(at_s), detail) for name, at_s, detail in self._events),
             attempts=self.attempts,
-            hearings=tuple(hearing.traced(line) for hearing in self.hearings),
+            hearings=tuple(hearing.traced(line) for hearing in self.segments),
             engines={**engines, "answered_by": self.answered_by},
             fallbacks=fallbacks,
             error=self.error,

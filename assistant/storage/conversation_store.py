@@ -16,7 +16,7 @@ from typing import Self
 
 from assistant.events import ReplyStarted, ReplyStopped, SessionEvent, TurnFinished
 from assistant.history.items import Item, ItemId
-from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, remembered
+from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, parse_conversation
 from assistant.support.background_writer import BackgroundWriter, append_whole
 from assistant.support.paths import at_home
 from audio.private_file import BINARY, make_private_folder, open_private
@@ -78,10 +78,10 @@ class ConversationStore:
         self.continues = continues
         self.continued_at = continued_at
         self._heading = Heading(began_at, continues)
-        self._kept: set[ItemId] = {item.id for item in items}
-        self._under_way: ReplyStarted | None = None
-        self._begun = False
-        self._lines = BackgroundWriter(
+        self._stored_ids: set[ItemId] = {item.id for item in items}
+        self._open_reply: ReplyStarted | None = None
+        self._created = False
+        self._writer = BackgroundWriter(
             self.path,
             self._write,
             complain,
@@ -117,10 +117,10 @@ class ConversationStore:
         Raises:
             ResumeError: There is no such conversation, or it cannot be read.
         """
-        old = _found(folder, wanted)
+        old = _full_name(folder, wanted)
         try:
             content = (folder / f"{old}{_SUFFIX}").read_bytes()
-            found = remembered(content)
+            found = parse_conversation(content)
         except OSError as error:
             raise ResumeError(f"{folder / old}{_SUFFIX} cannot be read ({error.strerror or error}).") from error
         except NewerVersionError as error:
@@ -144,48 +144,48 @@ class ConversationStore:
 
     # ---- session events ----
 
-    def tell(self, fact: SessionEvent, items: Sequence[Item]) -> None:
+    def tell(self, event: SessionEvent, items: Sequence[Item]) -> None:
         """Processes a session event. `items` is the history at this moment; the items of a finished turn are stored."""
-        match fact:
+        match event:
             case ReplyStarted():
-                self._under_way = fact
-            case ReplyStopped() if fact.reason == "went on":
-                self._under_way = None
+                self._open_reply = event
+            case ReplyStopped() if event.reason == "went on":
+                self._open_reply = None
             case TurnFinished():
-                if self._under_way is not None and self._under_way.reply.turn == fact.record.turn:
-                    self._under_way = None
-                unfinished = None if self._under_way is None else self._under_way.item
+                if self._open_reply is not None and self._open_reply.reply.turn == event.record.turn:
+                    self._open_reply = None
+                unfinished = None if self._open_reply is None else self._open_reply.item
                 self.remember(takewhile(lambda item: item.id != unfinished, items))
 
     def remember(self, items: Iterable[Item]) -> None:
         """Queues the items that are not stored yet. They must not change any more. Never blocks."""
-        new = [item for item in items if item.id not in self._kept]
-        self._kept.update(item.id for item in new)
-        self._lines.put(new)
+        new = [item for item in items if item.id not in self._stored_ids]
+        self._stored_ids.update(item.id for item in new)
+        self._writer.put(new)
 
     async def settle(self) -> None:
         """Waits until everything is written. The caller sets a time limit, because a disk may stay full."""
-        await self._lines.settle()
+        await self._writer.settle()
 
     # ---- the disk ----
 
     def _lost(self, _items: int) -> str:
-        return "the end of the conversation is not kept." if self._begun else "nothing of the conversation is kept."
+        return "the end of the conversation is not kept." if self._created else "nothing of the conversation is kept."
 
     async def run(self) -> None:
         """Writes queued items until it is cancelled, and then those that are left."""
-        await self._lines.run()
+        await self._writer.run()
 
     def _write(self, items: Sequence[Item]) -> None:
         """Writes items; runs in a thread. Raises OSError."""
-        if self._begun:
-            _append(self.path, item_lines(items))
+        if self._created:
+            _append_lines(self.path, item_lines(items))
         else:
-            _begin(self.path, heading_line(self._heading) + item_lines((*self.items, *items)))
-            self._begun = True
+            _create_file(self.path, heading_line(self._heading) + item_lines((*self.items, *items)))
+            self._created = True
 
 
-def _found(folder: Path, wanted: str) -> str:
+def _full_name(folder: Path, wanted: str) -> str:
     """Returns the full name of the wanted conversation. Raises ResumeError."""
     names = ConversationStore.names(folder)
     try:
@@ -205,7 +205,7 @@ def _found(folder: Path, wanted: str) -> str:
     raise ResumeError(f'{which} with "{wanted}" in {folder}; there is {", ".join((matching or names)[:5])}.')
 
 
-def _begin(path: Path, content: bytes) -> None:
+def _create_file(path: Path, content: bytes) -> None:
     """Creates the file completely or not at all. Raises OSError."""
     make_private_folder(path.parent)
     unfinished = path.with_suffix(".part")
@@ -220,7 +220,7 @@ def _begin(path: Path, content: bytes) -> None:
     unfinished.rename(path)
 
 
-def _append(path: Path, content: bytes) -> None:
+def _append_lines(path: Path, content: bytes) -> None:
     """Appends whole lines or nothing. Raises OSError, also if the file is gone: a user who deleted it meant to."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | BINARY)
     try:

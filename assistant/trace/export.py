@@ -19,13 +19,13 @@ from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed_async
 from llm.name_lookup import use_name_lookup
 
-MOST_WAITING = 200
+MAX_WAITING = 200
 """Most records that wait for a slow or absent collector: ten minutes of a busy server. Then the oldest are dropped."""
 
-MOST_AT_ONCE = 20
+MAX_BATCH = 20
 """Most records of one request, about 20 kB each."""
 
-MOST_ANSWER_BYTES = 64 << 10
+MAX_RESPONSE_BYTES = 64 << 10
 """Most bytes read of a response, which holds a count and a sentence."""
 
 SEND_TIMEOUT_S = 5.0
@@ -38,16 +38,16 @@ LONGEST_PAUSE_S = 30.0
 """First and longest pause before a request is repeated; it doubles each time."""
 
 ROUTE = "/v1/traces"
-TRY_LATER = frozenset((429, 502, 503, 504))
+RETRY_STATUSES = frozenset((429, 502, 503, 504))
 """Status codes after which OTLP allows a retry. Any other error status means that the request itself is wrong."""
 
 
-class _NotTakenError(Exception):
-    """The collector did not accept the spans. `later`: a retry may succeed."""
+class _NotAcceptedError(Exception):
+    """The collector did not accept the spans. `retry`: a retry may succeed."""
 
-    def __init__(self, why: str, *, later: bool) -> None:
+    def __init__(self, why: str, *, retry: bool) -> None:
         super().__init__(why)
-        self.later = later
+        self.retry = retry
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Collector:
     headers: Mapping[str, str]
 
     @property
-    def where(self) -> str:
+    def display_address(self) -> str:
         """The address for messages, without the path, which may contain a key."""
         address = urlsplit(self.url)
         return f"{address.scheme}://{address.netloc}"
@@ -81,7 +81,7 @@ class SpanExport:
         url: str,
         environ: Mapping[str, str],
         endpoints: Mapping[str, EndpointDetails],
-        complain: Callable[[str], None],
+        report_problem: Callable[[str], None],
         *,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
@@ -91,8 +91,8 @@ class SpanExport:
             url: The setting `trace.otlp_url`.
             environ: Environment, with OpenTelemetry's variables for headers, service name and attributes.
             endpoints: Details of the LLM endpoints, by name.
-            complain: Receives one sentence when the collector cannot be reached or refuses spans, and no other until it
-                has accepted some again.
+            report_problem: Receives one sentence when the collector cannot be reached or refuses spans, and no other
+                until it has accepted some again.
             transport: Replaces the network.
 
         Raises:
@@ -101,7 +101,7 @@ class SpanExport:
         self._collector = Collector(url.rstrip("/").removesuffix(ROUTE) + ROUTE, headers_of(environ))
         self._source = SpanSource.of(version("repartee"), environ)
         self._endpoints = endpoints
-        self._complain = complain
+        self._report_problem = report_problem
         with environment_of_client():
             self._client = httpx.AsyncClient(
                 headers={"content-type": "application/x-protobuf", **self._collector.headers, **PLAIN},
@@ -113,23 +113,23 @@ class SpanExport:
                 trust_env=False,
             )
         self.dropped = 0
-        self._complained = False
-        self._under_way = 0
+        self._reported = False
+        self._sending = 0
         self._waiting: deque[TurnRecord] = deque()
-        self._came = asyncio.Event()
+        self._has_records = asyncio.Event()
 
     def put(self, record: TurnRecord) -> None:
         """Queues a turn. Never blocks."""
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(record)
-        self._came.set()
+        self._has_records.set()
 
     @property
     def waiting(self) -> int:
         """Number of turns that are neither sent nor dropped."""
-        return len(self._waiting) + self._under_way
+        return len(self._waiting) + self._sending
 
     async def run(self) -> None:
         """Sends queued turns until it is cancelled, then tries once to send those that are left.
@@ -139,42 +139,42 @@ class SpanExport:
         """
         async with self._client as client:
             try:
-                await self._send_what_comes(client)
+                await self._send_queued(client)
             finally:
-                await self._send_the_rest(client)
+                await self._send_remaining(client)
 
-    async def _send_what_comes(self, client: httpx.AsyncClient) -> None:
+    async def _send_queued(self, client: httpx.AsyncClient) -> None:
         pause_s = FIRST_PAUSE_S
         while True:
-            await self._came.wait()
-            self._came.clear()
+            await self._has_records.wait()
+            self._has_records.clear()
             while self._waiting:
-                if await self._send_some(client, SEND_TIMEOUT_S):
+                if await self._send_batch(client, SEND_TIMEOUT_S):
                     pause_s = FIRST_PAUSE_S
                 else:
                     await asyncio.sleep(pause_s)
                     pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
 
-    async def _send_the_rest(self, client: httpx.AsyncClient) -> None:
+    async def _send_remaining(self, client: httpx.AsyncClient) -> None:
         try:
             async with asyncio.timeout(LAST_SEND_TIMEOUT_S):
                 while self._waiting:
-                    if not await self._send_some(client, LAST_SEND_TIMEOUT_S):
+                    if not await self._send_batch(client, LAST_SEND_TIMEOUT_S):
                         break
         except TimeoutError:
-            self._say("did not answer in time")
+            self._report("did not answer in time")
         self.dropped += len(self._waiting)
         self._waiting.clear()
 
-    async def _send_some(self, client: httpx.AsyncClient, timeout_s: float) -> bool:
+    async def _send_batch(self, client: httpx.AsyncClient, timeout_s: float) -> bool:
         """Sends the oldest records. Returns whether to continue at once; records for a retry go back to the queue."""
-        records = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
-        self._under_way = len(records)
+        records = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
+        self._sending = len(records)
         try:
             await self._send(client, records, timeout_s)
-        except _NotTakenError as refusal:
-            self._say(str(refusal))
-            if not refusal.later:
+        except _NotAcceptedError as refusal:
+            self._report(str(refusal))
+            if not refusal.retry:
                 self.dropped += len(records)
                 return True
             self._put_back(records)
@@ -184,62 +184,62 @@ class SpanExport:
             raise
         except Exception as error:  # noqa: BLE001
             # A bug must not end the server: these spans are lost, and the error is reported.
-            self._say(f"was sent nothing: internal error in the export: {type(error).__name__}")
+            self._report(f"was sent nothing: internal error in the export: {type(error).__name__}")
             self.dropped += len(records)
         finally:
-            self._under_way = 0
+            self._sending = 0
         return True
 
     def _put_back(self, records: Sequence[TurnRecord]) -> None:
         self._waiting.extendleft(reversed(records))
-        while len(self._waiting) > MOST_WAITING:
+        while len(self._waiting) > MAX_WAITING:
             self._waiting.popleft()
             self.dropped += 1
 
     async def _send(self, client: httpx.AsyncClient, records: Sequence[TurnRecord], timeout_s: float) -> None:
         """Sends one request. Raises _NotTakenError."""
-        body = await asyncio.to_thread(self._encoded, records)
+        body = await asyncio.to_thread(self._encode, records)
         try:
             async with asyncio.timeout(timeout_s):
-                status, answer = await self._posted(client, body)
+                status, answer = await self._post(client, body)
         except TimeoutError as error:
-            raise _NotTakenError(f"did not answer within {timeout_s:g} s", later=True) from error
+            raise _NotAcceptedError(f"did not answer within {timeout_s:g} s", retry=True) from error
         except CompressedError as error:
-            raise _NotTakenError(f"answers compressed ({error.header}): turn that off there", later=False) from error
+            raise _NotAcceptedError(f"answers compressed ({error.header}): turn that off there", retry=False) from error
         except httpx.HTTPError as error:
-            raise _NotTakenError(f"cannot be reached ({type(error).__name__})", later=True) from error
-        if status in TRY_LATER:
-            raise _NotTakenError(f"answers {status}", later=True)
+            raise _NotAcceptedError(f"cannot be reached ({type(error).__name__})", retry=True) from error
+        if status in RETRY_STATUSES:
+            raise _NotAcceptedError(f"answers {status}", retry=True)
         if not httpx.codes.is_success(status):
-            raise _NotTakenError(
+            raise _NotAcceptedError(
                 f"answers {status}: check the address, and its headers in OTEL_EXPORTER_OTLP_HEADERS",
-                later=False,
+                retry=False,
             )
         if lost := rejected(answer):
-            self._say(f"rejected {lost} spans: see its log")
+            self._report(f"rejected {lost} spans: see its log")
         else:
-            self._complained = False
+            self._reported = False
 
-    async def _posted(self, client: httpx.AsyncClient, body: bytes) -> tuple[int, bytes]:
+    async def _post(self, client: httpx.AsyncClient, body: bytes) -> tuple[int, bytes]:
         """Sends the request. Returns the status and the beginning of the body."""
         use_name_lookup()
         answer = bytearray()
         async with client.stream("POST", self._collector.url, content=body) as response:
             async for chunk in response.aiter_raw():
                 answer += chunk
-                if len(answer) > MOST_ANSWER_BYTES:
+                if len(answer) > MAX_RESPONSE_BYTES:
                     break
-        return response.status_code, bytes(answer[:MOST_ANSWER_BYTES])
+        return response.status_code, bytes(answer[:MAX_RESPONSE_BYTES])
 
-    def _encoded(self, records: Sequence[TurnRecord]) -> bytes:
+    def _encode(self, records: Sequence[TurnRecord]) -> bytes:
         """Encodes the records. Runs in a thread: a turn takes about 1 ms, and twenty would block the event loop."""
         spans = (span for record in records for span in spans_of(record, self._endpoints))
         return request_bytes(spans, self._source)
 
-    def _say(self, what: str) -> None:
-        if not self._complained:
-            self._complained = True
-            self._complain(
-                f"the OpenTelemetry collector at {self._collector.where} (trace.otlp_url) {what}. "
+    def _report(self, what: str) -> None:
+        if not self._reported:
+            self._reported = True
+            self._report_problem(
+                f"the OpenTelemetry collector at {self._collector.display_address} (trace.otlp_url) {what}. "
                 "Turns go on, and are in the trace files as always; spans wait, and then the oldest are dropped."
             )

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from assistant.support.background_writer import BackgroundWriter, append_whole
-from assistant.trace.folder import KEEP_ALL, RetentionLimits, tidy
+from assistant.trace.folder import KEEP_ALL, RetentionLimits, remove_expired
 from assistant.trace.record import TurnRecord
 from audio.private_file import make_private_folder, open_private
 
@@ -43,10 +43,10 @@ class TraceFile:
             complain_lost: Receives the sentences about lost records, instead of `complain`.
         """
         self.path = directory / f"{name}.jsonl"
-        self._complain = complain
+        self._report_problem = complain
         self._limits = limits
-        self._tidied = limits == KEEP_ALL
-        self._lines: BackgroundWriter[str] = BackgroundWriter(
+        self._removed_old = limits == KEEP_ALL
+        self._writer: BackgroundWriter[str] = BackgroundWriter(
             self.path,
             # Not a bound method: a thread keeps its last callable for a while, and with it would keep the conversation.
             partial(_append, self.path),
@@ -55,32 +55,32 @@ class TraceFile:
             lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",
             count_lost=count_lost,
             complain_lost=complain_lost,
-            afterwards=self._tidy,
+            afterwards=self._remove_old,
         )
 
     @property
     def dropped(self) -> int:
         """Number of lost records: too many waited, or the disk did not accept them in the end."""
-        return self._lines.dropped
+        return self._writer.dropped
 
     def put(self, record: TurnRecord) -> None:
         """Queues a record. Never blocks."""
-        self._lines.put([record.to_json()])
+        self._writer.put([record.to_json()])
 
     async def run(self) -> None:
         """Writes queued records until it is cancelled, and then those that are left."""
-        await self._lines.run()
+        await self._writer.run()
 
-    async def _tidy(self) -> None:
+    async def _remove_old(self) -> None:
         """Removes old traces, once. The thread continues even if its caller is cancelled."""
-        if self._tidied:
+        if self._removed_old:
             return
-        self._tidied = True
+        self._removed_old = True
         now_s = datetime.now(UTC).timestamp()
         try:
-            await asyncio.get_running_loop().run_in_executor(None, tidy, self.path, self._limits, now_s)
+            await asyncio.get_running_loop().run_in_executor(None, remove_expired, self.path, self._limits, now_s)
         except OSError as error:
-            self._complain(f"{self.path.parent}: old traces cannot be removed ({error.strerror or error}).")
+            self._report_problem(f"{self.path.parent}: old traces cannot be removed ({error.strerror or error}).")
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:

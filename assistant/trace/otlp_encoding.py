@@ -109,13 +109,13 @@ def _span(span: OtelSpan) -> ProtoSpan:
         start_time_unix_nano=span.start_ns,
         end_time_unix_nano=span.end_ns,
         attributes=_attributes(span.attributes),
-        events=[_event(moment) for moment in span.moments],
+        events=[_event(event) for event in span.events],
         status=None if span.failure is None else Status(code=Status.STATUS_CODE_ERROR, message=span.failure),
     )
 
 
-def _event(moment: OtelEvent) -> ProtoSpan.Event:
-    return ProtoSpan.Event(name=moment.name, time_unix_nano=moment.at_ns, attributes=_attributes(moment.attributes))
+def _event(event: OtelEvent) -> ProtoSpan.Event:
+    return ProtoSpan.Event(name=event.name, time_unix_nano=event.at_ns, attributes=_attributes(event.attributes))
 
 
 def _attributes(attributes: Mapping[str, Value]) -> Sequence[KeyValue]:

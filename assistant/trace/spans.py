@@ -63,7 +63,7 @@ class OtelSpan:
     start_ns: int
     end_ns: int
     attributes: Mapping[str, Value]
-    moments: tuple[OtelEvent, ...] = ()
+    events: tuple[OtelEvent, ...] = ()
     failure: str | None = None
 
 
@@ -105,7 +105,7 @@ def _spans(frame: _Frame) -> Iterator[OtelSpan]:
         yield _answer(frame, answer)
     answered = {answer.attempt for answer in record.answers}
     for number, span in enumerate(record.spans):
-        yield _part(frame, span, number, inside_answer=span.stage in MODEL_STAGES and span.attempt in answered)
+        yield _record_span(frame, span, number, inside_answer=span.stage in MODEL_STAGES and span.attempt in answered)
 
 
 def _root(frame: _Frame) -> OtelSpan:
@@ -189,7 +189,7 @@ def _gen_ai(frame: _Frame, answer: TracedAnswer, asked: EndpointDetails) -> dict
     }
 
 
-def _part(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) -> OtelSpan:
+def _record_span(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) -> OtelSpan:
     trace_id = frame.record.trace_id
     attributes: dict[str, Value | None] = {
         "repartee.stage": span.stage,

@@ -29,12 +29,12 @@ FIRST = ReplyId(1, 1)
 
 def spoken(text: str) -> SpokenTranscript:
     script = SpokenTranscript()
-    script.begin_unit(text)
+    script.begin_chunk(text)
     at = 0
     for number, word in enumerate(text.split()):
         start = text.index(word, at)
         at = start + len(word)
-        script.add(100, (WordMark(start, at, ReplySamples(number * 100), ReplySamples(number * 100 + 100)),))
+        script.add_audio(100, (WordMark(start, at, ReplySamples(number * 100), ReplySamples(number * 100 + 100)),))
     return script
 
 
@@ -49,8 +49,8 @@ def typed(name: str, text: str) -> UserMessage:
 def test_an_answer_is_remembered_as_far_as_it_was_heard() -> None:
     conversation = History("Be brief.", max_turns=5)
     say(conversation, "what time is it")
-    item = conversation.answering(FIRST, spoken("It is ten o'clock."))
-    assert conversation.heard(FIRST, ReplySamples(250), complete=True) == "It is"
+    item = conversation.add_reply(FIRST, spoken("It is ten o'clock."))
+    assert conversation.set_heard(FIRST, ReplySamples(250), complete=True) == "It is"
     assert conversation.find(item) == AssistantMessage(item, "It is", complete=False)
     assert conversation.messages("and now") == (
         SYSTEM,
@@ -62,15 +62,15 @@ def test_an_answer_is_remembered_as_far_as_it_was_heard() -> None:
 
 def test_an_answer_that_was_heard_whole_is_complete() -> None:
     conversation = History("", max_turns=5)
-    item = conversation.answering(FIRST, spoken("Hello."))
-    conversation.heard(FIRST, ReplySamples(100), complete=True)
+    item = conversation.add_reply(FIRST, spoken("Hello."))
+    conversation.set_heard(FIRST, ReplySamples(100), complete=True)
     assert conversation.find(item) == AssistantMessage(item, "Hello.")
 
 
 def test_a_client_that_heard_less_cuts_further() -> None:
     conversation = History("", max_turns=5)
-    item = conversation.answering(FIRST, spoken("It is ten o'clock."))
-    conversation.heard(FIRST, ReplySamples(400), complete=True)
+    item = conversation.add_reply(FIRST, spoken("It is ten o'clock."))
+    conversation.set_heard(FIRST, ReplySamples(400), complete=True)
     assert conversation.truncate(item, ReplySamples(100)) == "It"
     assert conversation.messages() == (Message("assistant", "It"),)
     assert conversation.truncate(item, ReplySamples(300)) == "It", "what was not heard once never was"
@@ -86,7 +86,7 @@ def test_asking_for_messages_remembers_nothing() -> None:
 def test_a_person_who_goes_on_is_one_message() -> None:
     conversation = History("Be brief.", max_turns=5)
     say(conversation, "a small coffee")
-    conversation.answering(FIRST, SpokenTranscript())
+    conversation.add_reply(FIRST, SpokenTranscript())
     conversation.retract(FIRST)
     joined = (SYSTEM, Message("user", "a small coffee with milk"))
     assert conversation.messages("with milk", continues=True) == joined
@@ -98,15 +98,15 @@ def test_a_person_who_goes_on_is_one_message() -> None:
 def test_nothing_heard_means_no_assistant_message() -> None:
     conversation = History("", max_turns=5)
     say(conversation, "hello")
-    conversation.answering(FIRST, spoken("Hello there."))
-    conversation.heard(FIRST, ReplySamples(0), complete=True)
+    conversation.add_reply(FIRST, spoken("Hello there."))
+    conversation.set_heard(FIRST, ReplySamples(0), complete=True)
     assert conversation.messages("are you there") == (Message("user", "hello"), Message("user", "are you there"))
 
 
 def test_a_greeting_has_no_user_message() -> None:
     conversation = History("", max_turns=5)
-    conversation.answering(FIRST, spoken("Hello."))
-    conversation.heard(FIRST, ReplySamples(100), complete=True)
+    conversation.add_reply(FIRST, spoken("Hello."))
+    conversation.set_heard(FIRST, ReplySamples(100), complete=True)
     assert conversation.messages("hi") == (Message("assistant", "Hello."), Message("user", "hi"))
 
 
@@ -115,8 +115,8 @@ def test_old_turns_are_forgotten_whole() -> None:
     for turn in range(1, 5):
         say(conversation, f"turn {turn}")
         say(conversation, "and more", continues=True)
-        conversation.answering(ReplyId(turn, 1), spoken("Yes."))
-        conversation.heard(ReplyId(turn, 1), ReplySamples(100), complete=True)
+        conversation.add_reply(ReplyId(turn, 1), spoken("Yes."))
+        conversation.set_heard(ReplyId(turn, 1), ReplySamples(100), complete=True)
     assert conversation.messages() == (
         SYSTEM,
         Message("user", "turn 3 and more"),
@@ -140,7 +140,7 @@ def test_a_client_that_adds_without_end_is_bounded_and_told(
     client: Callable[[int], Item], most: int, after: ItemId | None
 ) -> None:
     told: list[ItemId] = []
-    conversation = History("", max_turns=1, max_tokens=2000, on_given_up=told.append)
+    conversation = History("", max_turns=1, max_tokens=2000, on_removed=told.append)
     for number in range(3000):
         conversation.insert(client(number), after)
         assert conversation.find(ItemId(f"i{number}")) is not None, "the newest stays"
@@ -216,7 +216,7 @@ def test_a_client_puts_items_where_it_wants_them() -> None:
 
 def test_an_id_is_taken_as_soon_as_it_was_promised() -> None:
     conversation = History("", max_turns=5)
-    promised = conversation.promise()
+    promised = conversation.reserve_announced()
     assert [conversation.is_taken(ItemId(name)) for name in (promised, "root", "mine")] == [True, True, False]
     conversation.add_user_text(promised, "hello")
     assert conversation.is_taken(promised)
@@ -270,9 +270,9 @@ LOOKED_UP = ToolUse(FunctionCall("call_1", "weather", "{}"), "sunny", 4)
 def test_a_tool_stays_with_the_reply_that_used_it() -> None:
     conversation = History("", max_turns=5)
     say(conversation, "weather?")
-    item = conversation.answering(FIRST, spoken("Wait it is sunny."))
+    item = conversation.add_reply(FIRST, spoken("Wait it is sunny."))
     conversation.add_tool_call(FIRST, LOOKED_UP)
-    conversation.heard(FIRST, ReplySamples(250), complete=True)
+    conversation.set_heard(FIRST, ReplySamples(250), complete=True)
     assert conversation.find(item) == AssistantMessage(item, "Wait it", complete=False, tool_uses=(LOOKED_UP,))
     assert conversation.messages() == (
         Message("user", "weather?"),
@@ -287,7 +287,7 @@ def test_a_tool_stays_with_the_reply_that_used_it() -> None:
 def test_a_clients_call_is_not_called_as_one_of_our_own_was() -> None:
     """A service that counts the calls of each answer anew gives both the same id."""
     conversation = History("", max_turns=5)
-    conversation.answering(FIRST, SpokenTranscript())
+    conversation.add_reply(FIRST, SpokenTranscript())
     conversation.add_tool_call(FIRST, LOOKED_UP)
     assert conversation.add_function_call(replace(LOOKED_UP.call, name="set_lamp")).call_id != LOOKED_UP.call.call_id
 
@@ -295,7 +295,7 @@ def test_a_clients_call_is_not_called_as_one_of_our_own_was() -> None:
 def test_what_a_tool_has_done_outlives_a_retracted_reply() -> None:
     conversation = History("", max_turns=5)
     say(conversation, "milk on the list")
-    item = conversation.answering(FIRST, spoken("Done."))
+    item = conversation.add_reply(FIRST, spoken("Done."))
     conversation.add_tool_call(FIRST, LOOKED_UP)
     conversation.retract(FIRST)
     assert conversation.find(item) == AssistantMessage(item, "", complete=False, tool_uses=(LOOKED_UP,))
@@ -306,7 +306,7 @@ def test_what_a_tool_has_done_outlives_a_retracted_reply() -> None:
 
 def test_a_tool_of_a_reply_that_is_gone_is_forgotten() -> None:
     conversation = History("", max_turns=5)
-    conversation.answering(FIRST, SpokenTranscript())
+    conversation.add_reply(FIRST, SpokenTranscript())
     conversation.retract(FIRST)
     conversation.add_tool_call(FIRST, LOOKED_UP)
     assert conversation.items == ()

@@ -13,11 +13,11 @@ def mark(text: str, word: str, start: int, end: int) -> WordMark:
 
 def script() -> SpokenTranscript:
     made = SpokenTranscript()
-    made.begin_unit("It is ten.")
-    made.add(300, (mark("It is ten.", "It", 0, 100), mark("It is ten.", "is", 100, 200)))
-    made.add(200, (mark("It is ten.", "ten.", 200, 450),))
-    made.begin_unit("Anything else?")
-    made.add(400, (mark("Anything else?", "Anything", 10, 200), mark("Anything else?", "else?", 200, 390)))
+    made.begin_chunk("It is ten.")
+    made.add_audio(300, (mark("It is ten.", "It", 0, 100), mark("It is ten.", "is", 100, 200)))
+    made.add_audio(200, (mark("It is ten.", "ten.", 200, 450),))
+    made.begin_chunk("Anything else?")
+    made.add_audio(400, (mark("Anything else?", "Anything", 10, 200), mark("Anything else?", "else?", 200, 390)))
     return made
 
 
@@ -61,6 +61,6 @@ def test_words_that_reach_into_what_nobody_heard_are_left_out() -> None:
 def test_what_is_spoken_otherwise_is_remembered_as_it_was_written() -> None:
     made = SpokenTranscript()
     written, said = "It is 12 km away.", "It is twelve kilometers away."
-    made.begin_unit(written, align(written, said).written)
-    made.add(500, tuple(mark(said, word, at * 100, at * 100 + 100) for at, word in enumerate(said.split())))
+    made.begin_chunk(written, align(written, said).written)
+    made.add_audio(500, tuple(mark(said, word, at * 100, at * 100 + 100) for at, word in enumerate(said.split())))
     assert [made.text_heard(at) for at in (200, 300, 400, 500)] == ["It is", "It is", "It is 12 km", written]

@@ -15,7 +15,7 @@ from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait
 from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
-from assistant.pipeline.reply import BROKE_OFF, NOTHING_CAME
+from assistant.pipeline.reply import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.turns.settings import TurnSettings
 from llm.openai import OpenAIChat
 
@@ -37,7 +37,7 @@ WORD_MS = 60
 
 BEGUN = (HEAD, chunk(event("It is. And then the")))
 HEARD_BEGUN = "It is."
-TORN = f"{BROKE_OFF} My language model broke off in the middle of its answer."
+TORN = f"{ANSWER_BROKE_OFF} My language model broke off in the middle of its answer."
 TOO_SLOW = "My language model did not answer in time."
 NO_ANSWER = "My language model gave no answer."
 STOPPED = event(finish="stop") + DONE
@@ -77,7 +77,7 @@ CASES = (
     Case(
         "error mid-stream",
         (*BEGUN, chunk(b"data: " + json.dumps(ECHO).encode() + b"\n\n"), LAST_CHUNK),
-        (HEARD_BEGUN, f"{BROKE_OFF} My language model has a problem right now."),
+        (HEARD_BEGUN, f"{ANSWER_BROKE_OFF} My language model has a problem right now."),
         "inside its answer",
     ),
     Case("no end mark", (*BEGUN, LAST_CHUNK), (HEARD_BEGUN, TORN), "without an end mark"),
@@ -85,12 +85,12 @@ CASES = (
     Case("only done", (HEAD, chunk(DONE), LAST_CHUNK), (NO_ANSWER,), "it sent no choice"),
     Case("only reasoning", (HEAD, chunk(event(reasoning="Hmm") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "reasoning only"),
     Case("only blanks", (HEAD, chunk(event(" \u200b\n") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "only blanks"),
-    Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (NOTHING_CAME,), "emoji"),
+    Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (EMPTY_ANSWER,), "emoji"),
     Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "broke the connection"),
     Case(
         "stall mid-stream",
         (*BEGUN, Wait(5)),
-        (HEARD_BEGUN, f"{BROKE_OFF} My language model stopped in the middle of its answer."),
+        (HEARD_BEGUN, f"{ANSWER_BROKE_OFF} My language model stopped in the middle of its answer."),
         "token_gap_timeout_s",
     ),
     Case(

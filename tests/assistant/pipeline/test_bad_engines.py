@@ -20,7 +20,7 @@ from rich.console import Console
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
 from assistant.pipeline.engines import Engines
-from assistant.pipeline.reply_manager import NOT_HEARD
+from assistant.pipeline.reply_manager import RECOGNIZER_FAILED
 from assistant.setup.derived_settings import session_settings, turn_settings
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from audio.recording import open_recording
@@ -138,7 +138,7 @@ def test_a_recognizer_that_hangs_mid_turn_is_given_up_after_its_deadline(tmp_pat
     first = performance.records[0]
     assert (first.outcome, first.error) == ("answered", "speech recognition failed")
     assert 790 < first.stages["stt"].ms < 1000
-    assert " ".join(performance.units[:2]) == NOT_HEARD
+    assert " ".join(performance.units[:2]) == RECOGNIZER_FAILED
     assert "no answer within 0.8 s" in performance.troubles[0]
     assert victim.gone, "a stopped process is not left behind"
     tells_the_time(performance, 2)

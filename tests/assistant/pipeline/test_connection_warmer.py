@@ -5,7 +5,7 @@ import asyncio
 from rehearsal import Rehearsal, Says
 from virtual_time import run_virtual
 
-from assistant.pipeline.connection_warmer import MOST_AGAIN, ConnectionWarmer
+from assistant.pipeline.connection_warmer import MAX_KEEP_ALIVES, ConnectionWarmer
 
 
 def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> list[float]:
@@ -20,11 +20,11 @@ def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> lis
             await asyncio.sleep(takes_s)
 
         async with asyncio.TaskGroup() as tasks:
-            warmth = ConnectionWarmer(warm)
-            warmth.tasks = tasks
-            warmth.began()
+            warmer = ConnectionWarmer(warm)
+            warmer.tasks = tasks
+            warmer.start()
             await asyncio.sleep(spoken_s)
-            warmth.ended()
+            warmer.stop()
             await asyncio.sleep(then_s)
         return seen
 
@@ -37,7 +37,7 @@ def test_they_are_seen_to_at_once_and_while_it_lasts() -> None:
 
 
 def test_a_sound_that_never_ends_does_not_go_on_for_ever() -> None:
-    assert len(scene(10_000.0)) == MOST_AGAIN
+    assert len(scene(10_000.0)) == MAX_KEEP_ALIVES
 
 
 def test_what_is_under_way_when_the_speech_ends_is_not_cut_off() -> None:
@@ -53,14 +53,14 @@ def test_who_goes_on_at_once_finds_them_seen_to() -> None:
             seen.append(round(loop.time() - began_s, 2))
 
         async with asyncio.TaskGroup() as tasks:
-            warmth = ConnectionWarmer(warm)
-            warmth.tasks = tasks
-            warmth.began()
+            warmer = ConnectionWarmer(warm)
+            warmer.tasks = tasks
+            warmer.start()
             await asyncio.sleep(0.5)
-            warmth.ended()
-            warmth.began()
+            warmer.stop()
+            warmer.start()
             await asyncio.sleep(7)
-            warmth.ended()
+            warmer.stop()
         return seen
 
     assert run_virtual(play()) == [0.0, 0.5, 3.5, 6.5]
@@ -71,12 +71,12 @@ def test_the_end_of_the_conversation_is() -> None:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         async with asyncio.TaskGroup() as tasks:
-            warmth = ConnectionWarmer(lambda: asyncio.sleep(3600))
-            warmth.tasks = tasks
-            warmth.began()
-            warmth.began()
+            warmer = ConnectionWarmer(lambda: asyncio.sleep(3600))
+            warmer.tasks = tasks
+            warmer.start()
+            warmer.start()
             await asyncio.sleep(1)
-            warmth.close()
+            warmer.close()
         return loop.time() - began_s
 
     assert run_virtual(play()) == 1.0
@@ -90,8 +90,8 @@ def test_a_session_sees_to_them_when_speech_begins() -> None:
         async def warm() -> None:
             seen.append(asyncio.get_running_loop().time() - 1000.0)
 
-        rehearsal.session._listening._warmth = ConnectionWarmer(warm)
-        rehearsal.session._listening._warmth.tasks = rehearsal.session._tasks
+        rehearsal.session._audio_input._connection_warmer = ConnectionWarmer(warm)
+        rehearsal.session._audio_input._connection_warmer.tasks = rehearsal.session._tasks
 
     rehearsal.at(500, listen)
     rehearsal.perform()

@@ -164,28 +164,28 @@ def test_pitch_is_known_in_all_of_a_turn_and_not_sought_where_there_is_none() ->
         for _ in range(0, ms, 20):
             pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also where nobody speaks: a radio
             frame, voicing = Frame(at, pcm), VadResult(speaking, edge, float(speaking))
-            judge.hear(frame, voicing)
+            judge.process(frame, voicing)
             plain.push(frame, voicing)
             at = frame.end
 
     hear(3000, speaking=False)
-    assert not judge._track.pitch.any()
+    assert not judge._prosody.pitch.any()
     hear(20, speaking=True)
     onset = edge
-    judge.began(onset)
+    judge.start_segment(onset)
     hear(980, speaking=True)
     hear(500, speaking=False)  # a pause
     hear(600, speaking=True)
     hear(100, speaking=False)
     ended = edge
-    judge.silence(SegmentId(0), ended)
+    judge.start_silence(SegmentId(0), ended)
     assert not asked.prosody, "what was begun at the silence is waited for, and goes first"
     hear(20, speaking=False)
     assert asked.prosody == [prosody_at(plain, onset, ended)]
-    judge.ended(turn=True)
+    judge.end_segment(turn=True)
     hear(8000, speaking=False)
     assert plain.pitch.all()
-    assert not judge._track.pitch.any()
+    assert not judge._prosody.pitch.any()
 
 
 @dataclass
@@ -256,17 +256,17 @@ class Reading:
 def test_what_is_expected_behind_the_words_counts_where_their_language_is_known(reads: bool) -> None:
     reading, closure = Reading(), Punctuation(sentence_end=0.75, continuation=0.125)
     judge = EndOfTurnJudge(reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail)
-    judge.began(Samples(0))
+    judge.start_segment(Samples(0))
     for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
-        judge.hear(Frame(Samples(start), a_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0))
-    judge.silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+        judge.process(Frame(Samples(start), a_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0))
+    judge.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
     quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
     says = [(None, None), ("a table for two", closure), ("a table for two, please", None)]
     for frame, (text, expected) in enumerate(says, 32):
         if text is not None:
-            judge.words(SegmentId(0), text, expected)
+            judge.add_transcript(SegmentId(0), text, expected)
         assert len(reading.seen) == frame - 32, "the request that is begun with them goes first"
-        judge.hear(Frame(Samples(frame * FRAME_SAMPLES), a_second_of_voice()[:FRAME_SAMPLES]), quiet)
+        judge.process(Frame(Samples(frame * FRAME_SAMPLES), a_second_of_voice()[:FRAME_SAMPLES]), quiet)
     known = [("a table for two", closure), ("a table for two, please", None)] if reads else [(None, None)] * 2
     assert [(seen.text, seen.closure) for seen in reading.seen] == [(None, None), *known]
 

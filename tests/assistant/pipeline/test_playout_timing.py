@@ -20,9 +20,9 @@ SOUND = np.full(40 * BLOCK, 10_000, np.int16)
 def begun(*, filled_blocks: int = 0, silent_blocks: int = 0) -> PlayoutTiming:
     """One whose sound was made: what fills a wait, then the reply, silent at first."""
     start = PlayoutTiming(TurnTrace(1), 1)
-    start.filled(filled_blocks * BLOCK)
-    start.made(np.zeros(silent_blocks * BLOCK, np.int16))
-    start.made(SOUND)
+    start.add_wait_announcement(filled_blocks * BLOCK)
+    start.add_audio(np.zeros(silent_blocks * BLOCK, np.int16))
+    start.add_audio(SOUND)
     return start
 
 
@@ -38,9 +38,9 @@ def played(start: PlayoutTiming, blocks: int, first_block: int = 0, *, gone: boo
 def test_it_is_the_first_sustained_sound_of_the_reply(filled_blocks: int, silent_blocks: int) -> None:
     start = begun(filled_blocks=filled_blocks, silent_blocks=silent_blocks)
     played(start, filled_blocks + silent_blocks)
-    assert start.at_s is None
+    assert start.audible_at_s is None
     played(start, 1, filled_blocks + silent_blocks)
-    assert start.at_s == start.trace.playout_start_s == pytest.approx(1 + (filled_blocks + silent_blocks) / 100)
+    assert start.audible_at_s == start.trace.playout_start_s == pytest.approx(1 + (filled_blocks + silent_blocks) / 100)
 
 
 def test_the_way_from_the_first_sound_or_the_commit_is_playout() -> None:
@@ -57,11 +57,11 @@ def test_what_a_client_measured_is_cut_into_the_way_and_its_device() -> None:
     start = begun()
     start.trace.span(1, Span("tts", "tts", 0.2, 0.7))
     start.was_measured(1.5, 0.3)
-    assert start.at_s == 1.5
+    assert start.audible_at_s == 1.5
     assert start.trace.end_of(1, "transport") == pytest.approx(1.2)
     played(start, 20)
     start.was_measured(9.0, 0.3)
-    assert start.at_s == start.trace.playout_start_s == 1.5  # the first word on it counts
+    assert start.audible_at_s == start.trace.playout_start_s == 1.5  # the first word on it counts
 
 
 def test_without_a_loudspeaker_there_is_none() -> None:
@@ -71,7 +71,7 @@ def test_without_a_loudspeaker_there_is_none() -> None:
         return start
 
     start = asyncio.run(play())
-    assert (start.at_s, start.trace.no_latency_reason) == (None, "no loudspeaker")
+    assert (start.audible_at_s, start.trace.no_latency_reason) == (None, "no loudspeaker")
     assert start.unheard == [(0, 40 * BLOCK)]
 
 
@@ -83,5 +83,5 @@ def test_where_the_loudspeaker_is_back_it_is_heard_from_there() -> None:
         return start
 
     start = asyncio.run(play())
-    assert start.at_s == pytest.approx(1.05)
+    assert start.audible_at_s == pytest.approx(1.05)
     assert start.unheard == [(0, 5 * BLOCK)]

@@ -14,7 +14,7 @@ SPEECH_END_S = 10.0
 HEARD_S = 10.6
 
 
-def recorder() -> Recorder:
+def new_recorder() -> Recorder:
     return Recorder("c", "2026-01-01T00:00:00+00:00", b"", {}, [], False, 0.0, dict, lambda _: None, lambda _: None)
 
 
@@ -36,18 +36,18 @@ def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
     stt_ms: float,
 ) -> None:
     """Between the words and the gate a busy loop takes its time; that is not the decision that the turn is over."""
-    books = recorder()
+    recorder = new_recorder()
     for attempt, asked_ms in enumerate([first_ms, again_ms], start=1):
         if asked_ms is not None:
             reply = ReplyId(1, attempt)
             began_s, ended_s = (SPEECH_END_S + ms / 1000 for ms in asked_ms)
-            books.attempt(Transcribe(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
-            books.transcribed(reply, began_s, ended_s)
+            recorder.transcript_requested(Transcribe(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
+            recorder.transcribed(reply, began_s, ended_s)
             if attempt == 2:
-                books.drop(reply, ended_s, "same words")
-    books.endpoint(1, SPEECH_END_S + endpoint_ms / 1000)
-    books.commit(CommitTurn(ReplyId(1, 1), "", "", Samples(0)), SPEECH_END_S + commit_ms / 1000, SPEECH_END_S)
-    trace = books.trace_of(ReplyId(1, 1))
+                recorder.drop(reply, ended_s, "same words")
+    recorder.end_of_turn(1, SPEECH_END_S + endpoint_ms / 1000)
+    recorder.commit(CommitTurn(ReplyId(1, 1), "", "", Samples(0)), SPEECH_END_S + commit_ms / 1000, SPEECH_END_S)
+    trace = recorder.trace_of(ReplyId(1, 1))
     trace.span(1, Span("playout", "playout", SPEECH_END_S + commit_ms / 1000, HEARD_S, ("tts", "commit")))
     trace.playout_start_s = HEARD_S
     stages = trace.stages()

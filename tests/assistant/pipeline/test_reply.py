@@ -8,7 +8,7 @@ from rehearsal import NOON, Performance, Rehearsal, Says, ScriptedModel
 
 from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
-from assistant.pipeline.reply import BROKE_OFF, NOBODY_HEARD
+from assistant.pipeline.reply import ANSWER_BROKE_OFF, NO_LOUDSPEAKER
 from assistant.pipeline.reply_manager import PARTLY_HEARD
 from assistant.skills import ChangeVolume
 from assistant.skills.effects import SkillEffects
@@ -22,7 +22,7 @@ from llm.routing.router import Router
 
 TIME = Says(1000, 1600, "what time is it")
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
-APOLOGY = f"{BROKE_OFF} The connection broke."
+APOLOGY = f"{ANSWER_BROKE_OFF} The connection broke."
 
 
 def units(text: str) -> list[str]:
@@ -197,7 +197,7 @@ def test_who_speaks_while_nothing_can_be_heard_interrupts_and_the_deed_stays_don
 
 def test_what_no_loudspeaker_plays_is_no_audible_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     record = heard_after(1_000_000, monkeypatch)
-    assert (record.outcome, record.error) == ("failed", NOBODY_HEARD)
+    assert (record.outcome, record.error) == ("failed", NO_LOUDSPEAKER)
     assert (record.playout_start_ms, record.response_latency_ms) == (None, None)
     assert record.no_latency_reason == "no loudspeaker"
     assert [event.name for event in record.events].count("unheard") == 1

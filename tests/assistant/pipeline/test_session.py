@@ -12,8 +12,8 @@ from virtual_time import run_virtual
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
-from assistant.pipeline.reply import LOOKED_S
-from assistant.pipeline.reply_manager import NOT_HEARD
+from assistant.pipeline.reply import MAX_HOLD_S
+from assistant.pipeline.reply_manager import RECOGNIZER_FAILED
 from assistant.pipeline.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.trace.record import TurnRecord
@@ -74,10 +74,10 @@ def test_an_answer_that_is_ready_waits_while_somebody_may_be_going_on() -> None:
 
 def test_a_microphone_that_falls_silent_in_that_moment_takes_no_answer_with_it() -> None:
     rehearsal = Rehearsal([TIME])
-    rehearsal.at(2405, lambda: rehearsal.session._attempts.hold(ReplyId(1, 1)))  # and nothing releases it
+    rehearsal.at(2405, lambda: rehearsal.session._reply_manager.hold(ReplyId(1, 1)))  # and nothing releases it
     performance = rehearsal.perform()
     assert performance.records[0].outcome == "answered"
-    assert performance.sound_from_ms() == pytest.approx(2410 + LOOKED_S * 1000, abs=25)
+    assert performance.sound_from_ms() == pytest.approx(2410 + MAX_HOLD_S * 1000, abs=25)
 
 
 @pytest.mark.parametrize("slower_ms", range(0, 161, 20))
@@ -525,7 +525,7 @@ def test_a_recognizer_that_is_slow_to_restart_is_apologized_for_and_the_next_tur
     rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
     performance = rehearsal.perform()
     first, second = performance.records
-    assert performance.units[:2] == NOT_HEARD.replace(". ", ".|").split("|")
+    assert performance.units[:2] == RECOGNIZER_FAILED.replace(". ", ".|").split("|")
     assert first.error == "speech recognition failed"
     assert second.error is None
     assert second.words is not None

@@ -26,7 +26,7 @@ from assistant.events import (
 )
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
 from assistant.storage.conversation_store import ConversationStore
-from assistant.storage.store_format import item_lines, remembered
+from assistant.storage.store_format import item_lines, parse_conversation
 from assistant.turns.events import ReplyId
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
@@ -101,7 +101,7 @@ class Watched:
         memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
         for _, fact, items in self.rehearsal.seen:
             memory.tell(fact, items)
-        self.kept = list(memory._lines._waiting)
+        self.kept = list(memory._writer._waiting)
 
 
 @dataclass(slots=True)
@@ -204,7 +204,7 @@ def every_word_is_answered(watched: Watched, replies: list[Course]) -> None:
 def memory_keeps_what_is_final(watched: Watched) -> None:
     history = list(watched.performance.conversation.items)
     assert watched.kept == history, "what is in the file is not what was said and heard"
-    assert list(remembered(b"\n" + item_lines(watched.kept)).items) == history
+    assert list(parse_conversation(b"\n" + item_lines(watched.kept)).items) == history
 
 
 says = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 8)), min_size=1, max_size=4)

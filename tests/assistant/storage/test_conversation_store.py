@@ -22,7 +22,7 @@ from assistant.events import ReplyStarted, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
 from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_folder, unwritable
-from assistant.storage.store_format import remembered
+from assistant.storage.store_format import parse_conversation
 from assistant.support import background_writer
 from assistant.turns.events import ReplyId
 
@@ -71,7 +71,7 @@ def test_what_is_gone_on_with_gets_a_file_of_its_own(tmp_path: Path) -> None:
     asyncio.run(write(second, history(2, since=5)))
     assert (tmp_path / "one.jsonl").read_bytes() == old
     assert ConversationStore.open(tmp_path, "two", "x", BEGAN, pytest.fail).items == history(2)
-    found = remembered(second.path.read_bytes())
+    found = parse_conversation(second.path.read_bytes())
     assert found.items == history(1) + history(2, since=5)
     assert found.heading is not None
     assert found.heading.continues == "one"
@@ -121,7 +121,7 @@ def test_a_full_disk_is_said_once_and_takes_no_half_line(fails: list[bool]) -> N
         left = list(fails)
         patch.setattr(os, "write", _failing(left))
         asyncio.run(write(memory, history(1), history(2)))
-        assert remembered(memory.path.read_bytes()).items == history(2)
+        assert parse_conversation(memory.path.read_bytes()).items == history(2)
         tried = fails[: len(fails) - len(left)]
         outages = sum(failed and not before for before, failed in zip([False, *tried], tried, strict=False))
         assert len(complaints) == outages
@@ -174,7 +174,7 @@ def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
     asyncio.run(write(memory, history(3)))
     assert complaints[0].endswith("set talk.remember = false.")
     assert complaints[1:] == [f"{memory.path}: the disk was full or too slow; 4 lines are lost."]
-    assert remembered(memory.path.read_bytes()).items == history(3)[-2:]
+    assert parse_conversation(memory.path.read_bytes()).items == history(3)[-2:]
 
 
 def test_where_nothing_can_be_kept_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ def test_a_turn_is_kept_when_it_is_finished_and_not_before(tmp_path: Path) -> No
             if isinstance(fact, ReplyStarted | TurnFinished):
                 seen = items[:2] if not waiting or waiting[-1] < 2 else items
                 memory.tell(fact, seen)
-                waiting.append(len(memory._lines._waiting))
+                waiting.append(len(memory._writer._waiting))
         return waiting
 
     assert asyncio.run(told()) == [0, 2, 2, 4]
@@ -285,7 +285,7 @@ def test_what_belongs_to_a_reply_under_way_waits(tmp_path: Path) -> None:
         items = history(2)
         memory.tell(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
         memory.tell(TurnFinished(replace(record, turn=6)), items)
-        return list(memory._lines._waiting)
+        return list(memory._writer._waiting)
 
     assert asyncio.run(told()) == list(history(2)[:3])
 
@@ -313,7 +313,7 @@ def test_what_is_said_in_a_long_conversation_that_is_gone_on_with_is_kept(tmp_pa
         conversation.restore(memory.items)
         conversation.add_user_text(conversation.reserve(), "and now")
         memory.remember(conversation.items)
-        return list(memory._lines._waiting)
+        return list(memory._writer._waiting)
 
     assert asyncio.run(go_on()) == [UserMessage(ItemId("item_19"), "and now", spoken=True)]
 

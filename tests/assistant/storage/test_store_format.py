@@ -14,7 +14,7 @@ from assistant.history.items import (
     ToolUse,
     UserMessage,
 )
-from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, remembered
+from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, parse_conversation
 from llm.chat import FunctionCall
 
 HEADING = Heading("2026-01-31T09:30:00+00:00", "20260131-083000-abcd")
@@ -39,7 +39,7 @@ HISTORIES = st.lists(ITEMS, max_size=6).map(tuple)
 
 @given(HISTORIES)
 def test_any_history_comes_back(items: tuple[Item, ...]) -> None:
-    found = remembered(heading_line(HEADING) + item_lines(items))
+    found = parse_conversation(heading_line(HEADING) + item_lines(items))
     assert (found.heading, found.items, found.lost) == (HEADING, items, 0)
 
 
@@ -48,7 +48,7 @@ def test_any_beginning_of_a_file_is_read_up_to_its_last_whole_line(items: tuple[
     content = heading_line(HEADING) + item_lines(items)
     cut = content[: round(share * len(content))]
     whole = cut.count(b"\n")
-    found = remembered(cut)
+    found = parse_conversation(cut)
     assert found.items == items[: max(0, whole - 1)]
     assert found.lost == (bool(cut) and not cut.endswith(b"\n"))
 
@@ -58,13 +58,13 @@ def test_a_line_that_means_nothing_costs_only_itself(items: tuple[Item, ...], no
     lines = [heading_line(HEADING), *(item_lines([item]) for item in items)]
     place = min(place + 1, len(lines))
     broken = b"{" + noise.replace(b"\n", b"") + b"\n"
-    found = remembered(b"".join([*lines[:place], broken, *lines[place:]]))
+    found = parse_conversation(b"".join([*lines[:place], broken, *lines[place:]]))
     assert (found.items, found.lost) == (items, 1)
 
 
 @given(st.binary(max_size=200))
 def test_whatever_lies_there_is_taken(content: bytes) -> None:
-    remembered(content)
+    parse_conversation(content)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_whatever_lies_there_is_taken(content: bytes) -> None:
     ],
 )
 def test_what_is_no_item_is_counted(line: bytes) -> None:
-    assert remembered(heading_line(HEADING) + line + b"\n").lost == 1
+    assert parse_conversation(heading_line(HEADING) + line + b"\n").lost == 1
 
 
 def test_a_newer_version_is_not_guessed_at() -> None:
     with pytest.raises(NewerVersionError, match="version 99"):
-        remembered(b'{"conversation":99,"began_at":"","continues":""}\n')
+        parse_conversation(b'{"conversation":99,"began_at":"","continues":""}\n')
 
 
 def test_it_is_readable() -> None:

@@ -23,7 +23,7 @@ from virtual_time import run_virtual
 from assistant.config.settings import Settings, TraceSection
 from assistant.setup.build import span_export as built
 from assistant.trace import export
-from assistant.trace.export import MOST_AT_ONCE, MOST_WAITING, SpanExport
+from assistant.trace.export import MAX_BATCH, MAX_WAITING, SpanExport
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import EndpointDetails, spans_of
 from audio.errors import EngineLoadError
@@ -92,7 +92,7 @@ def test_a_turn_arrives_whole(record: TurnRecord) -> None:
         expected = {name: list(value) if isinstance(value, tuple) else value for name, value in mine.attributes.items()}
         assert otlp_collector.attributes(read.attributes) == expected
         assert [(event.name, event.time_unix_nano) for event in read.events] == [
-            (moment.name, moment.at_ns) for moment in mine.moments
+            (moment.name, moment.at_ns) for moment in mine.events
         ]
         assert read.flags & 1 == 1
 
@@ -177,7 +177,7 @@ def test_without_an_address_nothing_is_made() -> None:
 
 
 def test_many_turns_come_in_few_requests_and_in_order(record: TurnRecord) -> None:
-    records = [replace(record, turn=number, trace_id=f"{number:032x}") for number in range(1, 2 * MOST_AT_ONCE + 2)]
+    records = [replace(record, turn=number, trace_id=f"{number:032x}") for number in range(1, 2 * MAX_BATCH + 2)]
     server = exported(records, TAKEN)
     assert len(server.posts) == 3
     roots = [span for span in otlp_collector.spans(server) if not span.parent_span_id]
@@ -260,7 +260,7 @@ def test_a_collector_that_is_missing_delays_nobody_is_said_once_and_what_is_too_
         export = SpanExport("http://h:4318", {}, {}, complaints.append, transport=httpx.MockTransport(refuse))
         async with asyncio.TaskGroup() as tasks:
             sender = tasks.create_task(export.run())
-            for _ in range(MOST_WAITING + 5):
+            for _ in range(MAX_WAITING + 5):
                 began_s = loop.time()
                 export.put(record)
                 assert loop.time() == began_s
@@ -269,7 +269,7 @@ def test_a_collector_that_is_missing_delays_nobody_is_said_once_and_what_is_too_
         return export
 
     export = run_virtual(main())
-    assert export.dropped == MOST_WAITING + 5
+    assert export.dropped == MAX_WAITING + 5
     (complaint,) = complaints
     assert "http://h:4318 (trace.otlp_url) cannot be reached (ConnectError)" in complaint
     pauses_s = [later - sooner for sooner, later in pairwise(tried_at_s)]

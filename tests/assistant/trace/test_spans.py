@@ -76,8 +76,8 @@ def test_every_span_and_event_is_there_with_its_times(record: TurnRecord) -> Non
             part.attributes["repartee.dropped"],
         )
         assert told == (traced["stage"], traced["attempt"], traced["dropped"])
-    assert len(root.moments) == len(read["events"])
-    for moment, event in zip(root.moments, read["events"], strict=True):
+    assert len(root.events) == len(read["events"])
+    for moment, event in zip(root.events, read["events"], strict=True):
         assert (moment.name, moment.attributes.get("repartee.detail", "")) == (event["name"], event["detail"])
         assert (moment.at_ns - zero_ns) / 1e6 == pytest.approx(event["at_ms"], abs=1e-6)
     assert all(root.start_ns <= part.start_ns <= part.end_ns <= root.end_ns for part in others)
