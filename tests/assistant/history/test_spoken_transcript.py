@@ -21,12 +21,12 @@ def script() -> SpokenTranscript:
     return made
 
 
-def test_only_whole_words_count() -> None:
+def test_only_whole_words_count_as_heard() -> None:
     made = script()
     assert [made.words_heard(at) for at in (0, 99, 100, 449, 450, 699, 700, 900)] == [0, 0, 1, 2, 3, 3, 4, 5]
 
 
-def test_the_text_is_cut_after_the_last_whole_word() -> None:
+def test_text_is_cut_after_the_last_whole_word() -> None:
     made = script()
     assert made.text_heard(0) == ""
     assert made.text_heard(250) == "It is"
@@ -36,7 +36,7 @@ def test_the_text_is_cut_after_the_last_whole_word() -> None:
     assert made.samples == 900
 
 
-def test_what_was_cut_off_never_comes_back() -> None:
+def test_cut_words_do_not_return() -> None:
     made = script()
     made.cut(ReplySamples(460))
     assert (made.text_heard(900), made.samples, made.words_heard(900)) == ("It is ten.", 460, 3)
@@ -47,7 +47,7 @@ def test_what_was_cut_off_never_comes_back() -> None:
     assert (made.text, made.samples) == ("", 50)
 
 
-def test_words_that_reach_into_what_nobody_heard_are_left_out() -> None:
+def test_words_overlapping_unheard_audio_are_left_out() -> None:
     made = script()
     assert made.text_heard(900, [(150, 900)]) == "It"
     assert made.text_heard(900, [(0, 900)]) == ""
@@ -58,7 +58,7 @@ def test_words_that_reach_into_what_nobody_heard_are_left_out() -> None:
     assert not made.all_heard(900, [(880, 900)])
 
 
-def test_what_is_spoken_otherwise_is_remembered_as_it_was_written() -> None:
+def test_transcript_contains_the_written_form() -> None:
     made = SpokenTranscript()
     written, said = "It is 12 km away.", "It is twelve kilometers away."
     made.begin_chunk(written, align(written, said).written)

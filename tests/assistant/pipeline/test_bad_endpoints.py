@@ -192,7 +192,7 @@ def evening(_hurried_voice: None) -> Evening:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 class TestFault:
-    def test_is_told_in_one_clear_sentence(self, evening: Evening, case: Case) -> None:
+    def test_is_reported_in_one_sentence(self, evening: Evening, case: Case) -> None:
         performance = evening.performances[case.name]
         assert tuple(performance.units[: len(case.units)]) == case.units
 
@@ -207,7 +207,7 @@ class TestFault:
         assert record.engines["answered_by"] == case.name
         assert performance.troubles == [record.error]
 
-    def test_is_accounted_for(self, evening: Evening, case: Case) -> None:
+    def test_has_a_complete_latency_breakdown(self, evening: Evening, case: Case) -> None:
         for record in evening.performances[case.name].records:
             assert record.response_latency_ms is not None
             adds_up(record)
@@ -220,18 +220,18 @@ class TestFault:
         assert record.response_latency_ms is not None
         assert record.response_latency_ms < NORMAL_MS
 
-    def test_repeats_no_word_of_the_person(self, evening: Evening, case: Case) -> None:
+    def test_does_not_repeat_the_users_words(self, evening: Evening, case: Case) -> None:
         performance = evening.performances[case.name]
         told = [*performance.troubles, *performance.units, *(record.to_json() for record in performance.records)]
         assert not [text for text in told if SECRET in text.casefold()]
 
 
-def test_no_error_points_to_the_log_that_it_stands_in(evening: Evening) -> None:
+def test_log_entries_do_not_refer_to_the_log(evening: Evening) -> None:
     told = [record.error or "" for each in evening.performances.values() for record in each.records]
     assert not [text for text in [*told, *evening.logged] if "the server's log" in text]
 
 
-def test_no_word_of_the_person_is_logged(evening: Evening) -> None:
+def test_users_words_are_not_logged(evening: Evening) -> None:
     assert not [line for line in evening.logged if SECRET in line.casefold()]
 
 
@@ -259,7 +259,7 @@ async def halves_answered() -> dict[str, Performance]:
     return {name: task.result() for name, task in holding.items()}
 
 
-def test_half_a_character_in_a_whole_answer_spoils_nothing() -> None:
+def test_half_a_character_does_not_break_an_answer() -> None:
     for name, performance in asyncio.run(halves_answered()).items():
         assert " ".join(performance.units).replace("\ufffd", "").strip() == "It is fine", name
         (record,) = performance.records
@@ -283,7 +283,7 @@ async def beside_a_stall(stalled: int) -> tuple[list[Performance], list[Performa
     return [task.result() for task in waiting], [task.result() for task in normal]
 
 
-def test_a_stalling_endpoint_delays_no_other_conversation() -> None:
+def test_stalled_endpoint_does_not_delay_other_conversations() -> None:
     waiting, normal = asyncio.run(beside_a_stall(3))
     for performance in waiting:
         (record,) = performance.records

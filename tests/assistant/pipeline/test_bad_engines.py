@@ -115,7 +115,7 @@ class Victim:
         pytest.param(MID_TURN_S, id="mid-turn"),
     ],
 )
-def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tmp_path: Path, at_s: float) -> None:
+def test_killed_recognizer_is_replaced_and_loses_no_word(tmp_path: Path, at_s: float) -> None:
     """The sound of the turn is kept, and heard again by the new process."""
     victim = Victim(signal.SIGKILL)
     # Time for a new process to be there, and for the answer, before the second question is asked.
@@ -131,7 +131,7 @@ def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tm
 
 
 @pytest.mark.alone
-def test_a_recognizer_that_hangs_mid_turn_is_given_up_after_its_deadline(tmp_path: Path) -> None:
+def test_recognizer_that_hangs_mid_turn_times_out(tmp_path: Path) -> None:
     victim = Victim(signal.SIGSTOP)
     performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, victim, "stt.timeout_s=0.8"))
     assert [record.turn for record in performance.records] == [1, 2]
@@ -148,7 +148,7 @@ def test_a_recognizer_that_hangs_mid_turn_is_given_up_after_its_deadline(tmp_pat
 
 
 @pytest.mark.calm
-def test_a_voice_that_hangs_is_read_and_replaced(tmp_path: Path) -> None:
+def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path) -> None:
     released = threading.Event()
 
     def hang(_library: EspeakLibrary) -> None:
@@ -176,9 +176,7 @@ def test_a_voice_that_hangs_is_read_and_replaced(tmp_path: Path) -> None:
 # Engines that cannot be loaded.
 
 
-def test_without_silero_s_network_the_demo_runs_on_webrtc_and_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silero, "network_path", lambda: tmp_path / "gone.onnx")
     loaded = load_settings(None, {}, ["vad.engine=silero", f"trace.dir={tmp_path / 'traces'}"])
     screen = StringIO()
@@ -199,7 +197,7 @@ def test_without_silero_s_network_the_demo_runs_on_webrtc_and_names_it(
         ("assistant.language=xx", '"xx"'),
     ],
 )
-def test_an_engine_that_cannot_be_loaded_is_one_clear_line(tmp_path: Path, override: str, says: str) -> None:
+def test_engine_that_cannot_be_loaded_gives_a_one_line_error(tmp_path: Path, override: str, says: str) -> None:
     done = subprocess.run(
         [REPARTEE, "demo", "--wav", WHAT_TIME, "--out", "out", "--set", override],
         cwd=tmp_path,

@@ -111,7 +111,7 @@ def header(samples: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+def test_invalid_recording_gives_a_one_line_error(tmp_path: Path, name: str) -> None:
     make, says = REFUSED[name]
     make(tmp_path / "speech.wav")
     ran = run(tmp_path, "--wav", "speech.wav", "--out", "out")
@@ -121,14 +121,14 @@ def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize("out", ["file", "file/out", "/proc/out"])
-def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path, out: str) -> None:
+def test_uncreatable_folder_gives_a_one_line_error(tmp_path: Path, out: str) -> None:
     (tmp_path / "file").write_text("")
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", out)
     refused(ran, out, "--out")
     assert ran.took_s < START_S
 
 
-def test_a_sound_file_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_unwritable_audio_file_gives_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "out" / "demo.wav").mkdir(parents=True)
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out")
     refused(ran, "out/demo.wav cannot be written", "--out")
@@ -136,7 +136,7 @@ def test_a_sound_file_that_cannot_be_written_is_refused_in_one_line(tmp_path: Pa
     assert ran.took_s < START_S
 
 
-def test_the_sound_of_an_earlier_run_is_not_written_over_while_it_is_heard(tmp_path: Path) -> None:
+def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     tape = tmp_path / "out" / "demo.wav"
     tape.write_bytes(speech())
@@ -156,7 +156,7 @@ def test_the_sound_of_an_earlier_run_is_not_written_over_while_it_is_heard(tmp_p
     ],
     ids=["unknown key", "wrong type", "broken file", "missing file", "no text"],
 )
-def test_bad_settings_are_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_invalid_settings_give_a_one_line_error(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
     (tmp_path / "bad.toml").write_text("[turn]\nhangover_ms = = 3\n")
     (tmp_path / "recording.toml").write_bytes(speech())
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out", *arguments)
@@ -208,7 +208,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[
 
 
 @pytest.mark.parametrize("name", [name for name in USED if name != "silence"])
-def test_other_formats_are_understood_and_answered(runs: dict[str, Future[Ran]], name: str) -> None:
+def test_other_audio_formats_are_accepted(runs: dict[str, Future[Ran]], name: str) -> None:
     ran = runs[name].result(timeout=55)
     assert (ran.code, ran.complaints) == (0, "")
     assert "you  what time is it" in ran.screen
@@ -221,7 +221,7 @@ def test_other_formats_are_understood_and_answered(runs: dict[str, Future[Ran]],
     assert sum(share["ms"] for share in stages.values()) == pytest.approx(record["response_latency_ms"], abs=0.02)
 
 
-def test_silence_is_said_to_be_silence(runs: dict[str, Future[Ran]]) -> None:
+def test_silent_recording_is_reported(runs: dict[str, Future[Ran]]) -> None:
     ran = runs["silence"].result(timeout=55)
     assert (ran.code, ran.complaints) == (0, "")
     assert "nothing was heard" in ran.screen
@@ -260,7 +260,7 @@ def wait_for(process: "subprocess.Popen[str]", text: str) -> str:
     pytest.fail(f"{text!r} did not come: {screen} {process.communicate()[1]}")
 
 
-def test_a_recording_that_is_damaged_on_the_way_is_told_in_one_line(
+def test_recording_damaged_during_the_run_gives_a_one_line_error(
     tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
 ) -> None:
     """As one that is being copied over, or lies on a stick that is pulled out."""
@@ -273,7 +273,7 @@ def test_a_recording_that_is_damaged_on_the_way_is_told_in_one_line(
     refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "speech.wav is damaged or has changed")
 
 
-def test_a_disk_that_fills_up_on_the_way_is_told_in_one_line(
+def test_disk_that_fills_up_gives_a_one_line_error(
     tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
 ) -> None:
     process = going("--wav", WHAT_TIME, "--out", "out")
@@ -289,7 +289,7 @@ def test_a_disk_that_fills_up_on_the_way_is_told_in_one_line(
     assert not (tmp_path / "out" / "trace.jsonl").exists()
 
 
-def test_a_full_disk_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
+def test_full_disk_is_reported_before_engines_are_loaded(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # the program's: no file may grow
     try:
@@ -303,9 +303,7 @@ def test_a_full_disk_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_traces_that_cannot_be_written_are_not_named_as_if_they_were(
-    tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
-) -> None:
+def test_unwritable_trace_file_is_not_announced(tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]") -> None:
     (tmp_path / "full").touch()
     process = going("--wav", WHAT_TIME, "--out", "out", "--set", "trace.dir=full/traces")
     screen, complaints = process.communicate(timeout=40)
@@ -320,7 +318,7 @@ def peak_mib(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-def test_an_hour_starts_at_once_stays_small_and_can_be_stopped(
+def test_hour_long_recording_starts_at_once_and_can_be_stopped(
     tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
 ) -> None:
     path = tmp_path / "hour.wav"

@@ -31,20 +31,20 @@ def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> lis
     return run_virtual(play())
 
 
-def test_they_are_seen_to_at_once_and_while_it_lasts() -> None:
+def test_keep_alives_start_at_once_and_last_while_the_user_speaks() -> None:
     assert scene(0.5) == [0.0]
     assert scene(7.0) == [0.0, 3.1, 6.2]
 
 
-def test_a_sound_that_never_ends_does_not_go_on_for_ever() -> None:
+def test_endless_speech_does_not_send_keep_alives_forever() -> None:
     assert len(scene(10_000.0)) == MAX_KEEP_ALIVES
 
 
-def test_what_is_under_way_when_the_speech_ends_is_not_cut_off() -> None:
+def test_running_keep_alive_is_not_cancelled_when_speech_ends() -> None:
     assert scene(0.05, takes_s=1.0, then_s=2.0) == [0.0]
 
 
-def test_who_goes_on_at_once_finds_them_seen_to() -> None:
+def test_keep_alives_continue_when_speech_resumes_at_once() -> None:
     async def play() -> list[float]:
         loop = asyncio.get_running_loop()
         began_s, seen = loop.time(), list[float]()
@@ -66,7 +66,7 @@ def test_who_goes_on_at_once_finds_them_seen_to() -> None:
     assert run_virtual(play()) == [0.0, 0.5, 3.5, 6.5]
 
 
-def test_the_end_of_the_conversation_is() -> None:
+def test_close_cancels_a_running_keep_alive() -> None:
     async def play() -> float:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
@@ -82,7 +82,7 @@ def test_the_end_of_the_conversation_is() -> None:
     assert run_virtual(play()) == 1.0
 
 
-def test_a_session_sees_to_them_when_speech_begins() -> None:
+def test_session_starts_keep_alives_at_speech_onset() -> None:
     rehearsal = Rehearsal([Says(1000, 2000, "what time is it")])
     seen: list[float] = []
 

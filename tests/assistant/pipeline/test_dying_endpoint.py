@@ -40,7 +40,7 @@ def held(gone: LlmUnreachable | None, *, dies_in_turn: int = 5) -> tuple[Perform
 
 
 @pytest.mark.parametrize("gone", [REFUSED, None], ids=["refuses", "silent"])
-def test_no_turn_is_lost_and_none_takes_twice_as_long(gone: LlmUnreachable | None) -> None:
+def test_dying_endpoint_loses_no_turn_and_doubles_no_latency(gone: LlmUnreachable | None) -> None:
     performance, models = held(gone)
     assert [record.outcome for record in performance.records] == ["answered"] * TURNS
     assert performance.troubles == []

@@ -77,50 +77,50 @@ def habits_in(*says: Says, turns: TurnSettings = FIXED_400, greeting: str = "") 
     return [found for at, found in enumerate(asked.habits) if at == 0 or found != asked.habits[at - 1]]
 
 
-def test_a_pause_in_the_turn_is_known_in_the_next_silence_of_it() -> None:
+def test_pause_is_counted_in_the_next_silence_of_the_turn() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True)
     assert list(second.pauses_ms) == pytest.approx([340], abs=45)
 
 
-def test_who_went_on_after_the_commit_has_paused() -> None:
+def test_continuing_after_commit_counts_as_a_pause() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk"), turns=FIXED_400)
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (1, 0, True), "what was taken for an end was none"
 
 
-def test_who_goes_on_right_behind_the_beginning_of_the_answer_has_paused() -> None:
+def test_continuing_at_reply_onset_counts_as_a_pause() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(2700, 3400, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused, second.recent) == (1, 0, True, ())
     assert list(second.pauses_ms) == pytest.approx([900], abs=45), "from the end of their words to the next ones"
 
 
-def test_a_cough_into_the_answer_does_not_shorten_the_pause() -> None:
+def test_cough_during_reply_does_not_shorten_the_pause() -> None:
     coughs = Says(2400, 2440, "")
     second = habits_in(Says(1000, 1800, "a small coffee"), coughs, Says(2700, 3400, "with milk"))[-1]
     assert list(second.pauses_ms) == pytest.approx([900], abs=45)
 
 
-def test_a_noise_that_cuts_an_answer_changes_nothing() -> None:
+def test_noise_that_interrupts_a_reply_does_not_count_as_a_pause() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2140, 2700, "with milk")]
     last = Says(9000, 9800, "thank you")
     assert habits_in(*says, Says(3600, 3900, ""), last)[-1] == habits_in(*says, last)[-1]
 
 
-def test_who_interrupts_later_has_not() -> None:
+def test_later_interruption_does_not_count_as_a_pause() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(3300, 4000, "with milk"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused, second.recent) == (0, 1, False, (False,))
 
 
-def test_who_speaks_up_before_a_greeting_is_heard_has_not_paused() -> None:
+def test_speech_before_the_greeting_does_not_count_as_a_pause() -> None:
     (only,) = habits_in(Says(100, 900, "a small coffee"), greeting="Welcome.")
     assert only == SpeakerPauseStats(), "nobody had been taken for done"
 
 
-def test_a_new_turn_begins_without_a_pause() -> None:
+def test_new_turn_starts_without_pauses() -> None:
     first, second = habits_in(Says(1000, 1800, "a small coffee"), Says(6000, 6800, "thank you"))
     assert first == SpeakerPauseStats()
     assert (second.pauses, second.turns, second.paused) == (0, 1, False)
@@ -138,7 +138,7 @@ class Listening:
 
 
 @pytest.mark.parametrize(("pause_ms", "asked"), [(40, 1), (80, 1), (240, 2), (400, 2)])
-def test_smart_turn_is_asked_once_for_a_silence_that_lasts(pause_ms: int, asked: int) -> None:
+def test_smart_turn_is_asked_once_per_long_silence(pause_ms: int, asked: int) -> None:
     listening = Listening()
     says = [Says(1000, 1800, "a small coffee"), Says(1800 + pause_ms, 2800, "with milk")]
     engines = replace(engines_with(Asked(), ScriptedTranscriber(says)), audio_end_of_turn=listening)
@@ -153,7 +153,7 @@ def a_second_of_voice() -> Pcm:
     return np.asarray(3000 * sum(np.sin(number * phase) / number for number in range(1, 11)), np.int16)
 
 
-def test_pitch_is_known_in_all_of_a_turn_and_not_sought_where_there_is_none() -> None:
+def test_pitch_is_tracked_only_during_a_turn() -> None:
     asked = Asked()
     judge = EndOfTurnJudge(asked, None, lambda _text: False, True, lambda _segment, _estimate: None, pytest.fail)
     plain, voice, at, edge = ProsodyTrack(), a_second_of_voice(), Samples(0), Samples(0)
@@ -220,7 +220,7 @@ class Noting:
 
 
 @pytest.mark.parametrize("delay_ms", [0.0, 60.0])
-def test_the_recognizer_works_while_the_silence_is_judged(delay_ms: float) -> None:
+def test_recognizer_decodes_while_the_silence_is_estimated(delay_ms: float) -> None:
     says = [Says(1000, 1800, "what time is it")]
     order: list[str] = []
     engines = engines_with(Noting(order), Slow(says, delay_ms=delay_ms, order=order))
@@ -229,7 +229,7 @@ def test_the_recognizer_works_while_the_silence_is_judged(delay_ms: float) -> No
     assert order == (["asked", "judged", "judged with words"] if delay_ms else ["asked", "judged with words"])
 
 
-def test_a_silence_is_judged_once_and_not_by_a_draft() -> None:
+def test_silence_is_estimated_once_and_without_the_draft() -> None:
     says = [Says(1000, 1800, "what time is it")]
     order: list[str] = []
     ears = Slow(says, delay_ms=40.0, order=order, draft_lacks=1)
@@ -253,7 +253,7 @@ class Reading:
 
 
 @pytest.mark.parametrize("reads", [True, False])
-def test_what_is_expected_behind_the_words_counts_where_their_language_is_known(reads: bool) -> None:
+def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
     reading, closure = Reading(), Punctuation(sentence_end=0.75, continuation=0.125)
     judge = EndOfTurnJudge(reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail)
     judge.start_segment(Samples(0))
@@ -274,32 +274,32 @@ def test_what_is_expected_behind_the_words_counts_where_their_language_is_known(
 LATER = """
 import sys, wave
 import numpy
-from assistant.pipeline.end_of_turn_judge import Judge, judge_once
+from assistant.pipeline.end_of_turn_judge import EndOfTurnJudge, judge_once
 from assistant.end_of_turn.estimator import fitted_turn_end
 from audio.frame import Frame
 from audio.stt import SegmentId
 from audio.units import FRAME_SAMPLES, Samples
-from audio.vad import Voicing
+from audio.vad import VadResult
 
 with wave.open(sys.argv[1]) as file:
     sound = numpy.frombuffer(file.readframes(file.getnframes()), numpy.int16)
 judge_once(fitted_turn_end())
 loaded, estimates = set(sys.modules), []
-judge = Judge(fitted_turn_end(), None, lambda _: False, True, lambda *told: estimates.append(told), print)
-judge.began(Samples(0))
+judge = EndOfTurnJudge(fitted_turn_end(), None, lambda _: False, True, lambda *told: estimates.append(told), print)
+judge.start_segment(Samples(0))
 for start in range(0, sound.size - FRAME_SAMPLES, FRAME_SAMPLES):
-    voicing = Voicing(start % (25 * FRAME_SAMPLES) != FRAME_SAMPLES, Samples(0), 1.0)  # a frame in which words are read
-    judge.hear(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), voicing)
+    result = VadResult(start % (25 * FRAME_SAMPLES) != FRAME_SAMPLES, Samples(0), 1.0)
+    judge.process(Frame(Samples(start), sound[start : start + FRAME_SAMPLES]), result)
     if start % (25 * FRAME_SAMPLES) == 0:
-        judge.silence(SegmentId(start), Samples(start))
-        judge.words(SegmentId(start), "a table for two")
+        judge.start_silence(SegmentId(start), Samples(start))
+        judge.add_transcript(SegmentId(start), "a table for two")
 print(len(estimates) > 10, *sorted(set(sys.modules) - loaded))
 """
 
 
-def test_a_silence_judged_before_anybody_speaks_leaves_nothing_to_be_loaded_by_the_first_one() -> None:
+def test_judge_once_loads_every_module_in_advance() -> None:
     """numpy loads a part of itself with its first median: it was on the event loop, in the midst of a first turn."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     recording = root / "tests" / "recordings" / "Montreal-Forced-Al_mfa-internalsil.wav"
     done = subprocess.run(
         [sys.executable, "-c", LATER, str(recording)], cwd=root, capture_output=True, text=True, check=True
@@ -341,13 +341,13 @@ def cut_into(patience: EndOfTurnProfile) -> list[bool]:
     return [any(start is not None and begin - 100 <= start < begin + 8000 for start in cut) for begin in BEGINS_MS]
 
 
-def test_who_was_talked_over_in_a_pause_is_waited_for_in_the_next_turns() -> None:
+def test_interrupted_speaker_gets_a_longer_silence_timeout() -> None:
     assert cut_into(BALANCED) == [True, False, False, False]
     assert cut_into(replace(BALANCED, pausing_ms=0)) == [True] * 4
     assert cut_into(EAGER) == [True] * 4, "who chose to be answered soon is"
 
 
-def test_the_trace_says_that_somebody_is_waited_for_as_one_who_pauses() -> None:
+def test_trace_says_that_a_speaker_pauses_often() -> None:
     told = [event.detail for record in pausing(BALANCED) for event in record.events if event.name == "judged"]
     assert not told[0].endswith("of their turns")
     assert "0.300 at 120 ms by habits, who pauses in 47 % of their turns" in told

@@ -61,7 +61,7 @@ def heard(performance: Performance, by: str) -> None:
     adds_up(record)
 
 
-def test_every_kind_is_heard() -> None:
+def test_every_endpoint_kind_is_audible() -> None:
     async def one(kind: EndpointKind) -> Performance:
         async with serving_kind(kind, *ANSWER) as service:
             return await held(service.table)
@@ -108,7 +108,7 @@ PAIRS: tuple[tuple[EndpointKind, EndpointKind], ...] = (
 )
 
 
-def test_any_kind_takes_over_from_any_other() -> None:
+def test_any_endpoint_kind_replaces_any_other() -> None:
     async def all_of_them() -> list[Performance]:
         async with asyncio.TaskGroup() as tasks:
             holding = [tasks.create_task(failed_over(*pair)) for pair in PAIRS]
@@ -123,7 +123,7 @@ def test_any_kind_takes_over_from_any_other() -> None:
         assert "answered" in asked[-1]
 
 
-def test_one_that_tears_its_answer_before_the_first_word_is_replaced() -> None:
+def test_endpoint_that_fails_before_the_first_word_is_replaced() -> None:
     async def scene() -> Performance:
         head = script_of("tgi", "x")[:1]
         async with llm_server.serving((*head, Abort())) as torn, serving_kind("grpc", *ANSWER) as service:

@@ -35,7 +35,7 @@ def played(start: PlayoutTiming, blocks: int, first_block: int = 0, *, gone: boo
 
 
 @pytest.mark.parametrize(("filled_blocks", "silent_blocks"), [(0, 0), (0, 7), (7, 0), (3, 4)])
-def test_it_is_the_first_sustained_sound_of_the_reply(filled_blocks: int, silent_blocks: int) -> None:
+def test_playout_starts_at_the_first_sustained_sound(filled_blocks: int, silent_blocks: int) -> None:
     start = begun(filled_blocks=filled_blocks, silent_blocks=silent_blocks)
     played(start, filled_blocks + silent_blocks)
     assert start.audible_at_s is None
@@ -43,7 +43,7 @@ def test_it_is_the_first_sustained_sound_of_the_reply(filled_blocks: int, silent
     assert start.audible_at_s == start.trace.playout_start_s == pytest.approx(1 + (filled_blocks + silent_blocks) / 100)
 
 
-def test_the_way_from_the_first_sound_or_the_commit_is_playout() -> None:
+def test_playout_span_starts_at_first_audio_or_commit() -> None:
     start = begun()
     start.trace.span(1, Span("tts", "tts", 0.2, 0.7))
     start.trace.span(1, Span("commit", "endpoint_wait", 0.2, 0.9))
@@ -53,7 +53,7 @@ def test_the_way_from_the_first_sound_or_the_commit_is_playout() -> None:
     assert start.trace.stages()["playout"].ms == pytest.approx(100)
 
 
-def test_what_a_client_measured_is_cut_into_the_way_and_its_device() -> None:
+def test_client_measurement_is_split_into_transport_and_playout() -> None:
     start = begun()
     start.trace.span(1, Span("tts", "tts", 0.2, 0.7))
     start.was_measured(1.5, 0.3)
@@ -64,7 +64,7 @@ def test_what_a_client_measured_is_cut_into_the_way_and_its_device() -> None:
     assert start.audible_at_s == start.trace.playout_start_s == 1.5  # the first word on it counts
 
 
-def test_without_a_loudspeaker_there_is_none() -> None:
+def test_reply_without_loudspeaker_has_no_latency() -> None:
     async def play() -> PlayoutTiming:
         start = begun()
         played(start, 40, gone=True, last=True)
@@ -75,7 +75,7 @@ def test_without_a_loudspeaker_there_is_none() -> None:
     assert start.unheard == [(0, 40 * BLOCK)]
 
 
-def test_where_the_loudspeaker_is_back_it_is_heard_from_there() -> None:
+def test_reply_is_audible_from_the_return_of_the_loudspeaker() -> None:
     async def play() -> PlayoutTiming:
         start = begun()
         played(start, 5, gone=True)

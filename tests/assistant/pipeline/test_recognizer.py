@@ -41,7 +41,7 @@ class Slow:
 
 
 @pytest.mark.parametrize(("stall_s", "answer_s", "heard"), [(3.0, 1.5, True), (3.0, 3.9, True), (0.0, 2.5, False)])
-def test_words_are_not_lost_where_the_loop_stood_still(stall_s: float, answer_s: float, heard: bool) -> None:
+def test_stalled_event_loop_does_not_lose_the_transcript(stall_s: float, answer_s: float, heard: bool) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)

@@ -27,7 +27,7 @@ def new_recorder() -> Recorder:
         pytest.param((50, 60), (203, 250), 200, 251, 200, 51, id="words again, asked for because of it"),
     ],
 )
-def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
+def test_wait_for_transcript_after_end_of_turn_counts_as_stt(
     first_ms: tuple[float, float],
     again_ms: tuple[float, float] | None,
     endpoint_ms: float,
@@ -56,7 +56,7 @@ def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
     assert sum(share.ms for share in stages.values()) == pytest.approx(600)
 
 
-def test_what_fails_of_a_reply_is_no_error_of_the_turn_that_is_spoken_into_it() -> None:
+def test_reply_error_is_not_recorded_on_the_overlapping_turn() -> None:
     says = [Says(1000, 1800, "what time is it"), Says(5900, 6900, "what is the date")]
     torn = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
     reply = "It is ten o'clock. All is well in town, and in the country, and everywhere else."

@@ -240,7 +240,7 @@ def rehearsed(
     st.lists(st.tuples(st.integers(10, 300), st.integers(1, 8)), max_size=8),
 )
 @example([(3, 1), (1, 3)], [False, True], [], 0.0, None, [])
-def test_open(
+def test_open_microphone_invariants(
     parts: list[tuple[int, int]],
     coughs: list[bool],
     acts: list[Done],
@@ -300,7 +300,7 @@ def test_no_spoken_word_is_lost(
     st.booleans(),
     st.sampled_from([None, 0, 1, 3]),
 )
-def test_wake(
+def test_wake_phrase_invariants(
     parts: list[tuple[int, int]],
     named: list[str],
     acts: list[Done],
@@ -358,7 +358,9 @@ def nowhere(watched: Watched, words: set[str]) -> None:
     delays_ms,
 )
 @example([(1, 1)], [(1, 1), (1, 1)], [140], 0.0)
-def test_held(parts: list[tuple[int, int]], spans: list[tuple[int, int]], late_ms: list[int], delay_ms: float) -> None:
+def test_push_to_talk_invariants(
+    parts: list[tuple[int, int]], spans: list[tuple[int, int]], late_ms: list[int], delay_ms: float
+) -> None:
     """What was said between press and release is in a turn, whenever its frames come, and nothing else is.
 
     But for the word behind a release in the midst of speech: its 200 ms lie within the 300 that are heard out.
@@ -390,7 +392,9 @@ def test_held(parts: list[tuple[int, int]], spans: list[tuple[int, int]], late_m
 
 @settings(max_examples=30)
 @given(says, done("press", "release", "type", "repeat", "cancel", "mute", "unmute"), delays_ms)
-def test_held_and_all_else(parts: list[tuple[int, int]], acts: list[Done], delay_ms: float) -> None:
+def test_push_to_talk_with_other_actions_invariants(
+    parts: list[tuple[int, int]], acts: list[Done], delay_ms: float
+) -> None:
     acts = [*acts, Done(6_100, "release"), Done(6_100, "unmute")]
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
     check(Watched(rehearsed(people(parts), acts, turns, delay_ms, key=PushToTalk()), acts))
@@ -399,7 +403,7 @@ def test_held_and_all_else(parts: list[tuple[int, int]], acts: list[Done], delay
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 25), st.integers(1, 6)), min_size=1, max_size=4), delays_ms)
 @example([(4, 3), (2, 3)], 0.0)
-def test_whoever_coughs_hears_the_whole_answer(coughs: list[tuple[int, int]], delay_ms: float) -> None:
+def test_coughs_do_not_shorten_the_reply(coughs: list[tuple[int, int]], delay_ms: float) -> None:
     """Wherever it is cut, and however often."""
     says, at_ms = [Says(400, 1000, "what time is it")], 1000
     for apart, length in coughs:

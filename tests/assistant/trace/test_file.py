@@ -38,7 +38,7 @@ async def written(path: Path, count: int) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_a_turn_is_on_disk_within_a_second(tmp_path: Path) -> None:
+def test_turn_is_on_disk_within_a_second(tmp_path: Path) -> None:
     async def scene() -> None:
         trace = TraceFile(tmp_path / "new" / "folder", "c", pytest.fail)
         async with asyncio.TaskGroup() as tasks:
@@ -52,7 +52,7 @@ def test_a_turn_is_on_disk_within_a_second(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_what_is_left_is_written_when_the_writer_is_stopped(tmp_path: Path) -> None:
+def test_remaining_records_are_written_when_the_writer_stops(tmp_path: Path) -> None:
     async def scene() -> Path:
         trace = TraceFile(tmp_path, "c", pytest.fail)
         async with asyncio.TaskGroup() as tasks:
@@ -66,7 +66,7 @@ def test_what_is_left_is_written_when_the_writer_is_stopped(tmp_path: Path) -> N
     assert turns(asyncio.run(scene())) == [1, 2]
 
 
-def test_a_disk_that_refuses_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_disk_is_reported_once_and_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
     append = trace_file._append
     refusals = 1
@@ -97,7 +97,7 @@ def test_a_disk_that_refuses_is_said_once_and_tried_again(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file's size can be limited there")
-def test_a_full_disk_takes_no_half_line(tmp_path: Path) -> None:
+def test_full_disk_gets_no_partial_line(tmp_path: Path) -> None:
     import resource  # noqa: PLC0415 - not on Windows
 
     path = tmp_path / "c.jsonl"
@@ -115,9 +115,7 @@ def test_a_full_disk_takes_no_half_line(tmp_path: Path) -> None:
     assert turns(path) == [1, 2]
 
 
-def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_lost_on_a_full_disk_are_reported_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
 
     def full(_path: Path, _lines: list[str]) -> None:

@@ -27,7 +27,7 @@ def stored(drawn: list[tuple[float, int]]) -> list[StoredTrace]:
 
 
 @given(ages, st.integers(0, 20), st.integers(0, 50))
-def test_what_stays_is_within_the_limits_or_still_open(
+def test_kept_traces_are_within_the_limits_or_recent(
     drawn: list[tuple[float, int]], max_mb: int, max_days: int
 ) -> None:
     traces = stored(drawn)
@@ -42,7 +42,7 @@ def test_what_stays_is_within_the_limits_or_still_open(
 
 
 @given(ages, st.integers(1, 20))
-def test_no_more_goes_than_must_and_the_oldest_first(drawn: list[tuple[float, int]], max_mb: int) -> None:
+def test_only_the_oldest_excess_traces_are_removed(drawn: list[tuple[float, int]], max_mb: int) -> None:
     traces = stored(drawn)
     gone = expired(RetentionLimits(max_mb=max_mb), traces, NOW_S)
     kept = [trace for trace in traces if trace not in gone]
@@ -52,7 +52,7 @@ def test_no_more_goes_than_must_and_the_oldest_first(drawn: list[tuple[float, in
 
 
 @given(ages)
-def test_without_limits_everything_stays(drawn: list[tuple[float, int]]) -> None:
+def test_no_trace_is_removed_without_limits(drawn: list[tuple[float, int]]) -> None:
     assert expired(KEEP_ALL, stored(drawn), NOW_S) == []
     assert RetentionLimits.of(TraceSection()) == KEEP_ALL
 
@@ -63,7 +63,7 @@ def make(path: Path, days: float, size: int = 10) -> Path:
     return path
 
 
-def test_only_traces_of_conversations_go(tmp_path: Path) -> None:
+def test_only_trace_files_are_removed(tmp_path: Path) -> None:
     own = make(tmp_path / "20270115-080000-00000000.jsonl", 40)
     old = make(tmp_path / "20261201-080000-0123abcd.jsonl", 40)
     new = make(tmp_path / "20270114-080000-0123abcd.jsonl", 1)
@@ -79,7 +79,7 @@ class _Record:
 
 
 @pytest.mark.parametrize(("limits", "kept"), [(RetentionLimits(max_days=30), False), (KEEP_ALL, True)])
-def test_the_first_record_of_a_conversation_makes_room(limits: RetentionLimits, kept: bool, tmp_path: Path) -> None:
+def test_first_record_removes_expired_traces(limits: RetentionLimits, kept: bool, tmp_path: Path) -> None:
     old = make(tmp_path / "20161201-080000-0123abcd.jsonl", 3650)
 
     async def scene() -> None:
