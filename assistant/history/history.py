@@ -1,7 +1,7 @@
 """The history of a conversation, from which the LLM's messages are made.
 
 A user message enters when its turn is committed, an assistant message as far as it was heard. A client may insert other
-items. Only `heard` and `truncate` change an item's text. The LLM sees the newest turns and all system messages.
+items. Only `set_heard` and `truncate` change an item's text. The LLM sees the newest turns and all system messages.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set

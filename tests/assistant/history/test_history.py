@@ -1,4 +1,4 @@
-"""The history: nothing is remembered that was not heard."""
+"""Tests of the history and of the prompt made from it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,7 +38,7 @@ def spoken(text: str) -> SpokenTranscript:
     return script
 
 
-def say(conversation: History, text: str, *, continues: bool = False) -> Item:
+def add_user_message(conversation: History, text: str, *, continues: bool = False) -> Item:
     return conversation.add_user_text(conversation.reserve(), text, continues=continues)
 
 
@@ -48,7 +48,7 @@ def typed(name: str, text: str) -> UserMessage:
 
 def test_message_contains_only_heard_words() -> None:
     conversation = History("Be brief.", max_turns=5)
-    say(conversation, "what time is it")
+    add_user_message(conversation, "what time is it")
     item = conversation.add_reply(FIRST, spoken("It is ten o'clock."))
     assert conversation.set_heard(FIRST, ReplySamples(250), complete=True) == "It is"
     assert conversation.find(item) == AssistantMessage(item, "It is", complete=False)
@@ -85,19 +85,19 @@ def test_messages_does_not_change_the_history() -> None:
 
 def test_continued_user_messages_are_joined() -> None:
     conversation = History("Be brief.", max_turns=5)
-    say(conversation, "a small coffee")
+    add_user_message(conversation, "a small coffee")
     conversation.add_reply(FIRST, SpokenTranscript())
     conversation.retract(FIRST)
     joined = (SYSTEM, Message("user", "a small coffee with milk"))
     assert conversation.messages("with milk", continues=True) == joined
-    say(conversation, "with milk", continues=True)
+    add_user_message(conversation, "with milk", continues=True)
     assert conversation.messages() == joined
     assert [type(item) for item in conversation.items] == [UserMessage, UserMessage]
 
 
 def test_unheard_reply_gives_no_assistant_message() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "hello")
+    add_user_message(conversation, "hello")
     conversation.add_reply(FIRST, spoken("Hello there."))
     conversation.set_heard(FIRST, ReplySamples(0), complete=True)
     assert conversation.messages("are you there") == (Message("user", "hello"), Message("user", "are you there"))
@@ -113,8 +113,8 @@ def test_greeting_has_no_user_message() -> None:
 def test_old_turns_leave_the_prompt_whole() -> None:
     conversation = History("Be brief.", max_turns=2)
     for turn in range(1, 5):
-        say(conversation, f"turn {turn}")
-        say(conversation, "and more", continues=True)
+        add_user_message(conversation, f"turn {turn}")
+        add_user_message(conversation, "and more", continues=True)
         conversation.add_reply(ReplyId(turn, 1), spoken("Yes."))
         conversation.set_heard(ReplyId(turn, 1), ReplySamples(100), complete=True)
     assert conversation.messages() == (
@@ -167,28 +167,28 @@ def test_items_outside_the_prompt_stay_in_the_history() -> None:
 
 def test_call_and_output_are_in_the_prompt_together() -> None:
     conversation = History("", max_turns=4)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     conversation.add_function_call(CALLED)
     for number in range(4):
-        say(conversation, f"hello {number}")
+        add_user_message(conversation, f"hello {number}")
     before = conversation.messages()
     conversation.insert(FunctionOutput(ItemId("r"), "call_1", "sunny"))
     pair = (Message("assistant", "", (CALLED,)), Message("tool", "sunny", call_id="call_1"))
     assert conversation.messages() == (*before, *pair), "prompts grow at their end"
-    say(conversation, "thanks")
+    add_user_message(conversation, "thanks")
     assert conversation.messages()[-3:-1] == pair
     for number in range(2):
-        say(conversation, f"bye {number}")
+        add_user_message(conversation, f"bye {number}")
         assert all(message.calls for message in conversation.messages() if message.role == "assistant")
     assert [message.role for message in conversation.messages()] == ["user", "user"]
 
 
 def test_call_before_the_cut_is_added_to_its_output() -> None:
     conversation = History("", max_turns=2)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     conversation.add_function_call(CALLED)
-    say(conversation, "hello")
-    say(conversation, "are you there")
+    add_user_message(conversation, "hello")
+    add_user_message(conversation, "are you there")
     conversation.insert(FunctionOutput(ItemId("r"), "call_1", "sunny"))
     assert [message.role for message in conversation.messages()] == ["user", "assistant", "tool"]
     conversation.delete(ItemId("r"))
@@ -232,7 +232,7 @@ def test_id_chosen_by_a_client_is_not_assigned_again() -> None:
 
 def test_signed_parallel_calls_stay_together() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     first, second = FunctionCall("a", "weather", "{}", CallExtra("near", "{}")), FunctionCall("b", "weather", "{}")
     conversation.add_function_call(first)
     conversation.add_function_call(second)
@@ -249,12 +249,12 @@ def test_signed_parallel_calls_stay_together() -> None:
 
 def test_call_directly_precedes_its_output() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     call = FunctionCall("call_1", "weather", "{}", CallExtra("near", '{"signature":"x"}'))
     called = conversation.add_function_call(call)
     assert conversation.find(called.id) == FunctionCallItem(called.id, "call_1", "weather", "{}", call.extra)
     assert conversation.messages() == (Message("user", "weather?"),)
-    say(conversation, "hello?")
+    add_user_message(conversation, "hello?")
     conversation.insert(FunctionOutput(ItemId("r"), "call_1", "sunny"))
     assert conversation.messages() == (
         Message("user", "weather?"),
@@ -269,7 +269,7 @@ LOOKED_UP = ToolUse(FunctionCall("call_1", "weather", "{}"), "sunny", 4)
 
 def test_tool_call_stays_with_its_reply() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     item = conversation.add_reply(FIRST, spoken("Wait it is sunny."))
     conversation.add_tool_call(FIRST, LOOKED_UP)
     conversation.set_heard(FIRST, ReplySamples(250), complete=True)
@@ -285,7 +285,7 @@ def test_tool_call_stays_with_its_reply() -> None:
 
 
 def test_client_call_gets_an_unused_call_id() -> None:
-    """A service that counts the calls of each answer anew gives both the same id."""
+    """Some services number the calls of each response from zero, so that ids repeat."""
     conversation = History("", max_turns=5)
     conversation.add_reply(FIRST, SpokenTranscript())
     conversation.add_tool_call(FIRST, LOOKED_UP)
@@ -294,13 +294,13 @@ def test_client_call_gets_an_unused_call_id() -> None:
 
 def test_tool_call_outlives_a_retracted_reply() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "milk on the list")
+    add_user_message(conversation, "milk on the list")
     item = conversation.add_reply(FIRST, spoken("Done."))
     conversation.add_tool_call(FIRST, LOOKED_UP)
     conversation.retract(FIRST)
     assert conversation.find(item) == AssistantMessage(item, "", complete=False, tool_uses=(LOOKED_UP,))
     assert conversation.truncate(item, ReplySamples(100)) is None
-    say(conversation, "and eggs", continues=True)
+    add_user_message(conversation, "and eggs", continues=True)
     assert [message.role for message in conversation.messages()] == ["user", "assistant", "tool", "user"]
 
 
@@ -315,5 +315,5 @@ def test_tool_call_of_a_removed_reply_is_ignored() -> None:
 def test_too_many_tokens_cut_the_older_half_of_the_prompt() -> None:
     conversation = History("", max_turns=100, max_tokens=100)
     for number in range(9):
-        say(conversation, f"{number}" * 40)  # 14 tokens each
+        add_user_message(conversation, f"{number}" * 40)  # 14 tokens each
     assert [message.content[0] for message in conversation.messages()] == ["5", "6", "7", "8"]

@@ -1,4 +1,4 @@
-"""From played samples to heard words."""
+"""Tests of the mapping from played samples to heard words."""
 
 from assistant.history.spoken_transcript import SpokenTranscript
 from assistant.text.normalization.alignment import align
@@ -11,7 +11,7 @@ def mark(text: str, word: str, start: int, end: int) -> WordMark:
     return WordMark(at, at + len(word), ReplySamples(start), ReplySamples(end))
 
 
-def script() -> SpokenTranscript:
+def new_transcript() -> SpokenTranscript:
     made = SpokenTranscript()
     made.begin_chunk("It is ten.")
     made.add_audio(300, (mark("It is ten.", "It", 0, 100), mark("It is ten.", "is", 100, 200)))
@@ -22,12 +22,12 @@ def script() -> SpokenTranscript:
 
 
 def test_only_whole_words_count_as_heard() -> None:
-    made = script()
+    made = new_transcript()
     assert [made.words_heard(at) for at in (0, 99, 100, 449, 450, 699, 700, 900)] == [0, 0, 1, 2, 3, 3, 4, 5]
 
 
 def test_text_is_cut_after_the_last_whole_word() -> None:
-    made = script()
+    made = new_transcript()
     assert made.text_heard(0) == ""
     assert made.text_heard(250) == "It is"
     assert made.text_heard(500) == "It is ten."
@@ -37,7 +37,7 @@ def test_text_is_cut_after_the_last_whole_word() -> None:
 
 
 def test_cut_words_do_not_return() -> None:
-    made = script()
+    made = new_transcript()
     made.cut(ReplySamples(460))
     assert (made.text_heard(900), made.samples, made.words_heard(900)) == ("It is ten.", 460, 3)
     assert made.all_heard(460)
@@ -48,7 +48,7 @@ def test_cut_words_do_not_return() -> None:
 
 
 def test_words_overlapping_unheard_audio_are_left_out() -> None:
-    made = script()
+    made = new_transcript()
     assert made.text_heard(900, [(150, 900)]) == "It"
     assert made.text_heard(900, [(0, 900)]) == ""
     assert made.text_heard(900, [(100, 450)]) == "It … Anything else?"

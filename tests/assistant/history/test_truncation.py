@@ -1,4 +1,4 @@
-"""What a long history loses: whole turns, many at a time, and rarely."""
+"""Tests of prompt truncation: whole turns, many at a time, rarely."""
 
 import pytest
 from hypothesis import given

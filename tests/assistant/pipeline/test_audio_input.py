@@ -1,4 +1,4 @@
-"""What the recognizer is told beside the sound."""
+"""Tests of AudioInput: probability dips, recognizer recovery, language hints."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from audio.vad import VadResult
 
 
 class Unsure(LoudnessVad):
-    """Becomes less sure of speech bit by bit where it ends."""
+    """A VAD whose speech probability falls step by step at the end of speech."""
 
     def __init__(self, course: tuple[float, ...]) -> None:
         super().__init__()

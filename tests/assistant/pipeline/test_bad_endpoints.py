@@ -1,5 +1,5 @@
-"""Whole conversations over real sockets with an endpoint that misbehaves: what the person hears, what the trace says,
-and that the next turn is answered. All conversations of a test are held at once, on one event loop."""
+"""Conversations over real sockets with a faulty endpoint: what the user hears, what the trace says,
+and that the next turn is answered. All conversations of a test run at once, on one event loop."""
 
 import asyncio
 import json
@@ -23,17 +23,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest
 
 SECRET = "zanzibar"
 ECHO = {"error": {"message": f"cannot answer: is {SECRET} an island", "type": "server_error"}}
-"""Many services repeat in their errors what they were asked."""
+"""Many services repeat the request in their error messages."""
 
 ASKS = Says(200, 600, f"is {SECRET} an island")
 ASKS_AGAIN = Says(3400, 3800, "what time is it")
 LENGTH_MS = 4500
 TURNS = TurnSettings(hangover_ms=200)
 NORMAL_MS = 700.0
-"""More than a turn takes without fault (about 260 ms), less than any wait for a faulty endpoint added to that."""
+"""More than a turn takes without a fault (about 260 ms), less than a turn with a wait for the faulty endpoint."""
 
 WORD_MS = 60
-"""A hurried voice keeps the tests short."""
+"""A fast voice keeps the tests short."""
 
 BEGUN = (HEAD, chunk(event("It is. And then the")))
 HEARD_BEGUN = "It is."
@@ -46,11 +46,11 @@ PAGE = b"<!doctype html><title>Sign in</title>\n"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A fault, and what is heard of it.
+    """A fault and its consequences.
 
     Attributes:
         script: What the endpoint does at the first turn; it answers the second one well. None: it is down until then.
-        units: What the person hears, unit by unit.
+        units: What the user hears, chunk by chunk.
         error: A part of the error in the trace.
     """
 
@@ -110,7 +110,7 @@ CASES = (
 
 @asynccontextmanager
 async def endpoint(script: Script | None) -> AsyncGenerator[Server]:
-    """A server with a fault and a good answer; one that is down comes up between the turns."""
+    """Runs a server with a fault, then a good answer. A server that is down starts between the turns."""
     good = answer("It is ten ", "o'clock.")
     if script is not None:
         async with serving(script, good) as server:
@@ -136,8 +136,8 @@ def chat(name: str, url: str, *, first_token_timeout_s: float = 0.5) -> OpenAICh
     return OpenAIChat(name, url, "some-model", first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=0.5)
 
 
-async def held(case: Case) -> Performance:
-    """One conversation: a turn that meets the fault, and one that does not."""
+async def run_conversation(case: Case) -> Performance:
+    """Runs one conversation: a turn with the fault, and one without."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(endpoint(case.script))
         model = chat(case.name, server.url)
@@ -146,10 +146,10 @@ async def held(case: Case) -> Performance:
         return await scripted([ASKS, ASKS_AGAIN], LENGTH_MS, model, TURNS).perform()
 
 
-async def all_held() -> dict[str, Performance]:
+async def run_all_conversations() -> dict[str, Performance]:
     async with asyncio.TaskGroup() as tasks:
-        holding = {case.name: tasks.create_task(held(case)) for case in CASES}
-    return {name: task.result() for name, task in holding.items()}
+        tasks_by_case = {case.name: tasks.create_task(run_conversation(case)) for case in CASES}
+    return {name: task.result() for name, task in tasks_by_case.items()}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -160,7 +160,7 @@ def _hurried_voice() -> Iterator[None]:
 
 
 class Log(logging.Handler):
-    """Keeps what is logged, by whomever."""
+    """Stores all log records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class Log(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class Evening:
-    """What came of all conversations, and what was logged meanwhile."""
+    """The results of all conversations, and the log records."""
 
     performances: dict[str, Performance]
     logged: list[str]
@@ -185,7 +185,7 @@ def evening(_hurried_voice: None) -> Evening:
         patch.setattr(root, "level", logging.INFO)
         root.addHandler(log)
         try:
-            return Evening(asyncio.run(all_held()), log.lines)
+            return Evening(asyncio.run(run_all_conversations()), log.lines)
         finally:
             root.removeHandler(log)
 
@@ -255,8 +255,8 @@ async def answered(body: bytes) -> Performance:
 
 async def halves_answered() -> dict[str, Performance]:
     async with asyncio.TaskGroup() as tasks:
-        holding = {name: tasks.create_task(answered(body)) for name, body in HALVES.items()}
-    return {name: task.result() for name, task in holding.items()}
+        tasks_by_case = {name: tasks.create_task(answered(body)) for name, body in HALVES.items()}
+    return {name: task.result() for name, task in tasks_by_case.items()}
 
 
 def test_half_a_character_does_not_break_an_answer() -> None:
@@ -268,7 +268,7 @@ def test_half_a_character_does_not_break_an_answer() -> None:
 
 
 async def beside_a_stall(stalled: int) -> tuple[list[Performance], list[Performance]]:
-    """Conversations whose endpoint stalls at the first turn, and as many whose does not, on one client for all."""
+    """Half of the conversations have an endpoint that stalls in the first turn. All share one HTTP client."""
     good = answer("It is ten ", "o'clock.")
     asks_first, asks = Says(200, 600, "hello"), Says(1000, 1400, "what time is it")
     async with AsyncExitStack() as stack:

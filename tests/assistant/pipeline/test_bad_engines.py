@@ -1,4 +1,4 @@
-"""Real engines that die, hang or cannot be loaded while a real recording talks with the program, in real time."""
+"""Real engines that crash, hang or cannot be loaded during a conversation with a recording, in real time."""
 
 import asyncio
 import json
@@ -33,14 +33,14 @@ from audio.wav import WavMicrophone
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 
 MID_TURN_S = 1.2
-"""The first question is being asked: from 0.7 to 1.6 s."""
+"""During the first question, which lasts from 0.7 to 1.6 s."""
 
 REPARTEE = Path(sys.executable).parent / "repartee"
 
 
 @asynccontextmanager
 async def engines_of(*overrides: str) -> AsyncGenerator[tuple[Engines, EngineLoader]]:
-    """What `repartee demo` would run on. Speech at double pace keeps the tests short."""
+    """Returns the engines of `repartee demo`. Speech at double rate keeps the tests short."""
     workshop = EngineLoader(load_settings(None, {}, ["tts.speed=2", *overrides]).settings, {})
     engines = await workshop.engines()
     try:
@@ -59,8 +59,10 @@ def is_running(pid: int) -> bool:
     return pid > 0 and Path(f"/proc/{pid}").exists()
 
 
-async def held(recording: Path, at_s: float, happens: Callable[[Engines], None], *overrides: str) -> Performance:
-    """A conversation with a recording; something happens to the engines. No recognizer is left behind."""
+async def run_conversation(
+    recording: Path, at_s: float, happens: Callable[[Engines], None], *overrides: str
+) -> Performance:
+    """Runs a conversation with a recording and a fault. Checks that no recognizer process is left."""
     async with engines_of(*overrides) as (engines, workshop):
         hold = Hold(
             WavMicrophone(open_recording(recording), tail_s=1.0),
@@ -78,8 +80,8 @@ async def held(recording: Path, at_s: float, happens: Callable[[Engines], None],
     return performance
 
 
-def tells_the_time(performance: Performance, turn: int) -> None:
-    """The turn's question was heard and rightly answered."""
+def check_time_answer(performance: Performance, turn: int) -> None:
+    """Checks that the question was transcribed and answered correctly."""
     record = performance.records[turn - 1]
     assert (record.turn, record.outcome, record.error) == (turn, "answered", None)
     assert record.words is not None
@@ -92,7 +94,7 @@ def tells_the_time(performance: Performance, turn: int) -> None:
 
 
 class Victim:
-    """The recognizer's process gets a signal; remembers which process that was."""
+    """Sends a signal to the recognizer's process and stores its id."""
 
     def __init__(self, number: signal.Signals) -> None:
         self.pid = 0
@@ -116,13 +118,15 @@ class Victim:
     ],
 )
 def test_killed_recognizer_is_replaced_and_loses_no_word(tmp_path: Path, at_s: float) -> None:
-    """The sound of the turn is kept, and heard again by the new process."""
+    """The audio of the turn is kept and transcribed by the new process."""
     victim = Victim(signal.SIGKILL)
     # Time for a new process to be there, and for the answer, before the second question is asked.
-    performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 5.0), at_s, victim, "stt.timeout_s=5"))
+    performance = asyncio.run(
+        run_conversation(said_twice(tmp_path / "twice.wav", 5.0), at_s, victim, "stt.timeout_s=5")
+    )
     assert len(performance.records) == 2
-    tells_the_time(performance, 1)
-    tells_the_time(performance, 2)
+    check_time_answer(performance, 1)
+    check_time_answer(performance, 2)
     (trouble,) = performance.troubles
     assert "pocketsphinx is being restarted" in trouble
     assert victim.gone
@@ -133,7 +137,9 @@ def test_killed_recognizer_is_replaced_and_loses_no_word(tmp_path: Path, at_s: f
 @pytest.mark.alone
 def test_recognizer_that_hangs_mid_turn_times_out(tmp_path: Path) -> None:
     victim = Victim(signal.SIGSTOP)
-    performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, victim, "stt.timeout_s=0.8"))
+    performance = asyncio.run(
+        run_conversation(said_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, victim, "stt.timeout_s=0.8")
+    )
     assert [record.turn for record in performance.records] == [1, 2]
     first = performance.records[0]
     assert (first.outcome, first.error) == ("answered", "speech recognition failed")
@@ -141,7 +147,7 @@ def test_recognizer_that_hangs_mid_turn_times_out(tmp_path: Path) -> None:
     assert " ".join(performance.units[:2]) == RECOGNIZER_FAILED
     assert "no answer within 0.8 s" in performance.troubles[0]
     assert victim.gone, "a stopped process is not left behind"
-    tells_the_time(performance, 2)
+    check_time_answer(performance, 2)
 
 
 # Text to speech.
@@ -159,7 +165,7 @@ def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path) -> None:
 
     try:
         twice = said_twice(tmp_path / "twice.wav", 2.5)
-        performance = asyncio.run(held(twice, MID_TURN_S, happens, "tts.timeout_s=0.6"))
+        performance = asyncio.run(run_conversation(twice, MID_TURN_S, happens, "tts.timeout_s=0.6"))
     finally:
         released.set()
     assert [record.turn for record in performance.records] == [1, 2]
@@ -170,7 +176,7 @@ def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path) -> None:
     assert first.error in performance.troubles
     assert any(trouble.startswith("not spoken: It's ") for trouble in performance.troubles)
     assert not any("could not be restarted" in trouble for trouble in performance.troubles)
-    tells_the_time(performance, 2)
+    check_time_answer(performance, 2)
 
 
 # Engines that cannot be loaded.

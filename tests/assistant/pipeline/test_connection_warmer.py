@@ -1,4 +1,4 @@
-"""The model's connections while somebody speaks. On virtual time."""
+"""Tests of the LLM connection keep-alives, in virtual time."""
 
 import asyncio
 
@@ -8,10 +8,10 @@ from virtual_time import run_virtual
 from assistant.pipeline.connection_warmer import MAX_KEEP_ALIVES, ConnectionWarmer
 
 
-def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> list[float]:
-    """When connections were seen to, for one utterance."""
+def keep_alive_times(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> list[float]:
+    """Returns the times of the keep-alives for one utterance, in seconds."""
 
-    async def play() -> list[float]:
+    async def run() -> list[float]:
         loop = asyncio.get_running_loop()
         began_s, seen = loop.time(), list[float]()
 
@@ -28,24 +28,24 @@ def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> lis
             await asyncio.sleep(then_s)
         return seen
 
-    return run_virtual(play())
+    return run_virtual(run())
 
 
 def test_keep_alives_start_at_once_and_last_while_the_user_speaks() -> None:
-    assert scene(0.5) == [0.0]
-    assert scene(7.0) == [0.0, 3.1, 6.2]
+    assert keep_alive_times(0.5) == [0.0]
+    assert keep_alive_times(7.0) == [0.0, 3.1, 6.2]
 
 
 def test_endless_speech_does_not_send_keep_alives_forever() -> None:
-    assert len(scene(10_000.0)) == MAX_KEEP_ALIVES
+    assert len(keep_alive_times(10_000.0)) == MAX_KEEP_ALIVES
 
 
 def test_running_keep_alive_is_not_cancelled_when_speech_ends() -> None:
-    assert scene(0.05, takes_s=1.0, then_s=2.0) == [0.0]
+    assert keep_alive_times(0.05, takes_s=1.0, then_s=2.0) == [0.0]
 
 
 def test_keep_alives_continue_when_speech_resumes_at_once() -> None:
-    async def play() -> list[float]:
+    async def run() -> list[float]:
         loop = asyncio.get_running_loop()
         began_s, seen = loop.time(), list[float]()
 
@@ -63,11 +63,11 @@ def test_keep_alives_continue_when_speech_resumes_at_once() -> None:
             warmer.stop()
         return seen
 
-    assert run_virtual(play()) == [0.0, 0.5, 3.5, 6.5]
+    assert run_virtual(run()) == [0.0, 0.5, 3.5, 6.5]
 
 
 def test_close_cancels_a_running_keep_alive() -> None:
-    async def play() -> float:
+    async def run() -> float:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         async with asyncio.TaskGroup() as tasks:
@@ -79,7 +79,7 @@ def test_close_cancels_a_running_keep_alive() -> None:
             warmer.close()
         return loop.time() - began_s
 
-    assert run_virtual(play()) == 1.0
+    assert run_virtual(run()) == 1.0
 
 
 def test_session_starts_keep_alives_at_speech_onset() -> None:

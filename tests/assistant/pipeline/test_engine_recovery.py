@@ -1,4 +1,4 @@
-"""What is said of an engine that failed."""
+"""Tests of the error text of a failed engine."""
 
 import pytest
 

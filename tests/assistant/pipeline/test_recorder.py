@@ -1,4 +1,4 @@
-"""Which turn a fact belongs to, and what one waited for between its endpoint and its commit."""
+"""Tests of the assignment of facts to turns, and of the wait between end of turn and commit."""
 
 import pytest
 from rehearsal import Rehearsal, Says
@@ -21,10 +21,10 @@ def new_recorder() -> Recorder:
 @pytest.mark.parametrize(
     ("first_ms", "again_ms", "endpoint_ms", "commit_ms", "wait_ms", "stt_ms"),
     [
-        pytest.param((50, 60), (100, 110), 200, 200.1, 200.1, 0, id="words long before the endpoint"),
-        pytest.param((50, 260), None, 200, 261, 50, 211, id="the first words after it"),
-        pytest.param((50, 60), (190, 250), 200, 251, 190, 61, id="words again, asked for before it"),
-        pytest.param((50, 60), (203, 250), 200, 251, 200, 51, id="words again, asked for because of it"),
+        pytest.param((50, 60), (100, 110), 200, 200.1, 200.1, 0, id="transcript long before the end of turn"),
+        pytest.param((50, 260), None, 200, 261, 50, 211, id="first transcript after the end of turn"),
+        pytest.param((50, 60), (190, 250), 200, 251, 190, 61, id="second transcript, requested before the end of turn"),
+        pytest.param((50, 60), (203, 250), 200, 251, 200, 51, id="second transcript, requested at the end of turn"),
     ],
 )
 def test_wait_for_transcript_after_end_of_turn_counts_as_stt(
@@ -35,7 +35,7 @@ def test_wait_for_transcript_after_end_of_turn_counts_as_stt(
     wait_ms: float,
     stt_ms: float,
 ) -> None:
-    """Between the words and the gate a busy loop takes its time; that is not the decision that the turn is over."""
+    """A delay by a busy event loop after the transcript does not count as the end-of-turn decision."""
     recorder = new_recorder()
     for attempt, asked_ms in enumerate([first_ms, again_ms], start=1):
         if asked_ms is not None:

@@ -1,4 +1,4 @@
-"""A reply whose endpoint fails: what is heard, and what the trace says of the endpoints. On virtual time."""
+"""Tests of replies whose endpoint or loudspeaker fails, in virtual time."""
 
 import math
 
@@ -26,7 +26,7 @@ APOLOGY = f"{ANSWER_BROKE_OFF} The connection broke."
 
 
 def units(text: str) -> list[str]:
-    """What is heard of a text that is torn, and again where the person asks for the last reply once more."""
+    """Returns the chunks heard of a broken answer, and of its repetition."""
     rehearsal = Rehearsal([TIME], length_ms=30_000, replies=((text, BROKEN),))
     rehearsal.at(20_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
     performance = rehearsal.perform()
@@ -63,7 +63,7 @@ def test_chunk_in_synthesis_of_a_broken_answer_is_kept() -> None:
     assert said == ["The museum in the old town opens at nine in the morning,", APOLOGY]
 
 
-def routed(*models: ScriptedModel, share: float = 1.0) -> Router:
+def router_of(*models: ScriptedModel, share: float = 1.0) -> Router:
     budget = HedgeBudget(share)
     budget.ask(10_000)
     routing = Routing([Endpoint(model.name) for model in models], "ordered", budget, lambda: 0.5)
@@ -77,7 +77,7 @@ def answered_by(router: Router) -> Rehearsal:
 
 
 def test_hedged_request_is_traced_and_stages_add_up() -> None:
-    router = routed(ScriptedModel((None,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+    router = router_of(ScriptedModel((None,), name="near"), ScriptedModel(("It is ten.",), name="far"))
     (record,) = answered_by(router).perform().records
     assert record.engines["answered_by"] == "far"
     tried = [event.detail for event in record.events if event.name == "tried"]
@@ -85,7 +85,7 @@ def test_hedged_request_is_traced_and_stages_add_up() -> None:
     assert any("far: hedge, answered after 100 ms" in detail for detail in tried)
     (lost,) = [span for span in record.spans if span.name.startswith("asked near") and not span.dropped]
     assert lost.end_ms - lost.start_ms == pytest.approx(500, abs=1)
-    # The wait for the loser is no time of the model that answered.
+    # Waiting for the slower endpoint does not count as time of the one that answered.
     assert record.stages["queue"].ms + record.stages["endpoint_wait"].ms > 300
     assert record.stages["llm_network"].ms == pytest.approx(10, abs=1)
     assert record.stages["llm_first_token"].ms == pytest.approx(90, abs=1)
@@ -93,7 +93,7 @@ def test_hedged_request_is_traced_and_stages_add_up() -> None:
 
 def test_failover_is_traced_and_loses_no_turn() -> None:
     down = LlmUnreachable("near", "near: refused", spoken="No.", retryable=True)
-    router = routed(ScriptedModel((down,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+    router = router_of(ScriptedModel((down,), name="near"), ScriptedModel(("It is ten.",), name="far"))
     performance = answered_by(router).perform()
     (record,) = performance.records
     assert performance.units == ["It is ten."]
@@ -103,7 +103,7 @@ def test_failover_is_traced_and_loses_no_turn() -> None:
 
 def test_error_after_the_first_words_starts_no_failover() -> None:
     far = ScriptedModel(("It is eleven.",), name="far")
-    router = routed(ScriptedModel((("It is ten o'clock. And then the", BROKEN),), name="near"), far)
+    router = router_of(ScriptedModel((("It is ten o'clock. And then the", BROKEN),), name="near"), far)
     performance = answered_by(router).perform()
     assert performance.units == ["It is ten o'clock.", APOLOGY]
     assert far.asked == []
@@ -120,7 +120,7 @@ def test_single_model_has_a_complete_latency_breakdown() -> None:
 
 
 class GoneSpeaker(WavSpeaker):
-    """There is no device for some samples of every reply."""
+    """A speaker without a device for some samples of every reply."""
 
     gone: tuple[int, int] = (0, 0)
 
@@ -183,7 +183,7 @@ def test_unheard_gap_is_marked_in_the_history(monkeypatch: pytest.MonkeyPatch) -
 def test_speech_without_loudspeaker_interrupts_and_keeps_effects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The answer was not heard, and is not remembered; what it has done is not undone by the next words."""
+    """The unheard reply does not enter the history, but its effects stay."""
     monkeypatch.setattr(GoneSpeaker, "gone", (0, 1_000_000))
     monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
     scene = Rehearsal([TIME, Says(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes."))

@@ -1,4 +1,4 @@
-"""Whole conversations in virtual time; scripted are only the people and the engines."""
+"""Tests of complete conversations in virtual time, with scripted users and engines."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -59,12 +59,12 @@ def test_plain_turn_is_answered_with_a_complete_breakdown() -> None:
 
 
 def test_ready_reply_is_held_while_the_user_may_resume() -> None:
-    """The answer of the turn above is ready at 2410 ms."""
+    """The reply of the turn above is ready at 2410 ms."""
     plain = Rehearsal([TIME]).perform()
     performance = Rehearsal([TIME], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
     (record,) = performance.records
     assert record.outcome == "answered"
-    waited_ms = 2480 - 2410  # the next frame without is told of at 2480
+    waited_ms = 2480 - 2410  # the next frame without speech arrives at 2480
     assert stages_ms(performance)["endpoint_wait"] == 400.0 + waited_ms
     begins_ms, began_ms = performance.sound_from_ms(), plain.sound_from_ms()
     assert began_ms is not None
@@ -82,7 +82,7 @@ def test_hold_times_out_when_frames_stop() -> None:
 
 @pytest.mark.parametrize("slower_ms", range(0, 161, 20))
 def test_frame_with_possible_onset_is_not_batched(slower_ms: int) -> None:
-    """Whenever the answer is ready, behind a commit at 2220 ms: what stirs 30 ms before holds it."""
+    """A possible onset 30 ms before the reply is ready, after a commit at 2220 ms, holds the reply."""
     ready_ms = 2410 + slower_ms
     stirs = [(ready_ms - 30, ready_ms + 50)]
     rehearsal = Rehearsal([TIME], vad=LoudnessVad(stirs=stirs))
@@ -185,7 +185,7 @@ def test_speculation_hides_work_behind_the_silence_timeout() -> None:
 
 @pytest.mark.parametrize(("lacks", "asked"), [(0, ["what time is it"]), (1, ["what time is", "what time is it"])])
 def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None:
-    """While the words take 100 ms: the right draft hides them, and behind a wrong one it is as late as without."""
+    """A decode takes 100 ms. A correct draft hides it; a wrong one gains nothing."""
     latencies = list[float]()
     for draft_lacks in (None, lacks):
         turns = TurnSettings(hangover_ms=250, speculate_after_ms=40, settle_ms=160)
@@ -233,7 +233,7 @@ def test_interruption_cuts_history_at_the_last_whole_word() -> None:
     performance = rehearsal.perform()
     first, second = performance.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
-    # Sound began at about 2.6 s, five words a second; the floor was taken at 3.5 s.
+    # Audible from about 2.6 s on, at five words a second; interrupted at 3.5 s.
     assert first.words is not None
     assert first.words.assistant == "It is ten o'clock"
     assert performance.told(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), "It is ten o'clock", 990.0, "voice")]
@@ -266,7 +266,7 @@ STORY = "It is ten o'clock and all is well in town. And there is a long story be
 
 
 def interrupted_by(says: Says, trouble: Callable[[Rehearsal], None] = lambda _: None) -> tuple[Rehearsal, Performance]:
-    """Said into a long reply, which begins to sound at about 2.6 s, five words a second."""
+    """Speaks over a long reply that is audible from about 2.6 s on, at five words a second."""
     rehearsal = Rehearsal([TIME, says], length_ms=12_000, replies=(STORY, "Bye."))
     rehearsal.at(2900, lambda: trouble(rehearsal))
     return rehearsal, rehearsal.perform()
@@ -441,7 +441,7 @@ LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
 
 @pytest.mark.parametrize("token_ms", [20.0, 60.0])
 def test_stopped_reply_does_not_resume_an_earlier_one(token_ms: float) -> None:
-    """A cough cut the first; a timer rang before it went on, and that was spoken into."""
+    """A cough interrupts the first reply. A timer rings before it resumes, and is interrupted too."""
     says = [TIME, Says(3400, 3900, ""), Says(5600, 6400, "tell me a story"), Says(9200, 9800, "no stop that")]
     text = "It is ten o'clock. And this goes on for quite a while longer."
     rehearsal = Rehearsal(says, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
@@ -506,7 +506,7 @@ def test_recognizer_that_fails_during_speech_loses_nothing() -> None:
 def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     story = [Says(1000, 8000, "once upon a time"), Says(8160, 8600, "there was"), Says(8760, 9200, "a king")]
     rehearsal = Rehearsal([*story, Says(14_000, 14_800, "what is the date")], length_ms=20_000)
-    rehearsal.turns = TurnSettings(speculate_after_ms=60.0)  # words are asked for in every pause
+    rehearsal.turns = TurnSettings(speculate_after_ms=60.0)  # a transcript is requested in every pause
     rehearsal.at(7500, lambda: setattr(rehearsal.transcriber, "dead", True))
     performance = rehearsal.perform()
     first, second = performance.records
@@ -514,7 +514,7 @@ def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     assert [what.partition(":")[0] for what in performance.troubles] == [
         "speech recognition failed",
         "scripted ears came back too late for what is being said",
-        "speech recognition failed",  # the reply's own word of it
+        "speech recognition failed",  # reported by the reply
     ]
     assert (first.error, second.error) == ("speech recognition failed", None)
 
@@ -659,7 +659,7 @@ def test_many_turns_in_a_row_are_answered() -> None:
     assert max(filter(None, latencies)) - min(filter(None, latencies)) <= 20, "one playout block, no drift"
 
 
-# ---- what a second look found ----
+# ---- regressions ----
 
 
 def test_voice_failure_during_retraction_leaves_no_error() -> None:
@@ -672,7 +672,7 @@ def test_voice_failure_during_retraction_leaves_no_error() -> None:
 
 
 class DyingMicrophone(ScriptedMicrophone):
-    """Is unplugged after four seconds."""
+    """A microphone that is unplugged after four seconds."""
 
     async def frames(self) -> AsyncGenerator[Frame]:
         async with aclosing(super().frames()) as frames:
@@ -850,11 +850,11 @@ def test_spoken_text_is_not_listed_as_unspoken() -> None:
     assert performance.records[0].outcome == "answered"
 
 
-# ---- what answers do besides being spoken ----
+# ---- side effects of replies ----
 
 
 def timer_rehearsal(says: list[Says], **more: object) -> Rehearsal:
-    """The second attempt at an answer sets a longer timer than the first."""
+    """The second attempt sets a longer timer than the first."""
     rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
 
     def effect_of(messages: Sequence[Message]) -> SkillEffect | None:
@@ -922,7 +922,7 @@ LONG_REPLY = "one two three four five six seven eight nine ten eleven twelve"
 
 
 def requested_into_a_reply(*says: Says, cancelled: Callable[[Session], None] | None = None) -> Rehearsal:
-    """A reply from 2.2 s on, into which another is asked for; perhaps it is cancelled 200 ms later."""
+    """Requests a reply during one that starts at 2.2 s, and optionally cancels 200 ms later."""
     rehearsal = Rehearsal([TIME, *says], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
     rehearsal.at(2600, lambda: rehearsal.session.request(after_reply=True))
     if cancelled is not None:
@@ -936,7 +936,7 @@ def test_request_waits_for_the_end_of_the_reply() -> None:
 
 
 def test_pending_request_is_answered_with_the_next_speech() -> None:
-    """Else it was answered once more after that."""
+    """Otherwise the speech would be answered twice."""
     assert len(requested_into_a_reply(Says(3200, 4000, "no wait")).model.asked) == 2
 
 

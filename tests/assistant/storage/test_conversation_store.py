@@ -1,4 +1,4 @@
-"""Conversations that are kept: on disk, after a crash, with a full disk, and gone on with."""
+"""Tests of stored conversations: on disk, after a crash, with a full disk, and resumed."""
 
 import asyncio
 import errno
@@ -38,7 +38,7 @@ def history(turns: int, since: int = 0) -> tuple[Item, ...]:
 
 
 async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
-    """Each part is a moment of its own."""
+    """Stores the parts one after another, each when the previous one has been written."""
     async with asyncio.TaskGroup() as group:
         writer = group.create_task(memory.run(), name="memory")
         for part in parts:
@@ -129,7 +129,7 @@ def test_full_disk_is_reported_once_and_gets_no_partial_line(fails: list[bool]) 
 
 
 def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
-    """A disk that takes half of what it is given and then is full."""
+    """A disk that accepts half of the data and then is full."""
     real, torn = os.write, [False]
 
     def failing(file: int, content: bytes) -> int:
@@ -302,7 +302,7 @@ def test_resumed_history_has_the_same_messages() -> None:
 
 
 def test_resumed_long_conversation_is_stored_completely(tmp_path: Path) -> None:
-    """What the model does not see any more has ids, too."""
+    """Items outside the prompt have ids too."""
     asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(9)))
 
     async def go_on() -> list[Item]:

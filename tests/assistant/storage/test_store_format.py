@@ -1,4 +1,4 @@
-"""A conversation's file: any history comes back, and so does the beginning of one that was torn."""
+"""Tests of the file format: round trips and damaged files."""
 
 import pytest
 from hypothesis import given

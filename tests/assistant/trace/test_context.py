@@ -1,4 +1,4 @@
-"""Ids as others know them."""
+"""Tests of W3C trace context ids."""
 
 import re
 

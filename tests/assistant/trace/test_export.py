@@ -1,4 +1,4 @@
-"""Turns reach a collector, and no collector is ever in the way of a turn."""
+"""Tests of the export to an OpenTelemetry collector, which never delays a turn."""
 
 import asyncio
 import ssl
@@ -44,7 +44,7 @@ def record() -> TurnRecord:
 async def exporting(
     url: str, complaints: list[str] | None = None, environ: dict[str, str] | None = None
 ) -> AsyncGenerator[SpanExport]:
-    """An export at work, which is stopped at the end."""
+    """Runs an export and stops it at the end."""
     said: list[str] = [] if complaints is None else complaints
     export = SpanExport(url, environ or {}, ENDPOINTS, said.append)
     async with asyncio.TaskGroup() as tasks:
@@ -56,14 +56,14 @@ async def exporting(
 
 
 async def until(server: Server, requests: int, export: SpanExport | None = None) -> None:
-    """Until so many requests have come, and, with an export, it has nothing under way."""
+    """Waits for this many requests and, with an export, until it has nothing to send."""
     async with asyncio.timeout(5):
         while len(server.posts) < requests or (export is not None and export.waiting):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.005)
 
 
 def exported(records: Sequence[TurnRecord], *scripts: Script, environ: dict[str, str] | None = None) -> Server:
-    """A collector that got these turns."""
+    """Returns a collector that has received these turns."""
 
     async def main() -> Server:
         async with serving(*scripts) as server:
@@ -242,12 +242,12 @@ def test_rejected_spans_are_reported(record: TurnRecord) -> None:
 def test_missing_collector_is_reported_once_and_drops_are_counted(
     record: TurnRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For two minutes of virtual time: as many tries as the pauses between them allow."""
+    """Two minutes of virtual time, with as many tries as the pauses allow."""
 
     async def at_once(work: Callable[[Sequence[TurnRecord]], bytes], records: Sequence[TurnRecord]) -> bytes:
         return work(records)
 
-    monkeypatch.setattr(asyncio, "to_thread", at_once)  # virtual time knows no threads
+    monkeypatch.setattr(asyncio, "to_thread", at_once)  # threads do not work in virtual time
     complaints: list[str] = []
     tried_at_s: list[float] = []
 
@@ -343,7 +343,7 @@ def test_missing_extra_is_named() -> None:
 
 
 class _Overheard(ScriptedModel):
-    """Keeps what was told of the trace with each request."""
+    """Stores the trace header of each request."""
 
     heard: ClassVar[list[str]] = []
 
@@ -353,7 +353,7 @@ class _Overheard(ScriptedModel):
 
 
 def told(*, exports: bool) -> tuple[TurnRecord, list[str]]:
-    """A rehearsed turn, and what its requests said of its trace."""
+    """Returns the record of a rehearsed turn and the trace headers of its requests."""
     rehearsal = Rehearsal([TIME])
     rehearsal.model = model = _Overheard(rehearsal.replies)
     model.heard.clear()

@@ -1,4 +1,4 @@
-"""Old traces make room, and nothing else does."""
+"""Tests of the removal of old traces."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ class _Record:
 def test_first_record_removes_expired_traces(limits: RetentionLimits, kept: bool, tmp_path: Path) -> None:
     old = make(tmp_path / "20161201-080000-0123abcd.jsonl", 3650)
 
-    async def scene() -> None:
+    async def main() -> None:
         trace = TraceFile(tmp_path, "20270115-080000-00000000", pytest.fail, limits)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
@@ -91,5 +91,5 @@ def test_first_record_removes_expired_traces(limits: RetentionLimits, kept: bool
             writer.cancel()
         assert trace.path.is_file()
 
-    asyncio.run(scene())
+    asyncio.run(main())
     assert old.exists() is kept

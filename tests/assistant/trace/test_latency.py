@@ -1,4 +1,4 @@
-"""The accounting: stages sum to the latency, hidden work is free, slack tells what else binds."""
+"""Tests of the latency breakdown: sums, hidden work and slack."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from assistant.trace.latency import STAGES, Span, account
 def turn(
     *, attempt_s: float, endpoint_s: float, stt_s: float, model_s: float, unit_s: float, voice_s: float, play_s: float
 ) -> dict[str, Span]:
-    """A turn whose speech ended at 0: the attempt starts, work follows work, the gate opens, the sound leaves."""
+    """Returns the spans of a turn whose speech ended at 0: transcript, LLM, voice and playout follow one another."""
     words = attempt_s + stt_s
     token = words + model_s
     unit = token + unit_s

@@ -1,4 +1,4 @@
-"""The trace's schema: one line of JSON, documented as it is."""
+"""Tests of the trace schema and its documentation."""
 
 import base64
 import json
@@ -61,7 +61,7 @@ def test_documentation_matches_the_schema() -> None:
 
 
 def described(title: str) -> set[str]:
-    """The names that the rows of a table begin with."""
+    """Returns the names in the first column of a table."""
     page = trace_texts.DOCS_FILE.read_text(encoding="utf-8")
     (rows,) = re.findall(rf"^\| {title} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
     return {name for row in rows.splitlines() for name in re.findall("`([^`]+)`", row.split("|")[1])}

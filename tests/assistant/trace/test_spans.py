@@ -1,4 +1,4 @@
-"""Spans say what the record says, in the words of others."""
+"""Tests of the conversion of records to OpenTelemetry spans."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ def record_of(says: list[Says], **more: object) -> TurnRecord:
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
-    """A turn whose person went on before it was over: its first attempt was dropped."""
+    """A turn whose first attempt was dropped because the user went on."""
     says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
     return record_of(says, turns=SLOW)
 
@@ -167,7 +167,7 @@ def test_time_zero_is_the_wall_clock_of_the_first_sample() -> None:
 
     def later() -> None:
         recorder = rehearsal.session.recorder
-        # Noted 5 s before the first sample: whoever opens a conversation may begin to speak later.
+        # 5 s before the first sample, because the microphone may start later than the conversation.
         recorder.started_s = rehearsal.session.microphone.clock.to_loop_s(0) - 5.0  # type: ignore[arg-type]
         recorder.started_at = datetime(2026, 1, 1, 12, 0, tzinfo=UTC).isoformat()
 

@@ -1,4 +1,4 @@
-"""The bar adds up, whatever the width; verdicts and percentiles."""
+"""Tests of the latency bar, verdicts and percentiles."""
 
 from typing import cast
 
@@ -12,7 +12,7 @@ from assistant.trace.waterfall import CELL_MS, nearest_rank, segments, verdict
 
 
 class _Stages:
-    """As much of a record as the bar needs."""
+    """Returns the part of a record that the bar needs."""
 
     def __init__(self, ms: dict[Stage, float]) -> None:
         self.stages = {stage: StageShare(value, value) for stage, value in ms.items()}
