@@ -93,7 +93,7 @@ class ReplyManager:
         dispatch: Receives events for the turn-taking machine.
         show: Receives session events for the user interface or client.
         report_problem: Receives problem descriptions, one sentence each, without words of the conversation.
-        said: Receives the text of each reply that was heard, when the reply is over.
+        on_reply_heard: Receives the text of each reply that was heard, when the reply is over.
         last_reply: Text of the last reply, as written.
         trailing: Replies that were sent completely and are still played before the current one, in order.
     """
@@ -108,7 +108,7 @@ class ReplyManager:
     dispatch: Callable[[Event], None]
     show: Callable[[SessionEvent], None]
     report_problem: Callable[[str], None]
-    said: Callable[[str], None]
+    on_reply_heard: Callable[[str], None]
     last_reply: str = ""
     trailing: tuple[ReplyId, ...] = ()
     _unheard_rest: tuple[ReplyId | None, str | None] = None, ""  # unheard text of the last interrupted reply
@@ -364,7 +364,7 @@ class ReplyManager:
     def _record_reply(self, reply: Reply, outcome: Outcome, heard: str) -> None:
         if reply.id != self._resumed:
             self.last_reply = reply.written or self.last_reply
-        self.said(heard)
+        self.on_reply_heard(heard)
         reply.trace.error, reply.trace.answered_by = reply.error, reply.answered_by
         self.recorder.finish(reply.id.turn, outcome, heard, self.clock)
 

@@ -1,10 +1,7 @@
 """Runs one conversation, from the first microphone frame to the last sample of the last reply.
 
-    microphone ─frame─▶ AudioInput ─VAD result─▶ TurnTaking ─effect─▶ Session
-                            ▲                        ▲                   │
-                            └──── open segment ──────┼───────────────────┤
-                             transcript ─────────────┘                   ▼
-                                                               ReplyManager ─audio─▶ speaker
+    microphone ──frame──▶ AudioInput ──event──▶ TurnTaking ──effect──┬─▶ AudioInput: open, transcribe, close a segment
+                                                                     └─▶ ReplyManager ──audio──▶ speaker
 
 Reading order:
 
@@ -311,6 +308,7 @@ class Session:
     # ---- frames ----
 
     def _process_frame(self, frame: Frame) -> None:
+        """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
         if self.key is not None:
             frame = self.key.heard(frame)
         self._at = frame.end
@@ -351,6 +349,7 @@ class Session:
     # ---- events to the turn-taking machine, and its effects ----
 
     def _dispatch(self, event: Event) -> None:
+        """Passes an event to the turn-taking machine and applies the effects it returns."""
         self.recorder.event_log.tell(event, self.turns.settings)
         for effect in self.turns.tell(event):
             self._apply(effect)
@@ -373,6 +372,7 @@ class Session:
         self.request()
 
     def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+        """Carries out one effect."""
         match effect:
             case OpenSegment():
                 self._audio_input.open(effect)
@@ -428,6 +428,7 @@ class Session:
                 assert_never(effect)
 
     def _discard_turn(self, effect: TurnDiscarded) -> None:
+        """Ends a turn that gave nothing to answer."""
         if effect.reason == "called":
             self.wake_phrase.called(self._at)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
@@ -436,6 +437,7 @@ class Session:
         self.show(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:
+        """Speaks the unheard rest of an interrupted reply, or requests the reply again if it was incomplete."""
         rest = self._reply_manager.unheard_text(reply_id)
         if rest is None:
             self._dispatch(ReplyRequested(self._at, "requested"))
@@ -453,6 +455,7 @@ class Session:
         self._reply_manager.add_attempt(effect, transcription, now_s)
 
     async def _request_transcript(self, effect: Transcribe, onset: Samples) -> None:
+        """Transcribes the segment and dispatches the result."""
         began_s = self._now_s()
         self._audio_input.start_silence(effect)
         transcript = await self._audio_input.transcript(effect)
@@ -490,6 +493,7 @@ class Session:
             self._process_frame(Frame(self._at, silence, is_inserted=True))
 
     def _shut_down(self, broke_off: str | None = None) -> None:
+        """Stops the replies, the records and the audio input. `broke_off`: why the conversation ended early."""
         self._reply_manager.stop(leaving=self._leaving, broke_off=broke_off)
         self.recorder.finish_all(self.microphone.clock, broke_off)
         self._audio_input.stop()

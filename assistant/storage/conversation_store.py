@@ -65,7 +65,7 @@ class ConversationStore:
         folder: Path,
         name: str,
         began_at: str,
-        complain: Callable[[str], None],
+        report_problem: Callable[[str], None],
         *,
         items: tuple[Item, ...] = (),
         continues: str = "",
@@ -84,35 +84,35 @@ class ConversationStore:
         self._writer = BackgroundWriter(
             self.path,
             self._write,
-            complain,
+            report_problem,
             waits="what was said waits in memory. Check the free space, or set talk.remember = false.",
             lost=self._lost,
         )
 
     @classmethod
-    def create(cls, folder: Path, name: str, began_at: str, complain: Callable[[str], None]) -> Self:
+    def create(cls, folder: Path, name: str, began_at: str, report_problem: Callable[[str], None]) -> Self:
         """Returns the store of a new conversation. Nothing is written yet.
 
         Args:
             folder: Folder of conversations.
             name: A unique name.
             began_at: Wall clock, ISO 8601.
-            complain: Receives one sentence for the user when the disk fails.
+            report_problem: Receives one sentence for the user when the disk fails.
         """
-        return cls(folder, name, began_at, complain)
+        return cls(folder, name, began_at, report_problem)
 
     @classmethod
-    def open(cls, folder: Path, wanted: str, name: str, began_at: str, complain: Callable[[str], None]) -> Self:
+    def open(cls, folder: Path, wanted: str, name: str, began_at: str, report_problem: Callable[[str], None]) -> Self:
         """Resumes a conversation under another name. `items` holds what was said in it. Nothing is written yet.
 
-        Lines that cannot be read are skipped and reported to `complain`. Blocks while the file is read.
+        Lines that cannot be read are skipped and reported to `report_problem`. Blocks while the file is read.
 
         Args:
             folder: Folder of conversations.
             wanted: Name of the old conversation, or its beginning; "" is the latest.
             name: A unique name for the new one.
             began_at: Wall clock, ISO 8601.
-            complain: Receives one sentence for the user when the disk fails.
+            report_problem: Receives one sentence for the user when the disk fails.
 
         Raises:
             ResumeError: There is no such conversation, or it cannot be read.
@@ -127,9 +127,9 @@ class ConversationStore:
             raise ResumeError(f"{folder / old}{_SUFFIX} is of a newer repartee ({error}): update this one.") from error
         if found.lost:
             lines = "a line" if found.lost == 1 else f"{found.lost} lines"
-            complain(f"{old}: {lines} of the conversation could not be read, and what it said is left out")
+            report_problem(f"{old}: {lines} of the conversation could not be read, and what it said is left out")
         old_at = "" if found.heading is None else found.heading.began_at
-        return cls(folder, name, began_at, complain, items=found.items, continues=old, continued_at=old_at)
+        return cls(folder, name, began_at, report_problem, items=found.items, continues=old, continued_at=old_at)
 
     @staticmethod
     def names(folder: Path) -> tuple[str, ...]:

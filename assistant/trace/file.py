@@ -26,7 +26,7 @@ class TraceFile:
         self,
         directory: Path,
         name: str,
-        complain: Callable[[str], None],
+        report_problem: Callable[[str], None],
         limits: RetentionLimits = KEEP_ALL,
         *,
         count_lost: Callable[[int, str], None] | None = None,
@@ -37,20 +37,20 @@ class TraceFile:
         Args:
             directory: Folder of traces.
             name: Name of the file, without its suffix.
-            complain: Receives one sentence when the disk fails.
+            report_problem: Receives one sentence when the disk fails.
             limits: Traces beyond them are removed from `directory` after the first record.
             count_lost: Called when records are lost, with their number and the reason.
-            complain_lost: Receives the sentences about lost records, instead of `complain`.
+            complain_lost: Receives the sentences about lost records, instead of `report_problem`.
         """
         self.path = directory / f"{name}.jsonl"
-        self._report_problem = complain
+        self._report_problem = report_problem
         self._limits = limits
         self._removed_old = limits == KEEP_ALL
         self._writer: BackgroundWriter[str] = BackgroundWriter(
             self.path,
             # Not a bound method: a thread keeps its last callable for a while, and with it would keep the conversation.
             partial(_append, self.path),
-            complain,
+            report_problem,
             waits="it is tried again until the conversation ends. Check trace.dir and the free space.",
             lost=lambda turns: f"{'a turn is' if turns == 1 else f'{turns} turns are'} not in the trace.",
             count_lost=count_lost,
