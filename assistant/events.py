@@ -1,7 +1,7 @@
-"""What happens in a conversation, told to whoever shows it: a terminal, a page, a client on the wire.
+"""Session events: what happens in a conversation, as the terminal, the web page or a client is told.
 
-In the order in which a turn brings them; everything about a reply comes between its `ReplyStarted` and its `ReplySent`
-or `ReplyStopped`, and a reply's sound goes to the speaker, not through here.
+The events of a turn come in the order below. All events of a reply come between its `ReplyStarted` and its `ReplySent`
+or `ReplyStopped`. Audio is not an event: it goes to the speaker.
 """
 
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ from assistant.turns.events import AbandonReason, Origin, ReplyId
 
 @dataclass(frozen=True, slots=True)
 class SpeechStarted:
-    """Somebody began to speak and has the floor (dated back: `at_ms` on the microphone's line).
+    """The user started to speak, and a turn has begun.
 
     Attributes:
-        item: What the words will be in the history, if there are any.
+        turn: Number of the turn.
+        at_ms: Onset on the microphone's time line, before the time of detection.
+        item: Id that the user message will have in the history, if there are any words.
     """
 
     turn: int
@@ -28,7 +30,7 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class InterimWords:
-    """Words so far of what is being said; before or after the `SpeechStarted` they belong to."""
+    """Interim transcript. It may come before or after the `SpeechStarted` it belongs to."""
 
     text: str
     low_confidence: bool
@@ -36,11 +38,13 @@ class InterimWords:
 
 @dataclass(frozen=True, slots=True)
 class SpeechDiscarded:
-    """The speech that started was nothing to answer: no words, cleared by the client, or given up.
+    """The speech gave nothing to answer: no words, cleared by the client, or abandoned.
 
     Attributes:
-        at_ms: Where it ended on the microphone's line.
-        item: What entered the history all the same, because the client ended the turn; it has no words.
+        turn: Number of the turn.
+        at_ms: End of the speech on the microphone's time line.
+        reason: Why it was discarded.
+        item: A user message without words that entered the history because the client ended the turn; else None.
     """
 
     turn: int
@@ -51,14 +55,17 @@ class SpeechDiscarded:
 
 @dataclass(frozen=True, slots=True)
 class UserTurnCommitted:
-    """The turn is over; these are its words (`rough`: as good as a guess).
+    """The user's turn is over and committed.
 
     Attributes:
-        text: All words of the turn, those of earlier items that it continues included.
-        item: What entered the history with it; None where nothing did (a greeting, a person who went on without words).
-        speech_end_ms: On the microphone's line; None where nobody spoke.
-        answered: The assistant has the floor: `ReplyStarted` follows. False where the client wants to decide that.
-        lost: The recognizer failed: there may have been words.
+        turn: Number of the turn.
+        text: All words of the turn, including those of earlier items that it continues.
+        low_confidence: Whether the recognizer's words are little more than a guess.
+        item: The history item added with it; None where none was (a greeting, a continuation without words).
+        speech_end_ms: End of the speech on the microphone's time line; None where nobody spoke.
+        origin: What caused the turn.
+        answered: Whether `ReplyStarted` follows. False where the client decides about replies.
+        lost: Whether the recognizer failed, so that there may have been words.
     """
 
     turn: int
@@ -73,11 +80,12 @@ class UserTurnCommitted:
 
 @dataclass(frozen=True, slots=True)
 class ReplyStarted:
-    """The gate of a reply is open.
+    """The reply is committed and may play.
 
     Attributes:
-        item: What its words will be in the history.
-        spoken: It comes as sound; else only as text.
+        reply: Turn and attempt.
+        item: Id that its message will have in the history.
+        spoken: Whether it comes as audio; else only as text.
     """
 
     reply: ReplyId
@@ -87,7 +95,7 @@ class ReplyStarted:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSpoken:
-    """A unit of the reply goes to the speaker; of a reply that is not spoken, a piece of its text."""
+    """A text chunk of the reply goes to the speaker; if the reply is not spoken, a piece of its text."""
 
     reply: ReplyId
     text: str
@@ -95,7 +103,7 @@ class ChunkSpoken:
 
 @dataclass(frozen=True, slots=True)
 class WordsTimed:
-    """The next words of a reply, as their sound goes to the speaker."""
+    """The next words of a reply, with their times, when their audio goes to the speaker."""
 
     reply: ReplyId
     words: tuple[TimedWord, ...]
@@ -103,7 +111,7 @@ class WordsTimed:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCalled:
-    """The model calls a function of the client's; it is in the history already."""
+    """The LLM calls a function of the client. The call is already in the history."""
 
     reply: ReplyId
     item: FunctionCallItem
@@ -111,15 +119,16 @@ class FunctionCalled:
 
 @dataclass(frozen=True, slots=True)
 class ReplySent:
-    """Everything of the reply has been handed to the speaker, which may still be playing it.
+    """The complete reply was handed to the speaker, which may still be playing it.
 
     Attributes:
-        text: Of the whole reply.
-        error: What went wrong on the way; None if nothing did.
-        incomplete: The service's word for why it stopped early ("length", "content_filter"), else None.
-        prompt_tokens: As the service counts, else None.
-        completion_tokens: As the service counts, else None.
-        cached_tokens: How much of the prompt the service had read before; None where it does not say.
+        reply: Turn and attempt.
+        text: Text of the whole reply.
+        error: What went wrong, or None.
+        incomplete: Why the service stopped early ("length", "content_filter"), else None.
+        prompt_tokens: As the service counts them, or None.
+        completion_tokens: As the service counts them, or None.
+        cached_tokens: Prompt tokens that the service had cached; None where it does not say.
     """
 
     reply: ReplyId
@@ -133,13 +142,16 @@ class ReplySent:
 
 @dataclass(frozen=True, slots=True)
 class ReplyStopped:
-    """The reply was cancelled or interrupted, before or after its `ReplySent`; or its end was `unheard`, for want of
-    a loudspeaker.
+    """The reply was cancelled or interrupted, before or after its `ReplySent`, or no loudspeaker played its end.
 
     Attributes:
-        heard: What of it was heard and is remembered.
-        heard_ms: How much of its sound was played.
-        prompt_tokens: As of `ReplySent`, where the service had told before the cut; so are the others.
+        reply: Turn and attempt.
+        heard: Text that was heard and stays in the history.
+        heard_ms: Length of the audio that was played.
+        reason: Why it stopped; "unheard" means that no loudspeaker played its end.
+        prompt_tokens: As in `ReplySent`, if the service had counted before the reply stopped.
+        completion_tokens: As `prompt_tokens`.
+        cached_tokens: As `prompt_tokens`.
     """
 
     reply: ReplyId
@@ -153,24 +165,25 @@ class ReplyStopped:
 
 @dataclass(frozen=True, slots=True)
 class ItemForgotten:
-    """There are far too many items: this one is not in the history any longer."""
+    """The item was removed from the history, because the history has too many."""
 
     item: ItemId
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """Everything about the turn is known."""
+    """The turn is complete; this is its record."""
 
     record: TurnRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something went wrong that the person should know of: one sentence.
+    """A problem that the user should know of, in one sentence.
 
     Attributes:
-        private: It holds words of the conversation: for nobody else.
+        text: The sentence.
+        private: Whether it contains words of the conversation and must be shown to the user only.
     """
 
     text: str

@@ -1,13 +1,13 @@
-"""Where the program `repartee` begins: Ctrl-C while it is still being loaded is no traceback either."""
+"""Entry point of the program `repartee`. It handles Ctrl-C even while the program is still being imported."""
 
 import sys
 
 
 def main() -> None:
-    """Load the commands and run one; see assistant.commands.cli."""
+    """Imports the commands and runs one; see assistant.commands.cli."""
     try:
         from assistant.commands.cli import main as run  # noqa: PLC0415
 
         run()
-    except KeyboardInterrupt:  # half a second of imports, before anything could answer it
+    except KeyboardInterrupt:  # pressed during half a second of imports
         sys.exit(130)

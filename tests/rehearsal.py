@@ -459,7 +459,7 @@ class Rehearsal:
             recorder,
             self.settings,
             show,
-            attention=self.attention,
+            wake_phrase=self.attention,
             key=self.key,
         )
         for ms, do in self.cues:

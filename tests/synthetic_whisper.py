@@ -195,7 +195,7 @@ def _set_encoder(spec: whisper_spec.WhisperSpec) -> None:
 
 
 def _set_decoder(spec: whisper_spec.WhisperSpec, words: dict[int, int]) -> None:
-    """Sets the decoder: at a position's channel it attends to the time at which the word is due, and adds its loudness to
+    """Sets the decoder: at a position it attends to the time at which the word is due, and adds its loudness to
     channel _LOUD."""
     query, pair, out = spec.decoder.layer[0].attention.linear
     for place, word in words.items():

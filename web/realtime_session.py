@@ -260,7 +260,7 @@ class RealtimeSession:
         """The client's settings are in force from here on."""
         self.session.turns.settings = _turn_settings(self.base, self.profile, config)
         self.session.conversation.instructions = config.instructions
-        self.session.wishes = ReplyOptions(
+        self.session.reply_options = ReplyOptions(
             spoken=config.modality == "audio",
             speed=config.speed,
             options=ChatOptions(config.tools, config.tool_choice, _limit(config.max_output_tokens)),
@@ -329,7 +329,7 @@ class RealtimeSession:
         if (self._begun is not None and self._sent is None) or self.session.request_waits:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
-            self.session.request(_this_once(self.session.wishes, command.options), after_reply=True)
+            self.session.request(_this_once(self.session.reply_options, command.options), after_reply=True)
 
     @property
     def _active_name(self) -> str:

@@ -1,1 +1,1 @@
-"""The history of a conversation: its items, what the model sees of it, and which words of a reply were heard."""
+"""The history of a conversation: its items, the messages for the LLM, and which words of a reply were heard."""

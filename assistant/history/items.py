@@ -1,4 +1,4 @@
-"""The items of a conversation's history: what was said, by whom, and what was called."""
+"""The items of a conversation's history: messages, function calls and their outputs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ ItemId = NewType("ItemId", str)
 """Unique within its conversation."""
 
 ROOT = ItemId("root")
-"""No item: the place before all of them."""
+"""Not an item: the place before the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +19,10 @@ class UserMessage:
     """Words of the user.
 
     Attributes:
-        spoken: Heard by the microphone, not typed.
-        continues: The person went on: with the item before it is one message to the model.
+        id: Its id.
+        text: The words.
+        spoken: Whether they were spoken, not typed.
+        continues: Whether the LLM sees it joined with the item before it, because the user went on.
     """
 
     id: ItemId
@@ -31,7 +33,7 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """A system message in the middle of the conversation."""
+    """A system message within the conversation."""
 
     id: ItemId
     text: str
@@ -39,12 +41,14 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool of the assistant's own was called in the midst of a reply, and returned.
+    """A call of one of the assistant's own tools during a reply, with its output.
 
     Attributes:
+        call: The call.
+        output: What the tool returned.
         at: How many characters of the reply came before the call.
-        round: Of the reply's answers, which called it: with others of the same one it was called at once.
-        number: Of that answer's calls, which it is; they may have returned in another order.
+        round: Number of the LLM response that made the call. Calls of one response were made at once.
+        number: Position of the call in that response. Outputs may have come in another order.
     """
 
     call: FunctionCall
@@ -59,8 +63,10 @@ class AssistantMessage:
     """Words of the assistant, as far as they were heard.
 
     Attributes:
-        complete: Everything that was meant to be said was heard.
-        used: The assistant's own tools, in the order in which they were called.
+        id: Its id.
+        text: The words.
+        complete: Whether the whole reply was heard.
+        tool_uses: Calls of the assistant's own tools, in order.
     """
 
     id: ItemId
@@ -71,11 +77,14 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCallItem:
-    """The model calls a function of the client's.
+    """A call of a client's function by the LLM.
 
     Attributes:
-        arguments: JSON, as the model wrote it.
-        extra: As the call's.
+        id: Its id.
+        call_id: Id of the call, which its output refers to.
+        name: Name of the function.
+        arguments: JSON, as the LLM wrote it.
+        extra: Service-specific data of the call.
     """
 
     id: ItemId
@@ -87,7 +96,7 @@ class FunctionCallItem:
 
 @dataclass(frozen=True, slots=True)
 class FunctionOutput:
-    """What the client's function returned."""
+    """The output of a client's function."""
 
     id: ItemId
     call_id: str
@@ -98,9 +107,9 @@ Item = UserMessage | SystemMessage | AssistantMessage | FunctionCallItem | Funct
 
 
 def answer_messages(text: str, used: tuple[ToolUse, ...]) -> tuple[Message, ...]:
-    """An answer as the model sees it: its calls behind the words that came before them, each with what it returned.
+    """Returns a reply as LLM messages: each call after the words that came before it, and followed by its output.
 
-    The same while the answer is being made and ever after, so that a server that has read it once need not again.
+    The result is the same during the reply and later, so that a server's prompt cache stays valid.
     """
     messages: list[Message] = []
     since = 0
@@ -113,10 +122,10 @@ def answer_messages(text: str, used: tuple[ToolUse, ...]) -> tuple[Message, ...]
 
 
 def call_messages(said: str, called: Sequence[tuple[FunctionCall, str]]) -> list[Message]:
-    """What an answer said, then its calls, each right before what it returned: some templates take one at a time.
+    """Returns the text of a response, then each call directly followed by its output: some chat templates need that.
 
-    Where a service has said more of one of them, all calls come before all results, as it made them: Gemini signs the
-    first of several, and refuses the others by themselves.
+    If a service attached extra data to a call, all calls come before all outputs, as in its response. Gemini signs only
+    the first of several calls and rejects the others alone.
     """
     if any(call.extra is not None for call, _ in called):
         results = [Message("tool", output, call_id=call.call_id) for call, output in called]

@@ -1,7 +1,7 @@
-"""What a reply's sound says where: from played samples to heard words.
+"""Maps positions in a reply's audio to words, to determine which words were heard.
 
-A reply is spoken unit by unit. The script collects the units as their sound is made, with the position of every
-word, so that at any moment it can be said which words have been heard.
+A reply is spoken chunk by chunk. The transcript collects each chunk's text when its audio is made, with the position of
+every word.
 """
 
 from bisect import bisect_right
@@ -12,15 +12,15 @@ from audio.tts import WordMark
 from audio.units import ReplySamples, ms_of_reply_samples
 
 Stretch = tuple[int, int]
-"""Samples of a reply's sound: the first, and the one behind the last."""
+"""A range of samples of a reply's audio: the first, and the one after the last."""
 
 GAP = "…"
-"""In place of words that nobody heard, between others."""
+"""Replaces words in the middle of a reply that nobody heard."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedWord:
-    """Where a word of a reply sounds, in ms from the reply's first sample."""
+    """A word of a reply and its time, in ms from the reply's first sample."""
 
     text: str
     start_ms: float
@@ -30,65 +30,65 @@ class TimedWord:
 
 @dataclass(slots=True)
 class SpokenTranscript:
-    """The words of one reply and where they sound; grows as the reply is made."""
+    """The words of one reply and their positions in the audio. It grows while the reply is made."""
 
     _text: str = ""
     _sound_starts: list[int] = field(default_factory=list)  # of each word, in samples
     _sound_ends: list[int] = field(default_factory=list)  # of each word, in samples
     _text_ends: list[int] = field(default_factory=list)  # of each word, in characters
     _samples: int = 0
-    _unit_text_start: int = 0
-    _written: Callable[[int], int] = int
-    _unit_samples_start: int = 0
+    _chunk_text_start: int = 0
+    _to_written: Callable[[int], int] = int
+    _chunk_samples_start: int = 0
 
     @property
     def text(self) -> str:
-        """Everything that was given to be spoken so far."""
+        """All text that was synthesized so far."""
         return self._text
 
     @property
     def samples(self) -> ReplySamples:
-        """The length of the sound made so far."""
+        """The length of the audio made so far."""
         return ReplySamples(self._samples)
 
-    def begin_unit(self, text: str, written: Callable[[int], int] = int) -> None:
-        """The next unit's sound follows. The unit's text is part of the reply from here on.
+    def begin_chunk(self, text: str, to_written: Callable[[int], int] = int) -> None:
+        """Adds the text of the next chunk, whose audio follows.
 
-        `written` tells from a place in the text that is spoken the place in `text`, where the two differ.
+        `to_written` maps a position in the spoken form of the text to one in `text`.
         """
-        self._written = written
-        self._unit_text_start = len(self._text) + bool(self._text)
-        self._unit_samples_start = self._samples
+        self._to_written = to_written
+        self._chunk_text_start = len(self._text) + bool(self._text)
+        self._chunk_samples_start = self._samples
         self._text = f"{self._text} {text}" if self._text else text
 
-    def add(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[TimedWord, ...]:
-        """A chunk of the unit's sound, with the marks of the words that begin in it, in order.
+    def add_audio(self, samples: int, marks: tuple[WordMark, ...]) -> tuple[TimedWord, ...]:
+        """Adds an audio chunk, with the marks of the words that begin in it, in order.
 
-        Returns the words of the written text that they complete: "twelve kilometers" is one of them, "12 km".
+        Returns the written words that it completes. The spoken "twelve kilometers" is the one written word "12 km".
         """
         self._samples += samples
-        placed = []
+        timed_words = []
         for mark in marks:
             text_from = self._text_ends[-1] if self._text_ends else 0
-            text_end = self._unit_text_start + self._written(mark.text_end)
-            sound_end = self._unit_samples_start + mark.end
-            self._sound_starts.append(self._unit_samples_start + mark.start)
+            text_end = self._chunk_text_start + self._to_written(mark.text_end)
+            sound_end = self._chunk_samples_start + mark.end
+            self._sound_starts.append(self._chunk_samples_start + mark.start)
             self._sound_ends.append(sound_end)
             self._text_ends.append(text_end)
             if text := self._text[text_from:text_end].strip():
-                start_ms = ms_of_reply_samples(self._unit_samples_start + mark.start)
-                placed.append(TimedWord(text, start_ms, ms_of_reply_samples(sound_end), mark.estimated))
-        return tuple(placed)
+                start_ms = ms_of_reply_samples(self._chunk_samples_start + mark.start)
+                timed_words.append(TimedWord(text, start_ms, ms_of_reply_samples(sound_end), mark.estimated))
+        return tuple(timed_words)
 
-    def write(self, text: str) -> None:
-        """Text that is shown and never spoken: it counts as heard at once."""
+    def add_shown_text(self, text: str) -> None:
+        """Adds text that is shown and not spoken. It counts as heard at once."""
         self._text += text
         self._sound_starts.append(self._samples)
         self._sound_ends.append(self._samples)
         self._text_ends.append(len(self._text))
 
     def cut(self, end: ReplySamples) -> None:
-        """Nothing behind this position of the sound was heard: only the whole words before it are kept."""
+        """Removes everything after this position of the audio. Only whole words before it stay."""
         heard = self.words_heard(end)
         self._text = self.text_heard(end)
         self._samples = min(self._samples, end)
@@ -96,20 +96,20 @@ class SpokenTranscript:
             del places[heard:]
 
     def words_heard(self, played: int) -> int:
-        """How many whole words lie before this position of the reply's sound."""
+        """Returns how many whole words end before this position of the audio."""
         return bisect_right(self._sound_ends, played)
 
     def text_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> str:
-        """The text up to the last whole word before this position; "" where no whole word was heard.
+        """Returns the text up to the last whole word before this position; "" if there is none.
 
-        Without the words that reach into a stretch that was played `unheard`.
+        Words that overlap an `unheard` stretch are left out.
         """
         heard = self.words_heard(played)
         if not unheard:
             return self._text[: self._text_ends[heard - 1]].strip() if heard else ""
         pieces, missing = [], False
         for word in range(heard):
-            if self._missed(word, unheard):
+            if self._is_unheard(word, unheard):
                 missing = True
                 continue
             begin = self._text_ends[word - 1] if word else 0
@@ -119,15 +119,15 @@ class SpokenTranscript:
         return "".join(pieces).strip()
 
     def text_between(self, since: int, until: int) -> str:
-        """The words that sound, in part at least, between two positions of the sound."""
+        """Returns the words that sound, at least in part, between two positions of the audio."""
         first, behind = bisect_right(self._sound_ends, since), bisect_right(self._sound_starts, until)
         begin = self._text_ends[first - 1] if first else 0
         return self._text[begin : self._text_ends[behind - 1]].strip() if behind > first else ""
 
     def all_heard(self, played: int, unheard: Sequence[Stretch] = ()) -> bool:
-        """Whether every word lies before this position, and none in a stretch that was played unheard."""
+        """Returns whether every word ends before this position and none overlaps an unheard stretch."""
         words = len(self._sound_ends)
-        return self.words_heard(played) == words and not any(self._missed(word, unheard) for word in range(words))
+        return self.words_heard(played) == words and not any(self._is_unheard(word, unheard) for word in range(words))
 
-    def _missed(self, word: int, unheard: Sequence[Stretch]) -> bool:
+    def _is_unheard(self, word: int, unheard: Sequence[Stretch]) -> bool:
         return any(self._sound_starts[word] < until and self._sound_ends[word] > since for since, until in unheard)

@@ -1,11 +1,11 @@
-"""What of a history leaves the prompt when it grows too long, and what the history itself gives up: pure.
+"""Decides which items leave the prompt, and which the history, when they grow too long. No I/O.
 
-A model's server keeps what it has read of a prompt and reads on from there, as long as the beginning stays the same.
-So the oldest turns do not go one by one, which would move the beginning with every turn: nothing goes until a limit is
-passed, and then half of what it allows goes at once. Between two cuts a prompt only grows at its end.
+An LLM server caches the prompt it has read and continues from there, as long as the beginning stays the same. Removing
+the oldest turn with every new one would change the beginning each time. So nothing is removed until a limit is reached,
+and then the prompt is cut to half of the limit. Between two cuts it only grows at its end.
 
-What has left the prompt stays in the conversation: whoever was told of an item may still ask for it. Only where that
-grows beyond all use are items given up.
+Items that have left the prompt stay in the history, because a client may still ask for them. Only a history that is far
+too long loses items.
 """
 
 from collections.abc import Sequence, Set
@@ -23,88 +23,91 @@ from assistant.history.items import (
 )
 
 BYTES_PER_TOKEN = 4
-"""Of UTF-8: about right for European languages with the vocabularies in use, and half again too little for Chinese."""
+"""UTF-8 bytes per token, about right for European languages. In Chinese the true count is about half as much again."""
 
 TOKENS_PER_MESSAGE = 4
-"""What a chat template puts around each message."""
+"""Tokens that a chat template adds to each message."""
 
-MOST_ITEMS_PER_TURN = 50
-"""Beside a user's words: function calls, what they returned, a client's own messages."""
+MAX_ITEMS_PER_TURN = 50
+"""Most items per turn besides the user's words: function calls, their outputs, a client's own messages."""
 
-MOST_ITEMS = 1000
-"""In a conversation: some hours of it."""
+MAX_ITEMS = 1000
+"""Most items of a history: some hours of conversation."""
 
-MOST_TOKENS = 500_000
-"""Of them all: 2 MB of text, as much as a client that comes back can be told at once."""
+MAX_TOKENS = 500_000
+"""Most tokens of a history: 2 MB of text, as much as a reconnecting client can be sent at once."""
 
-MOST_INSTRUCTED_TOKENS = 16_384
-"""Of a client's system messages, all of which the model sees: a prompt has to end somewhere."""
+MAX_INSTRUCTION_TOKENS = 16_384
+"""Most tokens of a client's system messages, all of which are in the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """How much of a history the model sees.
+    """How much of a history is in the prompt.
 
     Attributes:
         turns: Most turns.
-        tokens: Most tokens, as `tokens_of` estimates them; instructions, a client's too, and functions do not count.
+        tokens: Most tokens, as `tokens_of` estimates them. Instructions, system messages and functions do not count.
     """
 
     turns: int
     tokens: int
 
 
-def unseen(items: Sequence[Item], already: Set[ItemId], limits: HistoryLimits) -> frozenset[ItemId]:
-    """What the model does not see any more, with what it did not `already`. What a client instructs it always sees."""
-    seen = [item for item in items if item.id not in already and not isinstance(item, SystemMessage)]
-    return frozenset(already) | {item.id for item in seen[: first_kept(seen, limits)]}
+def outside_prompt(items: Sequence[Item], already_outside: Set[ItemId], limits: HistoryLimits) -> frozenset[ItemId]:
+    """Returns the items that are no longer in the prompt, including those that `already_outside` were not.
+
+    System messages always stay in the prompt.
+    """
+    seen = [item for item in items if item.id not in already_outside and not isinstance(item, SystemMessage)]
+    return frozenset(already_outside) | {item.id for item in seen[: first_kept(seen, limits)]}
 
 
-def given_up(
-    items: Sequence[Item], not_seen: Set[ItemId], newest: ItemId | None, limits: HistoryLimits
+def items_to_remove(
+    items: Sequence[Item], outside: Set[ItemId], newest: ItemId | None, limits: HistoryLimits
 ) -> list[ItemId]:
-    """What goes for good, so that a conversation stays bounded: what the model does not see first, `newest` never."""
-    by_worth = sorted(items, key=lambda item: (item.id == newest, item.id not in not_seen))
-    instructed = [item for item in by_worth if isinstance(item, SystemMessage)]
-    gone = _oldest(instructed, MOST_ITEMS, max(MOST_INSTRUCTED_TOKENS, limits.tokens))
-    rest = [item for item in by_worth if item.id not in gone]
-    most_items = max(MOST_ITEMS, limits.turns * MOST_ITEMS_PER_TURN)
-    return gone + _oldest(rest, most_items, max(MOST_TOKENS, limits.tokens))
+    """Returns the items to remove from the history. Those outside the prompt go first, `newest` never goes."""
+    by_priority = sorted(items, key=lambda item: (item.id == newest, item.id not in outside))
+    system_messages = [item for item in by_priority if isinstance(item, SystemMessage)]
+    removed = _oldest_to_remove(system_messages, MAX_ITEMS, max(MAX_INSTRUCTION_TOKENS, limits.tokens))
+    rest = [item for item in by_priority if item.id not in removed]
+    max_items = max(MAX_ITEMS, limits.turns * MAX_ITEMS_PER_TURN)
+    return removed + _oldest_to_remove(rest, max_items, max(MAX_TOKENS, limits.tokens))
 
 
-def _oldest(items: Sequence[Item], most: int, most_tokens: int) -> list[ItemId]:
-    """Where there are more than that, the first of them, so that half of it is left; the last one always is."""
+def _oldest_to_remove(items: Sequence[Item], max_items: int, max_tokens: int) -> list[ItemId]:
+    """Returns the first items if there are too many, so that half of the limit is left. The last item always stays."""
     sizes = [tokens_of(item) for item in items]
     count, tokens = len(items), sum(sizes)
-    if count <= most and tokens <= most_tokens:
+    if count <= max_items and tokens <= max_tokens:
         return []
-    gone: list[ItemId] = []
+    removed: list[ItemId] = []
     for item, size in zip(items[:-1], sizes, strict=False):
-        if count <= most // 2 and tokens <= most_tokens // 2:
+        if count <= max_items // 2 and tokens <= max_tokens // 2:
             break
-        gone.append(item.id)
+        removed.append(item.id)
         count, tokens = count - 1, tokens - size
-    return gone
+    return removed
 
 
 def first_kept(items: Sequence[Item], limits: HistoryLimits) -> int:
-    """Where the part begins that is kept: at the beginning of a turn, and at the latest with the newest one.
+    """Returns the index of the first item to keep: the beginning of a turn, at the latest of the newest turn.
 
-    A turn begins with words of the user that continue nothing.
+    A turn begins with a user message that continues nothing.
     """
-    begins = [at for at, item in enumerate(items) if isinstance(item, UserMessage) and not item.continues]
+    turn_starts = [at for at, item in enumerate(items) if isinstance(item, UserMessage) and not item.continues]
     first = 0
-    if len(begins) > limits.turns:
-        first = begins[-max(1, limits.turns // 2)]
+    if len(turn_starts) > limits.turns:
+        first = turn_starts[-max(1, limits.turns // 2)]
     sizes = [tokens_of(item) for item in items]
     if sum(sizes[first:]) > limits.tokens:
-        fitting = [at for at in begins if at > first and sum(sizes[at:]) <= limits.tokens // 2]
-        first = max(first, fitting[0] if fitting else begins[-1] if begins else 0)
-    return max(first, len(items) - limits.turns * MOST_ITEMS_PER_TURN)
+        fitting = [at for at in turn_starts if at > first and sum(sizes[at:]) <= limits.tokens // 2]
+        first = max(first, fitting[0] if fitting else turn_starts[-1] if turn_starts else 0)
+    return max(first, len(items) - limits.turns * MAX_ITEMS_PER_TURN)
 
 
 def tokens_of(item: Item) -> int:
-    """How many tokens an item is to a model, roughly."""
+    """Estimates the number of tokens of an item."""
     match item:
         case UserMessage() | SystemMessage():
             return _tokens(item.text)

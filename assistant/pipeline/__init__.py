@@ -1,1 +1,1 @@
-"""One conversation at run time: audio input, replies, recovery, and the trace of each turn. Read session.py first."""
+"""The running conversation: audio input, replies, engine recovery and the trace of each turn. Read session.py first."""

@@ -1,7 +1,8 @@
-"""What of the sound is speech, what its words are, and whether they are for the assistant.
+"""Processes the microphone's frames: VAD, speech recognition, wake-phrase gate and end-of-turn estimation.
 
-frame ─▶ detector ─▶ voicing;  segment ─▶ recognizer ─▶ words ─▶ attention: only what is addressed goes on;  silence ─▶
-judge ─▶ how long it is waited for
+frame ─▶ VAD ─▶ VAD result
+speech segment ─▶ recognizer ─▶ transcript ─▶ wake-phrase gate ─▶ turn taking
+silence ─▶ end-of-turn judge ─▶ EOT probability ─▶ turn taking
 """
 
 import asyncio
@@ -38,49 +39,54 @@ from audio.units import Samples
 from audio.vad import Vad, VadResult
 
 DIPS = (0.8, 0.5)
-"""Speech whose probability falls below one of these may be over: see docs/stt.md for what such a decode is worth."""
+"""Speech probabilities. Falling below one of them, speech may be over and an early decode may pay; see docs/stt.md."""
 
 
 @dataclass(slots=True)
 class AudioInput:
-    """Of one conversation; lives on the event loop.
+    """Processes the audio of one conversation. Not thread-safe: call it on the event loop.
 
     Attributes:
-        tell: Turn taking hears of it.
-        show: Whoever shows the conversation does.
-        trouble: Told what goes wrong, in one sentence.
-        onset: Of the speech that was heard last.
-        meant: As far as is known, it is for the assistant.
+        engines: VAD, recognizer and end-of-turn models.
+        wake_phrase: Wake-phrase gate.
+        recorder: Collects the traces.
+        clock: The microphone's sample clock.
+        settings: Time limits.
+        dispatch: Receives events for the turn-taking machine.
+        show: Receives session events for the user interface or client.
+        report_problem: Receives problem descriptions, one sentence each.
+        onset: Onset of the latest speech segment.
+        addressed: Whether the speech is addressed to the assistant, as far as is known.
     """
 
     engines: Engines
-    attention: WakePhraseGate
+    wake_phrase: WakePhraseGate
     recorder: Recorder
     clock: StreamClock
     settings: SessionSettings
-    tell: Callable[[Event], None]
+    dispatch: Callable[[Event], None]
     show: Callable[[SessionEvent], None]
-    trouble: Callable[[str], None]
+    report_problem: Callable[[str], None]
     onset: Samples = Samples(0)
-    meant: bool = True
+    addressed: bool = True
     _at: Samples = Samples(0)
-    _asks: bool = False  # the last reply, as far as it was heard
+    _reply_asked: bool = False  # whether the last reply, as far as heard, asked a question
     _probability: float = 0.0  # of speech in the last frame
     _vad: Vad = field(init=False)
-    _ears: RecognizerFeed = field(init=False)
+    _recognizer: RecognizerFeed = field(init=False)
     _judge: EndOfTurnJudge | None = None
-    _warmth: ConnectionWarmer | None = None
+    _connection_warmer: ConnectionWarmer | None = None
     _tasks: asyncio.TaskGroup = field(init=False)
-    _other: tuple[SegmentId, str] | None = None  # a segment whose words may be in another language: which
-    _hinted: bool = False  # that was said, once in a conversation
-    _question: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `reconsider`
+    _other_language: tuple[SegmentId, str] | None = None  # segment that may be in another language, and which one
+    _language_hinted: bool = False  # the user was told so
+    _overlap_task: tuple[SegmentId, asyncio.Task[None]] | None = None  # see `transcribe_overlap`
 
     def __post_init__(self) -> None:
         engines = self.engines
         self._vad = engines.vad
-        restarting = EngineRecovery(engines.recognizer.name, engines.recognizer.load, self.trouble)
-        self._ears = RecognizerFeed(
-            engines.recognizer, restarting, self.settings.stt_timeout_s, self._partial, self.trouble
+        recovery = EngineRecovery(engines.recognizer.name, engines.recognizer.load, self.report_problem)
+        self._recognizer = RecognizerFeed(
+            engines.recognizer, recovery, self.settings.stt_timeout_s, self._interim_transcript, self.report_problem
         )
         if engines.end_of_turn is not None:
             self._judge = EndOfTurnJudge(
@@ -88,41 +94,41 @@ class AudioInput:
                 engines.audio_end_of_turn,
                 engines.understands,
                 self.settings.reads,
-                self._judged,
-                self.trouble,
+                self._end_of_turn_estimated,
+                self.report_problem,
             )
         if engines.warm is not None:
-            self._warmth = ConnectionWarmer(engines.warm)
+            self._connection_warmer = ConnectionWarmer(engines.warm)
 
-    def begin(self, tasks: asyncio.TaskGroup) -> None:
-        """From here on sound may come; `tasks` owns what takes time."""
-        self._tasks = self._ears.restarting.tasks = tasks
+    def start(self, tasks: asyncio.TaskGroup) -> None:
+        """Starts the audio input. `tasks` owns its asynchronous work."""
+        self._tasks = self._recognizer.recovery.tasks = tasks
         if self._judge is not None:
             self._judge.tasks = tasks
-        if self._warmth is not None:
-            self._warmth.tasks = tasks
+        if self._connection_warmer is not None:
+            self._connection_warmer.tasks = tasks
 
-    def end(self) -> None:
-        """Nothing more will be heard."""
-        self._forget_question()
-        self._ears.close()
-        if self._warmth is not None:
-            self._warmth.close()
+    def stop(self) -> None:
+        """Stops the audio input and releases the recognizer."""
+        self._cancel_overlap_task()
+        self._recognizer.close()
+        if self._connection_warmer is not None:
+            self._connection_warmer.close()
 
-    # ---- sound ----
+    # ---- frames and segments ----
 
-    def hear(self, frame: Frame) -> VadResult:
-        """A frame: is somebody speaking?"""
+    def process(self, frame: Frame) -> VadResult:
+        """Processes a frame and returns its VAD result."""
         self._at = frame.end
-        self._ears.hear(frame)
-        voicing, before = self._detect(frame), self._probability
-        self._probability = voicing.probability
-        if any(voicing.probability < dip <= before for dip in DIPS):
-            self._ears.probability_dip()
-        self.recorder.frame(frame, voicing, self.clock)
+        self._recognizer.feed(frame)
+        vad_result, before = self._detect(frame), self._probability
+        self._probability = vad_result.probability
+        if any(vad_result.probability < dip <= before for dip in DIPS):
+            self._recognizer.probability_dip()
+        self.recorder.frame(frame, vad_result, self.clock)
         if self._judge is not None:
-            self._judge.hear(frame, voicing)
-        return voicing
+            self._judge.process(frame, vad_result)
+        return vad_result
 
     def _detect(self, frame: Frame) -> VadResult:
         try:
@@ -133,143 +139,168 @@ class AudioInput:
             self._vad = self.engines.spare_vad
             why = f"vad: {self._vad.name}, in place of a detector that failed: {reason_of(error)}"
             self.recorder.vad_replaced(self._vad.name, self._vad.end_bias_ms, why)
-            self.trouble(why)
+            self.report_problem(why)
             return self._vad.process(frame)
 
     def open(self, effect: OpenSegment) -> None:
-        """Somebody speaks: their words are wanted."""
-        self.onset, self.meant = effect.onset, self.attention.awake(effect.onset)
-        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), meant=self.meant)
-        self._ears.open(effect.segment)
+        """Opens a speech segment: the recognizer starts on it."""
+        self.onset, self.addressed = effect.onset, self.wake_phrase.awake(effect.onset)
+        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), meant=self.addressed)
+        self._recognizer.open(effect.segment)
         if self._judge is not None:
-            self._judge.began(effect.onset)
-        if self._warmth is not None and self.meant:
-            self._warmth.began()
+            self._judge.start_segment(effect.onset)
+        if self._connection_warmer is not None and self.addressed:
+            self._connection_warmer.start()
 
     def close(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
-        """It is over, and was a turn or nothing."""
+        """Closes a speech segment, either as part of a turn or discarded."""
         used = isinstance(effect, CloseSegment)
-        if self._question is not None and self._question[0] == effect.segment:
-            self._forget_question()
+        if self._overlap_task is not None and self._overlap_task[0] == effect.segment:
+            self._cancel_overlap_task()
         self._hint_language(effect, now_s)
-        self._ears.end(effect.segment, used=used)
+        self._recognizer.close_segment(effect.segment, used=used)
         self.recorder.segment_ended(effect.turn, now_s)
         if self._judge is not None:
-            self._judge.ended(turn=used)
-        if self._warmth is not None:
-            self._warmth.ended()
+            self._judge.end_segment(turn=used)
+        if self._connection_warmer is not None:
+            self._connection_warmer.stop()
 
-    # ---- words ----
+    # ---- transcripts ----
 
-    def _partial(self, words: Transcript) -> None:
-        if self._question is not None and self._question[0] == words.segment:
-            return  # more is about to be known, and whether it is an echo
-        address = self.attention.address(words.text, self.onset)
+    def _interim_transcript(self, transcript: Transcript) -> None:
+        if self._overlap_task is not None and self._overlap_task[0] == transcript.segment:
+            return  # the pending transcription also decides whether it is an echo
+        address = self.wake_phrase.address(transcript.text, self.onset)
         if address.kind == "overheard":
             return
-        self._addressed()
-        heard = replace(words, text=self.attention.name if address.kind == "called" else address.text)
-        self.recorder.partial(heard, _now_s())
+        self._mark_addressed()
+        heard = replace(transcript, text=self.wake_phrase.name if address.kind == "called" else address.text)
+        self.recorder.interim_transcript(heard, _now_s())
         self.show(InterimWords(heard.text, heard.low_confidence))
-        self.tell(InterimTranscript(self._at, heard, address.named))
+        self.dispatch(InterimTranscript(self._at, heard, address.named))
 
-    def _addressed(self) -> None:
-        """What is being said is for the assistant: from here on, it may cost something."""
-        if not self.meant and self._warmth is not None:
-            self._warmth.began()
-        self.meant = True
+    def _mark_addressed(self) -> None:
+        """Marks the current speech as addressed to the assistant. From here on it may cost requests."""
+        if not self.addressed and self._connection_warmer is not None:
+            self._connection_warmer.start()
+        self.addressed = True
         self.recorder.addressed()
 
-    def reconsider(self, effect: RequestTranscript, just_said: str) -> None:
-        """Turn taking is told what a voice said of which nobody was sure.
+    def transcribe_overlap(self, effect: RequestTranscript, recent_text: str) -> None:
+        """Transcribes an uncertain overlap and sends an interim transcript to the turn-taking machine.
 
-        `just_said`: what of a reply may be in it, for it comes back through a loudspeaker, too.
+        Args:
+            effect: The segment.
+            recent_text: Recent reply text. The loudspeaker may have fed it back into the microphone.
         """
-        self._forget_question()
-        question = self._reconsider(effect, just_said, self.onset)
+        self._cancel_overlap_task()
+        question = self._transcribe_overlap(effect, recent_text, self.onset)
         task = self._tasks.create_task(question, name=f"words of the voice at {effect.segment}")
-        self._question = effect.segment, task
+        self._overlap_task = effect.segment, task
 
-    async def _reconsider(self, effect: RequestTranscript, just_said: str, onset: Samples) -> None:
-        words = await self._ears.transcript(effect.segment, effect.speech_end, early=True)
-        if words is not None and words.text and words.low_confidence:  # mostly in circles, as of so little sound
-            words = await self._ears.transcript(effect.segment, effect.speech_end, early=False)
-        self._question = None
-        words = words or Transcript(effect.segment, self._at, "")
-        address = self.attention.address(words.text, onset)
-        echo = is_echo(words.text, just_said)
-        text = "" if echo else self.attention.name if address.kind == "called" else address.text
-        heard = replace(words, text=text, punctuation=None)
+    async def _transcribe_overlap(self, effect: RequestTranscript, recent_text: str, onset: Samples) -> None:
+        transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=True)
+        if (
+            transcript is not None and transcript.text and transcript.low_confidence
+        ):  # often repetitions, in such short audio
+            transcript = await self._recognizer.transcript(effect.segment, effect.speech_end, early=False)
+        self._overlap_task = None
+        transcript = transcript or Transcript(effect.segment, self._at, "")
+        address = self.wake_phrase.address(transcript.text, onset)
+        echo = is_echo(transcript.text, recent_text)
+        text = "" if echo else self.wake_phrase.name if address.kind == "called" else address.text
+        heard = replace(transcript, text=text, punctuation=None)
         if text:
-            self._addressed()
-            self.recorder.partial(heard, _now_s())
-        self.tell(InterimTranscript(self._at, heard, address.named and bool(text), was_requested=True, is_echo=echo))
+            self._mark_addressed()
+            self.recorder.interim_transcript(heard, _now_s())
+        self.dispatch(
+            InterimTranscript(self._at, heard, address.named and bool(text), was_requested=True, is_echo=echo)
+        )
 
     def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
-        """Say, once a conversation, that speech which was hardly understood may be in another language."""
-        other, hint = self._other, self.settings.language_hint
-        if self._hinted or not self.meant or other is None or other[0] != effect.segment or hint is None:
+        """Tells the user, once in a conversation, that poorly recognized speech may be in another language."""
+        other, hint = self._other_language, self.settings.language_hint
+        if self._language_hinted or not self.addressed or other is None or other[0] != effect.segment or hint is None:
             return
-        self._hinted = True
+        self._language_hinted = True
         self.recorder.event(effect.turn, "language", now_s, other[1])
         self.show(Problem(hint(other[1])))
 
-    def _forget_question(self) -> None:
-        """Nobody wants to know any more."""
-        question, self._question = self._question, None
+    def _cancel_overlap_task(self) -> None:
+        """Cancels a pending overlap transcription."""
+        question, self._overlap_task = self._overlap_task, None
         if question is not None:
             question[1].cancel()
 
-    async def words(self, effect: Transcribe) -> Transcript | None:
-        """Of the segment so far; None where they are lost. No draft where it is not known for whom they are."""
-        draft = effect.draft and self.meant
-        return await self._ears.transcript(effect.segment, effect.speech_end, early=effect.early, draft=draft)
+    async def transcript(self, effect: Transcribe) -> Transcript | None:
+        """Returns the transcript of the segment so far, or None if it was lost.
 
-    def understood(
-        self, effect: Transcribe, words: Transcript | None, onset: Samples, *, wanted: bool
+        No draft is made while it is unknown whether the speech is addressed to the assistant.
+        """
+        draft = effect.draft and self.addressed
+        return await self._recognizer.transcript(effect.segment, effect.speech_end, early=effect.early, draft=draft)
+
+    def transcript_event(
+        self, effect: Transcribe, transcript: Transcript | None, onset: Samples, *, attempt_open: bool
     ) -> FinalTranscript | TranscriptFailed:
-        """What these words are to turn taking, said from `onset` on; `wanted`: their attempt was not dropped."""
-        if words is None and self.meant:
+        """Converts a transcript to an event for the turn-taking machine.
+
+        Args:
+            effect: The request that the transcript belongs to.
+            transcript: The transcript, or None if it was lost.
+            onset: Onset of the speech.
+            attempt_open: Whether the attempt still exists.
+        """
+        if transcript is None and self.addressed:
             return TranscriptFailed(self._at, effect.reply, effect.segment)
-        words = words or Transcript(effect.segment, self._at, "")  # nobody waits for what was lost of it
-        if words.other_language:
-            self._other = effect.segment, words.other_language
-        elif words.text and not words.low_confidence:
-            self._other = None
-        address = self.attention.address(words.text, onset)
-        if wanted and address.kind != "overheard" and not words.is_draft:  # which may lack the last word of a sentence
-            self._addressed()
+        transcript = transcript or Transcript(effect.segment, self._at, "")  # lost, but not addressed to us
+        if transcript.other_language:
+            self._other_language = effect.segment, transcript.other_language
+        elif transcript.text and not transcript.low_confidence:
+            self._other_language = None
+        address = self.wake_phrase.address(transcript.text, onset)
+        if attempt_open and address.kind != "overheard" and not transcript.is_draft:  # which may lack the last word
+            self._mark_addressed()
             if self._judge is not None:
-                self._judge.words(effect.segment, address.text, words.punctuation)
-        void: Literal["", "overheard", "called", "backchannel"] = "" if address.kind == "meant" else address.kind
-        if not void and not address.named and address.text and is_backchannel(address.text) and not self._asks:
-            void = "backchannel"
-        # What was expected behind them has been judged, and is nothing to turn taking.
+                self._judge.add_transcript(effect.segment, address.text, transcript.punctuation)
+        void_reason: Literal["", "overheard", "called", "backchannel"] = "" if address.kind == "meant" else address.kind
+        if (
+            not void_reason
+            and not address.named
+            and address.text
+            and is_backchannel(address.text)
+            and not self._reply_asked
+        ):
+            void_reason = "backchannel"
+        # The expected punctuation went to the end-of-turn judge; turn taking does not use it.
         return FinalTranscript(
-            self._at, effect.reply, replace(words, text=address.text, punctuation=None, other_language=""), void
+            self._at,
+            effect.reply,
+            replace(transcript, text=address.text, punctuation=None, other_language=""),
+            void_reason,
         )
 
-    # ---- how long a silence is waited for ----
+    # ---- end of turn ----
 
-    def silence(self, effect: Transcribe) -> None:
-        """A silence, in which words are asked for."""
+    def start_silence(self, effect: Transcribe) -> None:
+        """Starts the end-of-turn estimation for a silence in which a transcript was requested."""
         if self._judge is not None:
-            self._judge.silence(effect.segment, effect.speech_end)
+            self._judge.start_silence(effect.segment, effect.speech_end)
 
-    def _judged(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
-        self.tell(EndOfTurnScored(self._at, segment, estimate))
-        self.recorder.judged(estimate, _now_s())
+    def _end_of_turn_estimated(self, segment: SegmentId, estimate: EndOfTurnEstimate) -> None:
+        self.dispatch(EndOfTurnScored(self._at, segment, estimate))
+        self.recorder.end_of_turn_estimated(estimate, _now_s())
 
-    def went_on(self) -> None:
-        """The speaker went on with the turn that was taken for over."""
+    def turn_continued(self) -> None:
+        """Reports that the user continued a turn that had been taken for finished."""
         if self._judge is not None:
-            self._judge.went_on()
+            self._judge.turn_continued()
 
-    def assistant_said(self, heard: str) -> None:
-        """What of a reply was heard: a question expects an answer."""
-        self._asks = asks(heard)
+    def reply_heard(self, heard: str) -> None:
+        """Reports the text of a reply that was heard. It matters whether the reply asked a question."""
+        self._reply_asked = asks(heard)
         if self._judge is not None:
-            self._judge.assistant_said(heard)
+            self._judge.reply_heard(heard)
 
 
 def _now_s() -> float:

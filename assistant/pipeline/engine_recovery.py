@@ -1,4 +1,4 @@
-"""An engine that is loaded again when it has failed, once at a time, while the conversation goes on."""
+"""Reloads an engine after it has failed, while the conversation goes on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 from audio.errors import AudioError
 
 RESTART_TIMEOUT_S = 30.0
+"""Longest time that loading an engine again may take."""
 
 
 @dataclass(slots=True)
 class EngineRecovery:
-    """One engine's recovery.
+    """Reloads one engine. At most one reload runs at a time.
 
     Attributes:
-        name: The engine.
-        load: Loads it, also again.
-        complain: Told what goes wrong, in one sentence.
-        tasks: Owns the recovery; set before `restart`.
-        works: Set while the engine works, as far as anybody knows.
-        failed: It could not be loaded the last time.
+        name: Name of the engine.
+        load: Loads the engine, also repeatedly.
+        report_problem: Receives problem descriptions, one sentence each.
+        tasks: Owns the reload task; set before `restart`.
+        works: Set while the engine works, as far as is known.
+        failed: Whether the last reload failed.
     """
 
     name: str
@@ -34,13 +35,13 @@ class EngineRecovery:
         self.works.set()
 
     def restart(self, then: Callable[[], None] | None = None) -> None:
-        """Load it again, if that is not being done already; `then` is called once it is back."""
+        """Reloads the engine, unless a reload is already running. `then` is called after success."""
         if self.works.is_set() and self.tasks is not None:
             self.works.clear()
             self._loading = self.tasks.create_task(self._load(then), name=f"restart {self.name}")
 
     def close(self) -> None:
-        """The conversation is over: what is being loaded is not waited for."""
+        """Cancels a reload, because the conversation is over."""
         if self._loading is not None:
             self._loading.cancel()
 
@@ -56,13 +57,13 @@ class EngineRecovery:
             reason = reason_of(error) or f"no answer within {RESTART_TIMEOUT_S:g} s"
             self.report_problem(f"{self.name} could not be restarted: {reason}")
         finally:
-            self.works.set()  # if it is still dead, the next turn will find out and try again
+            self.works.set()  # if it still fails, the next turn starts another reload
 
 
 def reason_of(error: Exception) -> str:
-    """What a foreign error may say: an engine's own sentence, or only its kind, for it could hold words.
+    """Returns the text of an engine's error, or only its type if it is not an AudioError; "" for a timeout.
 
-    Engines promise AudioError; where one breaks the promise the conversation goes on all the same. "" for a timeout.
+    Engines should raise AudioError only. The message of any other exception could contain words of the conversation.
     """
     if isinstance(error, AudioError):
         return str(error)

@@ -1,4 +1,4 @@
-"""What a conversation runs on, and what it is asked to be like."""
+"""The engines of a conversation, its settings, and the options of its replies."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from llm.chat import PLAIN, ChatModel, ChatOptions
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """An engine in use, for the screen.
+    """An engine in use, as it is shown to the user.
 
     Attributes:
         stage: "vad", "turn", "stt", "llm", "tools" or "tts".
-        name: The engine.
+        name: Name of the engine.
         detail: One line about it.
-        why: Why this one: asked for, or in place of what.
-        fallback: Whether it runs in place of something else.
-        load_ms: How long it took to load and warm.
+        why: Why it is used: configured, or in place of which other engine.
+        fallback: Whether it replaces the configured engine.
+        load_ms: How long loading and warming up took.
     """
 
     stage: str
@@ -36,17 +36,21 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The engines of one conversation; owned by whoever built them.
+    """The engines of one conversation. Whoever built them closes them.
 
     Attributes:
-        spare_vad: Takes over, and says so, if `vad` fails.
-        deeds: What answers do besides being spoken.
-        turn_end: Judges whether a turn is over; None: nobody does.
-        listener: Smart Turn, for the judge; None where it is not at hand.
-        understands: Whether words are, whole, a sentence that a skill understands, whoever answers it.
-        warm: Opens the model's connections, or keeps them open; None: it has none.
-        say: From what is written to the words to be spoken: "12 km" is "twelve kilometers".
-        tools: What the model may call; None: nothing but a client's functions.
+        vad: Voice activity detector.
+        spare_vad: Replaces `vad`, with a notice, if that fails.
+        recognizer: Speech-to-text engine.
+        model: LLM, or a router over several LLM endpoints.
+        voice: Text-to-speech engine.
+        skill_effects: Side effects of replies, such as timers and volume.
+        say: Converts written to spoken text: "12 km" to "twelve kilometers".
+        end_of_turn: Estimates the EOT probability; None: silence alone ends a turn.
+        audio_end_of_turn: Smart Turn; None where it is not available.
+        understands: Whether a whole sentence is one that a skill understands, whoever answers it.
+        warm: Opens the LLM's connections or keeps them open; None where it has none.
+        tools: Tools that the LLM may call; None: only a client's functions.
     """
 
     vad: Vad
@@ -65,13 +69,15 @@ class Engines:
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """Deadlines of the stages.
+    """Time limits and settings of one conversation.
 
     Attributes:
-        greeting: Said at the beginning; "" for none.
-        reads: The conversation's language is one whose grammar the estimate of turn ends knows.
-        tools: How long tools may take.
-        language_hint: What to say where speech may be in another language: a sentence, by `Transcript.other_language`.
+        stt_timeout_s: Longest wait for a transcript.
+        voice_timeout_s: Longest wait for the next audio chunk of the voice.
+        greeting: Spoken at the beginning; "" for none.
+        reads: Whether the EOT estimator knows the grammar of the conversation's language.
+        tools: Time limits of tool calls.
+        language_hint: Returns the notice that speech may be in another language, given `Transcript.other_language`.
     """
 
     stt_timeout_s: float = 3.0
@@ -84,13 +90,13 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReplyOptions:
-    """What replies are to be like; a client may change it at any time, or for one reply.
+    """Options of replies. A client may change them at any time, or for one reply.
 
     Attributes:
-        spoken: Replies are made into sound; else they come as text only.
-        speed: How fast to speak; 1 is the voice's own pace.
-        options: What the model is asked for besides an answer.
-        instructions: For this reply, in place of the conversation's; None: those.
+        spoken: Whether replies are synthesized; else they are sent as text only.
+        speed: Speech rate; 1 is the voice's own.
+        options: Options of the LLM request.
+        instructions: Instructions of this reply, instead of the conversation's; None: the conversation's.
     """
 
     spoken: bool = True

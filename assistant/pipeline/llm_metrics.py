@@ -1,4 +1,4 @@
-"""What comes of a model's answer, into the books of its turn: how long it was waited for, and how much it was."""
+"""Records LLM metrics on the turn trace: waiting times, tokens, and the audio made of them."""
 
 from typing import assert_never
 
@@ -20,66 +20,66 @@ from llm.chat import (
 
 
 class LlmMetrics:
-    """Of one attempt; times are loop seconds."""
+    """Metrics of one attempt. Times are loop seconds."""
 
     def __init__(self, trace: TurnTrace, attempt: int, answered_by: str, now_s: float) -> None:
-        """`answered_by` is asked now."""
+        """Starts the metrics when `answered_by`, an LLM endpoint or skill, is asked."""
         self._trace = trace
         self._attempt = attempt
         self._timing = LlmTiming(trace, attempt, since_s=now_s)
         self._answer = trace.answers[attempt] = AnswerTrace(answered_by, now_s)
 
-    def came(self, event: ReplyEvent, now_s: float) -> None:
-        """The next thing that the model or its tools have to say."""
+    def record(self, event: ReplyEvent, now_s: float) -> None:
+        """Records the next event of the LLM or of a tool."""
         match event:
             case AnsweringEndpoint():
                 self._answer.by = event.by
             case EndpointTried():
                 self._tried(event, now_s)
             case SlotAcquired():
-                self._timing.queued(now_s if event.at_s is None else event.at_s)
+                self._timing.slot_acquired(now_s if event.at_s is None else event.at_s)
             case RequestSent():
-                self._timing.sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
+                self._timing.request_sent(now_s if event.at_s is None else event.at_s, event.round_trip_s)
             case Token():
                 self._timing.token(now_s)
-                self._answer.came(now_s, piece=True)
+                self._answer.add_piece(now_s, piece=True)
             case CallInProgress():
-                pass  # the call itself comes whole
+                pass  # the complete call follows as a FunctionCall
             case FunctionCall():
                 self._timing.token(now_s)
-                self._answer.came(now_s, piece=False)
+                self._answer.add_piece(now_s, piece=False)
             case Finished():
                 self._answer.end(now_s, event)
                 self._event("model_finished", now_s, event.reason)
             case ToolsCalled():
                 self._timing.token(now_s)
-                self._answer.came(now_s, piece=False)
+                self._answer.add_piece(now_s, piece=False)
                 self._event("model_finished", now_s, event.reason)
             case ToolsReturned():
                 self._tools_returned(event, now_s)
             case _:
                 assert_never(event)
 
-    def unit(self, now_s: float) -> None:
-        """A speakable unit is complete."""
-        self._timing.unit(now_s)
+    def chunk_complete(self, now_s: float) -> None:
+        """Records that a text chunk is complete."""
+        self._timing.first_chunk(now_s)
 
-    def voiced(self, took_s: float, samples: int) -> None:
-        """The voice took so long for so much sound, at 24 kHz."""
+    def synthesized(self, took_s: float, samples: int) -> None:
+        """Records that synthesis took `took_s` for `samples` samples at 24 kHz."""
         self._answer.voice_s += took_s
         self._answer.sound_s += samples / REPLY_RATE_HZ
 
-    def ended(self, now_s: float) -> None:
-        """It broke off."""
+    def failed(self, now_s: float) -> None:
+        """Records that the answer ended with an error."""
         self._answer.end(now_s)
 
-    def gave_up(self, now_s: float) -> None:
-        """Nobody wants it any longer: what it was waiting for stays in the trace."""
-        self._timing.gave_up(now_s)
+    def abandoned(self, now_s: float) -> None:
+        """Records that the answer was abandoned. The time waited so far stays in the trace."""
+        self._timing.abandoned(now_s)
         self._answer.end(now_s)
 
     def _tried(self, tried: EndpointTried, now_s: float) -> None:
-        """The event says what came of it, and a span how long that took."""
+        """Records an endpoint's result as an event, and as a span if it was of no use."""
         cost = f", {tried.extra_tokens} tokens in vain" if tried.extra_tokens else ""
         price = f" ({tried.extra_cost:.6f})" if tried.extra_cost else ""
         took = f"{tried.why}, {tried.outcome} after {tried.took_s * 1000:.0f} ms"
@@ -91,7 +91,7 @@ class LlmMetrics:
         for wait in returned.waits:
             took = f"{wait.outcome} after {(wait.end_s - wait.start_s) * 1000:.0f} ms, {wait.chars} characters"
             self._event("tool", wait.end_s, f"{wait.name}: {took}")
-        self._timing.tools(returned.waits, now_s)
+        self._timing.tools_returned(returned.waits, now_s)
 
     def _event(self, name: EventName, at_s: float, what: str) -> None:
         self._trace.event(name, at_s, f"attempt {self._attempt}: {what}")

@@ -1,4 +1,4 @@
-"""The wait for the first unit of a reply, cut into queue, network, first token and first sentence."""
+"""Measures the wait for a reply's first text chunk: queue, network, first token, first sentence."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from llm.chat import EndpointTried
 
 @dataclass(slots=True)
 class LlmTiming:
-    """Watches one model stream from its start to its first speakable unit; times are loop seconds."""
+    """Measures one LLM stream from its start to its first text chunk. Times are loop seconds."""
 
     trace: TurnTrace
     attempt: int
@@ -18,42 +18,42 @@ class LlmTiming:
     _last: tuple[str, ...] = ("stt",)
     _round: int = 1
     _calls: int = 0
-    _queued_s: float | None = None
+    _slot_s: float | None = None
     _network_until_s: float | None = None
-    _token_came: bool = False
-    _unit_came: bool = False
+    _has_token: bool = False
+    _has_chunk: bool = False
     _tries: int = 0
 
-    def queued(self, now_s: float) -> None:
-        """A connection slot was got; of several endpoints the last one told is the one that answers."""
-        self._queued_s = now_s
+    def slot_acquired(self, now_s: float) -> None:
+        """Records that a connection slot was acquired. With several endpoints, the last call counts."""
+        self._slot_s = now_s
 
-    def sent(self, now_s: float, round_trip_s: float | None) -> None:
-        """The request is on its way; without a known round trip only the sending counts as network."""
+    def request_sent(self, now_s: float, round_trip_s: float | None) -> None:
+        """Records that the request was sent. If the round trip is unknown, only the sending counts as network."""
         self._network_until_s = now_s + (round_trip_s or 0.0)
 
     def tried(self, tried: EndpointTried) -> None:
-        """An endpoint was asked in vain: work that nothing waited for."""
+        """Records a request to an endpoint that gave no answer. No other span waits for it."""
         self._tries += 1
         name = f"asked {tried.endpoint} ({self._tries})"
         end_s = tried.asked_at_s + tried.took_s
         self.trace.span(self.attempt, Span(name, "llm_first_token", tried.asked_at_s, end_s, ("stt",)))
 
     def token(self, now_s: float) -> None:
-        """A token came; only the first counts."""
-        if self._token_came:
+        """Records the first token; later calls have no effect."""
+        if self._has_token:
             return
-        self._token_came = True
-        if self._queued_s is not None:
-            self._span("queue", min(now_s, self._queued_s))
+        self._has_token = True
+        if self._slot_s is not None:
+            self._span("queue", min(now_s, self._slot_s))
         if self._network_until_s is not None:
             self._span("llm_network", min(now_s, self._network_until_s))
         self._span("llm_first_token", now_s)
 
-    def tools(self, waits: tuple[ToolWait, ...], now_s: float) -> None:
-        """Tools were waited for, and the model is asked again: a chain of its own, named after its round.
+    def tools_returned(self, waits: tuple[ToolWait, ...], now_s: float) -> None:
+        """Records tool calls, after which the LLM is asked again. The new request gets spans named after its round.
 
-        Once there was something to speak, what comes later held nothing up: then only the calls themselves are noted.
+        After the first text chunk only the tool calls themselves are recorded: later requests delay nothing.
         """
         names = []
         for wait in waits:
@@ -61,24 +61,24 @@ class LlmTiming:
             names.append(f"tool {wait.name} ({self._calls})")
             self.trace.span(self.attempt, Span(names[-1], "queue", wait.start_s, wait.end_s, (*self._last, "commit")))
         self._round += 1
-        if not self._unit_came:
+        if not self._has_chunk:
             self._last, self.since_s = tuple(names), now_s
-            self._queued_s = self._network_until_s = None
-            self._token_came = False
+            self._slot_s = self._network_until_s = None
+            self._has_token = False
 
-    def unit(self, now_s: float) -> None:
-        """A speakable unit came; only the first counts."""
-        self.token(now_s)  # an apology comes without any
-        if not self._unit_came:
-            self._unit_came = True
+    def first_chunk(self, now_s: float) -> None:
+        """Records the first text chunk; later calls have no effect."""
+        self.token(now_s)  # an apology has no tokens
+        if not self._has_chunk:
+            self._has_chunk = True
             self._span("first_sentence", now_s)
 
-    def gave_up(self, now_s: float) -> None:
-        """Nobody waits any longer: what was waited for last took until now."""
-        if not self._token_came:
+    def abandoned(self, now_s: float) -> None:
+        """Ends the current span, because the attempt was abandoned."""
+        if not self._has_token:
             self.token(now_s)
         else:
-            self.unit(now_s)
+            self.first_chunk(now_s)
 
     def _span(self, stage: Stage, end_s: float) -> None:
         end_s = max(self.since_s, end_s)

@@ -1,4 +1,4 @@
-"""When a reply was first heard: out of the sound that was made, and of the blocks that left the speaker."""
+"""Determines when a reply was first audible, from its audio and from the blocks that left the speaker."""
 
 import asyncio
 import math
@@ -15,45 +15,47 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 
 @dataclass(slots=True)
 class PlayoutTiming:
-    """Of one attempt; `trace` is told of it.
+    """Measures the playout of one attempt and records it on `trace`.
 
     Attributes:
-        at_s: Loop time; None as long as nothing of it was heard.
-        unheard: What of its sound left no loudspeaker, in order.
+        trace: Trace of the turn.
+        attempt: Number of the attempt.
+        audible_at_s: Loop time of the first audible sample; None: nothing was audible yet.
+        unheard: Stretches of the audio that no loudspeaker played, in order.
     """
 
     trace: TurnTrace
     attempt: int
-    at_s: float | None = None
+    audible_at_s: float | None = None
     unheard: list[Stretch] = field(default_factory=list)
     _onset: OnsetFinder = field(default_factory=lambda: OnsetFinder(REPLY_RATE_HZ))
     _audible_from: int | None = None
-    _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, when it left), until the onset
+    _blocks: list[tuple[int, float]] = field(default_factory=list)  # (first sample, time of leaving), until the onset
 
-    # ---- the sound, in its order ----
+    # ---- audio, in order ----
 
-    def made(self, pcm: Pcm) -> None:
-        """The next samples of the reply, int16 (n,) at 24 kHz."""
+    def add_audio(self, pcm: Pcm) -> None:
+        """Adds the next samples of the reply, int16 (n,) at 24 kHz."""
         if self._audible_from is None:
             self._audible_from = self._onset.feed(pcm)
 
-    def filled(self, samples: int) -> None:
-        """So many fill a wait: they are no part of the reply, and as silent for it as the wait."""
+    def add_wait_announcement(self, samples: int) -> None:
+        """Adds the samples of a wait announcement. They count as silence, because they are not part of the reply."""
         self._onset.feed(np.zeros(samples, np.int16))
 
-    # ---- what left the speaker ----
+    # ---- blocks that left the speaker ----
 
     def was_played(self, first: int, end: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
-        """A device block with the samples `first` to `end` leaves the speaker at `leaves_at_s`.
+        """Records that a device block with the samples `first` to `end` leaves the speaker at `leaves_at_s`.
 
-        At infinity it never leaves: there is no loudspeaker. What comes after that may still be heard.
+        Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
         """
-        nowhere = math.isinf(leaves_at_s)
-        if nowhere and end > first:
-            self._not_heard(first, int(end))
-        if self.at_s is not None:
+        not_played = math.isinf(leaves_at_s)
+        if not_played and end > first:
+            self._add_unheard(first, int(end))
+        if self.audible_at_s is not None:
             return
-        if nowhere:
+        if not_played:
             self._blocks.clear()
         elif end > first:
             self._blocks.append((first, leaves_at_s))
@@ -61,50 +63,50 @@ class PlayoutTiming:
             self._audible_from = self._onset.finish()
         if not self._blocks or self._audible_from is None or end <= self._audible_from:
             return
-        # Where its onset was not heard, it is heard from the first block on that was.
+        # If the block with the onset was not played, the reply is audible from the first block that was.
         start, left_s = next(
             (block for block in reversed(self._blocks) if block[0] <= self._audible_from), self._blocks[0]
         )
         audible_from = max(self._audible_from, start)
         self._blocks.clear()
         audible_s = left_s + (audible_from - start) / REPLY_RATE_HZ
-        self._heard(audible_s)
-        self._span("playout", self._ready_s(audible_s), audible_s, self._waited_for)
+        self._set_audible(audible_s)
+        self._span("playout", self._ready_s(audible_s), audible_s, self._predecessors)
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
-        """The client itself says when it was audible; `device_s` of that was its buffer and device.
+        """Records the playout that the client has measured. `device_s`: the part spent in its buffer and audio device.
 
-        What lies between is the way there: both of the client's times are lengths, so that clocks need not agree.
-        Nobody hears an answer before they have finished: then nothing was measured.
+        The rest is transport. Both client times are durations, so the clocks need not agree. A measurement before the
+        end of the user's speech is ignored.
         """
         ended_s = self.trace.speech_end_s
-        if self.at_s is not None or (ended_s is not None and audible_s < ended_s):
+        if self.audible_at_s is not None or (ended_s is not None and audible_s < ended_s):
             return
-        self._heard(audible_s)
+        self._set_audible(audible_s)
         arrived_s = audible_s - device_s
-        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self._waited_for)
+        self._span("transport", min(self._ready_s(arrived_s), arrived_s), arrived_s, self._predecessors)
         self._span("playout", arrived_s, audible_s, ("transport",))
 
-    def _heard(self, at_s: float) -> None:
-        self.at_s = self.trace.playout_start_s = at_s
+    def _set_audible(self, audible_at_s: float) -> None:
+        self.audible_at_s = self.trace.playout_start_s = audible_at_s
 
-    def _not_heard(self, since: int, until: int) -> None:
+    def _add_unheard(self, since: int, until: int) -> None:
         if self.unheard and self.unheard[-1][1] == since:
             self.unheard[-1] = (self.unheard[-1][0], until)
             return
         self.unheard.append((since, until))
-        if self.at_s is None:
+        if self.audible_at_s is None:
             self.trace.no_latency_reason = self.trace.no_latency_reason or "no loudspeaker"
         self.trace.event("unheard", asyncio.get_running_loop().time(), f"attempt {self.attempt}")
 
     @property
-    def _waited_for(self) -> tuple[str, ...]:
+    def _predecessors(self) -> tuple[str, ...]:
         looked = self.trace.end_of(self.attempt, LOOK) is not None
         return ("tts", "commit", LOOK) if looked else ("tts", "commit")
 
     def _ready_s(self, otherwise_s: float) -> float:
-        """When its first sound was made and might be heard."""
-        ready = [self.trace.end_of(self.attempt, name) for name in self._waited_for]
+        """Returns when the first audio was ready to be played."""
+        ready = [self.trace.end_of(self.attempt, name) for name in self._predecessors]
         return max((end_s for end_s in ready if end_s is not None), default=otherwise_s)
 
     def _span(self, stage: Stage, start_s: float, end_s: float, waited_for: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
-"""What hears a conversation: the recognizer, the sound it may still need, and its recovery.
+"""Feeds the recognizer with speech segments and reloads it after a failure.
 
-The recognizer may die, hang or break its promises at any moment. Then it is loaded again while the conversation goes
-on, and what is being said meanwhile is not lost as long as it is in the ring.
+The recognizer may crash or hang at any moment. It is then reloaded while the conversation goes on. The current segment
+is transcribed again if its audio is still in the ring buffer.
 """
 
 from collections.abc import Callable
@@ -16,128 +16,129 @@ from audio.time_limit import time_limit
 from audio.units import Samples, samples_of_s
 
 RING_S = 5.0
-"""Sound kept for segments that begin in the past: the pre-roll, a late detection, a restarted recognizer."""
+"""Audio kept for segments that begin in the past: pre-roll, late VAD onset, reloaded recognizer."""
 
 
 @dataclass(slots=True)
 class RecognizerFeed:
-    """The open segment and who listens to it.
+    """Feeds the open speech segment to the recognizer.
 
     Attributes:
-        transcriber: The recognizer.
-        restarting: Loads it again.
-        timeout_s: Longest wait for words.
-        on_partial: Words so far of the open segment.
-        complain: Told what goes wrong, in one sentence.
+        recognizer: The recognizer.
+        recovery: Reloads it.
+        timeout_s: Longest wait for a transcript.
+        on_interim: Receives interim transcripts of the open segment.
+        report_problem: Receives problem descriptions, one sentence each.
     """
 
-    transcriber: Recognizer
-    restarting: EngineRecovery
+    recognizer: Recognizer
+    recovery: EngineRecovery
     timeout_s: float
-    on_partial: Callable[[Transcript], None]
+    on_interim: Callable[[Transcript], None]
     report_problem: Callable[[str], None]
     _ring: Ring = field(default_factory=lambda: Ring(samples_of_s(RING_S)))
     _at: Samples = Samples(0)
-    _segment: SegmentId | None = None  # the open one; `_hearing` is None where the recognizer lost it
-    _hearing: RecognitionStream | None = None
-    _lost: SegmentId | None = None  # complained of
+    _segment: SegmentId | None = None  # the open one; `_stream` is None if the recognizer lost it
+    _stream: RecognitionStream | None = None
+    _lost_segment: SegmentId | None = None  # the segment whose loss was reported
 
-    def hear(self, frame: Frame) -> None:
-        """A frame went by."""
+    def feed(self, frame: Frame) -> None:
+        """Adds a frame to the ring buffer and to the open segment."""
         self._at = frame.end
         self._ring.write(frame.start, frame.pcm)
-        if self._hearing is not None:
+        if self._stream is not None:
             try:
-                self._hearing.feed(frame.pcm)
+                self._stream.feed(frame.pcm)
             except Exception as error:  # noqa: BLE001 - see reason_of
                 self._failed(error)
 
     def probability_dip(self) -> None:
-        """The frame that went by last is less surely speech than the one before it."""
-        if self._hearing is not None:
+        """Tells the recognizer that the speech probability has fallen, so that an early decode may pay."""
+        if self._stream is not None:
             try:
-                self._hearing.probability_dip()
+                self._stream.probability_dip()
             except Exception as error:  # noqa: BLE001 - see reason_of
                 self._failed(error)
 
     def open(self, segment: SegmentId) -> None:
-        """Listen to a segment from its beginning, which lies in the past."""
+        """Opens a segment and feeds it from its beginning, which lies in the past."""
         self._segment = segment
-        self._listen(segment)
+        self._start_stream(segment)
 
     async def transcript(
         self, segment: SegmentId, speech_end: Samples, *, early: bool, draft: bool = False
     ) -> Transcript | None:
-        """The words so far, see `RecognitionStream.transcript`; None where they are lost, which is complained of.
+        """Returns the transcript so far (see `RecognitionStream.transcript`), or None if it was lost, which is
+        reported.
 
-        Within the time limit.
+        Waits at most `timeout_s`.
         """
         try:
             async with time_limit(self.timeout_s):
-                await self.restarting.works.wait()
-                if self._hearing is not None and self._hearing.segment == segment:
-                    return await self._hearing.transcript(speech_end, early=early, draft=draft)
+                await self.recovery.works.wait()
+                if self._stream is not None and self._stream.segment == segment:
+                    return await self._stream.transcript(speech_end, early=early, draft=draft)
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
         else:
-            if self.restarting.failed:
+            if self.recovery.failed:
                 self._failed(SttError("it could not be restarted"))
             else:
-                self._too_late(segment)
+                self._report_lost_audio(segment)
         return None
 
-    def _too_late(self, segment: SegmentId) -> None:
-        """The recognizer works, and what it would have to hear is gone: no reason to load it once more."""
-        if self._lost != segment:
-            self._lost = segment
-            name = self.transcriber.name
+    def _report_lost_audio(self, segment: SegmentId) -> None:
+        """Reports that the recognizer works again but the audio is gone, which is no reason to reload it again."""
+        if self._lost_segment != segment:
+            self._lost_segment = segment
+            name = self.recognizer.name
             self.report_problem(
                 f"{name} came back too late for what is being said: it began more than {RING_S:g} s before"
             )
 
-    def end(self, segment: SegmentId, *, used: bool) -> None:
-        """The segment is over; `used`: its words were, so the recognizer may learn from them."""
+    def close_segment(self, segment: SegmentId, *, used: bool) -> None:
+        """Closes the segment. `used`: its transcript became part of a turn, so the recognizer may adapt to it."""
         if segment == self._segment:
             self._segment = None
-            self._let_go(used=used)
+            self._end_stream(used=used)
 
     def close(self) -> None:
-        """Nothing more will be heard."""
+        """Closes the open segment and cancels a reload."""
         self._segment = None
-        self._let_go(used=False)
-        self.restarting.close()
+        self._end_stream(used=False)
+        self.recovery.close()
 
-    def _listen(self, segment: SegmentId) -> None:
-        self._let_go(used=False)
+    def _start_stream(self, segment: SegmentId) -> None:
+        self._end_stream(used=False)
         try:
-            self._hearing = self.transcriber.open(segment, self._partial)
-            self._hearing.feed(self._ring.read(Samples(segment), self._at))
+            self._stream = self.recognizer.open(segment, self._interim_transcript)
+            self._stream.feed(self._ring.read(Samples(segment), self._at))
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
 
-    def _partial(self, words: Transcript) -> None:
-        if self._hearing is not None and self._hearing.segment == words.segment:
-            self.on_partial(words)  # else of a segment that is over
+    def _interim_transcript(self, transcript: Transcript) -> None:
+        if self._stream is not None and self._stream.segment == transcript.segment:
+            self.on_interim(transcript)  # else the segment is closed
 
-    def _let_go(self, *, used: bool) -> None:
-        hearing, self._hearing = self._hearing, None
-        if hearing is None:
+    def _end_stream(self, *, used: bool) -> None:
+        stream, self._stream = self._stream, None
+        if stream is None:
             return
         try:
             if used:
-                hearing.close()
+                stream.close()
             else:
-                hearing.cancel()
+                stream.cancel()
         except Exception as error:  # noqa: BLE001 - see reason_of
             self._failed(error)
 
     def _failed(self, error: Exception) -> None:
-        if self.restarting.works.is_set():
+        if self.recovery.works.is_set():
             reason = reason_of(error) or f"no answer within {self.timeout_s:g} s"
-            self.report_problem(f"speech recognition failed: {reason}; {self.transcriber.name} is being restarted")
-            self.restarting.restart(self._listen_again)
-        self._let_go(used=False)
+            self.report_problem(f"speech recognition failed: {reason}; {self.recognizer.name} is being restarted")
+            self.recovery.restart(self._restart_stream)
+        self._end_stream(used=False)
 
-    def _listen_again(self) -> None:
+    def _restart_stream(self) -> None:
         if self._segment is not None and self._ring.oldest <= self._segment:
-            self._listen(self._segment)  # nothing of what is being said is lost
+            self._start_stream(self._segment)  # its audio is still complete

@@ -1,4 +1,4 @@
-"""Keeps the books of a conversation: which fact belongs to which turn, and when a turn's record is complete."""
+"""Collects the facts of each turn of a conversation and writes the turn record when the turn is complete."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -21,27 +21,28 @@ from audio.units import FRAME_SAMPLES, Samples, s_of_samples
 from audio.vad import VadResult
 
 FRAMES_BEFORE = 150
-"""Detector output kept from before a segment was opened: 3 s, more than pre-roll, detection delay and an approach."""
+"""VAD results kept from before a segment: 3 s, more than pre-roll, VAD delay and speech candidate together."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """The traces of one conversation's open turns. Times are loop seconds.
+    """Traces of the open turns of one conversation. Times are loop seconds.
 
     Attributes:
         conversation: Random id.
-        started_at: Wall clock, ISO 8601, at loop time `started_s`; None: at the first sample, whenever that was.
+        started_at: Wall clock at loop time `started_s`, ISO 8601; if `started_s` is None, at the first sample.
         salt: For hashes of transcripts; new for every conversation, never written down.
         engines: Engine name per stage.
-        fallbacks: What runs in place of what was asked for; grows if an engine is replaced.
+        fallbacks: Engines that replace configured ones, and why; grows when an engine is replaced.
         keep_words: Whether words may be recorded.
-        speech_end_bias_ms: Of the voice detector.
-        counters: Asked for at the end of every turn.
-        in_use: Likewise: what of the engines may be another one by then, such as the microphone.
-        write: Where records go; must not block.
-        show: Who else wants to know.
-        exports: Turns go out as spans, too: whoever is asked for an answer is told of their trace.
-        told: What turn taking is told, so that it can decide again.
+        speech_end_bias_ms: Bias of the VAD's speech end.
+        counters: Returns the conversation's counters; called at the end of every turn.
+        write: Receives the turn records; must not block.
+        show: Receives a TurnFinished event for each turn record.
+        started_s: See `started_at`.
+        exports: Whether turns are exported as OpenTelemetry spans. Requests to LLM endpoints then carry a trace id.
+        in_use: Returns engines that may have changed, such as the microphone; called at the end of every turn.
+        event_log: Log of the events of turn taking, from which its decisions can be replayed.
     """
 
     conversation: str
@@ -57,104 +58,104 @@ class Recorder:
     started_s: float | None = None
     exports: bool = False
     in_use: Callable[[], Mapping[str, str]] = dict
-    told: EventLog = field(init=False)
+    event_log: EventLog = field(init=False)
     _turns: dict[int, TurnTrace] = field(default_factory=dict)
-    _before: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
-    _hearing: SegmentTrace | None = None
-    _meant: bool = True  # what is heard is for the assistant, as far as is known
+    _recent_vad: deque[int] = field(default_factory=lambda: deque(maxlen=FRAMES_BEFORE))
+    _segment: SegmentTrace | None = None
+    _is_addressed: bool = True  # the open segment is addressed to the assistant, as far as is known
     _speaking: bool = False
-    _others_go_on: bool = False  # who was not meant, behind the end of what was listened to
+    _overheard_continues: bool = False  # overheard speech continues after its segment
     _overheard: int = 0
     _at: Samples = Samples(0)
 
     def __post_init__(self) -> None:
-        self.told = EventLog(self.salt)
+        self.event_log = EventLog(self.salt)
 
-    # ---- while somebody speaks ----
+    # ---- while the user speaks ----
 
-    def frame(self, frame: Frame, voicing: VadResult, clock: StreamClock) -> None:
-        """A frame went by."""
+    def frame(self, frame: Frame, vad_result: VadResult, clock: StreamClock) -> None:
+        """Records a frame's VAD result."""
         self._at = frame.end
-        self._speaking = voicing.speaking
+        self._speaking = vad_result.speaking
         if not self._speaking:
-            self._forget_others()
-        if self._hearing is not None:
-            self._hearing.frame(voicing.speaking, clock.to_loop_s(voicing.boundary), voicing.probability)
-        self._before.append(probability_byte(voicing.probability))
+            self._end_overheard()
+        if self._segment is not None:
+            self._segment.frame(vad_result.speaking, clock.to_loop_s(vad_result.boundary), vad_result.probability)
+        self._recent_vad.append(probability_byte(vad_result.probability))
 
-    def segment_opened(self, opened: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
-        """A segment is heard; `started` tells whose it is, `addressed` that it is meant for the assistant after all."""
-        self._forget_others()
-        self._meant = meant
-        segment_s = onset_s - s_of_samples(opened.onset - opened.segment)
-        frames = min(len(self._before), -(-(self._at - opened.segment) // FRAME_SAMPLES))
-        recent = list(self._before)[len(self._before) - frames :]
-        vad_start_s = onset_s + s_of_samples(self._at - opened.onset - frames * FRAME_SAMPLES)
-        self._hearing = SegmentTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
+    def segment_opened(self, effect: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
+        """Starts the trace of a segment. `turn_started` assigns it to a turn; `addressed`: it is for the assistant."""
+        self._end_overheard()
+        self._is_addressed = meant
+        segment_s = onset_s - s_of_samples(effect.onset - effect.segment)
+        frames = min(len(self._recent_vad), -(-(self._at - effect.segment) // FRAME_SAMPLES))
+        recent = list(self._recent_vad)[len(self._recent_vad) - frames :]
+        vad_start_s = onset_s + s_of_samples(self._at - effect.onset - frames * FRAME_SAMPLES)
+        self._segment = SegmentTrace(segment_s, onset_s, vad_start_s, bytearray(recent))
 
-    def started(self, turn: int, onset_s: float) -> None:
-        """What is heard belongs to this turn, which may be new."""
+    def turn_started(self, turn: int, onset_s: float) -> None:
+        """Assigns the current segment to a turn, which may be new."""
         trace = self._trace(turn)
         if trace.speech_start_s is None:
             trace.speech_start_s = onset_s
-        if self._hearing is not None:
-            trace.hearings.append(self._hearing)
-            for at_s, what in self._hearing.troubles:
+        if self._segment is not None:
+            trace.segments.append(self._segment)
+            for at_s, what in self._segment.problems:
                 trace.event("error", at_s, what)
 
     def addressed(self) -> None:
-        """What is heard is meant for the assistant."""
-        self._meant = True
+        """Marks the current segment as addressed to the assistant."""
+        self._is_addressed = True
 
-    def partial(self, words: Transcript, now_s: float) -> None:
-        """Words so far of the open segment."""
-        if self._hearing is not None:
+    def interim_transcript(self, words: Transcript, now_s: float) -> None:
+        """Records an interim transcript of the open segment."""
+        if self._segment is not None:
             score = completeness(words.text)
             digest = salted_hash(self.salt, words.text)
-            self._hearing.partials.append(PartialFacts(now_s, len(words.text.split()), score, digest))
+            self._segment.partials.append(PartialFacts(now_s, len(words.text.split()), score, digest))
 
-    def judged(self, estimate: EndOfTurnEstimate, now_s: float) -> None:
-        """How likely the turn is over was estimated in the silence at hand."""
+    def end_of_turn_estimated(self, estimate: EndOfTurnEstimate, now_s: float) -> None:
+        """Records an EOT estimate in the current silence."""
         for trace in self._turns.values():
-            if self._is_heard_in(trace):
+            if self._is_segment_of(trace):
                 sources = estimate.sources or "habits"
                 detail = f"{estimate.probability:.3f} at {estimate.silence_ms:.0f} ms by {sources}"
-                if estimate.pausing > SELDOM:  # from here on they are waited for longer
+                if estimate.pausing > SELDOM:  # such speakers get a longer silence timeout
                     detail += f", who pauses in {100 * estimate.pausing:.0f} % of their turns"
                 trace.event("judged", now_s, detail)
 
     def segment_ended(self, turn: int, now_s: float) -> None:
-        """Nothing more of it counts. One that was nothing is a fact of the turn during which it was heard.
+        """Ends the segment. A discarded segment is added to the turn during which it was heard.
 
-        Of what was for somebody else nothing is kept.
+        Nothing is kept of speech that was not addressed to the assistant.
         """
-        if self._for_others:
-            self._hearing = None
-            self.told.forget()
-            self._others_go_on = self._speaking
-        if self._hearing is not None:
-            self._hearing.end(now_s)
+        if self._is_overheard:
+            self._segment = None
+            self.event_log.forget()
+            self._overheard_continues = self._speaking
+        if self._segment is not None:
+            self._segment.end(now_s)
             trace = self._turns.get(turn)
-            if trace is not None and not self._is_heard_in(trace):
-                trace.hearings.append(self._hearing)
-            self._hearing = None
+            if trace is not None and not self._is_segment_of(trace):
+                trace.segments.append(self._segment)
+            self._segment = None
 
     # ---- an attempt ----
 
-    def attempt(self, asked: Transcribe, now_s: float, speech_end_s: float) -> None:
-        """A silence: words are asked for."""
-        trace = self._trace(asked.reply.turn)
-        trace.attempts = asked.reply.attempt
+    def transcript_requested(self, request: Transcribe, now_s: float, speech_end_s: float) -> None:
+        """Records that a transcript was requested in a silence."""
+        trace = self._trace(request.reply.turn)
+        trace.attempts = request.reply.attempt
         trace.speech_end_s = speech_end_s
-        trace.event("attempt", now_s, str(asked.reply.attempt))
-        # Words that are asked for behind the endpoint were waited for since then: `stt` pays, which comes after this.
+        trace.event("attempt", now_s, str(request.reply.attempt))
+        # Waiting for a transcript that was requested after the end of turn counts as `stt`, the next span.
         ended_s = trace.endpoint_s
         asked_s = now_s if trace.drafted_s is None else trace.drafted_s
         until_s = asked_s if ended_s is None or ended_s < speech_end_s else min(ended_s, asked_s)
-        trace.span(asked.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
+        trace.span(request.reply.attempt, Span("silence", "endpoint_wait", speech_end_s, until_s))
 
     def transcribed(self, reply: ReplyId, began_s: float, now_s: float, *, draft: bool = False) -> None:
-        """The words have come, or a draft of them, failed to, or are not wanted any more."""
+        """Records that a transcript or draft arrived, failed or was abandoned."""
         trace = self._trace(reply.turn)
         began_s = began_s if trace.drafted_s is None else trace.drafted_s
         trace.span(reply.attempt, Span("stt", "stt", began_s, now_s, ("silence",)))
@@ -163,44 +164,44 @@ class Recorder:
             trace.event("drafted", now_s, f"attempt {reply.attempt}")
 
     def drop(self, reply: ReplyId, now_s: float, why: str) -> None:
-        """The attempt was abandoned before its commit."""
+        """Records that an attempt was abandoned before its commit."""
         trace = self._trace(reply.turn)
         trace.drop(reply.attempt, confirmed=why == "same words")
         trace.event("dropped", now_s, f"attempt {reply.attempt}: {why}")
 
-    def endpoint(self, turn: int, now_s: float) -> None:
-        """The turn is over."""
+    def end_of_turn(self, turn: int, now_s: float) -> None:
+        """Records the end of the user's turn."""
         trace = self._trace(turn)
         trace.endpoint_s = now_s
         trace.event("endpoint", now_s)
 
     def trace_of(self, reply: ReplyId) -> TurnTrace:
-        """Where the attempt's spans go."""
+        """Returns the turn trace that the attempt's spans go to."""
         return self._trace(reply.turn)
 
     def traceparent(self, reply: ReplyId) -> str:
-        """What the requests of an attempt say of their trace; "" where its spans go nowhere.
+        """Returns the trace header of an attempt's requests; "" where spans are not exported.
 
-        A header without spans behind it would say "not sampled", and keep an endpoint from tracing on its own.
+        A header without exported spans would say "not sampled" and keep an endpoint from tracing on its own.
         """
         return traceparent(trace_id_of(self.conversation, reply.turn), reply.attempt) if self.exports else ""
 
     @property
-    def _for_others(self) -> bool:
-        return self._others_go_on or (self._hearing is not None and not self._meant)
+    def _is_overheard(self) -> bool:
+        return self._overheard_continues or (self._segment is not None and not self._is_addressed)
 
-    def _forget_others(self) -> None:
-        """Who was not meant and went on speaking has ended."""
-        if self._others_go_on:
-            self._others_go_on = False
-            self.told.forget()
+    def _end_overheard(self) -> None:
+        """Ends the exclusion of speech that was not addressed to the assistant and has now ended."""
+        if self._overheard_continues:
+            self._overheard_continues = False
+            self.event_log.forget()
 
-    def _is_heard_in(self, trace: TurnTrace) -> bool:
-        """What is heard belongs to this turn."""
-        return any(hearing is self._hearing for hearing in trace.hearings)
+    def _is_segment_of(self, trace: TurnTrace) -> bool:
+        """Returns whether the open segment belongs to this turn."""
+        return any(segment is self._segment for segment in trace.segments)
 
-    def _zero_at(self, zero_s: float) -> str:
-        """Wall clock at the line's first sample."""
+    def _wall_clock_at(self, zero_s: float) -> str:
+        """Returns the wall clock at the first sample of the microphone."""
         if self.started_s is None:
             return self.started_at
         at = datetime.fromisoformat(self.started_at) + timedelta(seconds=zero_s - self.started_s)
@@ -209,15 +210,15 @@ class Recorder:
     def _trace(self, turn: int) -> TurnTrace:
         return self._turns.setdefault(turn, TurnTrace(turn))
 
-    # ---- the answer ----
+    # ---- the reply ----
 
     def commit(self, commit: CommitTurn, now_s: float, speech_end_s: float | None) -> None:
-        """The gate is opened; `speech_end_s`: when the speech ended, as is known now; None: nobody spoke."""
+        """Records the commit. `speech_end_s`: end of the user's speech, as known now; None: nobody spoke."""
         attempt = commit.reply.attempt
         trace = self._trace(commit.reply.turn)
         trace.committed_attempt = attempt
-        trace.attempts = max(trace.attempts, attempt)  # of words that nobody spoke none was asked for
-        trace.user_words, trace.rough = commit.text, commit.low_confidence
+        trace.attempts = max(trace.attempts, attempt)  # text that nobody spoke needs no transcript
+        trace.user_words, trace.low_confidence = commit.text, commit.low_confidence
         trace.event("commit", now_s, f"attempt {attempt}")
         trace.speech_end_s = speech_end_s
         if trace.speech_end_s is None or trace.endpoint_s is None:
@@ -225,91 +226,93 @@ class Recorder:
             trace.no_latency_reason = commit.origin
             return
         trace.span(attempt, Span("endpoint", "endpoint_wait", trace.speech_end_s, trace.endpoint_s))
-        waited: tuple[str, ...] = ("endpoint", "stt")
+        predecessors: tuple[str, ...] = ("endpoint", "stt")
         if trace.again is not None:
-            waited = (*waited, "again")
+            predecessors = (*predecessors, "again")
             asked_late = trace.again.start_s >= trace.endpoint_s
             trace.span(attempt, replace(trace.again, name="again", after=("endpoint",) if asked_late else ()))
         for_words = any((trace.end_of(attempt, name) or 0.0) > trace.endpoint_s for name in ("stt", "again"))
-        trace.span(attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, waited))
+        trace.span(
+            attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, predecessors)
+        )
 
     def retract(self, reply: ReplyId, now_s: float) -> None:
-        """The committed reply was cancelled before a word of it was heard; its turn goes on."""
+        """Records that a committed reply was retracted before a word of it was heard. Its turn continues."""
         trace = self._trace(reply.turn)
         trace.drop(reply.attempt)
         trace.playout_start_s = trace.committed_attempt = trace.no_latency_reason = None
         trace.event("retracted", now_s, f"attempt {reply.attempt}")
 
     def event(self, turn: int, name: EventName, at_s: float, detail: str = "") -> None:
-        """A moment of a turn that is being answered."""
+        """Records an event of a turn that is being answered."""
         if turn in self._turns:
             self._turns[turn].event(name, at_s, detail)
 
-    def trouble(self, what: str, now_s: float) -> None:
-        """Something failed: a fact of every turn that is open, and of one that is about to begin."""
-        if self._hearing is not None and not any(map(self._is_heard_in, self._turns.values())):
-            self._hearing.troubles.append((now_s, what))
+    def problem(self, what: str, now_s: float) -> None:
+        """Records a problem on every open turn, and on the turn that the open segment will start."""
+        if self._segment is not None and not any(map(self._is_segment_of, self._turns.values())):
+            self._segment.problems.append((now_s, what))
         for trace in self._turns.values():
             trace.event("error", now_s, what)
 
     def vad_replaced(self, vad_name: str, bias_ms: float, why: str) -> None:
-        """Another detector has taken over."""
+        """Records that another VAD has taken over."""
         self.engines = {**self.engines, "vad": vad_name}
         self.speech_end_bias_ms = bias_ms
         self.fallbacks.append(why)
 
     # ---- the end of a turn ----
 
-    def taken_down(self, taken: RecordTurn, speech_end_s: float, clock: StreamClock) -> None:
-        """The turn's words are in the history, unanswered."""
-        trace = self._trace(taken.turn)
+    def turn_recorded(self, recorded: RecordTurn, speech_end_s: float, clock: StreamClock) -> None:
+        """Finishes a turn whose words went into the history without a reply."""
+        trace = self._trace(recorded.turn)
         trace.speech_end_s = speech_end_s
-        trace.user_words, trace.rough = taken.text, taken.low_confidence
-        self.finish(taken.turn, "taken down", "", clock)
+        trace.user_words, trace.low_confidence = recorded.text, recorded.low_confidence
+        self.finish(recorded.turn, "taken down", "", clock)
 
-    def nothing_said(self, nothing: TurnDiscarded, speech_end_s: float, clock: StreamClock) -> None:
-        """There was voice, but nothing to answer."""
-        if nothing.reason == "overheard":
-            self.overheard(nothing.turn)
+    def turn_discarded(self, discarded: TurnDiscarded, speech_end_s: float, clock: StreamClock) -> None:
+        """Finishes a turn of speech that gave nothing to answer."""
+        if discarded.reason == "overheard":
+            self.overheard(discarded.turn)
             return
-        trace = self._trace(nothing.turn)
-        trace.speech_end_s, trace.rough = speech_end_s, nothing.reason == "noise"
-        self.finish(nothing.turn, nothing.reason, "", clock)
+        trace = self._trace(discarded.turn)
+        trace.speech_end_s, trace.low_confidence = speech_end_s, discarded.reason == "noise"
+        self.finish(discarded.turn, discarded.reason, "", clock)
 
     def overheard(self, turn: int) -> None:
-        """What was said was not meant for the assistant: of it is kept that it happened, and nothing else."""
+        """Discards a turn that was not addressed to the assistant. Only a counter remembers it."""
         self._turns.pop(turn, None)
-        self.told.forget()
+        self.event_log.forget()
         self._overheard += 1
 
-    def give_up(self, clock: StreamClock, error: str | None = None) -> None:
-        """The conversation ends here and now: what is open is written as it stands. `error`: what broke it off."""
+    def finish_all(self, clock: StreamClock, error: str | None = None) -> None:
+        """Writes all open turns as they are, because the conversation ends. `error`: why it ended early."""
         for turn, trace in list(self._turns.items()):
             if trace.speech_start_s is None and error is None:
-                continue  # words that came after the end of their turn
-            if self._for_others and self._is_heard_in(trace):
+                continue  # a transcript that arrived after the end of its turn
+            if self._is_overheard and self._is_segment_of(trace):
                 self.overheard(turn)
                 continue
             trace.error = trace.error or error
             self.finish(turn, "failed" if error else "cleared", "", clock)
 
     def finish(self, turn: int, outcome: Outcome, heard: str, clock: StreamClock) -> None:
-        """Everything about the turn is known: write its record."""
+        """Writes the record of a complete turn."""
         trace = self._turns.pop(turn, None)
         if trace is None:
             return
-        if self._for_others:
-            self.told.forget()
-        # Without a single frame there is no line yet: times are then as good as any on one of their own.
+        if self._is_overheard:
+            self.event_log.forget()
+        # Without a single frame the sample clock does not run yet: any zero point will do.
         zero_s = clock.to_loop_s(Samples(0)) if clock.running else 0.0
         record = trace.record(
-            ConversationTimeline(self.conversation, self._zero_at(zero_s), zero_s, self.speech_end_bias_ms),
+            ConversationTimeline(self.conversation, self._wall_clock_at(zero_s), zero_s, self.speech_end_bias_ms),
             outcome,
             engines={**self.engines, **self.in_use()},
             fallbacks=tuple(self.fallbacks),
             counters={**self.counters(), **({"overheard": self._overheard} if self._overheard else {})},
             assistant_words=heard if self.keep_words else None,
-            told=self.told.drain(),
+            told=self.event_log.drain(),
         )
         self.write(record)
         self.show(TurnFinished(record))

@@ -1,7 +1,7 @@
-"""One reply: from messages to the last sample, as one cancellable task.
+"""Produces one reply: from LLM messages to the last audio sample, as one task that can be cancelled.
 
-Two hands work at once: one takes tokens and cuts them into units, the other turns units into sound. The first
-sound is made as soon as it can be, and held at the gate until the turn is committed.
+Two subtasks run concurrently. One reads tokens and cuts them into text chunks; the other synthesizes the chunks. The
+first audio is made as early as possible and held at the gate until the turn is committed.
 """
 
 import asyncio
@@ -40,25 +40,28 @@ from llm.chat import (
 )
 from llm.errors import LlmError, LlmFiltered
 
-UNITS_AHEAD = 256
-"""Units waiting to be spoken before the token stream is held back: some ten minutes of speech.
+MAX_QUEUED_CHUNKS = 256
+"""Text chunks that may wait for synthesis before the token stream is paused: about ten minutes of speech.
 
-Holding it back saves nothing, for its server has long since written it; and only of an answer that came whole can the
-rest be said behind a cough.
+Pausing it earlier would save nothing, because the server has already generated the text. And the rest of a reply can be
+resumed after a false interruption only if its text is complete.
 """
 
-MOMENT = -1
-"""The index of a unit that only fills a silence: it is heard, and is no part of the reply."""
+ANNOUNCEMENT = -1
+"""Index of a chunk that announces a wait ("One moment."). It is heard, but is not part of the reply."""
 
-LOOKED_S = 0.2
-"""Turn taking decides sooner, where frames keep coming."""
+MAX_HOLD_S = 0.2
+"""Longest time that the first audio is held while the user may be resuming.
 
-BROKE_OFF = "Sorry, my answer breaks off there."
-NOTHING_CAME = "My language model gave an empty answer."
-NOBODY_HEARD = "there was no loudspeaker: nobody heard the reply"
+While frames arrive, turn taking decides sooner.
+"""
+
+ANSWER_BROKE_OFF = "Sorry, my answer breaks off there."
+EMPTY_ANSWER = "My language model gave an empty answer."
+NO_LOUDSPEAKER = "there was no loudspeaker: nobody heard the reply"
 
 
-def _clear() -> asyncio.Event:
+def _set_event() -> asyncio.Event:
     event = asyncio.Event()
     event.set()
     return event
@@ -66,26 +69,31 @@ def _clear() -> asyncio.Event:
 
 @dataclass(slots=True)
 class Reply:
-    """One attempt at a reply. `run` is its task; the gate is opened by whoever commits the turn.
+    """One attempt at a reply. `run` is its task. Whoever commits the turn opens the gate.
 
     Attributes:
-        voice_works: Set while the synthesizer works; sound is not asked for before.
-        show: Told when the first sound of a unit goes to the speaker, and where its words sound.
-        say: From what is written to the words to be spoken.
-        gate: Nothing is heard before it is set.
-        clear: Nobody seems to go on: until this is set the first sound waits, for `LOOKED_S` at the most.
-        script: What of the text was made into sound, and where.
-        played: How much of the sound has left the speaker.
-        answered_by: Who answers.
-        spoken: It is made into sound; else its text is shown as it comes.
-        speed: How fast to speak, 1 being the voice's own pace; asked for every unit.
-        calls: What the model called of a client's functions.
-        finished: How the model's answer ended; None before.
-        gain_db: How much louder than usual it is; known at the commit.
+        id: Turn and attempt.
+        voice: Synthesizes the text.
+        voice_works: Set while the voice works. No audio is requested before.
+        speaker: Plays the audio.
+        trace: Trace of the turn.
+        voice_timeout_s: Longest wait for the next audio chunk.
+        show: Receives an event when a chunk's first audio goes to the speaker, and the times of its words.
+        say: Converts written to spoken text.
+        answered_by: Name of the LLM endpoint or skill that answers.
+        spoken: Whether the reply is synthesized; else its text is shown as it arrives.
+        speed: Returns the speech rate, 1 being the voice's own; called for every chunk.
+        gain_db: Gain of the reply's audio; known at the commit.
         error: What went wrong, for the screen and the trace; None if nothing did.
-        filtered: A content filter stopped the answer in its midst, which is the `error`.
-        voice_failed: The synthesizer needs to be loaded again.
-        unspoken: Text that no sound could be made of.
+        filtered: Whether a content filter stopped the answer in the middle, which is then the `error`.
+        voice_failed: Whether the voice has to be reloaded.
+        unspoken: Text that could not be synthesized.
+        calls: Calls of the client's functions by the LLM.
+        finished: How the LLM's answer ended; None before.
+        gate: Set at the commit. No audio is played before.
+        released: Cleared while the user may be resuming. The first audio then waits, at most `MAX_HOLD_S`.
+        spoken_transcript: The synthesized text, with the position of each word in the audio.
+        played: How many samples have left the speaker.
     """
 
     id: ReplyId
@@ -107,116 +115,118 @@ class Reply:
     calls: list[FunctionCall] = field(default_factory=list)
     finished: Finished | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
-    clear: asyncio.Event = field(default_factory=_clear)
+    released: asyncio.Event = field(default_factory=_set_event)
     spoken_transcript: SpokenTranscript = field(default_factory=SpokenTranscript)
     played: ReplySamples = field(default=ReplySamples(0))
-    _sentences: Chunker = field(default_factory=Chunker)
-    _units: "asyncio.Queue[TextChunk | None]" = field(default_factory=lambda: asyncio.Queue(UNITS_AHEAD))
-    _hands: "list[asyncio.Task[None]]" = field(default_factory=list)
-    _books: LlmMetrics | None = None
-    _put_in: list[TextChunk] = field(default_factory=list)
-    _moment_from: ReplySamples | None = None  # where in the sound the person is asked for a moment
-    _began_s: float | None = None  # speaking the first unit
-    _start: PlayoutTiming = field(init=False)
+    _chunker: Chunker = field(default_factory=Chunker)
+    _chunks: "asyncio.Queue[TextChunk | None]" = field(default_factory=lambda: asyncio.Queue(MAX_QUEUED_CHUNKS))
+    _subtasks: "list[asyncio.Task[None]]" = field(default_factory=list)
+    _metrics: LlmMetrics | None = None
+    _text_chunks: list[TextChunk] = field(default_factory=list)
+    _announcement_at: ReplySamples | None = None  # position of the wait announcement in the audio
+    _synthesis_began_s: float | None = None  # when synthesis of the first chunk began
+    _playout: PlayoutTiming = field(init=False)
 
     def __post_init__(self) -> None:
-        self._start = PlayoutTiming(self.trace, self.id.attempt)
+        self._playout = PlayoutTiming(self.trace, self.id.attempt)
 
     async def run(self, source: AsyncGenerator[ReplyEvent]) -> None:
-        """Answer with what `source` says. Never raises, but for being cancelled: what fails is in `error`."""
-        async with asyncio.TaskGroup() as hands:
-            self._hands = [
-                hands.create_task(self._guard(partial(self._write, source)), name=f"tokens {self.id}"),
-                hands.create_task(self._guard(self._speak if self.spoken else self._tell), name=f"words {self.id}"),
+        """Answers with the events of `source`. Raises nothing but CancelledError; errors are stored in `error`."""
+        async with asyncio.TaskGroup() as subtasks:
+            self._subtasks = [
+                subtasks.create_task(self._guard(partial(self._read_answer, source)), name=f"tokens {self.id}"),
+                subtasks.create_task(
+                    self._guard(self._synthesize if self.spoken else self._show_text), name=f"words {self.id}"
+                ),
             ]
-        while not self._units.empty():
-            unit = self._units.get_nowait()
-            self.unspoken += [unit.text] if unit is not None else []
+        while not self._chunks.empty():
+            chunk = self._chunks.get_nowait()
+            self.unspoken += [chunk.text] if chunk is not None else []
         if self.unspoken and self.error is None:
             self.error = f"the voice {self.voice.name} could make no sound of some of the answer"
 
     async def _guard(self, work: Callable[[], Awaitable[None]]) -> None:
-        """What fails ends both hands. Neither may raise: a group in which one does forgets that it was cancelled."""
+        """Runs a subtask. If it fails, both subtasks end.
+
+        Neither may raise: a task group whose child raises forgets that it was cancelled.
+        """
         try:
             await work()
         except TtsError as error:
             self.error, self.voice_failed = str(error), True
         except Exception as error:  # noqa: BLE001
-            # A defect of ours must not take the conversation down: it is named in the trace and on the screen.
+            # A bug must not end the conversation: it is reported in the trace and on the screen.
             self.error = f"internal error in the reply: {type(error).__name__}"
         else:
             return
-        for hand in self._hands:
-            if hand is not asyncio.current_task():
-                hand.cancel()
+        for subtask in self._subtasks:
+            if subtask is not asyncio.current_task():
+                subtask.cancel()
 
     def abandon(self, now_s: float) -> None:
-        """It was given up: what it was waiting for stays in the trace."""
-        if self._books is not None:
-            self._books.gave_up(now_s)
+        """Records that the reply was abandoned. The time waited so far stays in the trace."""
+        if self._metrics is not None:
+            self._metrics.abandoned(now_s)
 
-    # ---- tokens to units ----
+    # ---- tokens to text chunks ----
 
     @property
     def written(self) -> str:
-        """Its text so far, as `script` will have it once all of it was made into sound."""
-        return (" " if self.spoken else "").join(unit.text for unit in self._put_in)
+        """Its text so far, as `spoken_transcript` will contain it once all of it is synthesized."""
+        return (" " if self.spoken else "").join(chunk.text for chunk in self._text_chunks)
 
     @property
     def rest(self) -> str | None:
-        """What of its text was not heard, from the beginning of the sentence that was cut.
-
-        None if more of it was still to be written.
-        """
+        """Unheard text, from the beginning of the interrupted sentence; None if the answer is incomplete."""
         if self.finished is None:
             return None
         written, heard = self.written, len(self.spoken_transcript.text_heard(self.played))
         sentence = end = 0
-        for unit in self._put_in:
-            end += len(unit.text) + 1  # the blank behind it
+        for chunk in self._text_chunks:
+            end += len(chunk.text) + 1  # and the space after it
             if any(map(str.isalnum, written[heard:end])):
                 return written[sentence:]
-            if unit.ends_sentence:
+            if chunk.ends_sentence:
                 sentence = end
         return ""
 
-    def ask_for_a_moment(self, text: str) -> None:
-        """Something is being waited for: say so, unless something was said already."""
-        if self.spoken and not self._put_in and self._moment_from is None and self._units.empty():
-            self._moment_from = self.spoken_transcript.samples
-            self._units.put_nowait(TextChunk(text, MOMENT, ends_sentence=True))
+    def announce_wait(self, text: str) -> None:
+        """Announces a wait, unless something was said or announced before."""
+        if self.spoken and not self._text_chunks and self._announcement_at is None and self._chunks.empty():
+            self._announcement_at = self.spoken_transcript.samples
+            self._chunks.put_nowait(TextChunk(text, ANNOUNCEMENT, ends_sentence=True))
             self.trace.event("moment", asyncio.get_running_loop().time(), f"attempt {self.id.attempt}")
 
-    async def _write(self, source: AsyncGenerator[ReplyEvent]) -> None:
+    async def _read_answer(self, source: AsyncGenerator[ReplyEvent]) -> None:
         loop = asyncio.get_running_loop()
-        self._books = books = LlmMetrics(self.trace, self.id.attempt, self.answered_by, loop.time())
-        begun = False
+        self._metrics = metrics = LlmMetrics(self.trace, self.id.attempt, self.answered_by, loop.time())
+        has_text = False
         try:
             async with aclosing(source):
                 async for event in source:
-                    books.came(event, loop.time())
-                    begun = begun or isinstance(event, Token)
-                    for unit in self._units_of(event):
-                        await self._put(unit)
-            for unit in self._sentences.finish():
-                await self._put(unit)
-            if not self._put_in and not self.calls:
-                self.error = self._why_nothing_came(begun)
-                await self._say(NOTHING_CAME)
+                    metrics.record(event, loop.time())
+                    has_text = has_text or isinstance(event, Token)
+                    for chunk in self._chunks_of(event):
+                        await self._queue_chunk(chunk)
+            for chunk in self._chunker.finish():
+                await self._queue_chunk(chunk)
+            if not self._text_chunks and not self.calls:
+                self.error = self._empty_answer_error(has_text)
+                await self._queue_text(EMPTY_ANSWER)
         except LlmError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise asyncio.CancelledError from error  # it failed while it was being closed: nobody waits for it
+                raise asyncio.CancelledError from error  # it failed while it was being cancelled
             self.error = str(error)
-            self.filtered = isinstance(error, LlmFiltered) and begun
-            books.ended(loop.time())
+            self.filtered = isinstance(error, LlmFiltered) and has_text
+            metrics.failed(loop.time())
             await self._break_off()
-            await self._say(f"{BROKE_OFF} {error.spoken}" if self._put_in else error.spoken)
-        await self._units.put(None)
+            await self._queue_text(f"{ANSWER_BROKE_OFF} {error.spoken}" if self._text_chunks else error.spoken)
+        await self._chunks.put(None)
 
-    def _why_nothing_came(self, begun: bool) -> str:
-        """The cause and the remedy; `begun`: text came, of which nothing can be spoken."""
-        if begun:
+    def _empty_answer_error(self, has_text: bool) -> str:
+        """Returns the cause of an empty answer and a remedy. `has_text`: there was text, but nothing speakable."""
+        if has_text:
             what = "answered with nothing that can be spoken, only signs such as emoji or markup: "
             remedy = "ask for words in assistant.instructions, or choose another model"
         else:
@@ -226,203 +236,204 @@ class Reply:
         return f"llm endpoint {self.answered_by!r} {what}{remedy}"
 
     async def _break_off(self) -> None:
-        """The answer was torn: it ends with a whole sentence, unless the voice has begun with the next."""
+        """Ends a broken answer with a whole sentence, unless the next sentence is already being synthesized."""
         if not self.spoken:
             return
-        torn = self._sentences.finish()
-        whole = max((at for at, unit in enumerate(torn, 1) if _ends_sentence(unit.text)), default=0)
-        for unit in torn[:whole]:
-            await self._put(unit)
-        if whole:
+        remaining = self._chunker.finish()
+        complete = max((at for at, chunk in enumerate(remaining, 1) if _ends_sentence(chunk.text)), default=0)
+        for chunk in remaining[:complete]:
+            await self._queue_chunk(chunk)
+        if complete:
             return
         waiting: list[TextChunk | None] = []
-        while not self._units.empty():
-            waiting.append(self._units.get_nowait())
+        while not self._chunks.empty():
+            waiting.append(self._chunks.get_nowait())
         while waiting and waiting[-1] is not None and not waiting[-1].ends_sentence:
             waiting.pop()
-            self._put_in.pop()
-        for kept in waiting:
-            self._units.put_nowait(kept)
+            self._text_chunks.pop()
+        for waiting_chunk in waiting:
+            self._chunks.put_nowait(waiting_chunk)
 
-    async def _say(self, text: str) -> None:
-        await self._put(TextChunk(text=text, index=len(self._put_in), ends_sentence=True))
+    async def _queue_text(self, text: str) -> None:
+        await self._queue_chunk(TextChunk(text=text, index=len(self._text_chunks), ends_sentence=True))
 
-    async def _put(self, unit: TextChunk) -> None:
-        if self._books is not None:
-            self._books.unit(asyncio.get_running_loop().time())
-        self._put_in.append(unit)
-        await self._units.put(unit)
+    async def _queue_chunk(self, chunk: TextChunk) -> None:
+        if self._metrics is not None:
+            self._metrics.chunk_complete(asyncio.get_running_loop().time())
+        self._text_chunks.append(chunk)
+        await self._chunks.put(chunk)
 
-    def _units_of(self, event: ReplyEvent) -> tuple[TextChunk, ...]:
+    def _chunks_of(self, event: ReplyEvent) -> tuple[TextChunk, ...]:
         match event:
             case AnsweringEndpoint():
                 self.answered_by = event.by
             case Token():
                 if self.spoken:
-                    return self._sentences.feed(event.text)
-                return (TextChunk(text=event.text, index=len(self._put_in), ends_sentence=False),)
+                    return self._chunker.feed(event.text)
+                return (TextChunk(text=event.text, index=len(self._text_chunks), ends_sentence=False),)
             case FunctionCall():
                 self.calls.append(event)
             case Finished():
                 self.finished = event
             case ToolsCalled():
-                said, self._sentences = self._sentences.finish() if self.spoken else (), Chunker()
+                said, self._chunker = self._chunker.finish() if self.spoken else (), Chunker()
                 return said
             case EndpointTried() | SlotAcquired() | RequestSent() | CallInProgress() | ToolsReturned():
-                pass  # for the books
+                pass  # metrics only
             case _:
                 assert_never(event)
         return ()
 
-    # ---- units to text ----
+    # ---- text chunks to the screen ----
 
-    async def _tell(self) -> None:
-        """Of a reply that is not spoken: every piece of text is shown, and counts as heard."""
-        while (unit := await self._units.get()) is not None:
+    async def _show_text(self) -> None:
+        """Shows each piece of text of a reply that is not spoken. The text counts as heard."""
+        while (chunk := await self._chunks.get()) is not None:
             await self.gate.wait()
-            self.spoken_transcript.write(unit.text)
-            self.show(ChunkSpoken(self.id, unit.text))
+            self.spoken_transcript.add_shown_text(chunk.text)
+            self.show(ChunkSpoken(self.id, chunk.text))
 
-    # ---- units to sound ----
+    # ---- text chunks to audio ----
 
-    async def _speak(self) -> None:
+    async def _synthesize(self) -> None:
         loop = asyncio.get_running_loop()
-        while (unit := await self._units.get()) is not None:
-            if self._began_s is None and unit.index != MOMENT:
-                self._began_s = loop.time()
+        while (chunk := await self._chunks.get()) is not None:
+            if self._synthesis_began_s is None and chunk.index != ANNOUNCEMENT:
+                self._synthesis_began_s = loop.time()
             try:
-                await (self._fill(unit) if unit.index == MOMENT else self._speak_unit(unit))
+                await (self._play_announcement(chunk) if chunk.index == ANNOUNCEMENT else self._synthesize_chunk(chunk))
             except TtsError:
-                self.unspoken.append(unit.text)
+                self.unspoken.append(chunk.text)
                 raise
 
-    async def _fill(self, unit: TextChunk) -> None:
-        """Heard, and not remembered: for the onset of the reply it is as silent as the wait that it fills."""
-        async with aclosing(self.voice.speak(self.say(unit.text), self.speed())) as chunks:
-            while (chunk := await self._next_chunk(chunks)) is not None:
-                self.spoken_transcript.add(chunk.pcm.size, ())
-                self._start.filled(chunk.pcm.size)
-                if not await self.speaker.play(self.id, amplified(chunk.pcm, self.gain_db)):
+    async def _play_announcement(self, chunk: TextChunk) -> None:
+        """Plays a wait announcement. It counts as silence for the reply's onset and does not enter the history."""
+        async with aclosing(self.voice.speak(self.say(chunk.text), self.speed())) as audio_chunks:
+            while (audio_chunk := await self._next_audio_chunk(audio_chunks)) is not None:
+                self.spoken_transcript.add_audio(audio_chunk.pcm.size, ())
+                self._playout.add_wait_announcement(audio_chunk.pcm.size)
+                if not await self.speaker.play(self.id, amplified(audio_chunk.pcm, self.gain_db)):
                     return
 
-    async def _speak_unit(self, unit: TextChunk) -> None:
-        sounded = False
-        said = self.say(unit.text)
-        async with aclosing(self.voice.speak(said, self.speed())) as chunks:
-            while (chunk := await self._counted_chunk(chunks)) is not None:
-                if not sounded:
-                    self._first_sound()
-                    self.spoken_transcript.begin_unit(unit.text, align(unit.text, said).written)
+    async def _synthesize_chunk(self, chunk: TextChunk) -> None:
+        is_audible = False
+        said = self.say(chunk.text)
+        async with aclosing(self.voice.speak(said, self.speed())) as audio_chunks:
+            while (audio_chunk := await self._timed_audio_chunk(audio_chunks)) is not None:
+                if not is_audible:
+                    self._record_first_audio()
+                    self.spoken_transcript.begin_chunk(chunk.text, align(chunk.text, said).written)
                     await self.gate.wait()
-                    if not self.clear.is_set() and self.spoken_transcript.samples == 0:
-                        await self._look()
-                words = self.spoken_transcript.add(chunk.pcm.size, chunk.marks)
-                pcm = amplified(chunk.pcm, self.gain_db)
-                self._start.made(pcm)
+                    if not self.released.is_set() and self.spoken_transcript.samples == 0:
+                        await self._hold_first_audio()
+                words = self.spoken_transcript.add_audio(audio_chunk.pcm.size, audio_chunk.marks)
+                pcm = amplified(audio_chunk.pcm, self.gain_db)
+                self._playout.add_audio(pcm)
                 if not await self.speaker.play(self.id, pcm):
                     return
-                # Sound first: nothing that is shown may hold it up.
-                if not sounded:
-                    sounded = True
-                    self.show(ChunkSpoken(self.id, unit.text))
+                # After the audio, so that the display cannot delay it.
+                if not is_audible:
+                    is_audible = True
+                    self.show(ChunkSpoken(self.id, chunk.text))
                 if words:
                     self.show(WordsTimed(self.id, words))
-        if not sounded:
-            self.unspoken.append(unit.text)
+        if not is_audible:
+            self.unspoken.append(chunk.text)
 
-    async def _counted_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
-        """The next one, and into the books how long the voice took for how much sound."""
+    async def _timed_audio_chunk(self, audio_chunks: AsyncGenerator[Chunk]) -> Chunk | None:
+        """Returns the next audio chunk and records its length and synthesis time."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        chunk = await self._next_chunk(chunks)
-        if self._books is not None:
-            self._books.voiced(loop.time() - began_s, 0 if chunk is None else chunk.pcm.size)
-        return chunk
+        audio_chunk = await self._next_audio_chunk(audio_chunks)
+        if self._metrics is not None:
+            self._metrics.synthesized(loop.time() - began_s, 0 if audio_chunk is None else audio_chunk.pcm.size)
+        return audio_chunk
 
-    async def _next_chunk(self, chunks: AsyncGenerator[Chunk]) -> Chunk | None:
+    async def _next_audio_chunk(self, audio_chunks: AsyncGenerator[Chunk]) -> Chunk | None:
         try:
             async with time_limit(self.voice_timeout_s):
                 await self.voice_works.wait()
-                return await anext(chunks, None)
+                return await anext(audio_chunks, None)
         except TimeoutError as error:
             name = self.voice.name
             raise TtsError(f"the voice {name} gave no sound for {self.voice_timeout_s:g} s") from error
 
-    async def _look(self) -> None:
-        """The first sound is ready, and somebody may be going on."""
+    async def _hold_first_audio(self) -> None:
+        """Holds the first audio while the user may be resuming."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         with suppress(TimeoutError):
-            async with asyncio.timeout(LOOKED_S):
-                await self.clear.wait()
+            async with asyncio.timeout(MAX_HOLD_S):
+                await self.released.wait()
         self.trace.span(self.id.attempt, Span(LOOK, "endpoint_wait", began_s, loop.time(), ("tts", "commit")))
 
-    def _first_sound(self) -> None:
-        if not self.spoken_transcript.text and self._began_s is not None:
+    def _record_first_audio(self) -> None:
+        if not self.spoken_transcript.text and self._synthesis_began_s is not None:
             now_s = asyncio.get_running_loop().time()
-            self.trace.span(self.id.attempt, Span("tts", "tts", self._began_s, now_s, ("first_sentence",)))
+            self.trace.span(self.id.attempt, Span("tts", "tts", self._synthesis_began_s, now_s, ("first_sentence",)))
 
-    # ---- what the speaker reports ----
+    # ---- playout reports of the speaker ----
 
     def was_played(self, played: ReplySamples, leaves_at_s: float, *, finished: bool) -> None:
-        """A device block with sound of this reply leaves the speaker at `leaves_at_s`; `played` counts its end.
+        """Records that a device block of this reply leaves the speaker at `leaves_at_s`. `played`: end of the block, in
+        samples.
 
-        At infinity it never leaves: there is no loudspeaker. What comes after that may still be heard.
+        Infinity means that it never leaves, because there is no loudspeaker. Later blocks may still be heard.
         """
         first, self.played = self.played, played
-        self._start.was_played(first, played, leaves_at_s, finished=finished)
+        self._playout.was_played(first, played, leaves_at_s, finished=finished)
         if finished and self.unheard and not self.audible:
-            self.error = self.error or NOBODY_HEARD
+            self.error = self.error or NO_LOUDSPEAKER
 
     @property
     def unheard(self) -> Sequence[Stretch]:
-        """What of its sound was played and nobody heard, for want of a loudspeaker, in order."""
-        return self._start.unheard
+        """Stretches of its audio that no loudspeaker played, in order."""
+        return self._playout.unheard
 
     @property
     def unheard_ms(self) -> float:
-        """How much of it was played and heard by nobody."""
+        """Length of the audio that no loudspeaker played."""
         return sum(until - since for since, until in self.unheard) * 1000 / REPLY_RATE_HZ
 
     @property
     def unheard_end(self) -> int | None:
-        """From which sample on nobody heard it; None where its last one was heard."""
+        """First sample of an unheard stretch at the end; None if the last played sample was heard."""
         return self.unheard[-1][0] if self.unheard and self.unheard[-1][1] == self.played else None
 
     def was_measured(self, audible_s: float, device_s: float) -> None:
-        """See `PlayoutTiming.was_measured`."""
-        if self._moment_from is None:  # else what it measured first was no part of the reply
-            self._start.was_measured(audible_s, device_s)
+        """Records the playout that the client has measured; see `PlayoutTiming.was_measured`."""
+        if self._announcement_at is None:  # else the client measured the wait announcement
+            self._playout.was_measured(audible_s, device_s)
 
     @property
     def answered(self) -> bool:
-        """Whether anything came of it: sound, or what was to come instead of sound."""
+        """Whether the reply had an effect: audible audio, function calls, or text where it is not spoken."""
         return self.audible or bool(self.calls) or (not self.spoken and bool(self.spoken_transcript.text))
 
     @property
     def audible(self) -> bool:
         """Whether any of it was heard."""
-        return self._start.at_s is not None
+        return self._playout.audible_at_s is not None
 
     @property
     def sounding(self) -> bool:
-        """Whether anything at all was heard, be it only that a moment was asked for."""
-        return self.audible or (self._moment_from is not None and self.played > self._moment_from)
+        """Whether anything was heard, including a wait announcement."""
+        return self.audible or (self._announcement_at is not None and self.played > self._announcement_at)
 
     @property
     def words_heard(self) -> int:
-        """Whole words that were heard so far."""
+        """Number of whole words that were heard so far."""
         return self.spoken_transcript.words_heard(self.played)
 
 
 def _ends_sentence(text: str) -> bool:
-    """Whether a torn answer may end with this: not where a number may have gone on behind its full stop."""
+    """Returns whether a broken answer may end with this text. A number before a full stop may have had decimals."""
     bare = text.rstrip("\"'’”»)）」』")
     return bare.endswith((*"!?。！？…",)) or (bare.endswith(".") and not bare[:-1][-1:].isdigit())
 
 
 async def recite(text: str, by: str) -> AsyncGenerator[ChatEvent]:
-    """A reply whose words are known: a greeting, an apology."""
+    """Yields a reply whose text is known, such as a greeting or an apology."""
     yield AnsweringEndpoint(by)
     yield Token(text)
     yield Finished("stop")

@@ -1,10 +1,16 @@
-"""One conversation, from the first frame of the microphone to the last sample of the speaker.
+"""Runs one conversation, from the first microphone frame to the last sample of the last reply.
 
-    microphone ─frame─▶ vad ─▶ turns ─effect─▶ session ─▶ stt ─words─▶ turns ─▶ reply ─▶ speaker
+    microphone ──frame──▶ AudioInput ──event──▶ TurnTaking ──effect──┬─▶ AudioInput: open, transcribe, close a segment
+                                                                     └─▶ ReplyManager ──audio──▶ speaker
 
-Read it top to bottom: a frame comes in (`_hear`), turn taking is told (`_tell`), what it decides is done
-(`_perform`), and what was done reports back. Everything between is synchronous; whatever takes time is a task of
-this session's group, with a deadline.
+Reading order:
+
+1. `_process_frame` passes a frame to `AudioInput`, which returns the VAD result.
+2. `_dispatch` passes an event, such as `FrameProcessed` or `FinalTranscript`, to the turn-taking state machine.
+3. `_apply` carries out each effect that the machine returns, such as `Transcribe` or `CommitTurn`.
+
+These steps are synchronous. Slow work (recognition, LLM requests, synthesis) runs in tasks of this session's task
+group. Each task has a time limit and reports its result as another event.
 """
 
 import asyncio
@@ -65,20 +71,35 @@ from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples
 from audio.vad import VadResult
 
 LAST_REPLY_TIMEOUT_S = 60.0
+"""How long the last turn may take after the microphone has ended."""
 
-UNHEARD = 0.2
-"""A frame that is less likely speech than this begins none."""
+SILENCE_PROBABILITY = 0.2
+"""Speech probability below which a frame cannot be the beginning of speech."""
 
-FLOWING = 0.9
-"""Behind a frame that is more likely speech than this, speech ends in none that is as loud."""
+SPEECH_PROBABILITY = 0.9
+"""Speech probability above which the next frames, if equally loud, cannot contain the end of speech."""
 
-MOST_TYPED = 20
-"""Waiting while spoken words are still to come; then the oldest are forgotten."""
+MAX_TYPED_MESSAGES = 20
+"""Most typed messages that wait for a transcript. Beyond it the oldest are dropped."""
 
 
 @dataclass(slots=True)
 class Session:
-    """One conversation. `run` is its whole life."""
+    """One conversation. `run` holds it from beginning to end. Not thread-safe: call it on the event loop.
+
+    Attributes:
+        microphone: Source of the frames and of the sample clock.
+        speaker: Plays the replies.
+        engines: VAD, recognizer, LLM, voice and the other engines in use.
+        turns: The turn-taking state machine. It maps events to effects and performs no I/O.
+        conversation: The history that the LLM sees.
+        recorder: Collects the trace of each turn.
+        settings: Time limits of the stages.
+        show: Receives every session event, for the terminal or the client.
+        reply_options: Options of the replies. A client may replace them at any time.
+        wake_phrase: Wake-phrase gate. It decides whether speech is addressed to the assistant.
+        key: Push-to-talk key; None where the microphone is always open.
+    """
 
     microphone: Microphone
     speaker: Speaker
@@ -88,25 +109,32 @@ class Session:
     recorder: Recorder
     settings: SessionSettings
     show: Callable[[SessionEvent], None]
-    wishes: ReplyOptions = field(default_factory=ReplyOptions)
-    attention: WakePhraseGate = field(default_factory=WakePhraseGate)
-    key: PushToTalk | None = None  # only while it is held is anything heard
-    _listening: AudioInput = field(init=False)
-    _attempts: ReplyManager = field(init=False)
+    reply_options: ReplyOptions = field(default_factory=ReplyOptions)
+    wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
+    key: PushToTalk | None = None  # the microphone is muted while the key is up
+    _audio_input: AudioInput = field(init=False)
+    _reply_manager: ReplyManager = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
     _at: Samples = Samples(0)
-    _typed: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_TYPED))
-    _this_once: ReplyOptions | None = None  # of the reply that a client asked for
-    _waiting_request: bool = False  # to be made when the reply under way has ended
+    _typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
+    _request_options: ReplyOptions | None = None  # options of a requested reply
+    _request_pending: bool = False  # a request that waits for the current reply to end
     _leaving: bool = False
-    _leave_tools: Callable[[], None] = lambda: None
+    _release_tools: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         clock = self.microphone.clock
-        self._listening = AudioInput(
-            self.engines, self.attention, self.recorder, clock, self.settings, self._tell, self.show, self._trouble
+        self._audio_input = AudioInput(
+            self.engines,
+            self.wake_phrase,
+            self.recorder,
+            clock,
+            self.settings,
+            self._dispatch,
+            self.show,
+            self._report_problem,
         )
-        self._attempts = ReplyManager(
+        self._reply_manager = ReplyManager(
             self.engines,
             self.speaker,
             self.conversation,
@@ -114,248 +142,278 @@ class Session:
             clock,
             self.settings,
             lambda: self._at,
-            self._tell,
+            self._dispatch,
             self.show,
-            self._trouble,
-            self._listening.assistant_said,
+            self._report_problem,
+            self._audio_input.reply_heard,
         )
 
     async def run(self) -> None:
-        """Hold the conversation until the microphone ends and the last reply was played.
+        """Runs the conversation until the microphone has ended and the last reply has been played.
 
-        Raises an ExceptionGroup with the AudioError of a microphone or speaker that failed; its turn is recorded.
+        Raises:
+            ExceptionGroup: Holds the AudioError of a microphone or speaker that failed. The open turn is recorded.
         """
         try:
             async with asyncio.TaskGroup() as self._tasks:
-                await self._converse()
+                await self._run_conversation()
         except BaseException as error:
-            self._hang_up(f"the conversation broke off ({type(error).__name__})")
+            self._shut_down(f"the conversation broke off ({type(error).__name__})")
             raise
         finally:
-            self._leave_tools()
+            self._release_tools()
 
-    async def _converse(self) -> None:
-        self._listening.begin(self._tasks)
-        self._attempts.begin(self._tasks)
+    async def _run_conversation(self) -> None:
+        self._audio_input.start(self._tasks)
+        self._reply_manager.start(self._tasks)
         if self.engines.tools is not None:
-            self._leave_tools = self.engines.tools.attend(self._trouble)
-        sound = self._tasks.create_task(self.speaker.run(), name="speaker")
+            self._release_tools = self.engines.tools.attend(self._report_problem)
+        speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
         if self.settings.greeting:
-            self._tell(ReplyRequested(self._at, "greeting", self.settings.greeting))
+            self._dispatch(ReplyRequested(self._at, "greeting", self.settings.greeting))
         async with aclosing(self.microphone.frames()) as frames:
             async for frame in frames:
-                self._hear(frame)
+                self._process_frame(frame)
         if not self._leaving:
-            await self._let_it_finish()
-        self._hang_up()
-        await asyncio.sleep(self.speaker.latency_s)  # the last block has been taken, not yet heard
-        sound.cancel()
+            await self._finish_last_turn()
+        self._shut_down()
+        await asyncio.sleep(self.speaker.latency_s)  # the speaker has accepted the last block, but not played it yet
+        speaker_task.cancel()
 
     @property
     def request_waits(self) -> bool:
-        """An answer was asked for and is not begun yet."""
-        return self._waiting_request or self.turns.owes_reply
+        """Whether a reply was requested that has not been started yet."""
+        return self._request_pending or self.turns.owes_reply
 
     @property
     def idle(self) -> bool:
-        """Nobody speaks and nothing is being answered."""
-        return self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._attempts.trailing
+        """Whether nobody speaks and no reply is being prepared or played."""
+        return self.turns.phase is Phase.IDLE and not self.turns.resume_pending and not self._reply_manager.trailing
 
     @property
     def playing(self) -> tuple[ReplyId, ...]:
-        """The replies that are being made or played, in order."""
+        """The replies that are being prepared or played, in order."""
         replying = self.turns.replying
-        return (*self._attempts.trailing, *(() if replying is None else (replying,)))
+        return (*self._reply_manager.trailing, *(() if replying is None else (replying,)))
 
-    # ---- what a client wants ----
+    # ---- requests of a client or user interface ----
 
-    def request(self, this_once: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
-        """Answer the history as it stands, or what is being transcribed right now.
+    def request(self, options: ReplyOptions | None = None, *, after_reply: bool = False) -> None:
+        """Requests a reply to the history, or to the speech that is being transcribed.
 
-        A reply that is still playing is cut. With `after_reply` its end is waited for, or, where all of it was sent and
-        nobody speaks into it, the answer is made at once and played behind it. Where the person speaks up first, the
-        answer to that is the answer.
+        Args:
+            options: Options of this reply only; None: the session's `reply_options`.
+            after_reply: False: a reply that is playing is interrupted. True: the request waits until that reply has
+                ended. If that reply was sent completely and nobody speaks over it, the new reply is prepared at once
+                and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
-        self._this_once = this_once
-        if after_reply and not self.turns.challenged and self._attempts.let_trail(self.turns.replying):
-            self._waiting_request = False
-            self._tell(ReplyRequested(self._at, "requested", behind=True))
+        self._request_options = options
+        if after_reply and not self.turns.challenged and self._reply_manager.add_trailing(self.turns.replying):
+            self._request_pending = False
+            self._dispatch(ReplyRequested(self._at, "requested", behind=True))
             return
-        # Who speaks is heard out, but where only the client knows when they have finished.
-        taken = (
+        # A request waits for the end of user speech, except where only the client ends turns.
+        busy_phases = (
             {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT}
             if self.turns.settings.manual
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
-        self._waiting_request = after_reply and self.turns.phase in taken and not self.turns.has_unrequested_turn
-        if not self._waiting_request:
-            self._tell(ReplyRequested(self._at, "requested"))
+        self._request_pending = after_reply and self.turns.phase in busy_phases and not self.turns.has_unrequested_turn
+        if not self._request_pending:
+            self._dispatch(ReplyRequested(self._at, "requested"))
 
     def submit(self) -> None:
-        """What was said is a turn; silence need not say so. A reply that was sent is played to its end."""
+        """Ends the user's turn at once, without waiting for silence.
+
+        A reply that was sent completely is played to its end.
+        """
         manual = self.turns.settings.manual and self.turns.challenged
-        self._tell(InputCommitted(self._at, behind=manual and self._attempts.let_trail(self.turns.replying)))
+        self._dispatch(
+            InputCommitted(self._at, behind=manual and self._reply_manager.add_trailing(self.turns.replying))
+        )
 
     def clear(self) -> None:
-        """What is being said is to be forgotten."""
-        self._tell(InputCleared(self._at))
+        """Discards the speech of the current turn."""
+        self._dispatch(InputCleared(self._at))
 
     def cancel(self, *, request_too: bool = False) -> None:
-        """Stop the reply under way, if there is one; with `request_too`, one that was asked for is not begun."""
+        """Stops the current reply, if there is one.
+
+        Args:
+            request_too: Also withdraw a requested reply that has not been started.
+        """
         if request_too:
-            self._waiting_request, self._this_once = False, None
-        self._tell(ReplyCancelled(self._at, request_too))
-        self._attempts.cut_trailing("client")
+            self._request_pending, self._request_options = False, None
+        self._dispatch(ReplyCancelled(self._at, request_too))
+        self._reply_manager.cut_trailing("client")
 
     def stop_trailing(self, reply: ReplyId) -> None:
-        """Stop a reply that is played before the one that has the floor."""
-        self._attempts.cut_trailing("client", reply)
+        """Stops a reply that is still played before the current one."""
+        self._reply_manager.cut_trailing("client", reply)
 
     def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
-        """The client has measured when the reply was audible: so long after the speech ended, on its own clock.
+        """Reports the response latency that a remote client has measured.
 
-        `device_s`: the part of it that the sound spent in the client's buffer and device.
+        Args:
+            reply_id: The reply.
+            latency_s: From the end of the user's speech to the first audible sample, on the client's own clock.
+            device_s: The part of it that the audio spent in the client's buffer and audio device.
         """
-        self._attempts.measured(reply_id, latency_s, device_s)
+        self._reply_manager.measured(reply_id, latency_s, device_s)
 
     @property
     def awake(self) -> bool:
-        """What begins now is listened to, without the wake phrase."""
-        return self.attention.awake(self._at)
+        """Whether speech that begins now is accepted without the wake phrase."""
+        return self.wake_phrase.awake(self._at)
 
     def type(self, text: str) -> bool:
-        """The person types instead of speaking: a reply that plays is cut. False where there is nothing in it.
+        """Adds a typed user message and requests a reply. A reply that is playing is interrupted.
 
-        Behind words that are spoken but not yet known it waits until they are. In the midst of speech it is answered
-        at once, and what is being said is a turn behind that.
+        While a transcript is pending, the message waits for it. While the user speaks, the message is answered at once,
+        and the speech becomes the next turn.
+
+        Returns:
+            False if the text is blank.
         """
         if not text.strip():
             return False
-        self._typed.append(text.strip())
-        self._take_typed()
+        self._typed_messages.append(text.strip())
+        self._add_typed_messages()
         return True
 
     def repeat(self) -> bool:
-        """Say the last reply again, or the one that plays, from its beginning. False where there was none."""
-        text = self._attempts.written(self.turns.replying)
+        """Repeats the reply that is playing, else the last one, from its beginning. Returns False if there was none."""
+        text = self._reply_manager.reply_text(self.turns.replying)
         if text:
-            self._tell(ReplyRequested(self._at, "repeated", text))
+            self._dispatch(ReplyRequested(self._at, "repeated", text))
         return bool(text)
 
     def talk(self, on: bool) -> None:
-        """Push-to-talk: the key is pressed, which ends a reply that plays, or let go.
+        """Presses or releases the push-to-talk key. Pressing it interrupts a reply that is playing.
 
-        The turn ends when everything that was said before the release has come: until then `key.waits`, and the
-        microphone must not be closed.
+        After the release, the turn ends when all audio captured before it has arrived. Until then `key.waits` is true,
+        and the microphone must stay open.
         """
         if self.key is None:
             return
         if not on:
-            self.key.release(self._position_now())
-        elif self.key.press(self._position_now()):
-            self._tell(KeyPressed(self._at))
+            self.key.release(self._captured_position())
+        elif self.key.press(self._captured_position()):
+            self._dispatch(KeyPressed(self._at))
 
     def leave(self) -> None:
-        """The microphone is about to end, and nobody waits for the last reply."""
+        """Announces that the microphone is about to end and that the last reply need not be finished."""
         self._leaving = True
 
-    # ---- a frame comes in ----
+    # ---- frames ----
 
-    def _hear(self, frame: Frame) -> None:
+    def _process_frame(self, frame: Frame) -> None:
+        """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
         if self.key is not None:
             frame = self.key.heard(frame)
         self._at = frame.end
         if self.turns.phase is Phase.REPLYING:
-            self.attention.replying(self._at)
-        voicing = self._listening.hear(frame)
+            self.wake_phrase.replying(self._at)
+        vad_result = self._audio_input.process(frame)
         if self.key is not None:
-            self.key.judged(frame.end, voicing)
-        self._tell(FrameProcessed(frame.end, voicing))
+            self.key.judged(frame.end, vad_result)
+        self._dispatch(FrameProcessed(frame.end, vad_result))
         if self.key is not None:
-            self._let_go(self.key)
+            self._check_key(self.key)
         for announcement in self.engines.skill_effects.due(self._now_s()):
-            self._tell(ReplyRequested(self._at, "announcement", announcement))
-        self.microphone.batching = self._to_heed(voicing)
+            self._dispatch(ReplyRequested(self._at, "announcement", announcement))
+        self.microphone.batching = self._batching_after(vad_result)
 
-    def _to_heed(self, voicing: VadResult) -> Batching:
-        """What of the sound that is to come may decide something."""
-        # Timers are looked at with every frame, and whoever lets go of a key waits for what was said until then.
+    def _batching_after(self, vad_result: VadResult) -> Batching:
+        """Returns whether the next frames may arrive in batches, because no decision can depend on them."""
+        # Timers are checked with every frame; a released key waits for the frames captured before the release.
         if self.key is not None or self.engines.skill_effects.timers.any_set:
             return Batching.OFF
-        if not voicing.speaking:
-            return Batching.SILENCE if voicing.probability < UNHEARD and self.turns.is_quiet else Batching.OFF
+        if not vad_result.speaking:
+            return (
+                Batching.SILENCE
+                if vad_result.probability < SILENCE_PROBABILITY and self.turns.is_quiet
+                else Batching.OFF
+            )
         until = Samples(self._at + samples_of_s(FLOW_S))
-        flowing = voicing.possible_end is None and voicing.probability > FLOWING
-        return Batching.SPEECH if flowing and self.turns.only_listens(until) else Batching.OFF
+        still_speaking = vad_result.possible_end is None and vad_result.probability > SPEECH_PROBABILITY
+        return Batching.SPEECH if still_speaking and self.turns.only_listens(until) else Batching.OFF
 
-    def _let_go(self, key: PushToTalk) -> None:
-        match key.due(self._at, self._listening.onset if self.turns.phase is Phase.USER_SPEAKING else None):
+    def _check_key(self, key: PushToTalk) -> None:
+        match key.due(self._at, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None):
             case "submit":
-                self._tell(InputCommitted(self._at))
+                self._dispatch(InputCommitted(self._at))
             case "clear":
-                self._tell(InputCleared(self._at))
+                self._dispatch(InputCleared(self._at))
 
-    # ---- turn taking decides ----
+    # ---- events to the turn-taking machine, and its effects ----
 
-    def _tell(self, event: Event) -> None:
-        self.recorder.told.tell(event, self.turns.settings)
+    def _dispatch(self, event: Event) -> None:
+        """Passes an event to the turn-taking machine and applies the effects it returns."""
+        self.recorder.event_log.tell(event, self.turns.settings)
         for effect in self.turns.tell(event):
-            self._perform(effect)
-        if self._waiting_request and self.turns.phase is Phase.IDLE:
-            self.request(self._this_once)
-        self._take_typed()
+            self._apply(effect)
+        if self._request_pending and self.turns.phase is Phase.IDLE:
+            self.request(self._request_options)
+        self._add_typed_messages()
 
-    def _take_typed(self) -> None:
-        """Typed text enters the history in its turn, behind what was spoken before and before what is being said."""
-        if not self._typed or self.turns.phase is Phase.AWAITING_TRANSCRIPT:
+    def _add_typed_messages(self) -> None:
+        """Adds typed messages to the history: after earlier speech, before speech that is still going on."""
+        if not self._typed_messages or self.turns.phase is Phase.AWAITING_TRANSCRIPT:
             return
-        if self.turns.phase is Phase.USER_SPEAKING and not self._listening.meant:
-            self._tell(
-                InputCleared(self._at)
-            )  # for somebody else, and stays so: a reply opens the window to what is said
+        if self.turns.phase is Phase.USER_SPEAKING and not self._audio_input.addressed:
+            # Not addressed to the assistant. Without this, the reply would open the wake-phrase window for it.
+            self._dispatch(InputCleared(self._at))
             return
-        while self._typed:
-            self.conversation.insert(UserMessage(self.conversation.reserve(), self._typed.popleft(), spoken=False))
+        while self._typed_messages:
+            self.conversation.insert(
+                UserMessage(self.conversation.reserve(), self._typed_messages.popleft(), spoken=False)
+            )
         self.request()
 
-    def _perform(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+    def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
+        """Carries out one effect."""
         match effect:
             case OpenSegment():
-                self._listening.open(effect)
+                self._audio_input.open(effect)
             case TurnStarted():
                 if self.turns.settings.interruptible and not self.turns.settings.manual:
-                    self._attempts.cut_trailing("voice")
-                self.recorder.started(effect.turn, self._clocked(effect.onset))
-                self.show(SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._attempts.spoken()))
+                    self._reply_manager.cut_trailing("voice")
+                self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
+                self.show(
+                    SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._reply_manager.reserve_user_item())
+                )
             case Transcribe():
                 self._transcribe(effect)
             case RequestTranscript():
-                self._listening.reconsider(effect, self._attempts.just_said(self.turns.replying))
+                self._audio_input.transcribe_overlap(effect, self._reply_manager.recent_text(self.turns.replying))
             case PrepareReply():
-                self._attempts.prepare(effect, self.wishes if effect.is_literal else self._this_once or self.wishes)
+                self._reply_manager.prepare(
+                    effect, self.reply_options if effect.is_literal else self._request_options or self.reply_options
+                )
             case EndOfTurn():
-                self.recorder.endpoint(effect.turn, self._now_s())
+                self.recorder.end_of_turn(effect.turn, self._now_s())
             case CommitTurn():
                 self._commit(effect)
             case RecordTurn():
-                self._attempts.take_down(effect)
+                self._reply_manager.record_turn(effect)
             case CloseSegment() | DiscardSegment():
-                self._listening.close(effect, self._now_s())
+                self._audio_input.close(effect, self._now_s())
             case DropAttempt():
-                self._attempts.drop(effect)
+                self._reply_manager.drop(effect)
             case RetractReply():
-                self._attempts.cut_trailing("voice")
-                if self._attempts.retract(effect):
-                    self._listening.went_on()
+                self._reply_manager.cut_trailing("voice")
+                if self._reply_manager.retract(effect):
+                    self._audio_input.turn_continued()
             case InterruptReply():
-                self._attempts.cut_trailing(effect.reason)
-                self._attempts.interrupt(effect)
+                self._reply_manager.cut_trailing(effect.reason)
+                self._reply_manager.interrupt(effect)
                 if effect.continues_turn:
-                    self._listening.went_on()
+                    self._audio_input.turn_continued()
             case HoldPlayback():
-                self._attempts.hold(effect.reply)
+                self._reply_manager.hold(effect.reply)
             case ReleasePlayback():
-                self._attempts.release(effect.reply)
+                self._reply_manager.release(effect.reply)
             case DuckReply():
                 self.speaker.duck()
                 self.recorder.event(effect.reply.turn, "duck", self._now_s())
@@ -363,63 +421,68 @@ class Session:
                 self.speaker.unduck()
                 self.recorder.event(effect.reply.turn, "unduck", self._now_s())
             case TurnDiscarded():
-                self._nothing_said(effect if self._listening.meant else replace(effect, reason="overheard"))
+                self._discard_turn(effect if self._audio_input.addressed else replace(effect, reason="overheard"))
             case ResumeReply():
-                self._go_on(effect.reply)
+                self._resume_reply(effect.reply)
             case _:
                 assert_never(effect)
 
-    def _nothing_said(self, effect: TurnDiscarded) -> None:
+    def _discard_turn(self, effect: TurnDiscarded) -> None:
+        """Ends a turn that gave nothing to answer."""
         if effect.reason == "called":
-            self.attention.called(self._at)
-        self.recorder.nothing_said(effect, self._clocked(effect.speech_end), self.microphone.clock)
-        kept = effect.submitted and self.turns.settings.by_client
-        item = self._attempts.wordless() if kept else None
+            self.wake_phrase.called(self._at)
+        self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
+        in_history = effect.submitted and self.turns.settings.by_client
+        item = self._reply_manager.add_empty_message() if in_history else None
         self.show(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
-    def _go_on(self, reply_id: ReplyId) -> None:
-        rest = self._attempts.rest_of(reply_id)
+    def _resume_reply(self, reply_id: ReplyId) -> None:
+        """Speaks the unheard rest of an interrupted reply, or requests the reply again if it was incomplete."""
+        rest = self._reply_manager.unheard_text(reply_id)
         if rest is None:
-            self._tell(ReplyRequested(self._at, "requested"))
+            self._dispatch(ReplyRequested(self._at, "requested"))
         elif rest:
-            self._tell(ReplyRequested(self._at, "resumed", rest))
+            self._dispatch(ReplyRequested(self._at, "resumed", rest))
 
     # ---- a silence: what was said? ----
 
     def _transcribe(self, effect: Transcribe) -> None:
         now_s = self._now_s()
-        self.recorder.attempt(effect, now_s, self._clocked(effect.speech_end))
-        asking = self._tasks.create_task(self._ask(effect, self._listening.onset), name=f"words of {effect.reply}")
-        self._attempts.asked(effect, asking, now_s)
+        self.recorder.transcript_requested(effect, now_s, self._loop_time_of(effect.speech_end))
+        transcription = self._tasks.create_task(
+            self._request_transcript(effect, self._audio_input.onset), name=f"words of {effect.reply}"
+        )
+        self._reply_manager.add_attempt(effect, transcription, now_s)
 
-    async def _ask(self, effect: Transcribe, onset: Samples) -> None:
+    async def _request_transcript(self, effect: Transcribe, onset: Samples) -> None:
+        """Transcribes the segment and dispatches the result."""
         began_s = self._now_s()
-        self._listening.silence(effect)
-        words = await self._listening.words(effect)
-        draft = words is not None and words.is_draft
+        self._audio_input.start_silence(effect)
+        transcript = await self._audio_input.transcript(effect)
+        draft = transcript is not None and transcript.is_draft
         self.recorder.transcribed(effect.reply, began_s, self._now_s(), draft=draft)
-        wanted = self._attempts.came(effect.reply)
-        self._tell(self._listening.understood(effect, words, onset, wanted=wanted))
+        attempt_open = self._reply_manager.transcript_arrived(effect.reply)
+        self._dispatch(self._audio_input.transcript_event(effect, transcript, onset, attempt_open=attempt_open))
 
-    # ---- it is answered ----
+    # ---- commit ----
 
     def _commit(self, effect: CommitTurn) -> None:
-        self.attention.replying(self._at)
-        if self._attempts.answers_history(effect.reply):
-            self._waiting_request, self._this_once = False, None
-        self._attempts.commit(effect)
+        self.wake_phrase.replying(self._at)
+        if self._reply_manager.asks_llm(effect.reply):
+            self._request_pending, self._request_options = False, None
+        self._reply_manager.commit(effect)
 
-    # ---- what goes wrong ----
+    # ---- problems ----
 
-    def _trouble(self, what: str) -> None:
-        """One sentence for the person and the trace."""
+    def _report_problem(self, what: str) -> None:
+        """Reports a problem, in one sentence, to the user and to the trace."""
         self.show(Problem(what))
-        self.recorder.trouble(what, self._now_s())
+        self.recorder.problem(what, self._now_s())
 
     # ---- the end ----
 
-    async def _let_it_finish(self) -> None:
-        """The microphone has ended; the line goes on in silence until the last turn is over."""
+    async def _finish_last_turn(self) -> None:
+        """Feeds silence after the microphone has ended, until the last turn is over."""
         self.talk(on=False)
         loop = asyncio.get_running_loop()
         silence = np.zeros(FRAME_SAMPLES, np.int16)
@@ -427,22 +490,23 @@ class Session:
         while not self.idle and self._at > 0 and loop.time() < give_up_s:
             due_s += FRAME_MS / 1000
             await asyncio.sleep(max(0.0, due_s - loop.time()))
-            self._hear(Frame(self._at, silence, is_inserted=True))
+            self._process_frame(Frame(self._at, silence, is_inserted=True))
 
-    def _hang_up(self, broke_off: str | None = None) -> None:
-        self._attempts.hang_up(leaving=self._leaving, broke_off=broke_off)
-        self.recorder.give_up(self.microphone.clock, broke_off)
-        self._listening.end()
+    def _shut_down(self, broke_off: str | None = None) -> None:
+        """Stops the replies, the records and the audio input. `broke_off`: why the conversation ended early."""
+        self._reply_manager.stop(leaving=self._leaving, broke_off=broke_off)
+        self.recorder.finish_all(self.microphone.clock, broke_off)
+        self._audio_input.stop()
 
     def _now_s(self) -> float:
         return asyncio.get_running_loop().time()
 
-    def _position_now(self) -> Samples:
-        """What the microphone captures at this moment; it will be heard a little later."""
+    def _captured_position(self) -> Samples:
+        """Returns the sample position that the microphone captures now. Its frame arrives a little later."""
         clock = self.microphone.clock
         return max(self._at, clock.to_position(self._now_s())) if clock.running else self._at
 
-    def _clocked(self, position: Samples) -> float:
-        """Loop time of a position on the microphone's line; before its first sound: now."""
+    def _loop_time_of(self, position: Samples) -> float:
+        """Returns the loop time of a microphone sample; before the first sample, the current time."""
         clock = self.microphone.clock
         return clock.to_loop_s(position) if clock.running else self._now_s()

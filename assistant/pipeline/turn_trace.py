@@ -1,4 +1,4 @@
-"""The facts of one turn, gathered while they happen; `assistant.trace.record` is what becomes of them."""
+"""Collects the facts of one turn while they happen. `assistant.trace.record` defines the record made of them."""
 
 import base64
 from dataclasses import dataclass, field
@@ -28,13 +28,13 @@ SHORTEST_SILENCE_S = 0.06
 
 @dataclass(frozen=True, slots=True)
 class ConversationTimeline:
-    """The conversation's time line, as it stood when the turn finished.
+    """The conversation's time line when a turn finished.
 
     Attributes:
         conversation: Its id.
         started_at: Wall clock of its first sample.
         zero_s: Loop time of its first sample.
-        speech_end_bias_ms: Of the detector in use.
+        speech_end_bias_ms: Bias of the VAD in use.
     """
 
     conversation: str
@@ -43,16 +43,16 @@ class ConversationTimeline:
     speech_end_bias_ms: float
 
     def at(self, loop_s: float) -> float:
-        """Loop seconds to milliseconds on the line."""
+        """Converts loop seconds to milliseconds since the first sample."""
         return (loop_s - self.zero_s) * 1000
 
     def ms(self, loop_s: float | None) -> float | None:
-        """The same for what may be unknown."""
+        """Converts like `at`; None stays None."""
         return None if loop_s is None else self.at(loop_s)
 
 
 class PartialFacts(NamedTuple):
-    """A partial transcript, without its words."""
+    """An interim transcript, without its words."""
 
     at_s: float
     words: int
@@ -62,7 +62,7 @@ class PartialFacts(NamedTuple):
 
 @dataclass(slots=True)
 class SegmentTrace:
-    """The facts of one segment while it is heard; times are loop seconds."""
+    """The facts of one segment while it is open. Times are loop seconds."""
 
     segment_s: float
     onset_s: float
@@ -70,11 +70,11 @@ class SegmentTrace:
     vad: bytearray
     silences: list[tuple[float, float]] = field(default_factory=list)
     partials: list[PartialFacts] = field(default_factory=list)
-    troubles: list[tuple[float, str]] = field(default_factory=list)  # that came before its turn was known
+    problems: list[tuple[float, str]] = field(default_factory=list)  # problems before the turn was known
     silent_since_s: float | None = None
 
     def frame(self, voicing_speaking: bool, edge_s: float, probability: float) -> None:
-        """The detector's opinion of the next frame."""
+        """Adds the VAD result of the next frame."""
         self.vad.append(probability_byte(probability))
         if not voicing_speaking:
             self.silent_since_s = edge_s
@@ -83,7 +83,7 @@ class SegmentTrace:
             self.silent_since_s = None
 
     def end(self, now_s: float) -> None:
-        """Nothing more of this segment counts: the silence at its end is one."""
+        """Ends the segment, and with it the last silence."""
         if self.silent_since_s is not None:
             self._silence(self.silent_since_s, now_s)
             self.silent_since_s = None
@@ -93,7 +93,7 @@ class SegmentTrace:
             self.silences.append((start_s, end_s))
 
     def traced(self, line: ConversationTimeline) -> TracedHearing:
-        """As it stands in the record."""
+        """Returns the segment as it is stored in the record."""
         return TracedHearing(
             segment_ms=line.at(self.segment_s),
             onset_ms=line.at(self.onset_s),
@@ -109,11 +109,17 @@ class SegmentTrace:
 
 @dataclass(slots=True)
 class AnswerTrace:
-    """The numbers of one attempt's answer while it comes; times are loop seconds.
+    """The numbers of one attempt's answer while it arrives. Times are loop seconds.
 
     Attributes:
-        sound_s: How much was made of it.
-        voice_s: How long that took.
+        by: Who answers.
+        asked_s: When it was requested.
+        first_token_s: When its first text or call arrived.
+        ended_s: When it ended.
+        finished: How it ended.
+        pieces: Pieces of text so far.
+        sound_s: Length of the audio synthesized from it.
+        voice_s: How long the synthesis took.
     """
 
     by: str
@@ -125,18 +131,18 @@ class AnswerTrace:
     sound_s: float = 0.0
     voice_s: float = 0.0
 
-    def came(self, now_s: float, *, piece: bool) -> None:
-        """A piece of text (`piece`) or a call."""
+    def add_piece(self, now_s: float, *, piece: bool) -> None:
+        """Records a piece of text (`piece`) or a call."""
         self.first_token_s = now_s if self.first_token_s is None else self.first_token_s
         self.pieces += piece
 
     def end(self, now_s: float, finished: Finished | None = None) -> None:
-        """Nothing more comes; the first word on that counts."""
+        """Records the end of the answer; later calls have no effect."""
         if self.ended_s is None:
             self.ended_s, self.finished = now_s, finished
 
     def traced(self, line: ConversationTimeline, attempt: int, *, dropped: bool) -> TracedAnswer:
-        """As it stands in the record."""
+        """Returns the answer as it is stored in the record."""
         end = self.finished
         return TracedAnswer(
             attempt=attempt,
@@ -157,7 +163,7 @@ class AnswerTrace:
 
 @dataclass(slots=True)
 class TurnTrace:
-    """The facts of one turn while they happen. Times come in as loop seconds; the record is made at the end."""
+    """The facts of one turn while they happen. Times are loop seconds. `record` makes the turn record at the end."""
 
     number: int
     speech_start_s: float | None = None
@@ -169,37 +175,37 @@ class TurnTrace:
     error: str | None = None
     answered_by: str = ""
     user_words: str = ""
-    rough: bool = False
+    low_confidence: bool = False
     attempts: int = 0
-    again: Span | None = None  # asking for the words again, which confirmed them
-    drafted_s: float | None = None  # since when the words behind a draft have been waited for
-    hearings: list[SegmentTrace] = field(default_factory=list)
+    again: Span | None = None  # a second transcription that confirmed the words
+    drafted_s: float | None = None  # since when the transcript after a draft is awaited
+    segments: list[SegmentTrace] = field(default_factory=list)
     answers: dict[int, AnswerTrace] = field(default_factory=dict)  # by attempt
     _spans: dict[int, dict[str, Span]] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
     _events: list[tuple[EventName, float, str]] = field(default_factory=list)
 
     def span(self, attempt: int, span: Span) -> None:
-        """A span of an attempt has ended. A later one of the same name replaces it."""
+        """Adds a finished span of an attempt. A later span of the same name replaces it."""
         self._spans.setdefault(attempt, {})[span.name] = span
 
     def end_of(self, attempt: int, name: str) -> float | None:
-        """When a span of this attempt ended, if it did."""
+        """Returns when a span of this attempt ended; None if it did not."""
         span = self._spans.get(attempt, {}).get(name)
         return None if span is None else span.end_s
 
     def drop(self, attempt: int, *, confirmed: bool = False) -> None:
-        """The attempt was abandoned; its spans stay, marked. `confirmed`: it only asked for the words again."""
+        """Marks the attempt's spans as dropped. `confirmed`: it only transcribed again and got the same words."""
         self._dropped.add(attempt)
         self.drafted_s = None
         self.again = self._spans.get(attempt, {}).get("stt") if confirmed else None
 
     def event(self, name: EventName, at_s: float, detail: str = "") -> None:
-        """A moment worth knowing; `detail` never holds what was said."""
+        """Adds an event. `detail` never contains what was said."""
         self._events.append((name, at_s, detail))
 
     def stages(self) -> dict[Stage, StageShare]:
-        """The accounting of the committed attempt, or {} where there is no latency."""
+        """Returns the latency breakdown of the committed attempt; {} where there is no latency."""
         if self.playout_start_s is None or self.speech_end_s is None or self.committed_attempt is None:
             return {}
         spans = self._spans.get(self.committed_attempt, {})
@@ -216,7 +222,7 @@ class TurnTrace:
         assistant_words: str | None,
         told: LogEntries,
     ) -> TurnRecord:
-        """The turn is finished. `assistant_words` None: words are not recorded."""
+        """Returns the record of the finished turn. `assistant_words` None: words are not recorded."""
         stages = self.stages()
         latency_ms = None
         if stages and self.playout_start_s is not None and self.speech_end_s is not None:
@@ -228,7 +234,7 @@ class TurnTrace:
             trace_id=trace_id_of(line.conversation, self.number),
             started_at=line.started_at,
             outcome=outcome,
-            rough=self.rough,
+            rough=self.low_confidence,
             speech_start_ms=line.ms(self.speech_start_s),
             speech_end_ms=line.ms(self.speech_end_s),
             speech_end_bias_ms=line.speech_end_bias_ms,
@@ -244,7 +250,7 @@ class TurnTrace:
             ),
             events=tuple(TracedEvent(name, line.at(at_s), detail) for name, at_s, detail in self._events),
             attempts=self.attempts,
-            hearings=tuple(hearing.traced(line) for hearing in self.hearings),
+            hearings=tuple(hearing.traced(line) for hearing in self.segments),
             engines={**engines, "answered_by": self.answered_by},
             fallbacks=fallbacks,
             error=self.error,
@@ -266,6 +272,6 @@ class TurnTrace:
 
 
 def salted_hash(salt: bytes, text: str) -> str:
-    """Eight hex digits that tell whether two texts agree; case and punctuation do not count."""
+    """Returns eight hex digits that are equal for equal texts. Case and punctuation do not count."""
     normal = " ".join("".join(char if char.isalnum() or char == "'" else " " for char in text.lower()).split())
     return blake2b(normal.encode(), key=salt, digest_size=4).hexdigest()

@@ -80,7 +80,7 @@ def session(
         recorder,
         session_settings(settings),
         show,
-        attention=who,
+        wake_phrase=who,
         key=PushToTalk() if by_key else None,
     )
 

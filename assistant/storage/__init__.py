@@ -1,1 +1,1 @@
-"""Conversations kept in files."""
+"""Stores conversations in files, so that they can be resumed."""

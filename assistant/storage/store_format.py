@@ -1,12 +1,11 @@
-"""A conversation in a file: one line for each item of its history. Pure: items to bytes and back.
+"""File format of a stored conversation: one JSON line for each history item. Converts items to bytes and back; no I/O.
 
     {"conversation":1,"began_at":"2026-01-31T09:30:00+00:00","continues":""}
     {"said":"what time is it","id":"item_1","spoken":true}
     {"answered":"Half past ten.","id":"item_2"}
 
-The key that names a line's kind comes first; what has its usual value is left out. Lines are only ever added, whole. A
-line that was torn by a crash in the midst of writing it, and any other that cannot be understood, is left out and
-counted: nothing of the rest depends on it.
+The first key names the kind of the line. Fields with their default value are left out. Only whole lines are appended. A
+line that a crash left incomplete, or that cannot be parsed, is skipped and counted; other lines do not depend on it.
 """
 
 import json
@@ -26,6 +25,7 @@ from assistant.history.items import (
 from llm.chat import FunctionCall
 
 VERSION = 1
+"""Version of the format, written to the first line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Heading:
 
     Attributes:
         began_at: Wall clock, ISO 8601.
-        continues: The name of the conversation that this one goes on with; "" for none.
+        continues: Name of the conversation that this one resumes; "" for none.
     """
 
     began_at: str
@@ -43,12 +43,12 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class StoredConversation:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
-        heading: None where even the first line is torn.
-        items: In order.
-        lost: How many lines could not be understood.
+        heading: None if the first line cannot be parsed.
+        items: Items, in order.
+        lost: Number of lines that could not be parsed.
     """
 
     heading: Heading | None
@@ -57,32 +57,32 @@ class StoredConversation:
 
 
 class NewerVersionError(ValueError):
-    """The file was written by a later version of this program, which may mean other things by the same words."""
+    """The file was written by a later version of this program, which may use another format."""
 
 
 def heading_line(heading: Heading) -> bytes:
-    """The first line, with its end."""
+    """Returns the first line, with its line end."""
     return _line({"conversation": VERSION, "began_at": heading.began_at, "continues": heading.continues})
 
 
 def item_lines(items: Iterable[Item]) -> bytes:
-    """A line for each item, with its end."""
-    return b"".join(_line(_of(item)) for item in items)
+    """Returns a line for each item, with its line end."""
+    return b"".join(_line(_item_to_json(item)) for item in items)
 
 
-def remembered(content: bytes) -> StoredConversation:
-    """What a file's content holds, however it ends. Raises NewerVersionError."""
+def parse_conversation(content: bytes) -> StoredConversation:
+    """Parses the content of a file, even if its end is missing. Raises NewerVersionError."""
     heading: Heading | None = None
     items: list[Item] = []
     lost = 0
     *lines, torn = content.split(b"\n")
     for number, line in enumerate(lines):
         try:
-            found = json.loads(line.decode("utf-8", "surrogatepass"))
-            if number == 0 and isinstance(found, dict) and "conversation" in found:
-                heading = _heading(found)
+            fields = json.loads(line.decode("utf-8", "surrogatepass"))
+            if number == 0 and isinstance(fields, dict) and "conversation" in fields:
+                heading = _heading(fields)
             else:
-                items.append(_item(found))
+                items.append(_item(fields))
         except NewerVersionError:
             raise
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -90,21 +90,21 @@ def remembered(content: bytes) -> StoredConversation:
     return StoredConversation(heading, tuple(items), lost + bool(torn))
 
 
-def _line(found: Mapping[str, object]) -> bytes:
-    # A recognizer or a model may give half a surrogate pair: it is kept as it is.
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
+def _line(fields: Mapping[str, object]) -> bytes:
+    # A recognizer or LLM may return half a surrogate pair; it is stored as it is.
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def _of(item: Item) -> dict[str, object]:
+def _item_to_json(item: Item) -> dict[str, object]:
     match item:
         case UserMessage():
-            usual = {"continues": True} if item.continues else {}
-            return {"said": item.text, "id": item.id, "spoken": item.spoken, **usual}
+            default = {"continues": True} if item.continues else {}
+            return {"said": item.text, "id": item.id, "spoken": item.spoken, **default}
         case AssistantMessage():
-            unusual: dict[str, object] = {} if item.complete else {"complete": False}
+            non_default: dict[str, object] = {} if item.complete else {"complete": False}
             if item.tool_uses:
-                unusual["used"] = [_of_used(used) for used in item.tool_uses]
-            return {"answered": item.text, "id": item.id, **unusual}
+                non_default["used"] = [_tool_use_to_json(used) for used in item.tool_uses]
+            return {"answered": item.text, "id": item.id, **non_default}
         case SystemMessage():
             return {"instructed": item.text, "id": item.id}
         case FunctionCallItem():
@@ -113,7 +113,7 @@ def _of(item: Item) -> dict[str, object]:
             return {"returned": item.output, "id": item.id, "call_id": item.call_id}
 
 
-def _of_used(used: ToolUse) -> dict[str, object]:
+def _tool_use_to_json(used: ToolUse) -> dict[str, object]:
     call = used.call
     return {
         "called": call.name,
@@ -124,58 +124,60 @@ def _of_used(used: ToolUse) -> dict[str, object]:
     }
 
 
-def _heading(found: Mapping[str, object]) -> Heading:
-    version = found["conversation"]
+def _heading(fields: Mapping[str, object]) -> Heading:
+    version = fields["conversation"]
     if not isinstance(version, int):
         raise TypeError("a version is a number")
     if version > VERSION:
         raise NewerVersionError(f"version {version} of a conversation's file; this program knows {VERSION}")
-    return Heading(_text(found, "began_at"), _text(found, "continues"))
+    return Heading(_text(fields, "began_at"), _text(fields, "continues"))
 
 
-def _item(found: object) -> Item:
-    """Raises KeyError, TypeError, ValueError for what is no item."""
-    if not isinstance(found, dict):
+def _item(fields: object) -> Item:
+    """Parses an item. Raises KeyError, TypeError or ValueError."""
+    if not isinstance(fields, dict):
         raise TypeError("an item is an object")
-    kind, item = next(iter(found), ""), ItemId(_text(found, "id"))
+    kind, item = next(iter(fields), ""), ItemId(_text(fields, "id"))
     match kind:
         case "said":
-            return UserMessage(item, _text(found, kind), _flag(found, "spoken"), _flag(found, "continues", usual=False))
+            return UserMessage(
+                item, _text(fields, kind), _flag(fields, "spoken"), _flag(fields, "continues", default=False)
+            )
         case "answered":
-            used = found.get("used", [])
+            used = fields.get("used", [])
             if not isinstance(used, list):
                 raise TypeError("what was used is a list")
-            complete = _flag(found, "complete", usual=True)
-            return AssistantMessage(item, _text(found, kind), complete, tuple(_used(one) for one in used))
+            complete = _flag(fields, "complete", default=True)
+            return AssistantMessage(item, _text(fields, kind), complete, tuple(_tool_use(one) for one in used))
         case "instructed":
-            return SystemMessage(item, _text(found, kind))
+            return SystemMessage(item, _text(fields, kind))
         case "called":
-            return FunctionCallItem(item, _text(found, "call_id"), _text(found, kind), _text(found, "arguments"))
+            return FunctionCallItem(item, _text(fields, "call_id"), _text(fields, kind), _text(fields, "arguments"))
         case "returned":
-            return FunctionOutput(item, _text(found, "call_id"), _text(found, kind))
+            return FunctionOutput(item, _text(fields, "call_id"), _text(fields, kind))
         case _:
             raise ValueError("a line of another kind")
 
 
-def _used(found: object) -> ToolUse:
-    if not isinstance(found, dict):
+def _tool_use(fields: object) -> ToolUse:
+    if not isinstance(fields, dict):
         raise TypeError("what was used is an object")
-    call = FunctionCall(_text(found, "call_id"), _text(found, "called"), _text(found, "arguments"))
-    at = found["at"]
+    call = FunctionCall(_text(fields, "call_id"), _text(fields, "called"), _text(fields, "arguments"))
+    at = fields["at"]
     if not isinstance(at, int):
         raise TypeError("a place is a number")
-    return ToolUse(call, _text(found, "output"), at)
+    return ToolUse(call, _text(fields, "output"), at)
 
 
-def _text(found: Mapping[str, object], key: str) -> str:
-    value = found[key]
+def _text(fields: Mapping[str, object], key: str) -> str:
+    value = fields[key]
     if not isinstance(value, str):
         raise TypeError(f"{key} is a text")
     return value
 
 
-def _flag(found: Mapping[str, object], key: str, *, usual: bool | None = None) -> bool:
-    value = found[key] if usual is None else found.get(key, usual)
+def _flag(fields: Mapping[str, object], key: str, *, default: bool | None = None) -> bool:
+    value = fields[key] if default is None else fields.get(key, default)
     if not isinstance(value, bool):
         raise TypeError(f"{key} is true or false")
     return value

@@ -1,1 +1,1 @@
-"""The books of a conversation: facts of a turn while they happen, the record they become, and its way to disk."""
+"""The trace: the record of a turn, its latency breakdown, and its way to disk and to an OpenTelemetry collector."""

@@ -1,4 +1,4 @@
-"""Turns on their way to an OpenTelemetry collector, sent aside so that no turn waits for a network.
+"""Exports turns to an OpenTelemetry collector in a task of its own, so that no turn waits for the network.
 
 Needs the extra `otel`.
 """
@@ -19,59 +19,61 @@ from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed_async
 from llm.name_lookup import use_name_lookup
 
-MOST_WAITING = 200
-"""Records kept while the collector is slow or away: some ten minutes of a busy server. Then the oldest are dropped."""
+MAX_WAITING = 200
+"""Most records that wait for a slow or absent collector: ten minutes of a busy server. Then the oldest are dropped."""
 
-MOST_AT_ONCE = 20
-"""Records of one request: some 20 kB each."""
+MAX_BATCH = 20
+"""Most records of one request, about 20 kB each."""
 
-MOST_ANSWER_BYTES = 64 << 10
-"""Of an answer: a count and a sentence. What is beyond is not read."""
+MAX_RESPONSE_BYTES = 64 << 10
+"""Most bytes read of a response, which holds a count and a sentence."""
 
 SEND_TIMEOUT_S = 5.0
+"""Time limit of a request."""
 LAST_SEND_TIMEOUT_S = 0.7
-"""For what is left at the end: a server has 4.8 s in all (web/serve.py)."""
+"""Time limit of the last requests. A server has 4.8 s in all to shut down (web/serve.py)."""
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0
+"""First and longest pause before a request is repeated; it doubles each time."""
 
 ROUTE = "/v1/traces"
-TRY_LATER = frozenset((429, 502, 503, 504))
-"""Answers that OTLP says to try again after; every other refusal means the request itself."""
+RETRY_STATUSES = frozenset((429, 502, 503, 504))
+"""Status codes after which OTLP allows a retry. Any other error status means that the request itself is wrong."""
 
 
-class _NotTakenError(Exception):
-    """The collector did not take them, and why; `later`: it may do so another time."""
+class _NotAcceptedError(Exception):
+    """The collector did not accept the spans. `retry`: a retry may succeed."""
 
-    def __init__(self, why: str, *, later: bool) -> None:
+    def __init__(self, why: str, *, retry: bool) -> None:
         super().__init__(why)
-        self.later = later
+        self.retry = retry
 
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Where spans go.
+    """Where spans are sent.
 
     Attributes:
-        url: Whole address.
-        headers: Of every request; they may hold a key, and are never shown.
+        url: Complete address.
+        headers: Headers of every request. They may contain a key and are never shown.
     """
 
     url: str
     headers: Mapping[str, str]
 
     @property
-    def where(self) -> str:
-        """For people: no path, which may hold a key."""
+    def display_address(self) -> str:
+        """The address for messages, without the path, which may contain a key."""
         address = urlsplit(self.url)
         return f"{address.scheme}://{address.netloc}"
 
 
 class SpanExport:
-    """Sends records as spans. Lives on the event loop; one for a whole process.
+    """Sends records as spans, for a whole process. Not thread-safe: call it on the event loop.
 
     Attributes:
-        dropped: Turns whose spans were lost: the queue was full, or the collector refused them.
+        dropped: Number of turns whose spans were lost, because the queue was full or the collector refused them.
     """
 
     def __init__(
@@ -79,100 +81,100 @@ class SpanExport:
         url: str,
         environ: Mapping[str, str],
         endpoints: Mapping[str, EndpointDetails],
-        complain: Callable[[str], None],
+        report_problem: Callable[[str], None],
         *,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """An export to the collector at `url`, with or without its route.
+        """Creates an export to the collector at `url`, with or without its route.
 
         Args:
-            url: As `trace.otlp_url` has it.
-            environ: Where OpenTelemetry's own variables are: headers, service name, attributes.
-            endpoints: What is known of the language models, by name.
-            complain: Hears one sentence when the collector cannot be reached or refuses, and no second one before it
-                has taken something again.
-            transport: In place of a network.
+            url: The setting `trace.otlp_url`.
+            environ: Environment, with OpenTelemetry's variables for headers, service name and attributes.
+            endpoints: Details of the LLM endpoints, by name.
+            report_problem: Receives one sentence when the collector cannot be reached or refuses spans, and no other
+                until it has accepted some again.
+            transport: Replaces the network.
 
         Raises:
-            ValueError: An environment variable of OpenTelemetry's cannot be understood, or its proxy or certificates
-                cannot be used; names it.
+            ValueError: An OpenTelemetry variable is invalid, or its proxy or certificates cannot be used; names it.
         """
         self._collector = Collector(url.rstrip("/").removesuffix(ROUTE) + ROUTE, headers_of(environ))
         self._source = SpanSource.of(version("repartee"), environ)
         self._endpoints = endpoints
-        self._complain = complain
+        self._report_problem = report_problem
         with environment_of_client():
             self._client = httpx.AsyncClient(
                 headers={"content-type": "application/x-protobuf", **self._collector.headers, **PLAIN},
                 event_hooks={"response": [refuse_compressed_async]},
-                timeout=None,  # noqa: S113 - each request has a deadline of its own, for all of it
+                timeout=None,  # noqa: S113 - each request has its own time limit
                 transport=transport,
                 verify=certificates_for(self._collector.url),
                 proxy=None if transport is not None else proxy_for(self._collector.url),
                 trust_env=False,
             )
         self.dropped = 0
-        self._complained = False
-        self._under_way = 0
+        self._reported = False
+        self._sending = 0
         self._waiting: deque[TurnRecord] = deque()
-        self._came = asyncio.Event()
+        self._has_records = asyncio.Event()
 
     def put(self, record: TurnRecord) -> None:
-        """Have a turn sent; never blocks."""
-        if len(self._waiting) >= MOST_WAITING:
+        """Queues a turn. Never blocks."""
+        if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()
             self.dropped += 1
         self._waiting.append(record)
-        self._came.set()
+        self._has_records.set()
 
     @property
     def waiting(self) -> int:
-        """Turns that were put and are neither sent nor dropped."""
-        return len(self._waiting) + self._under_way
+        """Number of turns that are neither sent nor dropped."""
+        return len(self._waiting) + self._sending
 
     async def run(self) -> None:
-        """The sender's task: sends what comes until it is cancelled, and then, once, what is left.
+        """Sends queued turns until it is cancelled, then tries once to send those that are left.
 
-        What is under way just then is sent again: a collector may get it twice, with the same ids.
+        A request that is being sent at that moment is sent again. The collector may receive it twice, with the same
+        ids.
         """
         async with self._client as client:
             try:
-                await self._send_what_comes(client)
+                await self._send_queued(client)
             finally:
-                await self._send_the_rest(client)
+                await self._send_remaining(client)
 
-    async def _send_what_comes(self, client: httpx.AsyncClient) -> None:
+    async def _send_queued(self, client: httpx.AsyncClient) -> None:
         pause_s = FIRST_PAUSE_S
         while True:
-            await self._came.wait()
-            self._came.clear()
+            await self._has_records.wait()
+            self._has_records.clear()
             while self._waiting:
-                if await self._send_some(client, SEND_TIMEOUT_S):
+                if await self._send_batch(client, SEND_TIMEOUT_S):
                     pause_s = FIRST_PAUSE_S
                 else:
                     await asyncio.sleep(pause_s)
                     pause_s = min(LONGEST_PAUSE_S, 2 * pause_s)
 
-    async def _send_the_rest(self, client: httpx.AsyncClient) -> None:
+    async def _send_remaining(self, client: httpx.AsyncClient) -> None:
         try:
             async with asyncio.timeout(LAST_SEND_TIMEOUT_S):
                 while self._waiting:
-                    if not await self._send_some(client, LAST_SEND_TIMEOUT_S):
+                    if not await self._send_batch(client, LAST_SEND_TIMEOUT_S):
                         break
         except TimeoutError:
-            self._say("did not answer in time")
+            self._report("did not answer in time")
         self.dropped += len(self._waiting)
         self._waiting.clear()
 
-    async def _send_some(self, client: httpx.AsyncClient, timeout_s: float) -> bool:
-        """Whether it is worth going on at once; what may be taken later waits in front."""
-        records = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
-        self._under_way = len(records)
+    async def _send_batch(self, client: httpx.AsyncClient, timeout_s: float) -> bool:
+        """Sends the oldest records. Returns whether to continue at once; records for a retry go back to the queue."""
+        records = [self._waiting.popleft() for _ in range(min(MAX_BATCH, len(self._waiting)))]
+        self._sending = len(records)
         try:
             await self._send(client, records, timeout_s)
-        except _NotTakenError as refusal:
-            self._say(str(refusal))
-            if not refusal.later:
+        except _NotAcceptedError as refusal:
+            self._report(str(refusal))
+            if not refusal.retry:
                 self.dropped += len(records)
                 return True
             self._put_back(records)
@@ -181,63 +183,63 @@ class SpanExport:
             self._put_back(records)
             raise
         except Exception as error:  # noqa: BLE001
-            # A defect of ours must not take a server down: it costs these spans, and is said.
-            self._say(f"was sent nothing: internal error in the export: {type(error).__name__}")
+            # A bug must not end the server: these spans are lost, and the error is reported.
+            self._report(f"was sent nothing: internal error in the export: {type(error).__name__}")
             self.dropped += len(records)
         finally:
-            self._under_way = 0
+            self._sending = 0
         return True
 
     def _put_back(self, records: Sequence[TurnRecord]) -> None:
         self._waiting.extendleft(reversed(records))
-        while len(self._waiting) > MOST_WAITING:
+        while len(self._waiting) > MAX_WAITING:
             self._waiting.popleft()
             self.dropped += 1
 
     async def _send(self, client: httpx.AsyncClient, records: Sequence[TurnRecord], timeout_s: float) -> None:
-        """Raises _NotTakenError."""
-        body = await asyncio.to_thread(self._encoded, records)
+        """Sends one request. Raises _NotTakenError."""
+        body = await asyncio.to_thread(self._encode, records)
         try:
             async with asyncio.timeout(timeout_s):
-                status, answer = await self._posted(client, body)
+                status, answer = await self._post(client, body)
         except TimeoutError as error:
-            raise _NotTakenError(f"did not answer within {timeout_s:g} s", later=True) from error
+            raise _NotAcceptedError(f"did not answer within {timeout_s:g} s", retry=True) from error
         except CompressedError as error:
-            raise _NotTakenError(f"answers compressed ({error.header}): turn that off there", later=False) from error
+            raise _NotAcceptedError(f"answers compressed ({error.header}): turn that off there", retry=False) from error
         except httpx.HTTPError as error:
-            raise _NotTakenError(f"cannot be reached ({type(error).__name__})", later=True) from error
-        if status in TRY_LATER:
-            raise _NotTakenError(f"answers {status}", later=True)
+            raise _NotAcceptedError(f"cannot be reached ({type(error).__name__})", retry=True) from error
+        if status in RETRY_STATUSES:
+            raise _NotAcceptedError(f"answers {status}", retry=True)
         if not httpx.codes.is_success(status):
-            raise _NotTakenError(
+            raise _NotAcceptedError(
                 f"answers {status}: check the address, and its headers in OTEL_EXPORTER_OTLP_HEADERS",
-                later=False,
+                retry=False,
             )
         if lost := rejected(answer):
-            self._say(f"rejected {lost} spans: see its log")
+            self._report(f"rejected {lost} spans: see its log")
         else:
-            self._complained = False
+            self._reported = False
 
-    async def _posted(self, client: httpx.AsyncClient, body: bytes) -> tuple[int, bytes]:
-        """The status of the answer, and the beginning of its body."""
+    async def _post(self, client: httpx.AsyncClient, body: bytes) -> tuple[int, bytes]:
+        """Sends the request. Returns the status and the beginning of the body."""
         use_name_lookup()
         answer = bytearray()
         async with client.stream("POST", self._collector.url, content=body) as response:
             async for chunk in response.aiter_raw():
                 answer += chunk
-                if len(answer) > MOST_ANSWER_BYTES:
+                if len(answer) > MAX_RESPONSE_BYTES:
                     break
-        return response.status_code, bytes(answer[:MOST_ANSWER_BYTES])
+        return response.status_code, bytes(answer[:MAX_RESPONSE_BYTES])
 
-    def _encoded(self, records: Sequence[TurnRecord]) -> bytes:
-        """In a thread: a turn is about a millisecond's work, twenty would stall the loop."""
+    def _encode(self, records: Sequence[TurnRecord]) -> bytes:
+        """Encodes the records. Runs in a thread: a turn takes about 1 ms, and twenty would block the event loop."""
         spans = (span for record in records for span in spans_of(record, self._endpoints))
         return request_bytes(spans, self._source)
 
-    def _say(self, what: str) -> None:
-        if not self._complained:
-            self._complained = True
-            self._complain(
-                f"the OpenTelemetry collector at {self._collector.where} (trace.otlp_url) {what}. "
+    def _report(self, what: str) -> None:
+        if not self._reported:
+            self._reported = True
+            self._report_problem(
+                f"the OpenTelemetry collector at {self._collector.display_address} (trace.otlp_url) {what}. "
                 "Turns go on, and are in the trace files as always; spans wait, and then the oldest are dropped."
             )

@@ -1,10 +1,9 @@
-"""Where the response latency went: the accounting, pure.
+"""Splits the response latency of a turn into stages. No I/O.
 
-The work of a turn is a graph of spans, each naming the spans it waited for. The response latency is cut into
-stages without gap or overlap by walking back from the first audible sample: at each step the predecessor is the
-latest-finishing span that was waited for, and the interval since then goes to the stage of the span at hand, back
-to the end of speech. Work that was hidden behind a longer wait costs nothing; silence before the paid work began
-is `endpoint_wait`.
+The work of a turn is a graph of spans; each names the spans it waited for. The latency is split without gap or overlap
+by walking back from the first audible sample to the end of speech. At each step the predecessor is the span that ended
+last of those waited for. The interval since then counts for the stage of the current span. Work that was hidden
+behind a longer wait costs nothing. Silence before the first counted work is `endpoint_wait`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,16 +24,17 @@ Stage = Literal[
 ]
 """The stages, in the order in which a turn passes them.
 
-endpoint_wait: deciding that the turn is over. stt: words of the last sound. queue: a free engine or connection, or
-a tool. llm_network: connect, TLS, request, round trip. llm_first_token: the model's own time. first_sentence: tokens
-until the first speakable unit. tts: until its first audible sample. transport: socket, for remote clients. playout:
+endpoint_wait: deciding that the turn is over. stt: transcript of the last audio. queue: a free engine or connection, or
+a tool. llm_network: connect, TLS, request, round trip. llm_first_token: the LLM's own time. first_sentence: tokens
+until the first text chunk. tts: until its first audible sample. transport: socket, for remote clients. playout:
 jitter buffer and device.
 """
 
 LOOK = "look"
-"""Of a span, of `endpoint_wait`: the first sound is ready, and waits because somebody seems to go on."""
+"""Name of an `endpoint_wait` span: the first audio is ready and held, because the user may be resuming."""
 
 STAGES: tuple[Stage, ...] = get_args(Stage)
+"""All stages, in the same order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Span:
     """A piece of work or waiting.
 
     Attributes:
-        name: Unique within the turn.
-        stage: The stage that pays for it.
+        name: Unique within the attempt.
+        stage: The stage that its time counts for.
         start_s: Loop time at which it began.
         end_s: Loop time at which it finished.
-        after: Names of the spans that had to finish before it could.
+        after: Names of the spans that had to finish first.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class StageShare:
-    """What a stage holds of the response latency.
+    """The share of a stage in the response latency.
 
     Attributes:
         ms: Its part; all parts sum to the response latency.
-        slack_ms: How much the latency would fall if the stage took no time: beyond that something else binds.
+        slack_ms: How much the latency would fall if the stage took no time. Beyond that another span is the bottleneck.
     """
 
     ms: float
@@ -70,22 +70,22 @@ class StageShare:
 
 
 def account(speech_end_s: float, spans: Mapping[str, Span], last: str) -> dict[Stage, StageShare]:
-    """Cut the time from `speech_end_s` to the end of span `last` into stages.
+    """Splits the time from `speech_end_s` to the end of span `last` into stages.
 
     Args:
         speech_end_s: Loop time of the last speech sample.
-        spans: The spans of the attempt that was heard, by name. Names in `after` that are not among them are ignored.
+        spans: The spans of the attempt that was heard, by name. Unknown names in `after` are ignored.
         last: Name of the span that ends with the first audible sample.
 
     Returns:
-        A share for every stage, in order of STAGES. Each `ms` is >= 0 and they sum to
-        max(0, spans[last].end_s - speech_end_s), exactly but for float rounding.
+        A share for every stage, in the order of STAGES. Each `ms` is >= 0. They sum to
+        max(0, spans[last].end_s - speech_end_s), exactly except for float rounding.
 
     Raises:
         KeyError: `last` is not among the spans.
         ValueError: The spans wait for each other in a circle.
     """
-    measured_s = _finish(speech_end_s, spans, last, free=None)  # first: it refuses circles
+    measured_s = _finish(speech_end_s, spans, last, free=None)  # first, because it detects circles
     held = dict.fromkeys(STAGES, 0.0)
     for stage, seconds in _walk_back(speech_end_s, spans, last):
         held[stage] += seconds
@@ -101,7 +101,7 @@ def _walk_back(speech_end_s: float, spans: Mapping[str, Span], last: str) -> Ite
     while until_s > speech_end_s:
         before = max((spans[name] for name in span.after if name in spans), key=attrgetter("end_s"), default=None)
         if before is None:
-            # Nothing was waited for: the work itself is paid, the silence before it is the wait for the endpoint.
+            # It waited for no span: its own time counts, and the silence before it is `endpoint_wait`.
             began_s = min(max(span.start_s, speech_end_s), until_s)
             yield span.stage, until_s - began_s
             yield "endpoint_wait", began_s - speech_end_s
@@ -112,7 +112,7 @@ def _walk_back(speech_end_s: float, spans: Mapping[str, Span], last: str) -> Ite
 
 
 def _finish(speech_end_s: float, spans: Mapping[str, Span], last: str, free: Stage | None) -> float:
-    """When `last` would have finished had every span of stage `free` taken no time."""
+    """Returns when `last` would have finished if every span of stage `free` had taken no time."""
     done: dict[str, float] = {}
     open_names: set[str] = set()
 

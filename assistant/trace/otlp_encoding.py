@@ -1,4 +1,4 @@
-"""Spans in OTLP's own messages, as bytes. Needs the extra `otel`."""
+"""Encodes spans as OTLP protobuf messages. Needs the extra `otel`."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,18 +26,18 @@ _KINDS: Mapping[Kind, "ProtoSpan.SpanKind.ValueType"] = {
     "client": ProtoSpan.SPAN_KIND_CLIENT,
 }
 SAMPLED = 1
-"""The one flag of trace context."""
+"""The "sampled" flag of W3C trace context."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class SpanSource:
-    """Who sends the spans.
+    """The sender of the spans.
 
     Attributes:
-        version: Of this program.
-        attributes: What the environment says of the process, `service.name` among it.
+        version: Version of this program.
+        attributes: Resource attributes from the environment, including `service.name`.
     """
 
     version: str
@@ -45,7 +45,7 @@ class SpanSource:
 
     @classmethod
     def of(cls, version: str, environ: Mapping[str, str]) -> "SpanSource":
-        """As OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have it; else the service is "repartee".
+        """Reads OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES; the default service name is "repartee".
 
         Raises ValueError, naming the variable.
         """
@@ -55,7 +55,7 @@ class SpanSource:
 
 
 def request_bytes(spans: Iterable[OtelSpan], source: SpanSource) -> bytes:
-    """An ExportTraceServiceRequest."""
+    """Returns an encoded ExportTraceServiceRequest."""
     scope = InstrumentationScope(name="repartee", version=source.version)
     resource = Resource(attributes=_attributes(source.attributes))
     scoped = ScopeSpans(scope=scope, spans=[_span(span) for span in spans])
@@ -65,7 +65,7 @@ def request_bytes(spans: Iterable[OtelSpan], source: SpanSource) -> bytes:
 
 
 def rejected(answer: bytes) -> int:
-    """How many spans a collector says, in its answer to a request, it has not taken; an answer that says nothing: 0."""
+    """Returns how many spans the collector has rejected, according to its response; 0 if it does not say."""
     try:
         return ExportTraceServiceResponse.FromString(answer).partial_success.rejected_spans
     except DecodeError:
@@ -73,9 +73,9 @@ def rejected(answer: bytes) -> int:
 
 
 def headers_of(environ: Mapping[str, str]) -> dict[str, str]:
-    """Those of the standard variables; the one for traces alone goes before the one for all signals.
+    """Returns the headers in the standard variables. The variable for traces overrides the one for all signals.
 
-    Raises ValueError, naming the variable and not its value, which may be a key.
+    Raises ValueError, naming the variable but not its value, which may be a key.
     """
     headers: dict[str, str] = {}
     for variable in ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"):
@@ -87,7 +87,7 @@ def headers_of(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def pairs_of(variable: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """`name=value,name=value`, percent-encoded. Raises ValueError, naming the variable and not its value."""
+    """Parses `name=value,name=value`, percent-encoded. Raises ValueError, naming the variable but not its value."""
     pairs = {}
     for part in environ.get(variable, "").split(","):
         name, equals, value = part.partition("=")
@@ -109,13 +109,13 @@ def _span(span: OtelSpan) -> ProtoSpan:
         start_time_unix_nano=span.start_ns,
         end_time_unix_nano=span.end_ns,
         attributes=_attributes(span.attributes),
-        events=[_event(moment) for moment in span.moments],
+        events=[_event(event) for event in span.events],
         status=None if span.failure is None else Status(code=Status.STATUS_CODE_ERROR, message=span.failure),
     )
 
 
-def _event(moment: OtelEvent) -> ProtoSpan.Event:
-    return ProtoSpan.Event(name=moment.name, time_unix_nano=moment.at_ns, attributes=_attributes(moment.attributes))
+def _event(event: OtelEvent) -> ProtoSpan.Event:
+    return ProtoSpan.Event(name=event.name, time_unix_nano=event.at_ns, attributes=_attributes(event.attributes))
 
 
 def _attributes(attributes: Mapping[str, Value]) -> Sequence[KeyValue]:

@@ -1,7 +1,7 @@
-"""The trace: one record for every finished turn. This module is the schema; docs/traces.md is checked against it.
+"""Schema of the trace: one record for every finished turn. docs/traces.md is checked against it.
 
-Times are milliseconds on the microphone's line (0 = the first sample of the conversation). Words appear only if the
-configuration says so; what is needed to replay decisions is kept as facts without words.
+Times are milliseconds since the first microphone sample of the conversation. Words are included only if the
+configuration says so. The facts needed to replay decisions are stored without words.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Annotated, Literal, get_args, get_type_hints
 from assistant.trace.latency import Stage, StageShare
 
 SCHEMA = 1
+"""Version of the schema."""
 
 FAILED = frozenset(("failed", "stuck"))
 """Outcomes of turns that got no answer."""
@@ -37,74 +38,76 @@ EventName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class TracedSpan:
-    """A span as it stands in the record; the waterfall is drawn from these."""
+    """A span in the record. The waterfall is drawn from these."""
 
-    name: Annotated[str, "what was done or waited for: see above"]
-    stage: Annotated[Stage, "the stage that pays for it"]
-    attempt: Annotated[int, "the attempt it belongs to; attempts that were dropped are kept"]
+    name: Annotated[str, "the work or wait: see above"]
+    stage: Annotated[Stage, "the stage that its time counts for"]
+    attempt: Annotated[int, "the attempt it belongs to, which may have been dropped"]
     start_ms: Annotated[float, "when it began"]
     end_ms: Annotated[float, "when it finished or was given up"]
     after: Annotated[tuple[str, ...], "the spans of the same attempt that it waited for"]
-    dropped: Annotated[bool, "true: its attempt was abandoned, nobody heard of it"]
+    dropped: Annotated[bool, "true: its attempt was dropped and never heard"]
 
 
 @dataclass(frozen=True, slots=True)
 class TracedAnswer:
-    """What an attempt was answered, in numbers. Token counts are the service's own; most count at the end only."""
+    """Numbers of an attempt's answer. Token counts are the service's own, and usually come at the end only."""
 
-    attempt: Annotated[int, "the attempt that it answers"]
-    by: Annotated[str, "who answered, or was to"]
-    asked_ms: Annotated[float, "when it was asked for"]
-    first_token_ms: Annotated[float | None, "its first piece of text, or call; null: none came"]
-    ended_ms: Annotated[float | None, "its last, or when it failed or was given up; null: the conversation broke off"]
-    reason: Annotated[str | None, "the service's own word for its end; null: it did not come to an end"]
-    prompt_tokens: Annotated[int | None, "what was asked, cached tokens included; null: the service did not say"]
-    completion_tokens: Annotated[int | None, "what was answered; null: the service did not say"]
-    cached_tokens: Annotated[int | None, "of the prompt, what the service had cached; null: it did not say"]
-    pieces: Annotated[int, "pieces of text that came: about as many tokens, also where none were counted"]
-    sound_ms: Annotated[float, "how much sound was made of it"]
-    voice_ms: Annotated[float, "how long the voice took for that, heard or not"]
-    dropped: Annotated[bool, "true: its attempt was abandoned, nobody heard of it"]
+    attempt: Annotated[int, "the attempt it belongs to"]
+    by: Annotated[str, "the LLM endpoint or skill that answered or was asked"]
+    asked_ms: Annotated[float, "when it was requested"]
+    first_token_ms: Annotated[float | None, "when its first text or call arrived; null: none did"]
+    ended_ms: Annotated[float | None, "when it ended, failed or was abandoned; null: the conversation ended first"]
+    reason: Annotated[str | None, "finish reason, as the service calls it; null: it was not finished"]
+    prompt_tokens: Annotated[int | None, "tokens of the prompt, including cached ones; null: the service did not say"]
+    completion_tokens: Annotated[int | None, "tokens of the answer; null: the service did not say"]
+    cached_tokens: Annotated[int | None, "tokens of the prompt that the service had cached; null: it did not say"]
+    pieces: Annotated[
+        int, "number of text pieces received, about the number of tokens, even if the service counts none"
+    ]
+    sound_ms: Annotated[float, "length of the audio synthesized from it"]
+    voice_ms: Annotated[float, "how long that synthesis took, whether it was heard or not"]
+    dropped: Annotated[bool, "true: its attempt was dropped and never heard"]
 
 
 @dataclass(frozen=True, slots=True)
 class TracedEvent:
-    """A moment worth knowing."""
+    """Something that happened at one moment."""
 
     name: Annotated[EventName, "what happened: see above"]
-    at_ms: Annotated[float, "when"]
-    detail: Annotated[str, "the attempt, reason or error it is about; never what was said"]
+    at_ms: Annotated[float, "when it happened"]
+    detail: Annotated[str, "attempt, reason or error; never what was said"]
 
 
 @dataclass(frozen=True, slots=True)
 class TracedPartial:
-    """A partial transcript, without its words."""
+    """An interim transcript, without its words."""
 
-    at_ms: Annotated[float, "when it came"]
-    segment_ms: Annotated[float, "where its segment begins"]
-    words: Annotated[int, "how many words it has"]
-    completeness: Annotated[float, "how finished it sounds, 0..1 (assistant/end_of_turn/completeness.py)"]
-    hash: Annotated[str, "salted hash of the normalized text: tells whether two partials agree, not what they say"]
+    at_ms: Annotated[float, "when it arrived"]
+    segment_ms: Annotated[float, "beginning of its segment"]
+    words: Annotated[int, "number of words"]
+    completeness: Annotated[float, "completeness of the sentence, 0..1 (assistant/end_of_turn/completeness.py)"]
+    hash: Annotated[str, "salted hash of the normalized text, equal for equal transcripts"]
 
 
 @dataclass(frozen=True, slots=True)
 class TracedHearing:
-    """One segment: the facts from which the decisions of turn taking can be replayed."""
+    """One speech segment: the facts from which the decisions of turn taking can be replayed."""
 
-    segment_ms: Annotated[float, "where it begins (the onset less the pre-roll)"]
-    onset_ms: Annotated[float, "its first speech sample, dated back"]
+    segment_ms: Annotated[float, "its beginning: the onset minus the pre-roll"]
+    onset_ms: Annotated[float, "its first speech sample, not the moment of detection"]
     vad_start_ms: Annotated[float, "position of the first frame in `vad`"]
     vad: Annotated[str, "speech probability per 20 ms frame, one byte each (0..255), base64"]
-    silences_ms: Annotated[tuple[tuple[float, float], ...], "every silence of 60 ms or more, with the last"]
-    partials: Annotated[tuple[TracedPartial, ...], "the partial transcripts, without words"]
+    silences_ms: Annotated[tuple[tuple[float, float], ...], "every silence of 60 ms or more, including the last"]
+    partials: Annotated[tuple[TracedPartial, ...], "the interim transcripts, without words"]
 
 
 @dataclass(frozen=True, slots=True)
 class TracedWords:
     """What was said; only with `trace.words = true`."""
 
-    user: Annotated[str, "the transcript the reply was made from"]
-    assistant: Annotated[str, "what of the reply was heard"]
+    user: Annotated[str, "the transcript that was answered"]
+    assistant: Annotated[str, "the part of the reply that was heard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,33 +120,33 @@ class TurnRecord:
     trace_id: Annotated[str, "the turn's id in OpenTelemetry, W3C trace context and exemplars, 32 hex digits"]
     started_at: Annotated[str, "wall clock at 0 ms of the line, UTC, ISO 8601"]
     outcome: Annotated[Outcome, "how the turn ended: see above"]
-    rough: Annotated[bool, "whether the recognizer calls its words a guess"]
-    speech_start_ms: Annotated[float | None, "first speech sample, dated back; null: nobody spoke"]
+    rough: Annotated[bool, "whether the recognizer's confidence is low"]
+    speech_start_ms: Annotated[float | None, "first speech sample, not the moment of detection; null: nobody spoke"]
     speech_end_ms: Annotated[
-        float | None, "last speech sample, dated back, less the detector's bias; null: nobody spoke"
+        float | None, "last speech sample, not the moment of detection, minus the VAD's bias; null: nobody spoke"
     ]
-    speech_end_bias_ms: Annotated[float, "the detector's calibrated bias, already subtracted"]
+    speech_end_bias_ms: Annotated[float, "the VAD's calibrated bias, already subtracted"]
     endpoint_ms: Annotated[float | None, "the decision that the turn is over"]
-    playout_start_ms: Annotated[float | None, "the first audible sample of the reply leaves the speaker"]
+    playout_start_ms: Annotated[float | None, "when the first audible sample of the reply leaves the speaker"]
     response_latency_ms: Annotated[float | None, "playout_start_ms - speech_end_ms"]
     no_latency_reason: Annotated[str | None, "why response_latency_ms is null: see above"]
     stages: Annotated[
         dict[Stage, StageShare], "per stage `ms` (they sum to the latency) and `slack_ms`; empty without a latency"
     ]
-    spans: Annotated[tuple[TracedSpan, ...], "all work, also what was hidden or abandoned"]
-    answers: Annotated[tuple[TracedAnswer, ...], "tokens and sound, one for each attempt that was answered"]
-    events: Annotated[tuple[TracedEvent, ...], "moments, in order"]
-    attempts: Annotated[int, "how often an answer was begun"]
-    hearings: Annotated[tuple[TracedHearing, ...], "what was heard, one for each segment the turn is made of"]
-    engines: Annotated[dict[str, str], "engine per stage; `answered_by` tells what answered this turn"]
-    fallbacks: Annotated[tuple[str, ...], "what ran in place of what was asked for, and why"]
-    error: Annotated[str | None, "what went wrong in this turn, if anything did"]
+    spans: Annotated[tuple[TracedSpan, ...], "all work, including hidden and abandoned work"]
+    answers: Annotated[tuple[TracedAnswer, ...], "tokens and audio, one entry for each attempt with an answer"]
+    events: Annotated[tuple[TracedEvent, ...], "what happened, in order"]
+    attempts: Annotated[int, "number of attempts at an answer"]
+    hearings: Annotated[tuple[TracedHearing, ...], "the speech segments of the turn"]
+    engines: Annotated[dict[str, str], "engine per stage; `answered_by` is what answered this turn"]
+    fallbacks: Annotated[tuple[str, ...], "engines that replaced configured ones, and why"]
+    error: Annotated[str | None, "what went wrong in this turn; null: nothing"]
     counters: Annotated[
         dict[str, int],
         "counts of the conversation so far, by name: see above",
     ]
     words: Annotated[TracedWords | None, "what was said, or null"]
-    told_before: Annotated[int, "how many entries of `told` the conversation has before these"] = 0
+    told_before: Annotated[int, "number of `told` entries in earlier records of the conversation"] = 0
     told: Annotated[
         tuple[str, ...],
         "events of turn taking since the last record, without words (assistant/turns/event_log.py), for replay",
@@ -151,22 +154,22 @@ class TurnRecord:
 
     @property
     def failed(self) -> bool:
-        """Whether anything went wrong in it: what was heard, if anything, is an apology or a part of an answer."""
+        """Whether anything went wrong. If anything was heard, it is an apology or a part of an answer."""
         return self.error is not None or self.outcome in FAILED
 
     @property
     def counted_latency_ms(self) -> float | None:
-        """The response latency as statistics count it: None for a turn that failed."""
+        """The response latency for statistics: None for a turn that failed."""
         return None if self.failed else self.response_latency_ms
 
     def to_json(self, *, told: bool = True) -> str:
-        """The record as one line of JSON; without `told`, which only a replay needs, it is a good deal shorter."""
+        """Returns the record as one line of JSON. Without `told`, which only a replay needs, it is much shorter."""
         record = self if told else replace(self, told=())
         return json.dumps(_plain(record), separators=(",", ":"))
 
 
 def _plain(value: object) -> object:
-    """Dataclasses to dicts, floats to microseconds: a sum of ten stages stays exact to 0.01 ms."""
+    """Converts dataclasses to dicts and rounds floats to microseconds, so that ten stages sum exactly to 0.01 ms."""
     if isinstance(value, float):
         return round(value, 3)
     if isinstance(value, dict):
@@ -179,7 +182,7 @@ def _plain(value: object) -> object:
 
 
 def schema_rows(record: type) -> list[tuple[str, str, str]]:
-    """(field, type, meaning) of a record class, for the documentation."""
+    """Returns (field, type, meaning) of each field of a record class, for the documentation."""
     hints = get_type_hints(record, include_extras=True)
     return [
         (item.name, _type_name(get_args(hints[item.name])[0]), hints[item.name].__metadata__[0])

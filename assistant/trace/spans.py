@@ -1,8 +1,8 @@
-"""From a record to the spans of OpenTelemetry: pure, and without any of its packages.
+"""Converts a turn record to OpenTelemetry spans. No I/O, and no OpenTelemetry package is needed.
 
-One trace for each turn: `turn` at the root; below it everything that was done or waited for, in the record's own
-numbers; and one span for each answer, in the words of the conventions for generative AI where a model gave it. What
-was said is in none of them, whatever `trace.words` says.
+Each turn is one trace. Its root span is `turn`. Below it are the record's spans and one span for each answer. Answers
+of an LLM carry the attributes of the semantic conventions for generative AI. No span contains what was said, whatever
+`trace.words` says.
 """
 
 import re
@@ -18,19 +18,19 @@ Value = str | bool | int | float | tuple[str, ...]
 Kind = Literal["internal", "client"]
 
 MODEL_STAGES = frozenset(("queue", "llm_network", "llm_first_token"))
-"""Of the spans, those that are parts of waiting for an answer."""
+"""Stages whose spans are children of an answer's span."""
 
 _TOOL = re.compile(r"tool (.+) \(\d+\)")
-"""What the span of a tool call is named in the record."""
+"""Name of a tool call's span in the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointDetails:
-    """What is known of an endpoint beside its name.
+    """Details of an LLM endpoint.
 
     Attributes:
-        provider: As the conventions for generative AI call the service.
-        model: As the service is asked for it.
+        provider: Name of the service in the semantic conventions for generative AI.
+        model: Name of the model in requests.
     """
 
     provider: str
@@ -48,11 +48,11 @@ class OtelEvent:
 
 @dataclass(frozen=True, slots=True)
 class OtelSpan:
-    """One span; times are nanoseconds of Unix time.
+    """One span. Times are nanoseconds of Unix time.
 
     Attributes:
         parent_id: "" for the root.
-        failure: What went wrong; None: nothing, as far as is known; "" : something without words for it.
+        failure: What went wrong; None: nothing, as far as is known; "": an error without a description.
     """
 
     trace_id: str
@@ -63,23 +63,23 @@ class OtelSpan:
     start_ns: int
     end_ns: int
     attributes: Mapping[str, Value]
-    moments: tuple[OtelEvent, ...] = ()
+    events: tuple[OtelEvent, ...] = ()
     failure: str | None = None
 
 
 def provider_of(kind: str, host: str) -> str:
-    """The conventions' word for who is behind an endpoint of this kind on this host, else the kind itself."""
+    """Returns the conventions' provider name for an endpoint of this kind on this host, else the kind itself."""
     if kind == "openai" and (host == "azure.com" or host.endswith(".azure.com")):
         return "azure.ai.openai"
     return {"bedrock": "aws.bedrock", "sagemaker": "aws.sagemaker", "triton-grpc": "triton"}.get(kind, kind)
 
 
 def spans_of(record: TurnRecord, endpoints: Mapping[str, EndpointDetails]) -> list[OtelSpan]:
-    """The turn, root first.
+    """Returns the spans of a turn, root first.
 
     Args:
-        record: As it is written to the trace.
-        endpoints: By name; who is not among them, as the built-in skills, is no generative model.
+        record: The turn record.
+        endpoints: Details by endpoint name. An answer by any other name, such as a built-in skill, is no LLM answer.
     """
     return list(_spans(_Frame(record, endpoints)))
 
@@ -94,7 +94,7 @@ class _Frame:
         self.zero_ns = round(datetime.fromisoformat(record.started_at).timestamp() * 1000) * 1_000_000
 
     def ns(self, ms: float) -> int:
-        """A time of the line, to the microsecond, as the JSON has it."""
+        """Converts ms of the time line to Unix time in ns, rounded to the microsecond as in the JSON."""
         return self.zero_ns + round(round(ms, 3) * 1000) * 1000
 
 
@@ -105,7 +105,7 @@ def _spans(frame: _Frame) -> Iterator[OtelSpan]:
         yield _answer(frame, answer)
     answered = {answer.attempt for answer in record.answers}
     for number, span in enumerate(record.spans):
-        yield _part(frame, span, number, inside_answer=span.stage in MODEL_STAGES and span.attempt in answered)
+        yield _record_span(frame, span, number, inside_answer=span.stage in MODEL_STAGES and span.attempt in answered)
 
 
 def _root(frame: _Frame) -> OtelSpan:
@@ -189,7 +189,7 @@ def _gen_ai(frame: _Frame, answer: TracedAnswer, asked: EndpointDetails) -> dict
     }
 
 
-def _part(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) -> OtelSpan:
+def _record_span(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) -> OtelSpan:
     trace_id = frame.record.trace_id
     attributes: dict[str, Value | None] = {
         "repartee.stage": span.stage,
@@ -215,7 +215,7 @@ def _part(frame: _Frame, span: TracedSpan, number: int, *, inside_answer: bool) 
 
 
 def _extent(record: TurnRecord) -> tuple[float, float]:
-    """From the first thing that is known of the turn to the last, ms of the line."""
+    """Returns the first and the last known time of the turn, in ms of the time line."""
     times = [event.at_ms for event in record.events]
     times += [ms for span in record.spans for ms in (span.start_ms, span.end_ms)]
     times += [ms for answer in record.answers for ms in (answer.asked_ms, answer.ended_ms) if ms is not None]
@@ -224,7 +224,7 @@ def _extent(record: TurnRecord) -> tuple[float, float]:
 
 
 def _plain(ms: float | None) -> float | None:
-    """As the JSON has it."""
+    """Rounds as the JSON does."""
     return None if ms is None else round(ms, 3)
 
 

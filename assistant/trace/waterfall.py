@@ -1,4 +1,4 @@
-"""A turn's latency as one line of text: pure."""
+"""Formats a turn's latency as one line of text. No I/O."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,13 @@ from assistant.trace.latency import STAGES, Stage
 from assistant.trace.record import TurnRecord
 
 BAND_MS = (200.0, 500.0)
-"""The response latency we promise: sooner sounds like an interruption, later like a wait."""
+"""Target range of the response latency. An earlier reply seems like an interruption, a later one like a wait."""
 
 NOT_COUNTED = "failed, not counted"
-"""What stands in place of the verdict on the latency of a turn that failed."""
+"""Replaces the verdict on the latency of a turn that failed."""
 
 CELL_MS = 12.5
-"""What one cell of the bar stands for: the band's upper end is 40 cells."""
+"""Milliseconds per cell of the bar. The upper end of the target range is 40 cells."""
 
 SHORT_NAMES: dict[Stage, str] = {
     "endpoint_wait": "wait",
@@ -25,11 +25,12 @@ SHORT_NAMES: dict[Stage, str] = {
     "transport": "transport",
     "playout": "playout",
 }
+"""Short names of the stages, for the bar's labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One stage in the bar: its name, its milliseconds, and its cells (0 where it is too short to be seen)."""
+    """One stage in the bar: its name, its milliseconds, and its cells (0 if it is too short to be visible)."""
 
     stage: Stage
     ms: float
@@ -37,7 +38,7 @@ class Segment:
 
 
 def segments(record: TurnRecord, most_cells: int) -> list[Segment]:
-    """The stages that took time, with cells that sum to the latency's own (at most `most_cells`)."""
+    """Returns the stages that took time. Their cells sum to those of the latency, at most `most_cells`."""
     shares = [(stage, record.stages[stage].ms) for stage in STAGES if record.stages and record.stages[stage].ms > 0]
     total_ms = sum(ms for _, ms in shares)
     cell_ms = max(CELL_MS, total_ms / most_cells)
@@ -45,14 +46,14 @@ def segments(record: TurnRecord, most_cells: int) -> list[Segment]:
     passed_ms, passed_cells = 0.0, 0
     for stage, ms in shares:
         passed_ms += ms
-        cells = round(passed_ms / cell_ms) - passed_cells  # rounding the sums, not the parts: no drift
+        cells = round(passed_ms / cell_ms) - passed_cells  # sums are rounded, not parts, so that errors do not add up
         passed_cells += cells
         bar.append(Segment(stage, ms, cells))
     return bar
 
 
 def verdict(latency_ms: float) -> str:
-    """Where a latency lies against the band."""
+    """Returns how a latency compares with the target range."""
     low, high = BAND_MS
     if latency_ms < low:
         return "sooner than 200–500 ms"
@@ -60,12 +61,12 @@ def verdict(latency_ms: float) -> str:
 
 
 def verdict_on(record: TurnRecord) -> str:
-    """Where the latency of a turn lies against the band, or that the turn failed."""
+    """Returns how the latency of a turn compares with the target range, or that the turn failed."""
     return NOT_COUNTED if record.failed else verdict(record.response_latency_ms or 0.0)
 
 
 def nearest_rank(values: list[float], percent: float) -> float:
-    """The smallest value that at least `percent` of the values do not exceed. Raises ValueError for no values."""
+    """Returns the smallest value that at least `percent` of the values do not exceed. Raises ValueError if empty."""
     if not values:
         raise ValueError("no values, no percentile")
     ordered = sorted(values)

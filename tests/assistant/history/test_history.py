@@ -1,4 +1,4 @@
-"""The history: nothing is remembered that was not heard."""
+"""Tests of the history and of the prompt made from it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,16 +29,16 @@ FIRST = ReplyId(1, 1)
 
 def spoken(text: str) -> SpokenTranscript:
     script = SpokenTranscript()
-    script.begin_unit(text)
+    script.begin_chunk(text)
     at = 0
     for number, word in enumerate(text.split()):
         start = text.index(word, at)
         at = start + len(word)
-        script.add(100, (WordMark(start, at, ReplySamples(number * 100), ReplySamples(number * 100 + 100)),))
+        script.add_audio(100, (WordMark(start, at, ReplySamples(number * 100), ReplySamples(number * 100 + 100)),))
     return script
 
 
-def say(conversation: History, text: str, *, continues: bool = False) -> Item:
+def add_user_message(conversation: History, text: str, *, continues: bool = False) -> Item:
     return conversation.add_user_text(conversation.reserve(), text, continues=continues)
 
 
@@ -46,11 +46,11 @@ def typed(name: str, text: str) -> UserMessage:
     return UserMessage(ItemId(name), text, spoken=False)
 
 
-def test_an_answer_is_remembered_as_far_as_it_was_heard() -> None:
+def test_message_contains_only_heard_words() -> None:
     conversation = History("Be brief.", max_turns=5)
-    say(conversation, "what time is it")
-    item = conversation.answering(FIRST, spoken("It is ten o'clock."))
-    assert conversation.heard(FIRST, ReplySamples(250), complete=True) == "It is"
+    add_user_message(conversation, "what time is it")
+    item = conversation.add_reply(FIRST, spoken("It is ten o'clock."))
+    assert conversation.set_heard(FIRST, ReplySamples(250), complete=True) == "It is"
     assert conversation.find(item) == AssistantMessage(item, "It is", complete=False)
     assert conversation.messages("and now") == (
         SYSTEM,
@@ -60,17 +60,17 @@ def test_an_answer_is_remembered_as_far_as_it_was_heard() -> None:
     )
 
 
-def test_an_answer_that_was_heard_whole_is_complete() -> None:
+def test_message_heard_to_the_end_is_complete() -> None:
     conversation = History("", max_turns=5)
-    item = conversation.answering(FIRST, spoken("Hello."))
-    conversation.heard(FIRST, ReplySamples(100), complete=True)
+    item = conversation.add_reply(FIRST, spoken("Hello."))
+    conversation.set_heard(FIRST, ReplySamples(100), complete=True)
     assert conversation.find(item) == AssistantMessage(item, "Hello.")
 
 
-def test_a_client_that_heard_less_cuts_further() -> None:
+def test_client_may_truncate_a_message_further() -> None:
     conversation = History("", max_turns=5)
-    item = conversation.answering(FIRST, spoken("It is ten o'clock."))
-    conversation.heard(FIRST, ReplySamples(400), complete=True)
+    item = conversation.add_reply(FIRST, spoken("It is ten o'clock."))
+    conversation.set_heard(FIRST, ReplySamples(400), complete=True)
     assert conversation.truncate(item, ReplySamples(100)) == "It"
     assert conversation.messages() == (Message("assistant", "It"),)
     assert conversation.truncate(item, ReplySamples(300)) == "It", "what was not heard once never was"
@@ -78,45 +78,45 @@ def test_a_client_that_heard_less_cuts_further() -> None:
     assert conversation.truncate(ItemId("item_99"), ReplySamples(100)) is None
 
 
-def test_asking_for_messages_remembers_nothing() -> None:
+def test_messages_does_not_change_the_history() -> None:
     conversation = History("", max_turns=5)
     assert conversation.messages("hello") == conversation.messages("hello") == (Message("user", "hello"),)
 
 
-def test_a_person_who_goes_on_is_one_message() -> None:
+def test_continued_user_messages_are_joined() -> None:
     conversation = History("Be brief.", max_turns=5)
-    say(conversation, "a small coffee")
-    conversation.answering(FIRST, SpokenTranscript())
+    add_user_message(conversation, "a small coffee")
+    conversation.add_reply(FIRST, SpokenTranscript())
     conversation.retract(FIRST)
     joined = (SYSTEM, Message("user", "a small coffee with milk"))
     assert conversation.messages("with milk", continues=True) == joined
-    say(conversation, "with milk", continues=True)
+    add_user_message(conversation, "with milk", continues=True)
     assert conversation.messages() == joined
     assert [type(item) for item in conversation.items] == [UserMessage, UserMessage]
 
 
-def test_nothing_heard_means_no_assistant_message() -> None:
+def test_unheard_reply_gives_no_assistant_message() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "hello")
-    conversation.answering(FIRST, spoken("Hello there."))
-    conversation.heard(FIRST, ReplySamples(0), complete=True)
+    add_user_message(conversation, "hello")
+    conversation.add_reply(FIRST, spoken("Hello there."))
+    conversation.set_heard(FIRST, ReplySamples(0), complete=True)
     assert conversation.messages("are you there") == (Message("user", "hello"), Message("user", "are you there"))
 
 
-def test_a_greeting_has_no_user_message() -> None:
+def test_greeting_has_no_user_message() -> None:
     conversation = History("", max_turns=5)
-    conversation.answering(FIRST, spoken("Hello."))
-    conversation.heard(FIRST, ReplySamples(100), complete=True)
+    conversation.add_reply(FIRST, spoken("Hello."))
+    conversation.set_heard(FIRST, ReplySamples(100), complete=True)
     assert conversation.messages("hi") == (Message("assistant", "Hello."), Message("user", "hi"))
 
 
-def test_old_turns_are_forgotten_whole() -> None:
+def test_old_turns_leave_the_prompt_whole() -> None:
     conversation = History("Be brief.", max_turns=2)
     for turn in range(1, 5):
-        say(conversation, f"turn {turn}")
-        say(conversation, "and more", continues=True)
-        conversation.answering(ReplyId(turn, 1), spoken("Yes."))
-        conversation.heard(ReplyId(turn, 1), ReplySamples(100), complete=True)
+        add_user_message(conversation, f"turn {turn}")
+        add_user_message(conversation, "and more", continues=True)
+        conversation.add_reply(ReplyId(turn, 1), spoken("Yes."))
+        conversation.set_heard(ReplyId(turn, 1), ReplySamples(100), complete=True)
     assert conversation.messages() == (
         SYSTEM,
         Message("user", "turn 3 and more"),
@@ -136,11 +136,11 @@ def test_old_turns_are_forgotten_whole() -> None:
     ],
 )
 @pytest.mark.parametrize("after", [None, ItemId("root")])
-def test_a_client_that_adds_without_end_is_bounded_and_told(
+def test_history_is_bounded_and_reports_removed_items(
     client: Callable[[int], Item], most: int, after: ItemId | None
 ) -> None:
     told: list[ItemId] = []
-    conversation = History("", max_turns=1, max_tokens=2000, on_given_up=told.append)
+    conversation = History("", max_turns=1, max_tokens=2000, on_removed=told.append)
     for number in range(3000):
         conversation.insert(client(number), after)
         assert conversation.find(ItemId(f"i{number}")) is not None, "the newest stays"
@@ -150,7 +150,7 @@ def test_a_client_that_adds_without_end_is_bounded_and_told(
     assert len(kept) >= most // 2
 
 
-def test_what_the_model_does_not_see_any_more_is_remembered() -> None:
+def test_items_outside_the_prompt_stay_in_the_history() -> None:
     conversation = History("", max_turns=20, max_tokens=2000)
     conversation.insert(SystemMessage(ItemId("seed"), "s" * 9600))
     conversation.add_function_call(CALLED)
@@ -165,43 +165,43 @@ def test_what_the_model_does_not_see_any_more_is_remembered() -> None:
     assert conversation.messages()[1] == Message("user", "seen all the same")
 
 
-def test_a_call_and_what_it_returned_are_seen_together_or_not_at_all() -> None:
+def test_call_and_output_are_in_the_prompt_together() -> None:
     conversation = History("", max_turns=4)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     conversation.add_function_call(CALLED)
     for number in range(4):
-        say(conversation, f"hello {number}")
+        add_user_message(conversation, f"hello {number}")
     before = conversation.messages()
     conversation.insert(FunctionOutput(ItemId("r"), "call_1", "sunny"))
     pair = (Message("assistant", "", (CALLED,)), Message("tool", "sunny", call_id="call_1"))
     assert conversation.messages() == (*before, *pair), "prompts grow at their end"
-    say(conversation, "thanks")
+    add_user_message(conversation, "thanks")
     assert conversation.messages()[-3:-1] == pair
     for number in range(2):
-        say(conversation, f"bye {number}")
+        add_user_message(conversation, f"bye {number}")
         assert all(message.calls for message in conversation.messages() if message.role == "assistant")
     assert [message.role for message in conversation.messages()] == ["user", "user"]
 
 
-def test_a_call_that_stands_before_a_cut_is_seen_with_what_it_returned_behind_it() -> None:
+def test_call_before_the_cut_is_added_to_its_output() -> None:
     conversation = History("", max_turns=2)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     conversation.add_function_call(CALLED)
-    say(conversation, "hello")
-    say(conversation, "are you there")
+    add_user_message(conversation, "hello")
+    add_user_message(conversation, "are you there")
     conversation.insert(FunctionOutput(ItemId("r"), "call_1", "sunny"))
     assert [message.role for message in conversation.messages()] == ["user", "assistant", "tool"]
     conversation.delete(ItemId("r"))
     assert [message.role for message in conversation.messages()] == ["user"]
 
 
-def test_one_time_instructions_replace_the_others() -> None:
+def test_instructions_of_one_request_replace_the_others() -> None:
     conversation = History("Be brief.", max_turns=5)
     assert conversation.messages("hi", instructions="Sing.")[0] == Message("system", "Sing.")
     assert conversation.messages("hi", instructions="") == (Message("user", "hi"),)
 
 
-def test_a_client_puts_items_where_it_wants_them() -> None:
+def test_items_are_inserted_at_the_given_place() -> None:
     conversation = History("", max_turns=5)
     assert conversation.insert(typed("a", "one"))
     assert conversation.insert(typed("c", "three"))
@@ -214,9 +214,9 @@ def test_a_client_puts_items_where_it_wants_them() -> None:
     assert [message.content for message in conversation.messages()] == ["Count.", "one", "three"]
 
 
-def test_an_id_is_taken_as_soon_as_it_was_promised() -> None:
+def test_announced_id_is_taken() -> None:
     conversation = History("", max_turns=5)
-    promised = conversation.promise()
+    promised = conversation.reserve_announced()
     assert [conversation.is_taken(ItemId(name)) for name in (promised, "root", "mine")] == [True, True, False]
     conversation.add_user_text(promised, "hello")
     assert conversation.is_taken(promised)
@@ -224,15 +224,15 @@ def test_an_id_is_taken_as_soon_as_it_was_promised() -> None:
     assert not conversation.is_taken(promised), "whoever deletes it may put it in anew"
 
 
-def test_an_id_that_a_client_took_is_not_given_again() -> None:
+def test_id_chosen_by_a_client_is_not_assigned_again() -> None:
     conversation = History("", max_turns=5)
     conversation.insert(typed("item_1", "mine"))
     assert conversation.reserve() == "item_2"
 
 
-def test_a_clients_calls_of_which_the_first_is_signed_go_back_as_they_came() -> None:
+def test_signed_parallel_calls_stay_together() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     first, second = FunctionCall("a", "weather", "{}", CallExtra("near", "{}")), FunctionCall("b", "weather", "{}")
     conversation.add_function_call(first)
     conversation.add_function_call(second)
@@ -247,14 +247,14 @@ def test_a_clients_calls_of_which_the_first_is_signed_go_back_as_they_came() -> 
     )
 
 
-def test_a_call_stands_right_before_what_it_returned_and_only_once_it_has() -> None:
+def test_call_directly_precedes_its_output() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "weather?")
+    add_user_message(conversation, "weather?")
     call = FunctionCall("call_1", "weather", "{}", CallExtra("near", '{"signature":"x"}'))
     called = conversation.add_function_call(call)
     assert conversation.find(called.id) == FunctionCallItem(called.id, "call_1", "weather", "{}", call.extra)
     assert conversation.messages() == (Message("user", "weather?"),)
-    say(conversation, "hello?")
+    add_user_message(conversation, "hello?")
     conversation.insert(FunctionOutput(ItemId("r"), "call_1", "sunny"))
     assert conversation.messages() == (
         Message("user", "weather?"),
@@ -267,12 +267,12 @@ def test_a_call_stands_right_before_what_it_returned_and_only_once_it_has() -> N
 LOOKED_UP = ToolUse(FunctionCall("call_1", "weather", "{}"), "sunny", 4)
 
 
-def test_a_tool_stays_with_the_reply_that_used_it() -> None:
+def test_tool_call_stays_with_its_reply() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "weather?")
-    item = conversation.answering(FIRST, spoken("Wait it is sunny."))
+    add_user_message(conversation, "weather?")
+    item = conversation.add_reply(FIRST, spoken("Wait it is sunny."))
     conversation.add_tool_call(FIRST, LOOKED_UP)
-    conversation.heard(FIRST, ReplySamples(250), complete=True)
+    conversation.set_heard(FIRST, ReplySamples(250), complete=True)
     assert conversation.find(item) == AssistantMessage(item, "Wait it", complete=False, tool_uses=(LOOKED_UP,))
     assert conversation.messages() == (
         Message("user", "weather?"),
@@ -284,36 +284,36 @@ def test_a_tool_stays_with_the_reply_that_used_it() -> None:
     assert conversation.messages() == (Message("user", "weather?"),)
 
 
-def test_a_clients_call_is_not_called_as_one_of_our_own_was() -> None:
-    """A service that counts the calls of each answer anew gives both the same id."""
+def test_client_call_gets_an_unused_call_id() -> None:
+    """Some services number the calls of each response from zero, so that ids repeat."""
     conversation = History("", max_turns=5)
-    conversation.answering(FIRST, SpokenTranscript())
+    conversation.add_reply(FIRST, SpokenTranscript())
     conversation.add_tool_call(FIRST, LOOKED_UP)
     assert conversation.add_function_call(replace(LOOKED_UP.call, name="set_lamp")).call_id != LOOKED_UP.call.call_id
 
 
-def test_what_a_tool_has_done_outlives_a_retracted_reply() -> None:
+def test_tool_call_outlives_a_retracted_reply() -> None:
     conversation = History("", max_turns=5)
-    say(conversation, "milk on the list")
-    item = conversation.answering(FIRST, spoken("Done."))
+    add_user_message(conversation, "milk on the list")
+    item = conversation.add_reply(FIRST, spoken("Done."))
     conversation.add_tool_call(FIRST, LOOKED_UP)
     conversation.retract(FIRST)
     assert conversation.find(item) == AssistantMessage(item, "", complete=False, tool_uses=(LOOKED_UP,))
     assert conversation.truncate(item, ReplySamples(100)) is None
-    say(conversation, "and eggs", continues=True)
+    add_user_message(conversation, "and eggs", continues=True)
     assert [message.role for message in conversation.messages()] == ["user", "assistant", "tool", "user"]
 
 
-def test_a_tool_of_a_reply_that_is_gone_is_forgotten() -> None:
+def test_tool_call_of_a_removed_reply_is_ignored() -> None:
     conversation = History("", max_turns=5)
-    conversation.answering(FIRST, SpokenTranscript())
+    conversation.add_reply(FIRST, SpokenTranscript())
     conversation.retract(FIRST)
     conversation.add_tool_call(FIRST, LOOKED_UP)
     assert conversation.items == ()
 
 
-def test_a_history_of_too_many_tokens_loses_its_older_half() -> None:
+def test_too_many_tokens_cut_the_older_half_of_the_prompt() -> None:
     conversation = History("", max_turns=100, max_tokens=100)
     for number in range(9):
-        say(conversation, f"{number}" * 40)  # 14 tokens each
+        add_user_message(conversation, f"{number}" * 40)  # 14 tokens each
     assert [message.content[0] for message in conversation.messages()] == ["5", "6", "7", "8"]

@@ -1,4 +1,4 @@
-"""From played samples to heard words."""
+"""Tests of the mapping from played samples to heard words."""
 
 from assistant.history.spoken_transcript import SpokenTranscript
 from assistant.text.normalization.alignment import align
@@ -11,23 +11,23 @@ def mark(text: str, word: str, start: int, end: int) -> WordMark:
     return WordMark(at, at + len(word), ReplySamples(start), ReplySamples(end))
 
 
-def script() -> SpokenTranscript:
+def new_transcript() -> SpokenTranscript:
     made = SpokenTranscript()
-    made.begin_unit("It is ten.")
-    made.add(300, (mark("It is ten.", "It", 0, 100), mark("It is ten.", "is", 100, 200)))
-    made.add(200, (mark("It is ten.", "ten.", 200, 450),))
-    made.begin_unit("Anything else?")
-    made.add(400, (mark("Anything else?", "Anything", 10, 200), mark("Anything else?", "else?", 200, 390)))
+    made.begin_chunk("It is ten.")
+    made.add_audio(300, (mark("It is ten.", "It", 0, 100), mark("It is ten.", "is", 100, 200)))
+    made.add_audio(200, (mark("It is ten.", "ten.", 200, 450),))
+    made.begin_chunk("Anything else?")
+    made.add_audio(400, (mark("Anything else?", "Anything", 10, 200), mark("Anything else?", "else?", 200, 390)))
     return made
 
 
-def test_only_whole_words_count() -> None:
-    made = script()
+def test_only_whole_words_count_as_heard() -> None:
+    made = new_transcript()
     assert [made.words_heard(at) for at in (0, 99, 100, 449, 450, 699, 700, 900)] == [0, 0, 1, 2, 3, 3, 4, 5]
 
 
-def test_the_text_is_cut_after_the_last_whole_word() -> None:
-    made = script()
+def test_text_is_cut_after_the_last_whole_word() -> None:
+    made = new_transcript()
     assert made.text_heard(0) == ""
     assert made.text_heard(250) == "It is"
     assert made.text_heard(500) == "It is ten."
@@ -36,8 +36,8 @@ def test_the_text_is_cut_after_the_last_whole_word() -> None:
     assert made.samples == 900
 
 
-def test_what_was_cut_off_never_comes_back() -> None:
-    made = script()
+def test_cut_words_do_not_return() -> None:
+    made = new_transcript()
     made.cut(ReplySamples(460))
     assert (made.text_heard(900), made.samples, made.words_heard(900)) == ("It is ten.", 460, 3)
     assert made.all_heard(460)
@@ -47,8 +47,8 @@ def test_what_was_cut_off_never_comes_back() -> None:
     assert (made.text, made.samples) == ("", 50)
 
 
-def test_words_that_reach_into_what_nobody_heard_are_left_out() -> None:
-    made = script()
+def test_words_overlapping_unheard_audio_are_left_out() -> None:
+    made = new_transcript()
     assert made.text_heard(900, [(150, 900)]) == "It"
     assert made.text_heard(900, [(0, 900)]) == ""
     assert made.text_heard(900, [(100, 450)]) == "It … Anything else?"
@@ -58,9 +58,9 @@ def test_words_that_reach_into_what_nobody_heard_are_left_out() -> None:
     assert not made.all_heard(900, [(880, 900)])
 
 
-def test_what_is_spoken_otherwise_is_remembered_as_it_was_written() -> None:
+def test_transcript_contains_the_written_form() -> None:
     made = SpokenTranscript()
     written, said = "It is 12 km away.", "It is twelve kilometers away."
-    made.begin_unit(written, align(written, said).written)
-    made.add(500, tuple(mark(said, word, at * 100, at * 100 + 100) for at, word in enumerate(said.split())))
+    made.begin_chunk(written, align(written, said).written)
+    made.add_audio(500, tuple(mark(said, word, at * 100, at * 100 + 100) for at, word in enumerate(said.split())))
     assert [made.text_heard(at) for at in (200, 300, 400, 500)] == ["It is", "It is", "It is 12 km", written]

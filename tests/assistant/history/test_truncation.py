@@ -1,4 +1,4 @@
-"""What a long history loses: whole turns, many at a time, and rarely."""
+"""Tests of prompt truncation: whole turns, many at a time, rarely."""
 
 import pytest
 from hypothesis import given
@@ -32,17 +32,17 @@ def turns(count: int) -> list[Item]:
     return [item for number in range(count) for item in turn(number)]
 
 
-def test_nothing_goes_while_there_is_room() -> None:
+def test_nothing_is_cut_below_the_limits() -> None:
     assert first_kept(turns(20), HistoryLimits(20, 10_000)) == 0
     assert first_kept([], HistoryLimits(1, 1)) == 0
 
 
-def test_one_turn_too_many_takes_the_older_half() -> None:
+def test_one_turn_too_many_cuts_the_older_half() -> None:
     items = turns(21)
     assert items[first_kept(items, HistoryLimits(20, 10_000))].id == "u11"
 
 
-def test_one_token_too_many_takes_half_of_them() -> None:
+def test_one_token_too_many_cuts_half_of_the_tokens() -> None:
     items = turns(30)
     each = sum(tokens_of(item) for item in turn(0))
     kept = items[first_kept(items, HistoryLimits(1000, 30 * each - 1)) :]
@@ -50,12 +50,12 @@ def test_one_token_too_many_takes_half_of_them() -> None:
     assert sum(map(tokens_of, kept)) == 14 * each
 
 
-def test_the_newest_turn_stays_however_long_it_is() -> None:
+def test_newest_turn_stays_even_if_too_long() -> None:
     items = [*turns(3), *turn(3, "word " * 1000)]
     assert items[first_kept(items, HistoryLimits(20, 100))].id == "u3"
 
 
-def test_a_turn_that_was_gone_on_with_stays_whole() -> None:
+def test_continued_turn_stays_whole() -> None:
     more = UserMessage(ItemId("more"), "and more", spoken=True, continues=True)
     items = [*turns(2), more, *turn(2)]
     assert items[first_kept(items, HistoryLimits(1, 10_000))].id == "u2"
@@ -83,7 +83,7 @@ def test_tokens_are_estimated(item: Item, tokens: int) -> None:
     st.integers(1, 30),
     st.integers(100, 3000),
 )
-def test_what_is_kept_fits_and_begins_with_a_turn(parts: list[tuple[bool, int]], most: int, tokens: int) -> None:
+def test_kept_items_fit_the_limits_and_begin_with_a_turn(parts: list[tuple[bool, int]], most: int, tokens: int) -> None:
     items: list[Item] = []
     for number, (said, length) in enumerate(parts):
         item_id = ItemId(f"i{number}")
@@ -98,7 +98,7 @@ def test_what_is_kept_fits_and_begins_with_a_turn(parts: list[tuple[bool, int]],
     assert sum(map(tokens_of, kept)) <= tokens or len(begins) <= 1
 
 
-def test_the_beginning_moves_rarely() -> None:
+def test_beginning_of_the_prompt_rarely_changes() -> None:
     conversation = History("Be brief.", max_turns=20, max_tokens=2000)
     moves, beginning = 0, None
     for number in range(200):

@@ -1,4 +1,4 @@
-"""What the recognizer is told beside the sound."""
+"""Tests of AudioInput: probability dips, recognizer recovery, language hints."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from audio.vad import VadResult
 
 
 class Unsure(LoudnessVad):
-    """Becomes less sure of speech bit by bit where it ends."""
+    """A VAD whose speech probability falls step by step at the end of speech."""
 
     def __init__(self, course: tuple[float, ...]) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Unsure(LoudnessVad):
     ("course", "dips_ms"),
     [((), [860]), ((0.9, 0.85), [860]), ((0.7,), [820, 860]), ((0.9, 0.4), [840]), ((0.75, 0.45), [820, 840])],
 )
-def test_a_recognizer_is_told_where_speech_may_be_over(course: tuple[float, ...], dips_ms: list[float]) -> None:
+def test_recognizer_receives_probability_dips(course: tuple[float, ...], dips_ms: list[float]) -> None:
     says = [Says(1000, 1800, "a small coffee")]
     hears = ScriptedTranscriber(says)
     engines = Engines(
@@ -62,7 +62,7 @@ def test_a_recognizer_is_told_where_speech_may_be_over(course: tuple[float, ...]
     assert [ms_of_samples(at) for at in hearing.dips] == pytest.approx(dips_ms, abs=1)
 
 
-def test_a_recognizer_that_fails_there_is_loaded_again() -> None:
+def test_recognizer_that_fails_at_a_dip_is_reloaded() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(6000, 6800, "with milk")]
     hears = ScriptedTranscriber(says, dips_badly=True)
     engines = Engines(
@@ -78,7 +78,7 @@ def test_a_recognizer_that_fails_there_is_loaded_again() -> None:
 
 
 @pytest.mark.parametrize("words", ["share this test of order", ""], ids=["improbable words", "no words"])
-def test_speech_in_another_language_is_hinted_at_once(words: str) -> None:
+def test_speech_in_another_language_gives_one_hint(words: str) -> None:
     says = [Says(1000, 3200, words), Says(8000, 10200, words)]
     settings = SessionSettings(language_hint=lambda code: f"is {code}?")
     rehearsal = Rehearsal(says, length_ms=14000, replies=("Yes.", "Yes."), settings=settings)
@@ -91,7 +91,7 @@ def test_speech_in_another_language_is_hinted_at_once(words: str) -> None:
     assert told.detail == "de"
 
 
-def test_speech_that_is_understood_is_no_other_language() -> None:
+def test_understood_speech_gives_no_language_hint() -> None:
     rehearsal = Rehearsal([Says(1000, 3200, "a small coffee")], settings=SessionSettings(language_hint=str))
     assert not any(isinstance(fact, Problem) for _, fact in rehearsal.perform().facts)
 

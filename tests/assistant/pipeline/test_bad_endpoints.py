@@ -1,5 +1,5 @@
-"""Whole conversations over real sockets with an endpoint that misbehaves: what the person hears, what the trace says,
-and that the next turn is answered. All conversations of a test are held at once, on one event loop."""
+"""Conversations over real sockets with a faulty endpoint: what the user hears, what the trace says,
+and that the next turn is answered. All conversations of a test run at once, on one event loop."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from llm_server import DONE, HEAD, LAST_CHUNK, Abort, Drip, Script, Server, Wait
 from real_time import scripted
 from rehearsal import Performance, Says, adds_up
 
-from assistant.pipeline.reply import BROKE_OFF, NOTHING_CAME
+from assistant.pipeline.reply import ANSWER_BROKE_OFF, EMPTY_ANSWER
 from assistant.turns.settings import TurnSettings
 from llm.openai import OpenAIChat
 
@@ -23,21 +23,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest
 
 SECRET = "zanzibar"
 ECHO = {"error": {"message": f"cannot answer: is {SECRET} an island", "type": "server_error"}}
-"""Many services repeat in their errors what they were asked."""
+"""Many services repeat the request in their error messages."""
 
 ASKS = Says(200, 600, f"is {SECRET} an island")
 ASKS_AGAIN = Says(3400, 3800, "what time is it")
 LENGTH_MS = 4500
 TURNS = TurnSettings(hangover_ms=200)
 NORMAL_MS = 700.0
-"""More than a turn takes without fault (about 260 ms), less than any wait for a faulty endpoint added to that."""
+"""More than a turn takes without a fault (about 260 ms), less than a turn with a wait for the faulty endpoint."""
 
 WORD_MS = 60
-"""A hurried voice keeps the tests short."""
+"""A fast voice keeps the tests short."""
 
 BEGUN = (HEAD, chunk(event("It is. And then the")))
 HEARD_BEGUN = "It is."
-TORN = f"{BROKE_OFF} My language model broke off in the middle of its answer."
+TORN = f"{ANSWER_BROKE_OFF} My language model broke off in the middle of its answer."
 TOO_SLOW = "My language model did not answer in time."
 NO_ANSWER = "My language model gave no answer."
 STOPPED = event(finish="stop") + DONE
@@ -46,11 +46,11 @@ PAGE = b"<!doctype html><title>Sign in</title>\n"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A fault, and what is heard of it.
+    """A fault and its consequences.
 
     Attributes:
         script: What the endpoint does at the first turn; it answers the second one well. None: it is down until then.
-        units: What the person hears, unit by unit.
+        units: What the user hears, chunk by chunk.
         error: A part of the error in the trace.
     """
 
@@ -77,7 +77,7 @@ CASES = (
     Case(
         "error mid-stream",
         (*BEGUN, chunk(b"data: " + json.dumps(ECHO).encode() + b"\n\n"), LAST_CHUNK),
-        (HEARD_BEGUN, f"{BROKE_OFF} My language model has a problem right now."),
+        (HEARD_BEGUN, f"{ANSWER_BROKE_OFF} My language model has a problem right now."),
         "inside its answer",
     ),
     Case("no end mark", (*BEGUN, LAST_CHUNK), (HEARD_BEGUN, TORN), "without an end mark"),
@@ -85,12 +85,12 @@ CASES = (
     Case("only done", (HEAD, chunk(DONE), LAST_CHUNK), (NO_ANSWER,), "it sent no choice"),
     Case("only reasoning", (HEAD, chunk(event(reasoning="Hmm") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "reasoning only"),
     Case("only blanks", (HEAD, chunk(event(" \u200b\n") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "only blanks"),
-    Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (NOTHING_CAME,), "emoji"),
+    Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (EMPTY_ANSWER,), "emoji"),
     Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "broke the connection"),
     Case(
         "stall mid-stream",
         (*BEGUN, Wait(5)),
-        (HEARD_BEGUN, f"{BROKE_OFF} My language model stopped in the middle of its answer."),
+        (HEARD_BEGUN, f"{ANSWER_BROKE_OFF} My language model stopped in the middle of its answer."),
         "token_gap_timeout_s",
     ),
     Case(
@@ -110,7 +110,7 @@ CASES = (
 
 @asynccontextmanager
 async def endpoint(script: Script | None) -> AsyncGenerator[Server]:
-    """A server with a fault and a good answer; one that is down comes up between the turns."""
+    """Runs a server with a fault, then a good answer. A server that is down starts between the turns."""
     good = answer("It is ten ", "o'clock.")
     if script is not None:
         async with serving(script, good) as server:
@@ -136,8 +136,8 @@ def chat(name: str, url: str, *, first_token_timeout_s: float = 0.5) -> OpenAICh
     return OpenAIChat(name, url, "some-model", first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=0.5)
 
 
-async def held(case: Case) -> Performance:
-    """One conversation: a turn that meets the fault, and one that does not."""
+async def run_conversation(case: Case) -> Performance:
+    """Runs one conversation: a turn with the fault, and one without."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(endpoint(case.script))
         model = chat(case.name, server.url)
@@ -146,10 +146,10 @@ async def held(case: Case) -> Performance:
         return await scripted([ASKS, ASKS_AGAIN], LENGTH_MS, model, TURNS).perform()
 
 
-async def all_held() -> dict[str, Performance]:
+async def run_all_conversations() -> dict[str, Performance]:
     async with asyncio.TaskGroup() as tasks:
-        holding = {case.name: tasks.create_task(held(case)) for case in CASES}
-    return {name: task.result() for name, task in holding.items()}
+        tasks_by_case = {case.name: tasks.create_task(run_conversation(case)) for case in CASES}
+    return {name: task.result() for name, task in tasks_by_case.items()}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -160,7 +160,7 @@ def _hurried_voice() -> Iterator[None]:
 
 
 class Log(logging.Handler):
-    """Keeps what is logged, by whomever."""
+    """Stores all log records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,7 +172,7 @@ class Log(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class Evening:
-    """What came of all conversations, and what was logged meanwhile."""
+    """The results of all conversations, and the log records."""
 
     performances: dict[str, Performance]
     logged: list[str]
@@ -185,14 +185,14 @@ def evening(_hurried_voice: None) -> Evening:
         patch.setattr(root, "level", logging.INFO)
         root.addHandler(log)
         try:
-            return Evening(asyncio.run(all_held()), log.lines)
+            return Evening(asyncio.run(run_all_conversations()), log.lines)
         finally:
             root.removeHandler(log)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 class TestFault:
-    def test_is_told_in_one_clear_sentence(self, evening: Evening, case: Case) -> None:
+    def test_is_reported_in_one_sentence(self, evening: Evening, case: Case) -> None:
         performance = evening.performances[case.name]
         assert tuple(performance.units[: len(case.units)]) == case.units
 
@@ -207,7 +207,7 @@ class TestFault:
         assert record.engines["answered_by"] == case.name
         assert performance.troubles == [record.error]
 
-    def test_is_accounted_for(self, evening: Evening, case: Case) -> None:
+    def test_has_a_complete_latency_breakdown(self, evening: Evening, case: Case) -> None:
         for record in evening.performances[case.name].records:
             assert record.response_latency_ms is not None
             adds_up(record)
@@ -220,18 +220,18 @@ class TestFault:
         assert record.response_latency_ms is not None
         assert record.response_latency_ms < NORMAL_MS
 
-    def test_repeats_no_word_of_the_person(self, evening: Evening, case: Case) -> None:
+    def test_does_not_repeat_the_users_words(self, evening: Evening, case: Case) -> None:
         performance = evening.performances[case.name]
         told = [*performance.troubles, *performance.units, *(record.to_json() for record in performance.records)]
         assert not [text for text in told if SECRET in text.casefold()]
 
 
-def test_no_error_points_to_the_log_that_it_stands_in(evening: Evening) -> None:
+def test_log_entries_do_not_refer_to_the_log(evening: Evening) -> None:
     told = [record.error or "" for each in evening.performances.values() for record in each.records]
     assert not [text for text in [*told, *evening.logged] if "the server's log" in text]
 
 
-def test_no_word_of_the_person_is_logged(evening: Evening) -> None:
+def test_users_words_are_not_logged(evening: Evening) -> None:
     assert not [line for line in evening.logged if SECRET in line.casefold()]
 
 
@@ -255,11 +255,11 @@ async def answered(body: bytes) -> Performance:
 
 async def halves_answered() -> dict[str, Performance]:
     async with asyncio.TaskGroup() as tasks:
-        holding = {name: tasks.create_task(answered(body)) for name, body in HALVES.items()}
-    return {name: task.result() for name, task in holding.items()}
+        tasks_by_case = {name: tasks.create_task(answered(body)) for name, body in HALVES.items()}
+    return {name: task.result() for name, task in tasks_by_case.items()}
 
 
-def test_half_a_character_in_a_whole_answer_spoils_nothing() -> None:
+def test_half_a_character_does_not_break_an_answer() -> None:
     for name, performance in asyncio.run(halves_answered()).items():
         assert " ".join(performance.units).replace("\ufffd", "").strip() == "It is fine", name
         (record,) = performance.records
@@ -268,7 +268,7 @@ def test_half_a_character_in_a_whole_answer_spoils_nothing() -> None:
 
 
 async def beside_a_stall(stalled: int) -> tuple[list[Performance], list[Performance]]:
-    """Conversations whose endpoint stalls at the first turn, and as many whose does not, on one client for all."""
+    """Half of the conversations have an endpoint that stalls in the first turn. All share one HTTP client."""
     good = answer("It is ten ", "o'clock.")
     asks_first, asks = Says(200, 600, "hello"), Says(1000, 1400, "what time is it")
     async with AsyncExitStack() as stack:
@@ -283,7 +283,7 @@ async def beside_a_stall(stalled: int) -> tuple[list[Performance], list[Performa
     return [task.result() for task in waiting], [task.result() for task in normal]
 
 
-def test_a_stalling_endpoint_delays_no_other_conversation() -> None:
+def test_stalled_endpoint_does_not_delay_other_conversations() -> None:
     waiting, normal = asyncio.run(beside_a_stall(3))
     for performance in waiting:
         (record,) = performance.records

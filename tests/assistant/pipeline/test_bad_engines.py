@@ -1,4 +1,4 @@
-"""Real engines that die, hang or cannot be loaded while a real recording talks with the program, in real time."""
+"""Real engines that crash, hang or cannot be loaded during a conversation with a recording, in real time."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from rich.console import Console
 from assistant.commands.demo import demo
 from assistant.config.loading import load_settings
 from assistant.pipeline.engines import Engines
-from assistant.pipeline.reply_manager import NOT_HEARD
+from assistant.pipeline.reply_manager import RECOGNIZER_FAILED
 from assistant.setup.derived_settings import session_settings, turn_settings
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from audio.recording import open_recording
@@ -33,14 +33,14 @@ from audio.wav import WavMicrophone
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 
 MID_TURN_S = 1.2
-"""The first question is being asked: from 0.7 to 1.6 s."""
+"""During the first question, which lasts from 0.7 to 1.6 s."""
 
 REPARTEE = Path(sys.executable).parent / "repartee"
 
 
 @asynccontextmanager
 async def engines_of(*overrides: str) -> AsyncGenerator[tuple[Engines, EngineLoader]]:
-    """What `repartee demo` would run on. Speech at double pace keeps the tests short."""
+    """Returns the engines of `repartee demo`. Speech at double rate keeps the tests short."""
     workshop = EngineLoader(load_settings(None, {}, ["tts.speed=2", *overrides]).settings, {})
     engines = await workshop.engines()
     try:
@@ -59,8 +59,10 @@ def is_running(pid: int) -> bool:
     return pid > 0 and Path(f"/proc/{pid}").exists()
 
 
-async def held(recording: Path, at_s: float, happens: Callable[[Engines], None], *overrides: str) -> Performance:
-    """A conversation with a recording; something happens to the engines. No recognizer is left behind."""
+async def run_conversation(
+    recording: Path, at_s: float, happens: Callable[[Engines], None], *overrides: str
+) -> Performance:
+    """Runs a conversation with a recording and a fault. Checks that no recognizer process is left."""
     async with engines_of(*overrides) as (engines, workshop):
         hold = Hold(
             WavMicrophone(open_recording(recording), tail_s=1.0),
@@ -78,8 +80,8 @@ async def held(recording: Path, at_s: float, happens: Callable[[Engines], None],
     return performance
 
 
-def tells_the_time(performance: Performance, turn: int) -> None:
-    """The turn's question was heard and rightly answered."""
+def check_time_answer(performance: Performance, turn: int) -> None:
+    """Checks that the question was transcribed and answered correctly."""
     record = performance.records[turn - 1]
     assert (record.turn, record.outcome, record.error) == (turn, "answered", None)
     assert record.words is not None
@@ -92,7 +94,7 @@ def tells_the_time(performance: Performance, turn: int) -> None:
 
 
 class Victim:
-    """The recognizer's process gets a signal; remembers which process that was."""
+    """Sends a signal to the recognizer's process and stores its id."""
 
     def __init__(self, number: signal.Signals) -> None:
         self.pid = 0
@@ -115,14 +117,16 @@ class Victim:
         pytest.param(MID_TURN_S, id="mid-turn"),
     ],
 )
-def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tmp_path: Path, at_s: float) -> None:
-    """The sound of the turn is kept, and heard again by the new process."""
+def test_killed_recognizer_is_replaced_and_loses_no_word(tmp_path: Path, at_s: float) -> None:
+    """The audio of the turn is kept and transcribed by the new process."""
     victim = Victim(signal.SIGKILL)
     # Time for a new process to be there, and for the answer, before the second question is asked.
-    performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 5.0), at_s, victim, "stt.timeout_s=5"))
+    performance = asyncio.run(
+        run_conversation(said_twice(tmp_path / "twice.wav", 5.0), at_s, victim, "stt.timeout_s=5")
+    )
     assert len(performance.records) == 2
-    tells_the_time(performance, 1)
-    tells_the_time(performance, 2)
+    check_time_answer(performance, 1)
+    check_time_answer(performance, 2)
     (trouble,) = performance.troubles
     assert "pocketsphinx is being restarted" in trouble
     assert victim.gone
@@ -131,24 +135,26 @@ def test_a_recognizer_that_is_killed_is_told_and_replaced_and_no_word_is_lost(tm
 
 
 @pytest.mark.alone
-def test_a_recognizer_that_hangs_mid_turn_is_given_up_after_its_deadline(tmp_path: Path) -> None:
+def test_recognizer_that_hangs_mid_turn_times_out(tmp_path: Path) -> None:
     victim = Victim(signal.SIGSTOP)
-    performance = asyncio.run(held(said_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, victim, "stt.timeout_s=0.8"))
+    performance = asyncio.run(
+        run_conversation(said_twice(tmp_path / "twice.wav", 3.5), MID_TURN_S, victim, "stt.timeout_s=0.8")
+    )
     assert [record.turn for record in performance.records] == [1, 2]
     first = performance.records[0]
     assert (first.outcome, first.error) == ("answered", "speech recognition failed")
     assert 790 < first.stages["stt"].ms < 1000
-    assert " ".join(performance.units[:2]) == NOT_HEARD
+    assert " ".join(performance.units[:2]) == RECOGNIZER_FAILED
     assert "no answer within 0.8 s" in performance.troubles[0]
     assert victim.gone, "a stopped process is not left behind"
-    tells_the_time(performance, 2)
+    check_time_answer(performance, 2)
 
 
 # Text to speech.
 
 
 @pytest.mark.calm
-def test_a_voice_that_hangs_is_read_and_replaced(tmp_path: Path) -> None:
+def test_hanging_voice_is_replaced_and_its_text_shown(tmp_path: Path) -> None:
     released = threading.Event()
 
     def hang(_library: EspeakLibrary) -> None:
@@ -159,7 +165,7 @@ def test_a_voice_that_hangs_is_read_and_replaced(tmp_path: Path) -> None:
 
     try:
         twice = said_twice(tmp_path / "twice.wav", 2.5)
-        performance = asyncio.run(held(twice, MID_TURN_S, happens, "tts.timeout_s=0.6"))
+        performance = asyncio.run(run_conversation(twice, MID_TURN_S, happens, "tts.timeout_s=0.6"))
     finally:
         released.set()
     assert [record.turn for record in performance.records] == [1, 2]
@@ -170,15 +176,13 @@ def test_a_voice_that_hangs_is_read_and_replaced(tmp_path: Path) -> None:
     assert first.error in performance.troubles
     assert any(trouble.startswith("not spoken: It's ") for trouble in performance.troubles)
     assert not any("could not be restarted" in trouble for trouble in performance.troubles)
-    tells_the_time(performance, 2)
+    check_time_answer(performance, 2)
 
 
 # Engines that cannot be loaded.
 
 
-def test_without_silero_s_network_the_demo_runs_on_webrtc_and_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_without_silero_model_uses_webrtc_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silero, "network_path", lambda: tmp_path / "gone.onnx")
     loaded = load_settings(None, {}, ["vad.engine=silero", f"trace.dir={tmp_path / 'traces'}"])
     screen = StringIO()
@@ -199,7 +203,7 @@ def test_without_silero_s_network_the_demo_runs_on_webrtc_and_names_it(
         ("assistant.language=xx", '"xx"'),
     ],
 )
-def test_an_engine_that_cannot_be_loaded_is_one_clear_line(tmp_path: Path, override: str, says: str) -> None:
+def test_engine_that_cannot_be_loaded_gives_a_one_line_error(tmp_path: Path, override: str, says: str) -> None:
     done = subprocess.run(
         [REPARTEE, "demo", "--wav", WHAT_TIME, "--out", "out", "--set", override],
         cwd=tmp_path,

@@ -1,5 +1,5 @@
-"""`repartee demo --wav FILE` with files that people really have: what cannot be used is refused in one line, what can
-be used is. Each run is a process of its own, in real time; the long ones are run three at a time."""
+"""`repartee demo --wav FILE` with real-world files: unusable ones are rejected in one line, usable ones
+work. Each run is a separate process, in real time; the long ones run three at a time."""
 
 import json
 import os
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]
 REPARTEE = Path(sys.executable).with_name("repartee")
 START_S = 3.0
 RUNS_AT_ONCE = 3
-"""Conversations beside each other: a core runs about ten, yet the engines of each are loaded at its start."""
+"""Concurrent conversations. A core can run about ten, but each loads its engines at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Ran:
 
     @property
     def records(self) -> list[dict[str, object]]:
-        """The trace beside the sound."""
+        """The trace next to the audio file."""
         return [json.loads(line) for line in (self.folder / "out" / "trace.jsonl").read_text().splitlines()]
 
 
-def started(folder: Path, *arguments: str | Path) -> "subprocess.Popen[str]":
+def start_program(folder: Path, *arguments: str | Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [REPARTEE, "demo", *map(str, arguments)],
         cwd=folder,
@@ -65,13 +65,13 @@ def started(folder: Path, *arguments: str | Path) -> "subprocess.Popen[str]":
 
 def run(folder: Path, *arguments: str | Path) -> Ran:
     watch = Stopwatch()
-    with started(folder, *arguments) as process:
+    with start_program(folder, *arguments) as process:
         screen, complaints = process.communicate(timeout=55)
     return Ran(process.returncode, screen, complaints, watch.undisturbed_s, folder)
 
 
-def refused(ran: Ran, *says: str) -> None:
-    """Exit code 2 and one line that says what is wrong."""
+def check_rejected(ran: Ran, *says: str) -> None:
+    """Checks for exit code 2 and one line that says what is wrong."""
     assert ran.code == 2
     (line,) = ran.complaints.splitlines()
     assert line.startswith("repartee: ")
@@ -104,44 +104,44 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 def header(samples: int) -> bytes:
-    """Of a WAV file at 16 kHz, mono, 16 bits."""
+    """Returns the header of a WAV file at 16 kHz, mono, 16 bits."""
     size = samples * 2
     layout = (b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, 1, 1, 16_000, 32_000, 2, 16, b"data", size)
     return struct.pack("<4sI4s4sIHHIIHH4sI", *layout)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+def test_invalid_recording_gives_a_one_line_error(tmp_path: Path, name: str) -> None:
     make, says = REFUSED[name]
     make(tmp_path / "speech.wav")
     ran = run(tmp_path, "--wav", "speech.wav", "--out", "out")
-    refused(ran, "speech.wav", says)
+    check_rejected(ran, "speech.wav", says)
     assert ran.took_s < START_S
     assert not (tmp_path / "out").exists(), "nothing is left behind"
 
 
 @pytest.mark.parametrize("out", ["file", "file/out", "/proc/out"])
-def test_a_folder_that_cannot_be_made_is_refused_in_one_line(tmp_path: Path, out: str) -> None:
+def test_uncreatable_folder_gives_a_one_line_error(tmp_path: Path, out: str) -> None:
     (tmp_path / "file").write_text("")
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", out)
-    refused(ran, out, "--out")
+    check_rejected(ran, out, "--out")
     assert ran.took_s < START_S
 
 
-def test_a_sound_file_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_unwritable_audio_file_gives_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "out" / "demo.wav").mkdir(parents=True)
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out")
-    refused(ran, "out/demo.wav cannot be written", "--out")
+    check_rejected(ran, "out/demo.wav cannot be written", "--out")
     assert ran.screen == "", "said before anything is loaded"
     assert ran.took_s < START_S
 
 
-def test_the_sound_of_an_earlier_run_is_not_written_over_while_it_is_heard(tmp_path: Path) -> None:
+def test_input_recording_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     tape = tmp_path / "out" / "demo.wav"
     tape.write_bytes(speech())
     ran = run(tmp_path, "--wav", "./out/demo.wav")
-    refused(ran, "out/demo.wav would be written over", "--out")
+    check_rejected(ran, "out/demo.wav would be written over", "--out")
     assert tape.read_bytes() == speech()
 
 
@@ -156,11 +156,11 @@ def test_the_sound_of_an_earlier_run_is_not_written_over_while_it_is_heard(tmp_p
     ],
     ids=["unknown key", "wrong type", "broken file", "missing file", "no text"],
 )
-def test_bad_settings_are_refused_in_one_line(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_invalid_settings_give_a_one_line_error(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
     (tmp_path / "bad.toml").write_text("[turn]\nhangover_ms = = 3\n")
     (tmp_path / "recording.toml").write_bytes(speech())
     ran = run(tmp_path, "--wav", WHAT_TIME, "--out", "out", *arguments)
-    refused(ran, says)
+    check_rejected(ran, says)
     assert ran.took_s < START_S
 
 
@@ -197,7 +197,7 @@ USED: dict[str, Callable[[Path], object]] = {
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Ran]]]:
-    """Runs under way, in this order: the tests wait for theirs."""
+    """Starts all runs in this order. Each test waits for its own."""
     with ThreadPoolExecutor(RUNS_AT_ONCE) as pool:
         waiting = {}
         for name, make in USED.items():
@@ -208,7 +208,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[
 
 
 @pytest.mark.parametrize("name", [name for name in USED if name != "silence"])
-def test_other_formats_are_understood_and_answered(runs: dict[str, Future[Ran]], name: str) -> None:
+def test_other_audio_formats_are_accepted(runs: dict[str, Future[Ran]], name: str) -> None:
     ran = runs[name].result(timeout=55)
     assert (ran.code, ran.complaints) == (0, "")
     assert "you  what time is it" in ran.screen
@@ -221,7 +221,7 @@ def test_other_formats_are_understood_and_answered(runs: dict[str, Future[Ran]],
     assert sum(share["ms"] for share in stages.values()) == pytest.approx(record["response_latency_ms"], abs=0.02)
 
 
-def test_silence_is_said_to_be_silence(runs: dict[str, Future[Ran]]) -> None:
+def test_silent_recording_is_reported(runs: dict[str, Future[Ran]]) -> None:
     ran = runs["silence"].result(timeout=55)
     assert (ran.code, ran.complaints) == (0, "")
     assert "nothing was heard" in ran.screen
@@ -236,11 +236,11 @@ def test_silence_is_said_to_be_silence(runs: dict[str, Future[Ran]]) -> None:
 
 @pytest.fixture
 def going(tmp_path: Path) -> "Iterator[Callable[..., subprocess.Popen[str]]]":
-    """Start the program; whatever happens, it does not outlive the test."""
+    """Starts the program and kills it when the test ends."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str | Path) -> "subprocess.Popen[str]":
-        processes.append(started(tmp_path, *arguments))
+        processes.append(start_program(tmp_path, *arguments))
         return processes[-1]
 
     yield start
@@ -250,7 +250,7 @@ def going(tmp_path: Path) -> "Iterator[Callable[..., subprocess.Popen[str]]]":
 
 
 def wait_for(process: "subprocess.Popen[str]", text: str) -> str:
-    """The screen up to a line with `text`."""
+    """Returns the output up to a line with `text`."""
     assert process.stdout is not None
     screen = ""
     for line in process.stdout:
@@ -260,27 +260,29 @@ def wait_for(process: "subprocess.Popen[str]", text: str) -> str:
     pytest.fail(f"{text!r} did not come: {screen} {process.communicate()[1]}")
 
 
-def test_a_recording_that_is_damaged_on_the_way_is_told_in_one_line(
+def test_recording_damaged_during_the_run_gives_a_one_line_error(
     tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
 ) -> None:
-    """As one that is being copied over, or lies on a stick that is pulled out."""
+    """The file is overwritten or its disk is removed during the run."""
     path = tmp_path / "speech.wav"
     path.write_bytes(speech())
     process = going("--wav", path, "--out", "out")
     wait_for(process, "hears  what")
     os.truncate(path, 20_000)
     screen, complaints = process.communicate(timeout=40)
-    refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "speech.wav is damaged or has changed")
+    check_rejected(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "speech.wav is damaged or has changed")
 
 
-def test_a_disk_that_fills_up_on_the_way_is_told_in_one_line(
+def test_disk_that_fills_up_gives_a_one_line_error(
     tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
 ) -> None:
     process = going("--wav", WHAT_TIME, "--out", "out")
     wait_for(process, "hears  what")
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1000, 1000))  # no file may grow beyond 1000 bytes
     screen, complaints = process.communicate(timeout=40)
-    refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "demo.wav cannot be written", "free space")
+    check_rejected(
+        Ran(process.returncode, screen, complaints, 0.0, tmp_path), "demo.wav cannot be written", "free space"
+    )
     assert re.search(r"^sound  out/demo.wav  \(only the first \d+\.\d s could be written; left", screen, re.MULTILINE)
     assert re.search(r"^trace  none: ", screen, re.MULTILINE)
     assert "nothing was heard" not in screen
@@ -289,23 +291,23 @@ def test_a_disk_that_fills_up_on_the_way_is_told_in_one_line(
     assert not (tmp_path / "out" / "trace.jsonl").exists()
 
 
-def test_a_full_disk_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
+def test_full_disk_is_reported_before_engines_are_loaded(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # the program's: no file may grow
     try:
-        process = started(tmp_path, "--wav", WHAT_TIME, "--out", "out")
+        process = start_program(tmp_path, "--wav", WHAT_TIME, "--out", "out")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     with process:
         screen, complaints = process.communicate(timeout=40)
-    refused(Ran(process.returncode, screen, complaints, 0.0, tmp_path), "out/demo.wav cannot be written", "make room")
+    check_rejected(
+        Ran(process.returncode, screen, complaints, 0.0, tmp_path), "out/demo.wav cannot be written", "make room"
+    )
     assert screen == ""
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_traces_that_cannot_be_written_are_not_named_as_if_they_were(
-    tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
-) -> None:
+def test_unwritable_trace_file_is_not_announced(tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]") -> None:
     (tmp_path / "full").touch()
     process = going("--wav", WHAT_TIME, "--out", "out", "--set", "trace.dir=full/traces")
     screen, complaints = process.communicate(timeout=40)
@@ -320,7 +322,7 @@ def peak_mib(pid: int) -> float:
     return int(found[1]) / 1024
 
 
-def test_an_hour_starts_at_once_stays_small_and_can_be_stopped(
+def test_hour_long_recording_starts_at_once_and_can_be_stopped(
     tmp_path: Path, going: "Callable[..., subprocess.Popen[str]]"
 ) -> None:
     path = tmp_path / "hour.wav"

@@ -1,17 +1,17 @@
-"""The model's connections while somebody speaks. On virtual time."""
+"""Tests of the LLM connection keep-alives, in virtual time."""
 
 import asyncio
 
 from rehearsal import Rehearsal, Says
 from virtual_time import run_virtual
 
-from assistant.pipeline.connection_warmer import MOST_AGAIN, ConnectionWarmer
+from assistant.pipeline.connection_warmer import MAX_KEEP_ALIVES, ConnectionWarmer
 
 
-def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> list[float]:
-    """When connections were seen to, for one utterance."""
+def keep_alive_times(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> list[float]:
+    """Returns the times of the keep-alives for one utterance, in seconds."""
 
-    async def play() -> list[float]:
+    async def run() -> list[float]:
         loop = asyncio.get_running_loop()
         began_s, seen = loop.time(), list[float]()
 
@@ -20,32 +20,32 @@ def scene(spoken_s: float, *, takes_s: float = 0.1, then_s: float = 20.0) -> lis
             await asyncio.sleep(takes_s)
 
         async with asyncio.TaskGroup() as tasks:
-            warmth = ConnectionWarmer(warm)
-            warmth.tasks = tasks
-            warmth.began()
+            warmer = ConnectionWarmer(warm)
+            warmer.tasks = tasks
+            warmer.start()
             await asyncio.sleep(spoken_s)
-            warmth.ended()
+            warmer.stop()
             await asyncio.sleep(then_s)
         return seen
 
-    return run_virtual(play())
+    return run_virtual(run())
 
 
-def test_they_are_seen_to_at_once_and_while_it_lasts() -> None:
-    assert scene(0.5) == [0.0]
-    assert scene(7.0) == [0.0, 3.1, 6.2]
+def test_keep_alives_start_at_once_and_last_while_the_user_speaks() -> None:
+    assert keep_alive_times(0.5) == [0.0]
+    assert keep_alive_times(7.0) == [0.0, 3.1, 6.2]
 
 
-def test_a_sound_that_never_ends_does_not_go_on_for_ever() -> None:
-    assert len(scene(10_000.0)) == MOST_AGAIN
+def test_endless_speech_does_not_send_keep_alives_forever() -> None:
+    assert len(keep_alive_times(10_000.0)) == MAX_KEEP_ALIVES
 
 
-def test_what_is_under_way_when_the_speech_ends_is_not_cut_off() -> None:
-    assert scene(0.05, takes_s=1.0, then_s=2.0) == [0.0]
+def test_running_keep_alive_is_not_cancelled_when_speech_ends() -> None:
+    assert keep_alive_times(0.05, takes_s=1.0, then_s=2.0) == [0.0]
 
 
-def test_who_goes_on_at_once_finds_them_seen_to() -> None:
-    async def play() -> list[float]:
+def test_keep_alives_continue_when_speech_resumes_at_once() -> None:
+    async def run() -> list[float]:
         loop = asyncio.get_running_loop()
         began_s, seen = loop.time(), list[float]()
 
@@ -53,36 +53,36 @@ def test_who_goes_on_at_once_finds_them_seen_to() -> None:
             seen.append(round(loop.time() - began_s, 2))
 
         async with asyncio.TaskGroup() as tasks:
-            warmth = ConnectionWarmer(warm)
-            warmth.tasks = tasks
-            warmth.began()
+            warmer = ConnectionWarmer(warm)
+            warmer.tasks = tasks
+            warmer.start()
             await asyncio.sleep(0.5)
-            warmth.ended()
-            warmth.began()
+            warmer.stop()
+            warmer.start()
             await asyncio.sleep(7)
-            warmth.ended()
+            warmer.stop()
         return seen
 
-    assert run_virtual(play()) == [0.0, 0.5, 3.5, 6.5]
+    assert run_virtual(run()) == [0.0, 0.5, 3.5, 6.5]
 
 
-def test_the_end_of_the_conversation_is() -> None:
-    async def play() -> float:
+def test_close_cancels_a_running_keep_alive() -> None:
+    async def run() -> float:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         async with asyncio.TaskGroup() as tasks:
-            warmth = ConnectionWarmer(lambda: asyncio.sleep(3600))
-            warmth.tasks = tasks
-            warmth.began()
-            warmth.began()
+            warmer = ConnectionWarmer(lambda: asyncio.sleep(3600))
+            warmer.tasks = tasks
+            warmer.start()
+            warmer.start()
             await asyncio.sleep(1)
-            warmth.close()
+            warmer.close()
         return loop.time() - began_s
 
-    assert run_virtual(play()) == 1.0
+    assert run_virtual(run()) == 1.0
 
 
-def test_a_session_sees_to_them_when_speech_begins() -> None:
+def test_session_starts_keep_alives_at_speech_onset() -> None:
     rehearsal = Rehearsal([Says(1000, 2000, "what time is it")])
     seen: list[float] = []
 
@@ -90,8 +90,8 @@ def test_a_session_sees_to_them_when_speech_begins() -> None:
         async def warm() -> None:
             seen.append(asyncio.get_running_loop().time() - 1000.0)
 
-        rehearsal.session._listening._warmth = ConnectionWarmer(warm)
-        rehearsal.session._listening._warmth.tasks = rehearsal.session._tasks
+        rehearsal.session._audio_input._connection_warmer = ConnectionWarmer(warm)
+        rehearsal.session._audio_input._connection_warmer.tasks = rehearsal.session._tasks
 
     rehearsal.at(500, listen)
     rehearsal.perform()

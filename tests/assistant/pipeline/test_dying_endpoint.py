@@ -1,4 +1,4 @@
-"""Ten turns with three endpoints, of which the nearest dies in the middle: what the person hears of it."""
+"""Ten turns with three LLM endpoints, the fastest of which fails in the middle."""
 
 import random
 from statistics import median
@@ -21,8 +21,8 @@ FIRST_TOKENS_MS = (100.0, 150.0, 200.0)
 REFUSED = LlmUnreachable("near", "refuses connections", spoken="", retryable=True)
 
 
-def held(gone: LlmUnreachable | None, *, dies_in_turn: int = 5) -> tuple[Performance, list[ScriptedModel]]:
-    """`gone`: what comes of asking the nearest then; None: nothing at all."""
+def run_turns(gone: LlmUnreachable | None, *, dies_in_turn: int = 5) -> tuple[Performance, list[ScriptedModel]]:
+    """`gone`: error of the fastest endpoint from then on; None: it never answers."""
     says = [Says(number * EVERY_MS + 200, number * EVERY_MS + 900, "how tall is it") for number in range(TURNS)]
     rehearsal = Rehearsal(says, length_ms=TURNS * EVERY_MS, turns=TurnSettings(hangover_ms=240))
     models = [
@@ -40,8 +40,8 @@ def held(gone: LlmUnreachable | None, *, dies_in_turn: int = 5) -> tuple[Perform
 
 
 @pytest.mark.parametrize("gone", [REFUSED, None], ids=["refuses", "silent"])
-def test_no_turn_is_lost_and_none_takes_twice_as_long(gone: LlmUnreachable | None) -> None:
-    performance, models = held(gone)
+def test_dying_endpoint_loses_no_turn_and_doubles_no_latency(gone: LlmUnreachable | None) -> None:
+    performance, models = run_turns(gone)
     assert [record.outcome for record in performance.records] == ["answered"] * TURNS
     assert performance.troubles == []
     latencies_ms = [record.response_latency_ms for record in performance.records]

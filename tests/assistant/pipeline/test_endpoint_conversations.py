@@ -1,4 +1,4 @@
-"""Whole conversations with every kind of service, from the text of a configuration to the words that are heard."""
+"""Conversations with every kind of LLM endpoint, from the configuration text to the words heard."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -35,23 +35,23 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(rehearsal, "WORD_MS", 60)
 
 
-def workshop(tables: str) -> EngineLoader:
+def engine_loader(tables: str) -> EngineLoader:
     file = Path("given.toml")
     file.write_text(tables, encoding="utf-8")
     return EngineLoader(load_settings(file, {}, ()).settings, {})
 
 
-async def held(tables: str) -> Performance:
-    """One turn, its model built as a conversation's is."""
+async def run_turn(tables: str) -> Performance:
+    """Runs one turn with a model built from the configuration."""
     async with AsyncExitStack() as stack:
-        model = build.routed(workshop(tables).settings, {})
+        model = build.routed(engine_loader(tables).settings, {})
         stack.push_async_callback(model.aclose)
         await model.load()
         return await scripted([ASKS], 1600, model, TURNS).perform()
 
 
-def heard(performance: Performance, by: str) -> None:
-    """The answer was heard, nothing went wrong, and every millisecond is accounted for."""
+def check_answer(performance: Performance, by: str) -> None:
+    """Checks that the answer was heard, without errors and with a complete latency breakdown."""
     assert performance.units == ["Mount Everest."]
     assert performance.troubles == []
     (record,) = performance.records
@@ -61,10 +61,10 @@ def heard(performance: Performance, by: str) -> None:
     adds_up(record)
 
 
-def test_every_kind_is_heard() -> None:
+def test_every_endpoint_kind_is_audible() -> None:
     async def one(kind: EndpointKind) -> Performance:
         async with serving_kind(kind, *ANSWER) as service:
-            return await held(service.table)
+            return await run_turn(service.table)
 
     async def all_of_them() -> dict[EndpointKind, Performance]:
         async with asyncio.TaskGroup() as tasks:
@@ -72,17 +72,17 @@ def test_every_kind_is_heard() -> None:
         return {kind: task.result() for kind, task in holding.items()}
 
     for kind, performance in asyncio.run(all_of_them()).items():
-        heard(performance, kind)
+        check_answer(performance, kind)
 
 
-def tried(performance: Performance) -> list[str]:
-    """Whom it asked and what came of it, as the trace words it."""
+def requests_made(performance: Performance) -> list[str]:
+    """Returns the trace's description of each request."""
     (record,) = performance.records
     return [event.detail for event in record.events if event.name == "tried"]
 
 
 async def failed_over(first: EndpointKind, second: EndpointKind) -> Performance:
-    """The first is at its limit, in its own service's words; the second answers."""
+    """The first endpoint returns its service's rate-limit error; the second one answers."""
     async with AsyncExitStack() as stack:
         if first == "grpc":
             grpc_fault = grpc_server.Fail(grpc.StatusCode.UNAVAILABLE, "busy")
@@ -95,7 +95,7 @@ async def failed_over(first: EndpointKind, second: EndpointKind) -> Performance:
             url = (await stack.enter_async_context(llm_server.serving(busy))).url
         service = await stack.enter_async_context(serving_kind(second, *ANSWER))
         url = url if first == "openai" else url.removesuffix("/v1")
-        return await held('[llm]\npolicy = "ordered"\n' + table_of(first, url, name="first") + service.table)
+        return await run_turn('[llm]\npolicy = "ordered"\n' + table_of(first, url, name="first") + service.table)
 
 
 PAIRS: tuple[tuple[EndpointKind, EndpointKind], ...] = (
@@ -108,26 +108,26 @@ PAIRS: tuple[tuple[EndpointKind, EndpointKind], ...] = (
 )
 
 
-def test_any_kind_takes_over_from_any_other() -> None:
+def test_any_endpoint_kind_replaces_any_other() -> None:
     async def all_of_them() -> list[Performance]:
         async with asyncio.TaskGroup() as tasks:
             holding = [tasks.create_task(failed_over(*pair)) for pair in PAIRS]
         return [task.result() for task in holding]
 
     for (first, second), performance in zip(PAIRS, asyncio.run(all_of_them()), strict=True):
-        heard(performance, second)
-        asked = tried(performance)
+        check_answer(performance, second)
+        asked = requests_made(performance)
         assert ": first: " in asked[0], first
         assert "failed" in asked[0]
         assert f": {second}: " in asked[-1]
         assert "answered" in asked[-1]
 
 
-def test_one_that_tears_its_answer_before_the_first_word_is_replaced() -> None:
-    async def scene() -> Performance:
+def test_endpoint_that_fails_before_the_first_word_is_replaced() -> None:
+    async def main() -> Performance:
         head = script_of("tgi", "x")[:1]
         async with llm_server.serving((*head, Abort())) as torn, serving_kind("grpc", *ANSWER) as service:
             first = table_of("tgi", torn.url.removesuffix("/v1"), name="first")
-            return await held('[llm]\npolicy = "ordered"\n' + first + service.table)
+            return await run_turn('[llm]\npolicy = "ordered"\n' + first + service.table)
 
-    heard(asyncio.run(scene()), "grpc")
+    check_answer(asyncio.run(main()), "grpc")

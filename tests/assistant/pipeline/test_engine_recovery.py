@@ -1,4 +1,4 @@
-"""What is said of an engine that failed."""
+"""Tests of the error text of a failed engine."""
 
 import pytest
 
@@ -15,7 +15,5 @@ from audio.errors import SttError
         (TimeoutError(), ""),
     ],
 )
-def test_a_reason_is_an_engines_own_sentence_or_only_a_kind_and_never_a_made_up_timeout(
-    error: Exception, says: str
-) -> None:
+def test_reason_of_returns_engine_text_or_exception_type(error: Exception, says: str) -> None:
     assert reason_of(error) == says

@@ -1,4 +1,4 @@
-"""Words asked of a recognizer, beside a loop that stands still; in virtual time."""
+"""Tests of transcript time limits while the event loop stalls, in virtual time."""
 
 import asyncio
 from typing import cast
@@ -16,7 +16,7 @@ TIMEOUT_S = 2.0
 
 
 class Slow:
-    """A recognizer whose words come after a while: the parts of `Recognizer` and `RecognitionStream` used here."""
+    """A recognizer with a delay, with the parts of `Recognizer` and `RecognitionStream` used here."""
 
     name = "slow"
     segment = SEGMENT
@@ -41,18 +41,18 @@ class Slow:
 
 
 @pytest.mark.parametrize(("stall_s", "answer_s", "heard"), [(3.0, 1.5, True), (3.0, 3.9, True), (0.0, 2.5, False)])
-def test_words_are_not_lost_where_the_loop_stood_still(stall_s: float, answer_s: float, heard: bool) -> None:
+def test_stalled_event_loop_does_not_lose_the_transcript(stall_s: float, answer_s: float, heard: bool) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         loop.call_later(1, loop.stall, stall_s)
-        words = await ears.transcript(SEGMENT, Samples(0), early=False)
+        words = await recognizer_feed.transcript(SEGMENT, Samples(0), early=False)
         assert (words is not None) is heard
 
-    complaints: list[str] = []
+    problems: list[str] = []
     recognizer = cast("Recognizer", Slow(answer_s))
-    restarting = EngineRecovery("slow", recognizer.load, complaints.append)
-    ears = RecognizerFeed(recognizer, restarting, TIMEOUT_S, lambda _words: None, complaints.append)
-    ears.open(SEGMENT)
+    recovery = EngineRecovery("slow", recognizer.load, problems.append)
+    recognizer_feed = RecognizerFeed(recognizer, recovery, TIMEOUT_S, lambda _words: None, problems.append)
+    recognizer_feed.open(SEGMENT)
     run_virtual(main())
-    assert bool(complaints) is not heard
+    assert bool(problems) is not heard

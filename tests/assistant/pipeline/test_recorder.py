@@ -1,4 +1,4 @@
-"""Which turn a fact belongs to, and what one waited for between its endpoint and its commit."""
+"""Tests of the assignment of facts to turns, and of the wait between end of turn and commit."""
 
 import pytest
 from rehearsal import Rehearsal, Says
@@ -14,20 +14,20 @@ SPEECH_END_S = 10.0
 HEARD_S = 10.6
 
 
-def recorder() -> Recorder:
+def new_recorder() -> Recorder:
     return Recorder("c", "2026-01-01T00:00:00+00:00", b"", {}, [], False, 0.0, dict, lambda _: None, lambda _: None)
 
 
 @pytest.mark.parametrize(
     ("first_ms", "again_ms", "endpoint_ms", "commit_ms", "wait_ms", "stt_ms"),
     [
-        pytest.param((50, 60), (100, 110), 200, 200.1, 200.1, 0, id="words long before the endpoint"),
-        pytest.param((50, 260), None, 200, 261, 50, 211, id="the first words after it"),
-        pytest.param((50, 60), (190, 250), 200, 251, 190, 61, id="words again, asked for before it"),
-        pytest.param((50, 60), (203, 250), 200, 251, 200, 51, id="words again, asked for because of it"),
+        pytest.param((50, 60), (100, 110), 200, 200.1, 200.1, 0, id="transcript long before the end of turn"),
+        pytest.param((50, 260), None, 200, 261, 50, 211, id="first transcript after the end of turn"),
+        pytest.param((50, 60), (190, 250), 200, 251, 190, 61, id="second transcript, requested before the end of turn"),
+        pytest.param((50, 60), (203, 250), 200, 251, 200, 51, id="second transcript, requested at the end of turn"),
     ],
 )
-def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
+def test_wait_for_transcript_after_end_of_turn_counts_as_stt(
     first_ms: tuple[float, float],
     again_ms: tuple[float, float] | None,
     endpoint_ms: float,
@@ -35,19 +35,19 @@ def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
     wait_ms: float,
     stt_ms: float,
 ) -> None:
-    """Between the words and the gate a busy loop takes its time; that is not the decision that the turn is over."""
-    books = recorder()
+    """A delay by a busy event loop after the transcript does not count as the end-of-turn decision."""
+    recorder = new_recorder()
     for attempt, asked_ms in enumerate([first_ms, again_ms], start=1):
         if asked_ms is not None:
             reply = ReplyId(1, attempt)
             began_s, ended_s = (SPEECH_END_S + ms / 1000 for ms in asked_ms)
-            books.attempt(Transcribe(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
-            books.transcribed(reply, began_s, ended_s)
+            recorder.transcript_requested(Transcribe(reply, SegmentId(1), Samples(0)), began_s, SPEECH_END_S)
+            recorder.transcribed(reply, began_s, ended_s)
             if attempt == 2:
-                books.drop(reply, ended_s, "same words")
-    books.endpoint(1, SPEECH_END_S + endpoint_ms / 1000)
-    books.commit(CommitTurn(ReplyId(1, 1), "", "", Samples(0)), SPEECH_END_S + commit_ms / 1000, SPEECH_END_S)
-    trace = books.trace_of(ReplyId(1, 1))
+                recorder.drop(reply, ended_s, "same words")
+    recorder.end_of_turn(1, SPEECH_END_S + endpoint_ms / 1000)
+    recorder.commit(CommitTurn(ReplyId(1, 1), "", "", Samples(0)), SPEECH_END_S + commit_ms / 1000, SPEECH_END_S)
+    trace = recorder.trace_of(ReplyId(1, 1))
     trace.span(1, Span("playout", "playout", SPEECH_END_S + commit_ms / 1000, HEARD_S, ("tts", "commit")))
     trace.playout_start_s = HEARD_S
     stages = trace.stages()
@@ -56,7 +56,7 @@ def test_once_the_turn_is_over_what_is_waited_for_are_its_words(
     assert sum(share.ms for share in stages.values()) == pytest.approx(600)
 
 
-def test_what_fails_of_a_reply_is_no_error_of_the_turn_that_is_spoken_into_it() -> None:
+def test_reply_error_is_not_recorded_on_the_overlapping_turn() -> None:
     says = [Says(1000, 1800, "what time is it"), Says(5900, 6900, "what is the date")]
     torn = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
     reply = "It is ten o'clock. All is well in town, and in the country, and everywhere else."

@@ -1,4 +1,4 @@
-"""A reply whose endpoint fails: what is heard, and what the trace says of the endpoints. On virtual time."""
+"""Tests of replies whose endpoint or loudspeaker fails, in virtual time."""
 
 import math
 
@@ -8,7 +8,7 @@ from rehearsal import NOON, Performance, Rehearsal, Says, ScriptedModel
 
 from assistant.events import ChunkSpoken, ReplyStopped
 from assistant.history.items import AssistantMessage, UserMessage
-from assistant.pipeline.reply import BROKE_OFF, NOBODY_HEARD
+from assistant.pipeline.reply import ANSWER_BROKE_OFF, NO_LOUDSPEAKER
 from assistant.pipeline.reply_manager import PARTLY_HEARD
 from assistant.skills import ChangeVolume
 from assistant.skills.effects import SkillEffects
@@ -22,11 +22,11 @@ from llm.routing.router import Router
 
 TIME = Says(1000, 1600, "what time is it")
 BROKEN = LlmBroken("home", "home: torn", spoken="The connection broke.", retryable=True)
-APOLOGY = f"{BROKE_OFF} The connection broke."
+APOLOGY = f"{ANSWER_BROKE_OFF} The connection broke."
 
 
 def units(text: str) -> list[str]:
-    """What is heard of a text that is torn, and again where the person asks for the last reply once more."""
+    """Returns the chunks heard of a broken answer, and of its repetition."""
     rehearsal = Rehearsal([TIME], length_ms=30_000, replies=((text, BROKEN),))
     rehearsal.at(20_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
     performance = rehearsal.perform()
@@ -36,16 +36,16 @@ def units(text: str) -> list[str]:
     return [fact.text for _, fact in performance.facts if isinstance(fact, ChunkSpoken) and fact.reply.turn == 1]
 
 
-def test_the_last_sentence_is_heard_though_nothing_follows_it() -> None:
+def test_broken_answer_ends_with_its_last_whole_sentence() -> None:
     assert units("It is ten o'clock.") == ["It is ten o'clock.", APOLOGY]
 
 
 @pytest.mark.parametrize("torn", ["And then the", "It costs 3.", "We"])
-def test_half_a_sentence_is_not(torn: str) -> None:
+def test_broken_answer_does_not_end_with_half_a_sentence(torn: str) -> None:
     assert units(f"It is ten o'clock. {torn}") == ["It is ten o'clock.", APOLOGY]
 
 
-def test_whole_sentences_that_were_waiting_are_heard() -> None:
+def test_queued_whole_sentences_of_a_broken_answer_are_spoken() -> None:
     assert units('It is ten. She said: "Never mind! I know."') == [
         "It is ten.",
         'She said: "Never mind! I know."',
@@ -53,17 +53,17 @@ def test_whole_sentences_that_were_waiting_are_heard() -> None:
     ]
 
 
-def test_of_a_long_sentence_that_is_torn_nothing_more_is_begun() -> None:
+def test_broken_long_sentence_is_not_continued() -> None:
     first, begun, apology = units("It is ten o'clock. " + "and then the bell rings and " * 40)
     assert (first, begun[-4:], apology) == ("It is ten o'clock.", "bell", APOLOGY)
 
 
-def test_what_the_voice_has_begun_with_stays() -> None:
+def test_chunk_in_synthesis_of_a_broken_answer_is_kept() -> None:
     said = units("The museum in the old town opens at nine in the morning, and then the")
     assert said == ["The museum in the old town opens at nine in the morning,", APOLOGY]
 
 
-def routed(*models: ScriptedModel, share: float = 1.0) -> Router:
+def router_of(*models: ScriptedModel, share: float = 1.0) -> Router:
     budget = HedgeBudget(share)
     budget.ask(10_000)
     routing = Routing([Endpoint(model.name) for model in models], "ordered", budget, lambda: 0.5)
@@ -76,8 +76,8 @@ def answered_by(router: Router) -> Rehearsal:
     return rehearsal
 
 
-def test_a_hedge_is_in_the_trace_and_the_stages_add_up() -> None:
-    router = routed(ScriptedModel((None,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+def test_hedged_request_is_traced_and_stages_add_up() -> None:
+    router = router_of(ScriptedModel((None,), name="near"), ScriptedModel(("It is ten.",), name="far"))
     (record,) = answered_by(router).perform().records
     assert record.engines["answered_by"] == "far"
     tried = [event.detail for event in record.events if event.name == "tried"]
@@ -85,15 +85,15 @@ def test_a_hedge_is_in_the_trace_and_the_stages_add_up() -> None:
     assert any("far: hedge, answered after 100 ms" in detail for detail in tried)
     (lost,) = [span for span in record.spans if span.name.startswith("asked near") and not span.dropped]
     assert lost.end_ms - lost.start_ms == pytest.approx(500, abs=1)
-    # The wait for the loser is no time of the model that answered.
+    # Waiting for the slower endpoint does not count as time of the one that answered.
     assert record.stages["queue"].ms + record.stages["endpoint_wait"].ms > 300
     assert record.stages["llm_network"].ms == pytest.approx(10, abs=1)
     assert record.stages["llm_first_token"].ms == pytest.approx(90, abs=1)
 
 
-def test_a_failover_is_in_the_trace_and_costs_no_turn() -> None:
+def test_failover_is_traced_and_loses_no_turn() -> None:
     down = LlmUnreachable("near", "near: refused", spoken="No.", retryable=True)
-    router = routed(ScriptedModel((down,), name="near"), ScriptedModel(("It is ten.",), name="far"))
+    router = router_of(ScriptedModel((down,), name="near"), ScriptedModel(("It is ten.",), name="far"))
     performance = answered_by(router).perform()
     (record,) = performance.records
     assert performance.units == ["It is ten."]
@@ -101,15 +101,15 @@ def test_a_failover_is_in_the_trace_and_costs_no_turn() -> None:
     assert [event.detail.split(": ", 1)[1][:12] for event in record.events if event.name == "tried"]
 
 
-def test_an_error_after_the_first_words_is_not_asked_elsewhere() -> None:
+def test_error_after_the_first_words_starts_no_failover() -> None:
     far = ScriptedModel(("It is eleven.",), name="far")
-    router = routed(ScriptedModel((("It is ten o'clock. And then the", BROKEN),), name="near"), far)
+    router = router_of(ScriptedModel((("It is ten o'clock. And then the", BROKEN),), name="near"), far)
     performance = answered_by(router).perform()
     assert performance.units == ["It is ten o'clock.", APOLOGY]
     assert far.asked == []
 
 
-def test_a_model_alone_is_accounted_as_before() -> None:
+def test_single_model_has_a_complete_latency_breakdown() -> None:
     rehearsal = Rehearsal([TIME])
     (record,) = rehearsal.perform().records
     assert record.stages["llm_first_token"].ms + record.stages["llm_network"].ms <= 100.1
@@ -120,7 +120,7 @@ def test_a_model_alone_is_accounted_as_before() -> None:
 
 
 class GoneSpeaker(WavSpeaker):
-    """There is no device for some samples of every reply."""
+    """A speaker without a device for some samples of every reply."""
 
     gone: tuple[int, int] = (0, 0)
 
@@ -157,7 +157,7 @@ def answered(performance: Performance) -> AssistantMessage:
     ("since", "heard", "cut_ms"),
     [(0, "", 0.0), (9_600, "It is", 400.0), (12_000, "It is", 500.0)],
 )
-def test_what_nobody_heard_is_not_remembered(
+def test_unheard_words_do_not_enter_the_history(
     since: int, heard: str, cut_ms: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     performance, _ = without_loudspeaker(since, 1_000_000, monkeypatch)
@@ -173,17 +173,17 @@ def test_what_nobody_heard_is_not_remembered(
     assert (record.response_latency_ms is None) == (not heard)
 
 
-def test_a_hole_in_the_midst_is_a_hole_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unheard_gap_is_marked_in_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
     performance, _ = without_loudspeaker(4_800, 9_600, monkeypatch)
     assert (answered(performance).text, answered(performance).complete) == ("It … ten o'clock. Anything else?", False)
     assert performance.told(ReplyStopped) == []
     assert performance.troubles == [PARTLY_HEARD.format(s=0.2)]
 
 
-def test_who_speaks_while_nothing_can_be_heard_interrupts_and_the_deed_stays_done(
+def test_speech_without_loudspeaker_interrupts_and_keeps_effects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The answer was not heard, and is not remembered; what it has done is not undone by the next words."""
+    """The unheard reply does not enter the history, but its effects stay."""
     monkeypatch.setattr(GoneSpeaker, "gone", (0, 1_000_000))
     monkeypatch.setattr(rehearsal, "WavSpeaker", GoneSpeaker)
     scene = Rehearsal([TIME, Says(2600, 3400, "hello")], replies=("It is louder. Anything else to be done?", "Yes."))
@@ -195,15 +195,15 @@ def test_who_speaks_while_nothing_can_be_heard_interrupts_and_the_deed_stays_don
     assert scene.deeds.gain_db == 6.0
 
 
-def test_what_no_loudspeaker_plays_is_no_audible_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reply_without_loudspeaker_is_not_audible(monkeypatch: pytest.MonkeyPatch) -> None:
     record = heard_after(1_000_000, monkeypatch)
-    assert (record.outcome, record.error) == ("failed", NOBODY_HEARD)
+    assert (record.outcome, record.error) == ("failed", NO_LOUDSPEAKER)
     assert (record.playout_start_ms, record.response_latency_ms) == (None, None)
     assert record.no_latency_reason == "no loudspeaker"
     assert [event.name for event in record.events].count("unheard") == 1
 
 
-def test_a_loudspeaker_that_is_back_in_the_midst_is_heard_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latency_ends_when_the_loudspeaker_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once, later = heard_after(0, monkeypatch), heard_after(4800, monkeypatch)
     assert later.outcome == "answered"
     assert at_once.response_latency_ms is not None

@@ -1,4 +1,4 @@
-"""Whole conversations in virtual time; scripted are only the people and the engines."""
+"""Tests of complete conversations in virtual time, with scripted users and engines."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -12,8 +12,8 @@ from virtual_time import run_virtual
 from assistant.events import ReplySent, ReplyStopped, SpeechStarted, TurnFinished, UserTurnCommitted
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
-from assistant.pipeline.reply import LOOKED_S
-from assistant.pipeline.reply_manager import NOT_HEARD
+from assistant.pipeline.reply import MAX_HOLD_S
+from assistant.pipeline.reply_manager import RECOGNIZER_FAILED
 from assistant.pipeline.session import Session
 from assistant.skills import ChangeVolume, SetTimer, SkillEffect
 from assistant.trace.record import TurnRecord
@@ -36,7 +36,7 @@ def stages_ms(performance: Performance, turn: int = 0) -> dict[str, float]:
     return {stage: round(share.ms, 3) for stage, share in performance.records[turn].stages.items() if share.ms > 0.001}
 
 
-def test_a_plain_turn_is_answered_and_every_millisecond_accounted_for() -> None:
+def test_plain_turn_is_answered_with_a_complete_breakdown() -> None:
     performance = Rehearsal([TIME]).perform()
     (record,) = performance.records
     assert record.outcome == "answered"
@@ -58,13 +58,13 @@ def test_a_plain_turn_is_answered_and_every_millisecond_accounted_for() -> None:
     assert record.words.assistant == "It is ten o'clock. Anything else?"
 
 
-def test_an_answer_that_is_ready_waits_while_somebody_may_be_going_on() -> None:
-    """The answer of the turn above is ready at 2410 ms."""
+def test_ready_reply_is_held_while_the_user_may_resume() -> None:
+    """The reply of the turn above is ready at 2410 ms."""
     plain = Rehearsal([TIME]).perform()
     performance = Rehearsal([TIME], vad=LoudnessVad(stirs=[(2380, 2460)])).perform()
     (record,) = performance.records
     assert record.outcome == "answered"
-    waited_ms = 2480 - 2410  # the next frame without is told of at 2480
+    waited_ms = 2480 - 2410  # the next frame without speech arrives at 2480
     assert stages_ms(performance)["endpoint_wait"] == 400.0 + waited_ms
     begins_ms, began_ms = performance.sound_from_ms(), plain.sound_from_ms()
     assert began_ms is not None
@@ -72,17 +72,17 @@ def test_an_answer_that_is_ready_waits_while_somebody_may_be_going_on() -> None:
     assert [span.name for span in record.spans if round(span.end_ms) == 2480] == ["look"]
 
 
-def test_a_microphone_that_falls_silent_in_that_moment_takes_no_answer_with_it() -> None:
+def test_hold_times_out_when_frames_stop() -> None:
     rehearsal = Rehearsal([TIME])
-    rehearsal.at(2405, lambda: rehearsal.session._attempts.hold(ReplyId(1, 1)))  # and nothing releases it
+    rehearsal.at(2405, lambda: rehearsal.session._reply_manager.hold(ReplyId(1, 1)))  # and nothing releases it
     performance = rehearsal.perform()
     assert performance.records[0].outcome == "answered"
-    assert performance.sound_from_ms() == pytest.approx(2410 + LOOKED_S * 1000, abs=25)
+    assert performance.sound_from_ms() == pytest.approx(2410 + MAX_HOLD_S * 1000, abs=25)
 
 
 @pytest.mark.parametrize("slower_ms", range(0, 161, 20))
-def test_a_frame_that_may_be_them_going_on_does_not_come_late(slower_ms: int) -> None:
-    """Whenever the answer is ready, behind a commit at 2220 ms: what stirs 30 ms before holds it."""
+def test_frame_with_possible_onset_is_not_batched(slower_ms: int) -> None:
+    """A possible onset 30 ms before the reply is ready, after a commit at 2220 ms, holds the reply."""
     ready_ms = 2410 + slower_ms
     stirs = [(ready_ms - 30, ready_ms + 50)]
     rehearsal = Rehearsal([TIME], vad=LoudnessVad(stirs=stirs))
@@ -91,7 +91,7 @@ def test_a_frame_that_may_be_them_going_on_does_not_come_late(slower_ms: int) ->
     assert [span.start_ms for span in record.spans if span.name == "look"] == [pytest.approx(ready_ms, abs=1)]
 
 
-def test_who_goes_on_in_that_moment_has_heard_nothing() -> None:
+def test_reply_is_retracted_when_the_user_resumes_during_hold() -> None:
     more = Says(2460, 3200, "and the date")
     heard = Rehearsal([TIME, more]).perform()
     assert heard.sound_from_ms(2400.0) == pytest.approx(2420, abs=15)
@@ -102,56 +102,56 @@ def test_who_goes_on_in_that_moment_has_heard_nothing() -> None:
     assert record.words.user == "what time is it and the date"
 
 
-class NotedMicrophone(ScriptedMicrophone):
-    """Notes at which ms of loop time the conversation said what is to be heeded."""
+class BatchingMicrophone(ScriptedMicrophone):
+    """Records at which ms of loop time the session changed how frames are batched."""
 
     def __init__(self, says: Sequence[Says], length_ms: int) -> None:
         self.notes: list[tuple[float, Batching]] = []
-        self._heed = Batching.OFF
+        self._batching = Batching.OFF
         super().__init__(says, length_ms)
 
     @property
-    def heed(self) -> Batching:
-        return self._heed
+    def batching(self) -> Batching:
+        return self._batching
 
-    @heed.setter
-    def heed(self, heed: Batching) -> None:
-        self._heed = heed
-        self.notes.append((asyncio.get_running_loop().time() * 1000 if self.clock.running else 0.0, heed))
+    @batching.setter
+    def batching(self, batching: Batching) -> None:
+        self._batching = batching
+        self.notes.append((asyncio.get_running_loop().time() * 1000 if self.clock.running else 0.0, batching))
 
 
-def test_frames_come_late_only_where_nothing_is_waited_for() -> None:
-    says = [TIME, Says(3500, 3560, "mhm")]  # the second one into the reply
+def test_frames_are_batched_only_when_latency_does_not_matter() -> None:
+    says = [TIME, Says(3500, 3560, "mhm")]  # the second one overlaps the reply
     rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock. " * 6,))
-    rehearsal.microphone = microphone = NotedMicrophone(says, 9000)
+    rehearsal.microphone = microphone = BatchingMicrophone(says, 9000)
     performance = rehearsal.perform()
     (record,) = performance.records
     assert record.outcome == "answered"
     zero_ms = microphone.clock.to_loop_s(Samples(0)) * 1000
-    notes = [(round(at_ms - zero_ms), heed) for at_ms, heed in microphone.notes]
+    notes = [(round(at_ms - zero_ms), batching) for at_ms, batching in microphone.notes]
     changes = [after for before, after in pairwise(notes) if before[1] is not after[1]]
-    assert [heed for _, heed in changes] == [
+    assert [batching for _, batching in changes] == [
         Batching.SILENCE, Batching.SPEECH, Batching.OFF, Batching.SILENCE, Batching.OFF, Batching.SILENCE
     ]  # fmt: skip
-    came, paused, went, again, over = (at_ms for at_ms, _ in changes[1:])
-    assert came == 1020  # the first frame in which somebody speaks
-    assert paused == 1820
+    onset, end, audible, overlap_onset, overlap_end = (at_ms for at_ms, _ in changes[1:])
+    assert onset == 1020  # the first frame of speech
+    assert end == 1820
     assert record.playout_start_ms is not None
-    assert record.playout_start_ms <= went <= record.playout_start_ms + 40  # until then it might have to wait
-    assert again == 3520
-    assert over >= 3620
+    assert record.playout_start_ms <= audible <= record.playout_start_ms + 40  # until then it might have to be held
+    assert overlap_onset == 3520
+    assert overlap_end >= 3620
 
 
-def test_what_is_shown_comes_in_order() -> None:
+def test_session_events_come_in_order() -> None:
     performance = Rehearsal([TIME]).perform()
     shown = [(type(fact).__name__, at_ms) for at_ms, fact in performance.facts]
     names = [name for name, _ in shown]
-    assert [name for name in names if name != "WordsPlaced"] == [
+    assert [name for name in names if name != "WordsTimed"] == [
         "SpeechStarted",
-        "TurnTaken",
-        "ReplyBegun",
-        "UnitSpoken",
-        "UnitSpoken",
+        "UserTurnCommitted",
+        "ReplyStarted",
+        "ChunkSpoken",
+        "ChunkSpoken",
         "ReplySent",
         "TurnFinished",
     ]
@@ -166,13 +166,13 @@ def test_what_is_shown_comes_in_order() -> None:
     ]
 
 
-def test_the_sound_leaves_when_the_trace_says() -> None:
+def test_playout_time_in_trace_matches_the_audio() -> None:
     performance = Rehearsal([TIME]).perform()
     heard_ms = performance.sound_from_ms()
     assert heard_ms == pytest.approx(performance.records[0].playout_start_ms, abs=2.0)
 
 
-def test_speculation_hides_the_work_behind_the_endpoint() -> None:
+def test_speculation_hides_work_behind_the_silence_timeout() -> None:
     rehearsal = Rehearsal([TIME], turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     performance = rehearsal.perform()
     stages = stages_ms(performance)
@@ -184,8 +184,8 @@ def test_speculation_hides_the_work_behind_the_endpoint() -> None:
 
 
 @pytest.mark.parametrize(("lacks", "asked"), [(0, ["what time is it"]), (1, ["what time is", "what time is it"])])
-def test_a_request_is_begun_with_a_draft(lacks: int, asked: list[str]) -> None:
-    """While the words take 100 ms: the right draft hides them, and behind a wrong one it is as late as without."""
+def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None:
+    """A decode takes 100 ms. A correct draft hides it; a wrong one gains nothing."""
     latencies = list[float]()
     for draft_lacks in (None, lacks):
         turns = TurnSettings(hangover_ms=250, speculate_after_ms=40, settle_ms=160)
@@ -203,7 +203,7 @@ def test_a_request_is_begun_with_a_draft(lacks: int, asked: list[str]) -> None:
     assert with_draft == pytest.approx(without if lacks else without - 80, abs=25)
 
 
-def test_nothing_speculative_is_heard_or_remembered_when_the_person_goes_on() -> None:
+def test_dropped_attempt_is_neither_heard_nor_in_the_history() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
     rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     performance = rehearsal.perform()
@@ -216,7 +216,7 @@ def test_nothing_speculative_is_heard_or_remembered_when_the_person_goes_on() ->
     assert record.response_latency_ms == pytest.approx(400, abs=25)
 
 
-def test_going_on_before_the_reply_is_audible_joins_the_words() -> None:
+def test_speech_before_reply_onset_continues_the_turn() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")]
     rehearsal = Rehearsal(says, length_ms=9000)
     performance = rehearsal.perform()
@@ -227,13 +227,13 @@ def test_going_on_before_the_reply_is_audible_joins_the_words() -> None:
     assert len(record.hearings) == 2
 
 
-def test_an_interruption_cuts_the_history_at_the_last_whole_word() -> None:
+def test_interruption_cuts_history_at_the_last_whole_word() -> None:
     says = [TIME, Says(3200, 4000, "what is the date")]
     rehearsal = Rehearsal(says, length_ms=9000, replies=("It is ten o'clock and all is well in town.", "It is Monday."))
     performance = rehearsal.perform()
     first, second = performance.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
-    # Sound began at about 2.6 s, five words a second; the floor was taken at 3.5 s.
+    # Audible from about 2.6 s on, at five words a second; interrupted at 3.5 s.
     assert first.words is not None
     assert first.words.assistant == "It is ten o'clock"
     assert performance.told(ReplyStopped) == [ReplyStopped(ReplyId(1, 1), "It is ten o'clock", 990.0, "voice")]
@@ -249,7 +249,7 @@ def test_an_interruption_cuts_the_history_at_the_last_whole_word() -> None:
     assert after_cut == pytest.approx(second.playout_start_ms, abs=2.0), "the old reply was silent after the cut"
 
 
-def test_a_cough_lowers_the_reply_and_lets_it_go_on() -> None:
+def test_cough_ducks_the_reply_and_does_not_stop_it() -> None:
     says = [TIME, Says(3000, 3160, "")]
     performance = Rehearsal(says).perform()
     (record,) = performance.records
@@ -266,7 +266,7 @@ STORY = "It is ten o'clock and all is well in town. And there is a long story be
 
 
 def interrupted_by(says: Says, trouble: Callable[[Rehearsal], None] = lambda _: None) -> tuple[Rehearsal, Performance]:
-    """Said into a long reply, which begins to sound at about 2.6 s, five words a second."""
+    """Speaks over a long reply that is audible from about 2.6 s on, at five words a second."""
     rehearsal = Rehearsal([TIME, says], length_ms=12_000, replies=(STORY, "Bye."))
     rehearsal.at(2900, lambda: trouble(rehearsal))
     return rehearsal, rehearsal.perform()
@@ -276,7 +276,7 @@ def ducking(record: TurnRecord) -> list[str]:
     return [event.name for event in record.events if event.name in {"duck", "unduck", "interrupt"}]
 
 
-def test_a_word_too_short_to_be_sure_of_interrupts_when_it_is_understood() -> None:
+def test_short_word_interrupts_once_transcribed() -> None:
     rehearsal, performance = interrupted_by(Says(3000, 3160, "quit"))
     first, second = performance.records
     assert (first.outcome, second.outcome) == ("interrupted", "answered")
@@ -287,13 +287,13 @@ def test_a_word_too_short_to_be_sure_of_interrupts_when_it_is_understood() -> No
     assert second.response_latency_ms == pytest.approx(540, abs=25), "400 of silence, 20 for words, 120 for an answer"
 
 
-def test_words_of_the_reply_that_come_back_through_the_loudspeaker_do_not_interrupt_it() -> None:
+def test_echo_of_the_reply_does_not_interrupt_it() -> None:
     _, performance = interrupted_by(Says(3000, 3160, "Is ten"))
     (record,) = performance.records
     assert ducking(record) == ["duck", "unduck"]
 
 
-def test_words_that_are_a_guess_at_first_are_asked_for_once_more() -> None:
+def test_low_confidence_overlap_is_transcribed_again() -> None:
     _, performance = interrupted_by(
         Says(3000, 3160, "quit"), lambda rehearsal: setattr(rehearsal.transcriber, "early_rough", True)
     )
@@ -303,14 +303,14 @@ def test_words_that_are_a_guess_at_first_are_asked_for_once_more() -> None:
     assert started == pytest.approx(3370, abs=21)
 
 
-def test_a_word_that_the_reply_has_not_come_to_is_no_echo() -> None:
+def test_word_not_yet_played_is_not_an_echo() -> None:
     _, performance = interrupted_by(Says(3000, 3160, "story"))
     first, _ = performance.records
     assert ducking(first) == ["duck", "interrupt"]
 
 
 @pytest.mark.parametrize(("said", "answers"), [("quit", 1), ("", 0)])
-def test_a_short_voice_of_which_nobody_was_sure_is_answered_if_it_was_a_word(said: str, answers: int) -> None:
+def test_uncertain_short_speech_is_answered_if_it_has_words(said: str, answers: int) -> None:
     rehearsal = Rehearsal([Says(1000, 1200, said)], replies=("Bye.",), vad=LoudnessVad(sure=0.6))
     performance = rehearsal.perform()
     assert [record.outcome for record in performance.records] == ["answered"] * answers
@@ -320,7 +320,7 @@ def test_a_short_voice_of_which_nobody_was_sure_is_answered_if_it_was_a_word(sai
 
 
 @pytest.mark.parametrize(("trouble", "swells_up_ms"), [("hangs", 4120), ("breaks", 3330)])
-def test_a_voice_whose_words_are_lost_lets_the_reply_go_on(trouble: str, swells_up_ms: float) -> None:
+def test_overlap_with_lost_transcript_does_not_stop_the_reply(trouble: str, swells_up_ms: float) -> None:
     _, performance = interrupted_by(
         Says(3000, 3160, "quit"), lambda rehearsal: setattr(rehearsal.transcriber, trouble, True)
     )
@@ -331,7 +331,7 @@ def test_a_voice_whose_words_are_lost_lets_the_reply_go_on(trouble: str, swells_
     assert bool(performance.troubles) == (trouble == "breaks"), "nobody waits for words that are not wanted any more"
 
 
-def test_who_leaves_while_a_voice_is_asked_for_its_words_is_not_kept() -> None:
+def test_leaving_cancels_a_pending_overlap_transcription() -> None:
     rehearsal = Rehearsal([TIME, Says(3000, 3160, "quit")], length_ms=3600, replies=(STORY,))
     rehearsal.at(2900, lambda: setattr(rehearsal.transcriber, "delay_ms", 700.0))
     rehearsal.at(3500, lambda: rehearsal.session.leave())  # noqa: PLW0108 - there is no session yet
@@ -340,7 +340,7 @@ def test_who_leaves_while_a_voice_is_asked_for_its_words_is_not_kept() -> None:
     assert not performance.troubles
 
 
-def test_the_last_words_of_a_reply_that_come_back_are_not_answered() -> None:
+def test_echo_after_the_reply_is_not_answered() -> None:
     rehearsal = Rehearsal([TIME, Says(3420, 3580, "Thursday")], replies=("It is Monday. Until Thursday.", "Bye."))
     rehearsal.vad = LoudnessVad(sure=0.74)
     performance = rehearsal.perform()
@@ -351,7 +351,7 @@ def spoken_text(performance: Performance) -> list[str]:
     return [item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)]
 
 
-def test_a_reply_that_a_cough_cut_goes_on_with_the_sentence_that_was_cut() -> None:
+def test_reply_resumes_at_the_sentence_a_cough_interrupted() -> None:
     text = "It is ten o'clock. And this goes on for quite a while longer."
     rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=12_000, replies=(text,))
     rehearsal.at(9000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
@@ -370,7 +370,7 @@ SHORT_STORY = "It is ten o'clock. And this goes on for quite a while longer."
 
 
 @pytest.mark.parametrize("said", ["Yeah.", "Right.", "Mm hmm.", "Uh-huh.", "Okay.", "Genau.", "D'accord.", "Vale."])
-def test_reply_goes_on_after_a_backchannel(said: str) -> None:
+def test_reply_resumes_after_a_backchannel(said: str) -> None:
     rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "No."))
     performance = rehearsal.perform()
     first, aside, rest = performance.records
@@ -382,7 +382,7 @@ def test_reply_goes_on_after_a_backchannel(said: str) -> None:
 
 
 @pytest.mark.parametrize("said", ["Stop.", "No.", "Wait.", "Yeah but why?", "Okay stop."])
-def test_words_that_are_more_than_a_backchannel_are_answered(said: str) -> None:
+def test_more_than_a_backchannel_is_answered(said: str) -> None:
     rehearsal = Rehearsal([TIME, Says(3400, 3900, said)], length_ms=12_000, replies=(SHORT_STORY, "Fine."))
     performance = rehearsal.perform()
     assert spoken_text(performance)[-1] == "Fine."
@@ -399,21 +399,21 @@ def test_backchannel_that_answers_a_question_is_a_turn(begins: int) -> None:
     assert len(rehearsal.model.asked) == 2
 
 
-def test_the_last_reply_is_said_again_though_the_one_before_ended_alike() -> None:
+def test_repeat_says_the_last_reply() -> None:
     says = [TIME, Says(6000, 6600, "is it late")]
     rehearsal = Rehearsal(says, length_ms=13_000, replies=("It is ten o'clock. Yes.", "Yes."))
     rehearsal.at(10_000, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
     assert spoken_text(rehearsal.perform()) == ["It is ten o'clock. Yes.", "Yes.", "Yes."]
 
 
-def test_the_rest_of_a_reply_is_said_again_with_its_beginning() -> None:
+def test_repeat_of_a_resumed_reply_says_all_of_it() -> None:
     text = "It is ten o'clock. And this goes on for quite a while longer."
     rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=14_000, replies=(text,))
     rehearsal.at(5600, lambda: rehearsal.session.repeat())  # noqa: PLW0108 - there is no session yet
     assert spoken_text(rehearsal.perform())[-1] == text
 
 
-def test_of_a_long_answer_that_a_cough_cut_nothing_is_lost() -> None:
+def test_long_reply_interrupted_by_a_cough_resumes_completely() -> None:
     text = " ".join(f"This is sentence number {number}." for number in range(40))
     rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], length_ms=90_000, replies=(text,))
     rehearsal.model.token_ms = 5
@@ -426,7 +426,7 @@ def test_of_a_long_answer_that_a_cough_cut_nothing_is_lost() -> None:
     assert len(cut) + len(rest) >= len(text)
 
 
-def test_a_reply_that_a_cough_cut_before_it_was_written_is_asked_for_again() -> None:
+def test_incomplete_reply_interrupted_by_a_cough_is_requested_again() -> None:
     rehearsal = Rehearsal([TIME, Says(3400, 3900, "")], replies=("It is ten o'clock. " * 20, "Yes, ten."))
     rehearsal.model.token_ms = 100
     performance = rehearsal.perform()
@@ -440,8 +440,8 @@ LONG_STORY = "Half past ten. " + "And there is a long story behind that. " * 6
 
 
 @pytest.mark.parametrize("token_ms", [20.0, 60.0])
-def test_a_reply_that_was_stopped_does_not_go_on_because_one_before_it_was_to(token_ms: float) -> None:
-    """A cough cut the first; a timer rang before it went on, and that was spoken into."""
+def test_stopped_reply_does_not_resume_an_earlier_one(token_ms: float) -> None:
+    """A cough interrupts the first reply. A timer rings before it resumes, and is interrupted too."""
     says = [TIME, Says(3400, 3900, ""), Says(5600, 6400, "tell me a story"), Says(9200, 9800, "no stop that")]
     text = "It is ten o'clock. And this goes on for quite a while longer."
     rehearsal = Rehearsal(says, length_ms=16_000, replies=(text, LONG_STORY, "Fine."))
@@ -454,7 +454,7 @@ def test_a_reply_that_was_stopped_does_not_go_on_because_one_before_it_was_to(to
     assert len(rehearsal.model.asked) == 3
 
 
-def test_not_a_word_is_lost_where_somebody_speaks_for_longer_than_a_turn_may_be() -> None:
+def test_speech_longer_than_the_turn_limit_loses_no_word() -> None:
     told = [f"word{number}" for number in range(60)]
     rehearsal = Rehearsal([Says(1000, 13_000, " ".join(told))], 18_000, turns=TurnSettings(max_turn_s=5))
     rehearsal.transcriber.word_by_word = True
@@ -464,7 +464,7 @@ def test_not_a_word_is_lost_where_somebody_speaks_for_longer_than_a_turn_may_be(
     assert record.words.user.split() == told
 
 
-def test_a_reply_that_was_heard_to_its_last_word_does_not_go_on() -> None:
+def test_reply_heard_completely_does_not_resume() -> None:
     performance = Rehearsal([TIME, Says(2950, 3450, "")], replies=("It is ten.",)).perform()
     assert "resumed" not in [record.no_latency_reason for record in performance.records]
     assert spoken_text(performance) == ["It is ten."]
@@ -475,13 +475,13 @@ def loudness(performance: Performance, from_ms: float, to_ms: float) -> float:
     return sum(blocks) / len(blocks)
 
 
-def test_ducking_is_heard() -> None:
+def test_ducking_lowers_the_audio() -> None:
     performance = Rehearsal([TIME, Says(3000, 3160, "")]).perform()
     assert loudness(performance, 3060, 3160) < 0.3 * loudness(performance, 2800, 2980)
     assert loudness(performance, 3400, 3500) == pytest.approx(loudness(performance, 2800, 2980), rel=0.1)
 
 
-def test_a_voice_without_words_is_not_answered() -> None:
+def test_speech_without_words_is_not_answered() -> None:
     rehearsal = Rehearsal([Says(1000, 1500, "")])
     performance = rehearsal.perform()
     (record,) = performance.records
@@ -490,7 +490,7 @@ def test_a_voice_without_words_is_not_answered() -> None:
     assert performance.sound_from_ms() is None
 
 
-def test_a_recognizer_that_dies_while_somebody_speaks_is_restarted_and_loses_nothing() -> None:
+def test_recognizer_that_fails_during_speech_loses_nothing() -> None:
     rehearsal = Rehearsal([TIME])
     rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
     performance = rehearsal.perform()
@@ -503,10 +503,10 @@ def test_a_recognizer_that_dies_while_somebody_speaks_is_restarted_and_loses_not
     assert "the recognizer has died" in next(event.detail for event in record.events if event.name == "error")
 
 
-def test_a_recognizer_that_died_in_a_long_turn_is_restarted_once() -> None:
+def test_recognizer_that_fails_in_a_long_turn_is_restarted_once() -> None:
     story = [Says(1000, 8000, "once upon a time"), Says(8160, 8600, "there was"), Says(8760, 9200, "a king")]
     rehearsal = Rehearsal([*story, Says(14_000, 14_800, "what is the date")], length_ms=20_000)
-    rehearsal.turns = TurnSettings(speculate_after_ms=60.0)  # words are asked for in every pause
+    rehearsal.turns = TurnSettings(speculate_after_ms=60.0)  # a transcript is requested in every pause
     rehearsal.at(7500, lambda: setattr(rehearsal.transcriber, "dead", True))
     performance = rehearsal.perform()
     first, second = performance.records
@@ -514,18 +514,18 @@ def test_a_recognizer_that_died_in_a_long_turn_is_restarted_once() -> None:
     assert [what.partition(":")[0] for what in performance.troubles] == [
         "speech recognition failed",
         "scripted ears came back too late for what is being said",
-        "speech recognition failed",  # the reply's own word of it
+        "speech recognition failed",  # reported by the reply
     ]
     assert (first.error, second.error) == ("speech recognition failed", None)
 
 
-def test_a_recognizer_that_is_slow_to_restart_is_apologized_for_and_the_next_turn_is_fine() -> None:
+def test_slow_recognizer_restart_gives_an_apology() -> None:
     rehearsal = Rehearsal([TIME, Says(12_000, 12_800, "what is the date")], length_ms=18_000)
     rehearsal.transcriber.load_s = 6.0
     rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
     performance = rehearsal.perform()
     first, second = performance.records
-    assert performance.units[:2] == NOT_HEARD.replace(". ", ".|").split("|")
+    assert performance.units[:2] == RECOGNIZER_FAILED.replace(". ", ".|").split("|")
     assert first.error == "speech recognition failed"
     assert second.error is None
     assert second.words is not None
@@ -533,7 +533,7 @@ def test_a_recognizer_that_is_slow_to_restart_is_apologized_for_and_the_next_tur
     assert rehearsal.transcriber.loads == 1
 
 
-def test_a_recognizer_that_cannot_be_restarted_is_tried_again_at_the_next_turn() -> None:
+def test_failed_recognizer_restart_is_repeated_in_the_next_turn() -> None:
     rehearsal = Rehearsal([TIME, Says(9000, 9800, "what is the date")], length_ms=15_000)
     rehearsal.transcriber.failing_loads = 2
     rehearsal.at(1500, lambda: setattr(rehearsal.transcriber, "dead", True))
@@ -545,7 +545,7 @@ def test_a_recognizer_that_cannot_be_restarted_is_tried_again_at_the_next_turn()
     assert any("could not be restarted: its model has gone" in trouble for trouble in performance.troubles)
 
 
-def test_a_recognizer_that_hangs_is_given_up_after_its_deadline() -> None:
+def test_hanging_recognizer_times_out() -> None:
     rehearsal = Rehearsal(
         [TIME, Says(9000, 9800, "what is the date")], length_ms=15_000, settings=SessionSettings(stt_timeout_s=1.0)
     )
@@ -557,7 +557,7 @@ def test_a_recognizer_that_hangs_is_given_up_after_its_deadline() -> None:
     assert second.error is None
 
 
-def test_a_model_that_cannot_be_reached_is_said() -> None:
+def test_unreachable_model_is_reported() -> None:
     performance = Rehearsal([TIME], replies=(UNREACHABLE,)).perform()
     (record,) = performance.records
     assert performance.units == ["I can't reach my language model."]
@@ -566,7 +566,7 @@ def test_a_model_that_cannot_be_reached_is_said() -> None:
     assert record.response_latency_ms is not None
 
 
-def test_a_model_that_breaks_off_ends_the_reply_at_a_sentence() -> None:
+def test_broken_answer_ends_at_a_sentence() -> None:
     performance = Rehearsal([TIME], replies=(("It is ten o'clock. And then the", BROKEN),)).perform()
     assert performance.units == ["It is ten o'clock.", "Sorry, my answer breaks off there. The connection broke."]
     assert performance.records[0].error == "home: torn"
@@ -584,7 +584,7 @@ def test_a_model_that_breaks_off_ends_the_reply_at_a_sentence() -> None:
         (FILTERED, ["My language model declined to answer that."], "home: filtered"),
     ],
 )
-def test_an_answer_that_a_filter_stopped_is_incomplete(
+def test_answer_stopped_by_a_filter_is_incomplete(
     reply: LlmError | tuple[str, LlmError], units: list[str], error: str | None
 ) -> None:
     performance = Rehearsal([TIME], replies=(reply,)).perform()
@@ -595,14 +595,14 @@ def test_an_answer_that_a_filter_stopped_is_incomplete(
     assert performance.records[0].error == "home: filtered"
 
 
-def test_an_empty_answer_is_said() -> None:
+def test_empty_answer_is_reported() -> None:
     performance = Rehearsal([TIME], replies=("",)).perform()
     assert performance.units == ["My language model gave an empty answer."]
     assert performance.records[0].error is not None
     assert "'scripted model' ended its answer without any text" in performance.records[0].error
 
 
-def test_a_model_that_never_answers_gives_the_floor_back() -> None:
+def test_silent_model_ends_the_turn_as_stuck() -> None:
     rehearsal = Rehearsal([TIME, Says(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello there."))
     first, second = rehearsal.perform().records
     assert (first.outcome, first.response_latency_ms) == ("stuck", None)
@@ -610,7 +610,7 @@ def test_a_model_that_never_answers_gives_the_floor_back() -> None:
     assert rehearsal.model.cancelled == 1
 
 
-def test_a_voice_that_dies_leaves_the_reply_to_be_read_and_is_restarted() -> None:
+def test_failed_voice_shows_the_reply_and_is_restarted() -> None:
     rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
     rehearsal.voice.fails = True
     performance = rehearsal.perform()
@@ -622,7 +622,7 @@ def test_a_voice_that_dies_leaves_the_reply_to_be_read_and_is_restarted() -> Non
     assert rehearsal.voice.loads == 1
 
 
-def test_a_detector_that_dies_is_replaced_and_said() -> None:
+def test_failed_vad_is_replaced_and_reported() -> None:
     rehearsal = Rehearsal([TIME, Says(6000, 6800, "what is the date")], length_ms=12_000)
     rehearsal.vad = LoudnessVad("fragile", fails_at_ms=4500)
     performance = rehearsal.perform()
@@ -632,7 +632,7 @@ def test_a_detector_that_dies_is_replaced_and_said() -> None:
     assert performance.records[1].engines["vad"] == "spare"
 
 
-def test_a_greeting_is_spoken_and_has_no_latency() -> None:
+def test_greeting_is_spoken_and_has_no_latency() -> None:
     rehearsal = Rehearsal([Says(3000, 3800, "what time is it")], settings=SessionSettings(greeting="Hello, I am here."))
     performance = rehearsal.perform()
     first, second = performance.records
@@ -642,14 +642,14 @@ def test_a_greeting_is_spoken_and_has_no_latency() -> None:
     assert rehearsal.model.asked[0][1] == Message("assistant", "Hello, I am here.")
 
 
-def test_words_stay_out_of_the_trace_unless_asked_for() -> None:
+def test_trace_has_no_words_by_default() -> None:
     rehearsal = Rehearsal([TIME], keep_words=False)
     line = rehearsal.perform().records[0].to_json()
     assert "time" not in line.replace('"no_latency_reason"', "")
     assert "clock." not in line
 
 
-def test_many_turns_one_after_the_other() -> None:
+def test_many_turns_in_a_row_are_answered() -> None:
     says = [Says(1000 + 4000 * turn, 1600 + 4000 * turn, f"question number {turn}") for turn in range(20)]
     rehearsal = Rehearsal(says, length_ms=84_000, replies=("Yes.",))
     performance = rehearsal.perform()
@@ -659,10 +659,10 @@ def test_many_turns_one_after_the_other() -> None:
     assert max(filter(None, latencies)) - min(filter(None, latencies)) <= 20, "one playout block, no drift"
 
 
-# ---- what a second look found ----
+# ---- regressions ----
 
 
-def test_a_voice_that_fails_as_the_person_goes_on_leaves_nothing_behind() -> None:
+def test_voice_failure_during_retraction_leaves_no_error() -> None:
     for resumes_ms in range(2000, 2260, 20):
         says = [Says(1000, 1800, "a small coffee"), Says(resumes_ms, 2700, "with milk")]
         rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=500, speculate_after_ms=100))
@@ -672,7 +672,7 @@ def test_a_voice_that_fails_as_the_person_goes_on_leaves_nothing_behind() -> Non
 
 
 class DyingMicrophone(ScriptedMicrophone):
-    """Is unplugged after four seconds."""
+    """A microphone that is unplugged after four seconds."""
 
     async def frames(self) -> AsyncGenerator[Frame]:
         async with aclosing(super().frames()) as frames:
@@ -682,7 +682,7 @@ class DyingMicrophone(ScriptedMicrophone):
                 yield frame
 
 
-def test_what_was_heard_of_a_reply_is_remembered_where_the_conversation_breaks_off_in_it() -> None:
+def test_heard_words_are_kept_when_the_conversation_breaks_off() -> None:
     rehearsal = Rehearsal([TIME], replies=("It is ten o'clock. " + "And this goes on for quite a while longer. " * 4,))
     rehearsal.microphone = DyingMicrophone(rehearsal.says, rehearsal.length_ms)
     with pytest.raises(ExceptionGroup):
@@ -697,13 +697,13 @@ def test_what_was_heard_of_a_reply_is_remembered_where_the_conversation_breaks_o
     assert finished.record.words.assistant == heard.text
 
 
-def test_who_leaves_while_somebody_speaks_leaves_a_record_of_that() -> None:
+def test_leaving_during_speech_writes_a_record() -> None:
     rehearsal = Rehearsal([TIME, Says(5000, 7000, "this is what I say")], length_ms=6000)
     rehearsal.at(5500, lambda: rehearsal.session.leave())  # noqa: PLW0108 - there is no session yet
     assert [record.outcome for record in rehearsal.perform().records] == ["answered", "cleared"]
 
 
-def test_a_client_that_heard_the_answer_before_the_question_was_over_has_measured_nothing() -> None:
+def test_client_measurement_before_speech_end_is_ignored() -> None:
     rehearsal = Rehearsal([TIME])
 
     def measured() -> None:
@@ -716,14 +716,14 @@ def test_a_client_that_heard_the_answer_before_the_question_was_over_has_measure
     assert record.response_latency_ms > 0
 
 
-def test_a_clean_up_that_hangs_is_interrupted() -> None:
+def test_hanging_cleanup_is_cancelled_again() -> None:
     rehearsal = Rehearsal([TIME, Says(14_000, 14_800, "hello")], length_ms=20_000, replies=(None, "Hello."))
     rehearsal.model.clean_up_s = 7200.0
     first, second = rehearsal.perform().records
     assert (first.outcome, second.outcome) == ("stuck", "answered")
 
 
-def test_a_stuck_reply_is_said_and_nobody_is_told_that_somebody_spoke() -> None:
+def test_stuck_reply_is_reported_without_speech_events() -> None:
     performance = Rehearsal([TIME], length_ms=14_000, replies=(None,)).perform()
     (record,) = performance.records
     assert performance.troubles == ["the reply by scripted model got stuck and was given up"]
@@ -732,12 +732,12 @@ def test_a_stuck_reply_is_said_and_nobody_is_told_that_somebody_spoke() -> None:
     assert "llm_first_token" in [span.name for span in record.spans], "what was waited for is in the trace"
 
 
-def test_a_microphone_that_ends_in_a_word_loses_no_turn() -> None:
+def test_microphone_that_ends_during_a_word_loses_no_turn() -> None:
     performance = Rehearsal([Says(1000, 3000, "what time is it")], length_ms=2500).perform()
     assert [record.outcome for record in performance.records] == ["answered"]
 
 
-def test_a_last_reply_that_never_ends_is_cut_and_recorded() -> None:
+def test_endless_last_reply_is_cut_and_recorded() -> None:
     performance = Rehearsal([TIME], length_ms=3000, replies=("well " * 500 + "done.",)).perform()
     (record,) = performance.records
     assert record.outcome == "interrupted"
@@ -746,12 +746,12 @@ def test_a_last_reply_that_never_ends_is_cut_and_recorded() -> None:
     assert "cut off" in performance.troubles[-1]
 
 
-def test_a_microphone_without_a_frame_ends_at_once() -> None:
+def test_microphone_without_frames_ends_at_once() -> None:
     performance = Rehearsal([], length_ms=0).perform()
     assert performance.records == []
 
 
-def test_a_recognizers_defect_costs_no_conversation_and_tells_no_words() -> None:
+def test_recognizer_bug_does_not_end_the_session_or_leak_words() -> None:
     rehearsal = Rehearsal([TIME, Says(8000, 8800, "what is the date")], length_ms=14_000)
     rehearsal.transcriber.breaks = True
     performance = rehearsal.perform()
@@ -762,12 +762,12 @@ def test_a_recognizers_defect_costs_no_conversation_and_tells_no_words() -> None
     assert not any("time is it" in trouble for trouble in performance.troubles)
 
 
-def test_an_empty_answer_is_billed_to_the_model() -> None:
+def test_empty_answer_counts_as_model_time() -> None:
     performance = Rehearsal([TIME], replies=("",)).perform()
     assert stages_ms(performance)["llm_first_token"] == pytest.approx(90, abs=1)
 
 
-def test_text_without_sound_is_shown_and_not_remembered() -> None:
+def test_text_without_audio_is_shown_but_not_in_the_history() -> None:
     rehearsal = Rehearsal([TIME, Says(8000, 8800, "hello")], length_ms=14_000, replies=("It is ten o'clock. Yes.",))
     rehearsal.voice.silent = {"Yes."}
     performance = rehearsal.perform()
@@ -779,7 +779,7 @@ def test_text_without_sound_is_shown_and_not_remembered() -> None:
     assert rehearsal.model.asked[1][2] == Message("assistant", "It is ten o'clock.")
 
 
-def test_an_answer_without_any_sound_is_a_failure_that_is_said() -> None:
+def test_answer_without_audio_fails_and_is_reported() -> None:
     rehearsal = Rehearsal([TIME], replies=("Yes.",))
     rehearsal.voice.silent = {"Yes."}
     performance = rehearsal.perform()
@@ -789,7 +789,7 @@ def test_an_answer_without_any_sound_is_a_failure_that_is_said() -> None:
     assert "not spoken: Yes." in performance.troubles
 
 
-def test_the_failure_of_a_dropped_attempt_does_not_stick_to_its_turn() -> None:
+def test_error_of_a_dropped_attempt_is_not_recorded_on_the_turn() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(2300, 2900, "with milk")]
     rehearsal = Rehearsal(says, length_ms=9000, turns=TurnSettings(hangover_ms=700, speculate_after_ms=100))
     rehearsal.transcriber.breaks = True
@@ -798,20 +798,20 @@ def test_the_failure_of_a_dropped_attempt_does_not_stick_to_its_turn() -> None:
     assert record.error is None
 
 
-def test_who_speaks_as_a_reply_ends_is_told_of() -> None:
+def test_speech_at_the_end_of_a_reply_starts_a_turn() -> None:
     performance = Rehearsal([TIME, Says(3460, 4200, "hello")], replies=("It is ten o'clock.",)).perform()
     assert [record.outcome for record in performance.records] == ["answered", "answered"]
     assert len(performance.told(SpeechStarted)) == 2
 
 
-def test_a_coughs_facts_belong_to_the_turn_it_interrupted() -> None:
+def test_cough_is_recorded_on_the_interrupted_turn() -> None:
     performance = Rehearsal([TIME, Says(3000, 3160, ""), Says(6000, 6800, "hello")], length_ms=12_000).perform()
     first, second = performance.records
     assert [round(hearing.onset_ms) for hearing in first.hearings] == [1000, 3000]
     assert [round(hearing.onset_ms) for hearing in second.hearings] == [6000]
 
 
-def test_an_attempt_that_is_dropped_shows_what_it_waited_for() -> None:
+def test_dropped_attempt_keeps_its_spans() -> None:
     says = [Says(1000, 1800, "a small coffee"), Says(1960, 2600, "with milk")]
     rehearsal = Rehearsal(says, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     (record,) = rehearsal.perform().records
@@ -819,7 +819,7 @@ def test_an_attempt_that_is_dropped_shows_what_it_waited_for() -> None:
     assert wasted.end_ms == pytest.approx(1980, abs=25)
 
 
-def test_a_voice_is_restarted_once_and_waited_for() -> None:
+def test_failed_voice_is_restarted_once_and_awaited() -> None:
     rehearsal = Rehearsal([TIME, Says(4000, 4600, "hello")], length_ms=12_000)
     rehearsal.voice.fails, rehearsal.voice.load_s = True, 2.5
     first, second = rehearsal.perform().records
@@ -828,7 +828,7 @@ def test_a_voice_is_restarted_once_and_waited_for() -> None:
 
 
 @pytest.mark.parametrize("fails", ["recognizer", "voice"])
-def test_the_end_does_not_wait_for_an_engine_that_is_being_restarted(fails: str) -> None:
+def test_session_end_does_not_wait_for_a_restarting_engine(fails: str) -> None:
     rehearsal = Rehearsal([TIME], length_ms=3000)
     rehearsal.transcriber.load_s = rehearsal.voice.load_s = 25.0
     rehearsal.transcriber.dead, rehearsal.voice.fails = fails == "recognizer", fails == "voice"
@@ -841,7 +841,7 @@ def test_the_end_does_not_wait_for_an_engine_that_is_being_restarted(fails: str)
     assert run_virtual(lasts_s()) < 12, "the apology is heard out, and nothing else"
 
 
-def test_what_was_spoken_is_not_listed_as_unspoken() -> None:
+def test_spoken_text_is_not_listed_as_unspoken() -> None:
     rehearsal = Rehearsal([TIME], replies=("It is ten o'clock. And all is well. Good night to you.",))
     rehearsal.at(2450, lambda: setattr(rehearsal.voice, "fails", True))
     performance = rehearsal.perform()
@@ -850,11 +850,11 @@ def test_what_was_spoken_is_not_listed_as_unspoken() -> None:
     assert performance.records[0].outcome == "answered"
 
 
-# ---- what answers do besides being spoken ----
+# ---- side effects of replies ----
 
 
 def timer_rehearsal(says: list[Says], **more: object) -> Rehearsal:
-    """The second attempt at an answer sets a longer timer than the first."""
+    """The second attempt sets a longer timer than the first."""
     rehearsal = Rehearsal(says, **more)  # type: ignore[arg-type]
 
     def effect_of(messages: Sequence[Message]) -> SkillEffect | None:
@@ -869,7 +869,7 @@ def timer_rehearsal(says: list[Says], **more: object) -> Rehearsal:
     return rehearsal
 
 
-def test_a_timer_rings_in_the_conversation() -> None:
+def test_timer_rings_in_the_conversation() -> None:
     says = [Says(1000, 1800, "set a timer for three seconds")]
     performance = timer_rehearsal(says, length_ms=9000, replies=("It is set.",)).perform()
     first, second = performance.records
@@ -879,7 +879,7 @@ def test_a_timer_rings_in_the_conversation() -> None:
     assert second.playout_start_ms == pytest.approx(commit_ms + 3000, abs=60)
 
 
-def test_a_timer_rings_though_the_voice_had_to_be_restarted_for_it() -> None:
+def test_timer_rings_after_a_voice_restart() -> None:
     rehearsal = timer_rehearsal([], length_ms=9000)
     rehearsal.at(100, lambda: rehearsal.deeds.timers.apply(SetTimer(3, None, "Ring."), 1000.1))
     rehearsal.at(2900, lambda: setattr(rehearsal.voice, "fails", True))
@@ -888,27 +888,27 @@ def test_a_timer_rings_though_the_voice_had_to_be_restarted_for_it() -> None:
     assert performance.units == ["Ring."]
 
 
-def test_a_timer_that_is_due_while_somebody_speaks_waits_for_the_answer() -> None:
+def test_timer_due_during_speech_waits_for_the_reply() -> None:
     says = [Says(1000, 1800, "set a timer for three seconds"), Says(4800, 6000, "what time is it")]
     performance = timer_rehearsal(says, length_ms=14_000, replies=("It is set.", "It is ten o'clock.")).perform()
     assert performance.units == ["It is set.", "It is ten o'clock.", "Ring: set a timer for three seconds."]
 
 
-def test_a_retracted_turn_takes_its_timer_back() -> None:
+def test_retracted_turn_cancels_its_timer() -> None:
     says = [Says(1000, 1800, "set a timer for"), Says(2300, 2900, "eight seconds")]
     rehearsal = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",))
     performance = rehearsal.perform()
     assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
 
 
-def test_nothing_speculative_sets_a_timer() -> None:
+def test_speculative_reply_sets_no_timer() -> None:
     says = [Says(1000, 1800, "set a timer for"), Says(2040, 2600, "eight seconds")]
     settings = TurnSettings(hangover_ms=400, speculate_after_ms=100)
     performance = timer_rehearsal(says, length_ms=16_000, replies=("It is set.",), turns=settings).perform()
     assert performance.units == ["It is set.", "Ring: set a timer for eight seconds."]
 
 
-def test_louder_is_louder_from_the_answer_on() -> None:
+def test_louder_takes_effect_with_its_reply() -> None:
     says = [TIME, Says(5000, 5800, "louder")]
     performance = timer_rehearsal(says, length_ms=11_000, replies=("It is ten o'clock.", "Louder.")).perform()
     first, second = (record.playout_start_ms for record in performance.records)
@@ -922,7 +922,7 @@ LONG_REPLY = "one two three four five six seven eight nine ten eleven twelve"
 
 
 def requested_into_a_reply(*says: Says, cancelled: Callable[[Session], None] | None = None) -> Rehearsal:
-    """A reply from 2.2 s on, into which another is asked for; perhaps it is cancelled 200 ms later."""
+    """Requests a reply during one that starts at 2.2 s, and optionally cancels 200 ms later."""
     rehearsal = Rehearsal([TIME, *says], length_ms=12_000, replies=(LONG_REPLY, "Two.", "Three."))
     rehearsal.at(2600, lambda: rehearsal.session.request(after_reply=True))
     if cancelled is not None:
@@ -931,15 +931,15 @@ def requested_into_a_reply(*says: Says, cancelled: Callable[[Session], None] | N
     return rehearsal
 
 
-def test_a_request_waits_for_the_end_of_the_reply() -> None:
+def test_request_waits_for_the_end_of_the_reply() -> None:
     assert len(requested_into_a_reply().model.asked) == 2
 
 
-def test_a_request_that_waits_is_answered_with_what_is_said_meanwhile() -> None:
-    """Else it was answered once more after that."""
+def test_pending_request_is_answered_with_the_next_speech() -> None:
+    """Otherwise the speech would be answered twice."""
     assert len(requested_into_a_reply(Says(3200, 4000, "no wait")).model.asked) == 2
 
 
-def test_a_request_that_waits_is_made_when_the_reply_is_dropped_unless_it_is_too() -> None:
+def test_pending_request_starts_when_the_reply_is_cancelled() -> None:
     assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
     assert len(requested_into_a_reply(cancelled=lambda session: session.cancel(request_too=True)).model.asked) == 1

@@ -1,6 +1,6 @@
-"""What always holds of a whole conversation, whoever speaks, types, presses keys or changes their mind, and whenever.
+"""Invariants of complete conversations under random speech, typing, key presses and cancellations.
 
-In virtual time. Every word of a scenario is its own, so that wherever it turns up it can be told whose it is.
+In virtual time. Every word of a scenario is unique, so that its origin is known wherever it appears.
 """
 
 import json
@@ -26,7 +26,7 @@ from assistant.events import (
 )
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
 from assistant.storage.conversation_store import ConversationStore
-from assistant.storage.store_format import item_lines, remembered
+from assistant.storage.store_format import item_lines, parse_conversation
 from assistant.turns.events import ReplyId
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
@@ -37,24 +37,24 @@ from audio.units import samples_of_s
 pytestmark = pytest.mark.slow
 
 BLOCK_MS = 25.0
-"""What a loudspeaker has taken when the door closes still leaves it."""
+"""Audio that the loudspeaker has accepted is still played after the reply is stopped."""
 
 GRID_MS = 200
 LATE_MS = (0, 60, 140)
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What somebody does at a moment."""
+class Action:
+    """An action of the user at a moment."""
 
     at_ms: int
     what: str  # type, repeat, cancel, mute, unmute, press, release, clear
 
 
-def people(says: Sequence[tuple[int, int]], longer: int = 0) -> list[Says]:
-    """One after another: so many words of 200 ms each, so long after the one before, on the grid.
+def utterances(says: Sequence[tuple[int, int]], longer: int = 0) -> list[Says]:
+    """Returns utterances: for each, its number of 200 ms words and the pause before it, on the time grid.
 
-    `longer`: for so many more words there is room behind each.
+    `longer`: time for this many more words is left after each.
     """
     spoken, at_ms = list[Says](), 400
     for number, (words, pause) in enumerate(says):
@@ -66,47 +66,47 @@ def people(says: Sequence[tuple[int, int]], longer: int = 0) -> list[Says]:
 
 
 class Watched:
-    """A rehearsal, with what was remembered at each moment of it."""
+    """A rehearsal that stores the history at each event."""
 
-    def __init__(self, rehearsal: Rehearsal, done: Sequence[Done]) -> None:
+    def __init__(self, rehearsal: Rehearsal, actions: Sequence[Action]) -> None:
         self.rehearsal = rehearsal
         self.kept: list[Item] = []
         self.typed: list[tuple[int, str]] = []
         rehearsal.transcriber.word_by_word = True
-        for number, one in enumerate(done):
+        for number, one in enumerate(actions):
             rehearsal.at(one.at_ms, lambda one=one, number=number: self._do(one, number))  # type: ignore[misc]
         self.performance = rehearsal.perform()
         self.floor = rehearsal.session.turns.phase
         self._keep()
 
-    def _do(self, done: Done, number: int) -> None:
+    def _do(self, actions: Action, number: int) -> None:
         session = self.rehearsal.session
-        match done.what:
+        match actions.what:
             case "type":
-                self.typed.append((done.at_ms, f"typed{number}"))
+                self.typed.append((actions.at_ms, f"typed{number}"))
                 session.type(f"typed{number}")
             case "repeat":
                 session.repeat()
             case "cancel":
                 session.cancel(request_too=True)
             case "mute" | "unmute":
-                self.rehearsal.microphone.muted = done.what == "mute"
+                self.rehearsal.microphone.muted = actions.what == "mute"
             case "press" | "release":
-                session.talk(on=done.what == "press")
+                session.talk(on=actions.what == "press")
             case "clear":
                 session.clear()
 
     def _keep(self) -> None:
-        """What a memory would have been told."""
+        """Passes the events to a conversation store."""
         memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
         for _, fact, items in self.rehearsal.seen:
             memory.tell(fact, items)
-        self.kept = list(memory._lines._waiting)
+        self.kept = list(memory._writer._waiting)
 
 
 @dataclass(slots=True)
-class Course:
-    """One reply, from its facts."""
+class ReplyFacts:
+    """One reply, from its session events."""
 
     reply: ReplyId
     item: ItemId
@@ -117,8 +117,8 @@ class Course:
     text: str = ""
 
 
-def courses(performance: Performance) -> list[Course]:
-    found: dict[ReplyId, Course] = {}
+def reply_facts(performance: Performance) -> list[ReplyFacts]:
+    found: dict[ReplyId, ReplyFacts] = {}
     origin = ""
     for at_ms, fact in performance.facts:
         match fact:
@@ -126,7 +126,7 @@ def courses(performance: Performance) -> list[Course]:
                 origin = fact.origin
             case ReplyStarted():
                 assert fact.reply not in found, "begun twice"
-                found[fact.reply] = Course(fact.reply, fact.item, at_ms, origin)
+                found[fact.reply] = ReplyFacts(fact.reply, fact.item, at_ms, origin)
             case ChunkSpoken():
                 found[fact.reply].text += (" " if found[fact.reply].text else "") + fact.text
             case ReplyStopped():
@@ -141,16 +141,16 @@ def courses(performance: Performance) -> list[Course]:
 
 def check(watched: Watched) -> None:
     performance = watched.performance
-    replies = courses(performance)
+    replies = reply_facts(performance)
     nothing_unconfirmed_is_heard(performance, replies)
     nothing_unheard_is_remembered(performance, replies)
     every_turn_ends_once(performance, replies)
     every_word_is_answered(watched, replies)
-    memory_keeps_what_is_final(watched)
+    store_contains_the_final_history(watched)
     assert watched.floor is Phase.IDLE, "stuck"
 
 
-def nothing_unconfirmed_is_heard(performance: Performance, replies: list[Course]) -> None:
+def nothing_unconfirmed_is_heard(performance: Performance, replies: list[ReplyFacts]) -> None:
     for at_ms, pcm in performance.sound:
         if np.abs(pcm).max() > 300:
             assert any(one.begun_ms - 1 <= at_ms + BLOCK_MS and at_ms <= one.ended_ms + BLOCK_MS for one in replies), (
@@ -160,7 +160,7 @@ def nothing_unconfirmed_is_heard(performance: Performance, replies: list[Course]
         assert one.ended_ms <= after.begun_ms, "two replies at once"
 
 
-def nothing_unheard_is_remembered(performance: Performance, replies: list[Course]) -> None:
+def nothing_unheard_is_remembered(performance: Performance, replies: list[ReplyFacts]) -> None:
     texts = {item.id: item.text for item in performance.conversation.items if isinstance(item, AssistantMessage)}
     assert set(texts) == {one.item for one in replies if not one.retracted}, "what nobody heard is in the history"
     for one in replies:
@@ -169,7 +169,7 @@ def nothing_unheard_is_remembered(performance: Performance, replies: list[Course
         assert len(heard.split()) * WORD_MS <= one.ended_ms - one.begun_ms + BLOCK_MS, "remembered before it was heard"
 
 
-def every_turn_ends_once(performance: Performance, replies: list[Course]) -> None:
+def every_turn_ends_once(performance: Performance, replies: list[ReplyFacts]) -> None:
     finished = [record.turn for record in performance.records]
     assert len(finished) == len(set(finished)), "a turn was finished twice"
     overheard = {
@@ -183,8 +183,8 @@ def every_turn_ends_once(performance: Performance, replies: list[Course]) -> Non
         assert len(answers) == wanted, f"{record.outcome}, with {len(answers)} answers"
 
 
-def every_word_is_answered(watched: Watched, replies: list[Course]) -> None:
-    """By the reply to its own turn, or by that to a later one that took the floor."""
+def every_word_is_answered(watched: Watched, replies: list[ReplyFacts]) -> None:
+    """Checks that each word is answered, by the reply to its own turn or to a later turn that interrupted it."""
     items = [item.text for item in watched.performance.conversation.items if isinstance(item, UserMessage)]
     spoken = [
         (at_ms, fact.item.text)
@@ -201,10 +201,10 @@ def every_word_is_answered(watched: Watched, replies: list[Course]) -> None:
         assert answered, f"{text} was never answered"
 
 
-def memory_keeps_what_is_final(watched: Watched) -> None:
+def store_contains_the_final_history(watched: Watched) -> None:
     history = list(watched.performance.conversation.items)
     assert watched.kept == history, "what is in the file is not what was said and heard"
-    assert list(remembered(b"\n" + item_lines(watched.kept)).items) == history
+    assert list(parse_conversation(b"\n" + item_lines(watched.kept)).items) == history
 
 
 says = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 8)), min_size=1, max_size=4)
@@ -212,18 +212,18 @@ delays_ms = st.sampled_from([0.0, 20.0, 300.0, 1200.0])
 REPLIES = ("one two three four five six seven eight. nine ten eleven twelve.", "thirteen.", "fourteen fifteen sixteen.")
 
 
-def done(*what: str) -> st.SearchStrategy[list[Done]]:
-    """On no frame's border, in order."""
-    one = st.builds(Done, st.integers(1, 150).map(lambda number: number * 40 + 7), st.sampled_from(what))
+def actions(*what: str) -> st.SearchStrategy[list[Action]]:
+    """Sorted times that are not frame boundaries."""
+    one = st.builds(Action, st.integers(1, 150).map(lambda number: number * 40 + 7), st.sampled_from(what))
     return st.lists(one, max_size=5).map(lambda found: sorted(found, key=lambda one: one.at_ms))
 
 
-def end_ms(spoken: Sequence[Says], acts: Sequence[Done]) -> int:
+def end_ms(spoken: Sequence[Says], acts: Sequence[Action]) -> int:
     return max([part.end_ms for part in spoken] + [act.at_ms for act in acts]) + 600
 
 
 def rehearsed(
-    spoken: Sequence[Says], acts: Sequence[Done], turns: TurnSettings, delay_ms: float, **more: object
+    spoken: Sequence[Says], acts: Sequence[Action], turns: TurnSettings, delay_ms: float, **more: object
 ) -> Rehearsal:
     rehearsal = Rehearsal(spoken, end_ms(spoken, acts), REPLIES, turns, **more)  # type: ignore[arg-type]
     rehearsal.transcriber.delay_ms = delay_ms
@@ -234,23 +234,23 @@ def rehearsed(
 @given(
     says,
     st.lists(st.booleans(), min_size=4, max_size=4),
-    done("type", "repeat", "cancel", "mute", "unmute", "clear"),
+    actions("type", "repeat", "cancel", "mute", "unmute", "clear"),
     delays_ms,
     st.sampled_from([None, 60.0]),
     st.lists(st.tuples(st.integers(10, 300), st.integers(1, 8)), max_size=8),
 )
 @example([(3, 1), (1, 3)], [False, True], [], 0.0, None, [])
-def test_open(
+def test_open_microphone_invariants(
     parts: list[tuple[int, int]],
     coughs: list[bool],
-    acts: list[Done],
+    acts: list[Action],
     delay_ms: float,
     speculate_ms: float | None,
     stirs: list[tuple[int, int]],
 ) -> None:
-    acts = [*acts, Done(6_100, "unmute")]
+    acts = [*acts, Action(6_100, "unmute")]
     spoken = [
-        replace(part, words="" if cough else part.words) for part, cough in zip(people(parts), coughs, strict=False)
+        replace(part, words="" if cough else part.words) for part, cough in zip(utterances(parts), coughs, strict=False)
     ]
     vad = LoudnessVad(stirs=[(20 * since, 20 * (since + frames)) for since, frames in stirs])
     check(Watched(rehearsed(spoken, acts, TurnSettings(speculate_after_ms=speculate_ms), delay_ms, vad=vad), acts))
@@ -274,11 +274,11 @@ def test_no_spoken_word_is_lost(
     early_lack: int,
     draft_lacks: int | None,
 ) -> None:
-    """Typed at any moment of one utterance, also more than once, or asked for early, before the last one was known,
-    or answered with a draft: every word is there once, and answered."""
-    spoken = people([(words, 1)])
+    """Typing at any moment of an utterance, repeatedly, with early transcripts, while one is pending,
+    or with a draft: every word appears once and is answered."""
+    spoken = utterances([(words, 1)])
     moments = sorted({spoken[0].start_ms + 120 + number % words * GRID_MS for number in typed_at})
-    acts = [Done(at_ms, "type") for at_ms in moments]
+    acts = [Action(at_ms, "type") for at_ms in moments]
     turns = TurnSettings(speculate_after_ms=speculate_ms, settle_ms=160.0)
     rehearsal = rehearsed(spoken, acts, turns, delay_ms)
     rehearsal.transcriber.early_lack, rehearsal.transcriber.draft_lacks = early_lack, draft_lacks
@@ -294,28 +294,28 @@ def test_no_spoken_word_is_lost(
 @given(
     says,
     st.lists(st.sampled_from(["named", "not", "within"]), min_size=4, max_size=4),
-    done("type", "repeat", "cancel", "mute", "unmute"),
+    actions("type", "repeat", "cancel", "mute", "unmute"),
     delays_ms,
     st.sampled_from([0.0, 3.0]),
     st.booleans(),
     st.sampled_from([None, 0, 1, 3]),
 )
-def test_wake(
+def test_wake_phrase_invariants(
     parts: list[tuple[int, int]],
     named: list[str],
-    acts: list[Done],
+    acts: list[Action],
     delay_ms: float,
     listen_s: float,
     partials: bool,
     draft_lacks: int | None,
 ) -> None:
-    """What was not addressed reaches no model, history, screen or trace: not a word, nor how it was spoken."""
+    """Speech that is not addressed reaches no model, history, screen or trace, not even as timing."""
     spoken, secret = list[Says](), set[str]()
-    for part, how in zip(people(parts, longer=4), named, strict=False):
+    for part, how in zip(utterances(parts, longer=4), named, strict=False):
         words = part.words.split()
         if how == "named":
             said = ["hey", "computer", *(word.replace("said", "asked") for word in words)]
-        else:  # "within": it goes on, behind a sentence that was for somebody else
+        else:  # "within": it follows a sentence that is not addressed to the assistant
             said = [*words[:-1], f"{words[-1]}.", "hey", "computer", "what"] if how == "within" else words
             secret |= set(words)
         spoken.append(Says(part.start_ms, part.start_ms + len(said) * GRID_MS, " ".join(said)))
@@ -325,12 +325,12 @@ def test_wake(
     rehearsal.transcriber.partials, rehearsal.transcriber.draft_lacks = partials, draft_lacks
     watched = Watched(rehearsal, acts)
     check(watched)
-    if not listen_s and not any(act.what == "mute" for act in acts):  # which may leave the phrase alone
-        nowhere(watched, secret - said_on(spoken))
+    if not listen_s and not any(act.what == "mute" for act in acts):  # muting may cut off all but the phrase
+        check_absent(watched, secret - said_on(spoken))
 
 
 def said_on(spoken: Sequence[Says]) -> set[str]:
-    """Whoever goes on behind the phrase, without a pause that ends the turn, speaks to the assistant, too."""
+    """Speech after the wake phrase, without a pause that ends the turn, is addressed to the assistant."""
     found, addressed = set[str](), False
     for before, part in pairwise([Says(-9000, -9000, ""), *spoken]):
         addressed = ("hey" in before.words or addressed) and part.start_ms - before.end_ms < 700
@@ -338,7 +338,7 @@ def said_on(spoken: Sequence[Says]) -> set[str]:
     return found
 
 
-def nowhere(watched: Watched, words: set[str]) -> None:
+def check_absent(watched: Watched, words: set[str]) -> None:
     performance = watched.performance
     everything = (
         repr([fact for _, fact in performance.facts if not isinstance(fact, TurnFinished)]),
@@ -358,14 +358,16 @@ def nowhere(watched: Watched, words: set[str]) -> None:
     delays_ms,
 )
 @example([(1, 1)], [(1, 1), (1, 1)], [140], 0.0)
-def test_held(parts: list[tuple[int, int]], spans: list[tuple[int, int]], late_ms: list[int], delay_ms: float) -> None:
-    """What was said between press and release is in a turn, whenever its frames come, and nothing else is.
+def test_push_to_talk_invariants(
+    parts: list[tuple[int, int]], spans: list[tuple[int, int]], late_ms: list[int], delay_ms: float
+) -> None:
+    """Exactly the speech between press and release is in a turn, whenever its frames arrive.
 
-    But for the word behind a release in the midst of speech: its 200 ms lie within the 300 that are heard out.
+    Exception: a word at the release. Its 200 ms lie within the 300 ms that are still recorded.
     """
-    spoken, acts, at = people(parts), list[Done](), 1
+    spoken, acts, at = utterances(parts), list[Action](), 1
     for apart, length in spans:
-        acts += [Done((at + apart) * GRID_MS, "press"), Done((at + apart + length) * GRID_MS, "release")]
+        acts += [Action((at + apart) * GRID_MS, "press"), Action((at + apart + length) * GRID_MS, "release")]
         at += apart + length
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
     watched = Watched(rehearsed(spoken, acts, turns, delay_ms, key=PushToTalk(), late_ms=[0, *late_ms]), acts)
@@ -389,18 +391,20 @@ def test_held(parts: list[tuple[int, int]], spans: list[tuple[int, int]], late_m
 
 
 @settings(max_examples=30)
-@given(says, done("press", "release", "type", "repeat", "cancel", "mute", "unmute"), delays_ms)
-def test_held_and_all_else(parts: list[tuple[int, int]], acts: list[Done], delay_ms: float) -> None:
-    acts = [*acts, Done(6_100, "release"), Done(6_100, "unmute")]
+@given(says, actions("press", "release", "type", "repeat", "cancel", "mute", "unmute"), delays_ms)
+def test_push_to_talk_with_other_actions_invariants(
+    parts: list[tuple[int, int]], acts: list[Action], delay_ms: float
+) -> None:
+    acts = [*acts, Action(6_100, "release"), Action(6_100, "unmute")]
     turns = TurnSettings(speculate_after_ms=60.0, held=True)
-    check(Watched(rehearsed(people(parts), acts, turns, delay_ms, key=PushToTalk()), acts))
+    check(Watched(rehearsed(utterances(parts), acts, turns, delay_ms, key=PushToTalk()), acts))
 
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 25), st.integers(1, 6)), min_size=1, max_size=4), delays_ms)
 @example([(4, 3), (2, 3)], 0.0)
-def test_whoever_coughs_hears_the_whole_answer(coughs: list[tuple[int, int]], delay_ms: float) -> None:
-    """Wherever it is cut, and however often."""
+def test_coughs_do_not_shorten_the_reply(coughs: list[tuple[int, int]], delay_ms: float) -> None:
+    """At any position and any number of times."""
     says, at_ms = [Says(400, 1000, "what time is it")], 1000
     for apart, length in coughs:
         at_ms += apart * GRID_MS
@@ -414,7 +418,7 @@ def test_whoever_coughs_hears_the_whole_answer(coughs: list[tuple[int, int]], de
     check(watched)
     answers = [item for item in watched.performance.conversation.items if isinstance(item, AssistantMessage)]
     said, begins = 0, [text.index(sentence) for sentence in sentences]
-    for answer in answers:  # each from the beginning of the sentence in which the one before was cut
+    for answer in answers:  # each starts at the sentence in which the previous one was interrupted
         since = max(begin for begin in begins if begin <= said)
         assert text[since:].startswith(answer.text)
         said = since + len(answer.text) + 1

@@ -1,4 +1,4 @@
-"""Conversations that are kept: on disk, after a crash, with a full disk, and gone on with."""
+"""Tests of stored conversations: on disk, after a crash, with a full disk, and resumed."""
 
 import asyncio
 import errno
@@ -22,7 +22,7 @@ from assistant.events import ReplyStarted, TurnFinished
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, Item, ItemId, UserMessage
 from assistant.storage.conversation_store import ConversationStore, ResumeError, conversations_folder, unwritable
-from assistant.storage.store_format import remembered
+from assistant.storage.store_format import parse_conversation
 from assistant.support import background_writer
 from assistant.turns.events import ReplyId
 
@@ -38,7 +38,7 @@ def history(turns: int, since: int = 0) -> tuple[Item, ...]:
 
 
 async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
-    """Each part is a moment of its own."""
+    """Stores the parts one after another, each when the previous one has been written."""
     async with asyncio.TaskGroup() as group:
         writer = group.create_task(memory.run(), name="memory")
         for part in parts:
@@ -48,7 +48,7 @@ async def write(memory: ConversationStore, *parts: tuple[Item, ...]) -> None:
         writer.cancel()
 
 
-def test_what_is_remembered_is_there_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_stored_conversation_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "repartee" / "conversations"
     memory = ConversationStore.create(folder, "one", BEGAN, pytest.fail)
     assert not folder.exists(), "a conversation in which nothing was said leaves nothing"
@@ -62,7 +62,7 @@ def test_what_is_remembered_is_there_and_nobody_else_may_read_it(tmp_path: Path)
         assert stat.S_IMODE(memory.path.stat().st_mode) == 0o600
 
 
-def test_what_is_gone_on_with_gets_a_file_of_its_own(tmp_path: Path) -> None:
+def test_resumed_conversation_gets_its_own_file(tmp_path: Path) -> None:
     asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(1)))
     old = (tmp_path / "one.jsonl").read_bytes()
     first, second = (ConversationStore.open(tmp_path, "one", name, BEGAN, pytest.fail) for name in ("two", "three"))
@@ -71,14 +71,14 @@ def test_what_is_gone_on_with_gets_a_file_of_its_own(tmp_path: Path) -> None:
     asyncio.run(write(second, history(2, since=5)))
     assert (tmp_path / "one.jsonl").read_bytes() == old
     assert ConversationStore.open(tmp_path, "two", "x", BEGAN, pytest.fail).items == history(2)
-    found = remembered(second.path.read_bytes())
+    found = parse_conversation(second.path.read_bytes())
     assert found.items == history(1) + history(2, since=5)
     assert found.heading is not None
     assert found.heading.continues == "one"
     assert list(tmp_path.glob("*.part")) == []
 
 
-def test_a_torn_line_is_left_out_and_said(tmp_path: Path) -> None:
+def test_incomplete_line_is_skipped_and_reported(tmp_path: Path) -> None:
     asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(2)))
     path = tmp_path / "one.jsonl"
     path.write_bytes(path.read_bytes()[:-10])
@@ -92,7 +92,7 @@ def test_a_torn_line_is_left_out_and_said(tmp_path: Path) -> None:
     ("wanted", "error"),
     [("x", 'no conversation begins with "x"'), ("on", "2 conversations begin with")],
 )
-def test_which_one_is_meant_has_to_be_clear(tmp_path: Path, wanted: str, error: str) -> None:
+def test_ambiguous_conversation_name_is_rejected(tmp_path: Path, wanted: str, error: str) -> None:
     with pytest.raises(ResumeError, match=r"talk\.remember"):
         ConversationStore.open(tmp_path / "none", wanted, "x", BEGAN, pytest.fail)
     for name in ("one", "once", "two"):
@@ -106,14 +106,14 @@ def test_which_one_is_meant_has_to_be_clear(tmp_path: Path, wanted: str, error: 
     assert ConversationStore.names(tmp_path)[0] == "one"
 
 
-def test_a_newer_file_is_not_guessed_at(tmp_path: Path) -> None:
+def test_file_of_a_newer_version_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"conversation":9,"began_at":"","continues":""}\n')
     with pytest.raises(ResumeError, match="newer repartee"):
         ConversationStore.open(tmp_path, "one", "two", BEGAN, pytest.fail)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=4))
-def test_a_full_disk_is_said_once_and_takes_no_half_line(fails: list[bool]) -> None:
+def test_full_disk_is_reported_once_and_gets_no_partial_line(fails: list[bool]) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         complaints: list[str] = []
         memory = ConversationStore.create(Path(folder), "one", BEGAN, complaints.append)
@@ -121,7 +121,7 @@ def test_a_full_disk_is_said_once_and_takes_no_half_line(fails: list[bool]) -> N
         left = list(fails)
         patch.setattr(os, "write", _failing(left))
         asyncio.run(write(memory, history(1), history(2)))
-        assert remembered(memory.path.read_bytes()).items == history(2)
+        assert parse_conversation(memory.path.read_bytes()).items == history(2)
         tried = fails[: len(fails) - len(left)]
         outages = sum(failed and not before for before, failed in zip([False, *tried], tried, strict=False))
         assert len(complaints) == outages
@@ -129,7 +129,7 @@ def test_a_full_disk_is_said_once_and_takes_no_half_line(fails: list[bool]) -> N
 
 
 def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
-    """A disk that takes half of what it is given and then is full."""
+    """A disk that accepts half of the data and then is full."""
     real, torn = os.write, [False]
 
     def failing(file: int, content: bytes) -> int:
@@ -144,7 +144,7 @@ def _failing(left: list[bool]) -> Callable[[int, bytes], int]:
     return failing
 
 
-def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:
+def test_deleted_file_is_not_created_again(tmp_path: Path) -> None:
 
     async def converse() -> None:
         said: asyncio.Queue[str] = asyncio.Queue(2)
@@ -163,9 +163,7 @@ def test_a_file_that_was_removed_stays_removed(tmp_path: Path) -> None:
     asyncio.run(converse())
 
 
-def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lost_items_are_reported_when_the_disk_has_room_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
     memory = ConversationStore.create(tmp_path, "one", BEGAN, complaints.append)
     monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
@@ -174,10 +172,10 @@ def test_what_was_lost_on_a_full_disk_is_said_when_it_has_room_again(
     asyncio.run(write(memory, history(3)))
     assert complaints[0].endswith("set talk.remember = false.")
     assert complaints[1:] == [f"{memory.path}: the disk was full or too slow; 4 lines are lost."]
-    assert remembered(memory.path.read_bytes()).items == history(3)[-2:]
+    assert parse_conversation(memory.path.read_bytes()).items == history(3)[-2:]
 
 
-def test_where_nothing_can_be_kept_is_said_beforehand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_folder_is_reported_in_advance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert unwritable(tmp_path / "not" / "yet") == ""
     assert list(tmp_path.iterdir()) == []
     file = tmp_path / "conversations"
@@ -194,7 +192,7 @@ def test_where_nothing_can_be_kept_is_said_beforehand(tmp_path: Path, monkeypatc
     assert unwritable(tmp_path).startswith(f"{tmp_path} cannot be written (No space left on device): {remedy} Make")
 
 
-def test_what_was_never_begun_is_lost_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
     monkeypatch.setattr(background_writer, "RETRY_S", 0.001)
     (tmp_path / "file").touch()
@@ -221,15 +219,15 @@ def test_what_was_never_begun_is_lost_whole(tmp_path: Path, monkeypatch: pytest.
 CONVERSATION = textwrap.dedent("""
     import asyncio, os, sys
     from pathlib import Path
-    from assistant.history.items import Answered, ItemId, Said
-    from assistant.storage.conversation_store import Memory
+    from assistant.history.items import ItemId, UserMessage
+    from assistant.storage.conversation_store import ConversationStore
 
     async def main():
-        memory = Memory.create(Path(sys.argv[1]), "one", "2026-01-31T09:30:00+00:00", print)
+        memory = ConversationStore.create(Path(sys.argv[1]), "one", "2026-01-31T09:30:00+00:00", print)
         async with asyncio.TaskGroup() as group:
             group.create_task(memory.run())
             for number in range(1_000_000):
-                memory.remember([Said(ItemId(f"item_{number}"), "a question " * 50, spoken=True)])
+                memory.remember([UserMessage(ItemId(f"item_{number}"), "a question " * 50, spoken=True)])
                 await memory.settle()
                 print(number + 1, flush=True)
 
@@ -239,7 +237,7 @@ CONVERSATION = textwrap.dedent("""
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
-def test_after_kill_9_every_finished_turn_is_there(tmp_path: Path) -> None:
+def test_finished_turns_survive_sigkill(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", CONVERSATION, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=Path.cwd()
     ) as process:
@@ -256,7 +254,7 @@ def test_after_kill_9_every_finished_turn_is_there(tmp_path: Path) -> None:
     assert len(complaints) <= 1
 
 
-def test_a_turn_is_kept_when_it_is_finished_and_not_before(tmp_path: Path) -> None:
+def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
     rehearsal = Rehearsal(
         [Says(500, 1500, "what time is it"), Says(5500, 6500, "and the date")], replies=["Ten.", "The first of May."]
     )
@@ -271,13 +269,13 @@ def test_a_turn_is_kept_when_it_is_finished_and_not_before(tmp_path: Path) -> No
             if isinstance(fact, ReplyStarted | TurnFinished):
                 seen = items[:2] if not waiting or waiting[-1] < 2 else items
                 memory.tell(fact, seen)
-                waiting.append(len(memory._lines._waiting))
+                waiting.append(len(memory._writer._waiting))
         return waiting
 
     assert asyncio.run(told()) == [0, 2, 2, 4]
 
 
-def test_what_belongs_to_a_reply_under_way_waits(tmp_path: Path) -> None:
+def test_items_of_a_running_reply_are_not_stored_yet(tmp_path: Path) -> None:
     record = Rehearsal([Says(500, 1500, "what time is it")]).perform().records[0]
 
     async def told() -> list[Item]:
@@ -285,12 +283,12 @@ def test_what_belongs_to_a_reply_under_way_waits(tmp_path: Path) -> None:
         items = history(2)
         memory.tell(ReplyStarted(ReplyId(7, 1), items[3].id, spoken=True), items)
         memory.tell(TurnFinished(replace(record, turn=6)), items)
-        return list(memory._lines._waiting)
+        return list(memory._writer._waiting)
 
     assert asyncio.run(told()) == list(history(2)[:3])
 
 
-def test_the_history_goes_on_where_it_was() -> None:
+def test_resumed_history_has_the_same_messages() -> None:
     conversation = History("Be brief.", 20)
     conversation.restore(history(2))
     assert [message.content for message in conversation.messages()][1:] == [
@@ -303,8 +301,8 @@ def test_the_history_goes_on_where_it_was() -> None:
     assert long.reserve() == "item_19", "an id that was forgotten is not given to anything else"
 
 
-def test_what_is_said_in_a_long_conversation_that_is_gone_on_with_is_kept(tmp_path: Path) -> None:
-    """What the model does not see any more has ids, too."""
+def test_resumed_long_conversation_is_stored_completely(tmp_path: Path) -> None:
+    """Items outside the prompt have ids too."""
     asyncio.run(write(ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail), history(9)))
 
     async def go_on() -> list[Item]:
@@ -313,12 +311,12 @@ def test_what_is_said_in_a_long_conversation_that_is_gone_on_with_is_kept(tmp_pa
         conversation.restore(memory.items)
         conversation.add_user_text(conversation.reserve(), "and now")
         memory.remember(conversation.items)
-        return list(memory._lines._waiting)
+        return list(memory._writer._waiting)
 
     assert asyncio.run(go_on()) == [UserMessage(ItemId("item_19"), "and now", spoken=True)]
 
 
-def test_the_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_folder_is_in_the_users_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conversations_folder({"XDG_DATA_HOME": "/data"}) == Path("/data/repartee/conversations")
     assert conversations_folder({}) == Path("~/.local/share/repartee/conversations").expanduser()
     monkeypatch.setattr(sys, "platform", "win32")

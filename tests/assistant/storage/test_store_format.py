@@ -1,4 +1,4 @@
-"""A conversation's file: any history comes back, and so does the beginning of one that was torn."""
+"""Tests of the file format: round trips and damaged files."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from assistant.history.items import (
     ToolUse,
     UserMessage,
 )
-from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, remembered
+from assistant.storage.store_format import Heading, NewerVersionError, heading_line, item_lines, parse_conversation
 from llm.chat import FunctionCall
 
 HEADING = Heading("2026-01-31T09:30:00+00:00", "20260131-083000-abcd")
@@ -38,33 +38,33 @@ HISTORIES = st.lists(ITEMS, max_size=6).map(tuple)
 
 
 @given(HISTORIES)
-def test_any_history_comes_back(items: tuple[Item, ...]) -> None:
-    found = remembered(heading_line(HEADING) + item_lines(items))
+def test_any_history_survives_a_round_trip(items: tuple[Item, ...]) -> None:
+    found = parse_conversation(heading_line(HEADING) + item_lines(items))
     assert (found.heading, found.items, found.lost) == (HEADING, items, 0)
 
 
 @given(HISTORIES, st.floats(0, 1))
-def test_any_beginning_of_a_file_is_read_up_to_its_last_whole_line(items: tuple[Item, ...], share: float) -> None:
+def test_truncated_file_is_read_up_to_its_last_whole_line(items: tuple[Item, ...], share: float) -> None:
     content = heading_line(HEADING) + item_lines(items)
     cut = content[: round(share * len(content))]
     whole = cut.count(b"\n")
-    found = remembered(cut)
+    found = parse_conversation(cut)
     assert found.items == items[: max(0, whole - 1)]
     assert found.lost == (bool(cut) and not cut.endswith(b"\n"))
 
 
 @given(HISTORIES, st.binary(max_size=40), st.integers(0, 6))
-def test_a_line_that_means_nothing_costs_only_itself(items: tuple[Item, ...], noise: bytes, place: int) -> None:
+def test_invalid_line_does_not_affect_others(items: tuple[Item, ...], noise: bytes, place: int) -> None:
     lines = [heading_line(HEADING), *(item_lines([item]) for item in items)]
     place = min(place + 1, len(lines))
     broken = b"{" + noise.replace(b"\n", b"") + b"\n"
-    found = remembered(b"".join([*lines[:place], broken, *lines[place:]]))
+    found = parse_conversation(b"".join([*lines[:place], broken, *lines[place:]]))
     assert (found.items, found.lost) == (items, 1)
 
 
 @given(st.binary(max_size=200))
-def test_whatever_lies_there_is_taken(content: bytes) -> None:
-    remembered(content)
+def test_any_content_can_be_parsed(content: bytes) -> None:
+    parse_conversation(content)
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,16 @@ def test_whatever_lies_there_is_taken(content: bytes) -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_is_no_item_is_counted(line: bytes) -> None:
-    assert remembered(heading_line(HEADING) + line + b"\n").lost == 1
+def test_invalid_item_is_counted(line: bytes) -> None:
+    assert parse_conversation(heading_line(HEADING) + line + b"\n").lost == 1
 
 
-def test_a_newer_version_is_not_guessed_at() -> None:
+def test_newer_version_is_rejected() -> None:
     with pytest.raises(NewerVersionError, match="version 99"):
-        remembered(b'{"conversation":99,"began_at":"","continues":""}\n')
+        parse_conversation(b'{"conversation":99,"began_at":"","continues":""}\n')
 
 
-def test_it_is_readable() -> None:
+def test_format_is_readable() -> None:
     assert item_lines([UserMessage(ItemId("item_1"), "wie spät ist es", spoken=True)]).decode() == (
         '{"said":"wie spät ist es","id":"item_1","spoken":true}\n'
     )

@@ -12,7 +12,7 @@ from assistant.events import FunctionCalled, ReplySent, ReplyStopped
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, FunctionCallItem
 from assistant.pipeline.engines import SessionSettings
-from assistant.pipeline.reply import NOTHING_CAME
+from assistant.pipeline.reply import EMPTY_ANSWER
 from assistant.tools import ToolSettings
 from assistant.tools.rounds import MOST_CALLS, summed
 from assistant.turns.events import ReplyId
@@ -307,7 +307,7 @@ def test_where_nothing_was_offered_a_call_is_no_answer() -> None:
     piece.model = calling(lambda _messages, _options: calls("home_weather", "{}"))
     performance = piece.perform()
     assert performance.told(FunctionCalled) == []
-    assert performance.units == [NOTHING_CAME]
+    assert performance.units == [EMPTY_ANSWER]
 
 
 # A client's own functions
@@ -318,7 +318,10 @@ def test_a_client_function_of_the_same_name_goes_before() -> None:
     model, tools = calling(), ScriptedTools()
     piece = rehearsal(model, tools)
     piece.at(
-        10, lambda: setattr(piece.session, "wishes", replace(piece.session.wishes, options=ChatOptions((theirs,))))
+        10,
+        lambda: setattr(
+            piece.session, "reply_options", replace(piece.session.reply_options, options=ChatOptions((theirs,)))
+        ),
     )
     performance = piece.perform()
     assert [function.description for function in model.options[-1].functions] == ["The client's.", ADD.description]
@@ -332,7 +335,7 @@ def test_both_called_at_once_wait_for_the_client() -> None:
     model, tools = calling(lambda _messages, _options: both), ScriptedTools()
     piece = rehearsal(model, tools)
     forced = ChatOptions((theirs,), choice="required")
-    piece.at(10, lambda: setattr(piece.session, "wishes", replace(piece.session.wishes, options=forced)))
+    piece.at(10, lambda: setattr(piece.session, "reply_options", replace(piece.session.reply_options, options=forced)))
     performance = piece.perform()
     assert tools.returned == 1
     assert [fact.item.name for fact in performance.told(FunctionCalled) if isinstance(fact, FunctionCalled)] == ["lamp"]

@@ -1,4 +1,4 @@
-"""Turns reach a collector, and no collector is ever in the way of a turn."""
+"""Tests of the export to an OpenTelemetry collector, which never delays a turn."""
 
 import asyncio
 import ssl
@@ -23,7 +23,7 @@ from virtual_time import run_virtual
 from assistant.config.settings import Settings, TraceSection
 from assistant.setup.build import span_export as built
 from assistant.trace import export
-from assistant.trace.export import MOST_AT_ONCE, MOST_WAITING, SpanExport
+from assistant.trace.export import MAX_BATCH, MAX_WAITING, SpanExport
 from assistant.trace.record import TurnRecord
 from assistant.trace.spans import EndpointDetails, spans_of
 from audio.errors import EngineLoadError
@@ -44,7 +44,7 @@ def record() -> TurnRecord:
 async def exporting(
     url: str, complaints: list[str] | None = None, environ: dict[str, str] | None = None
 ) -> AsyncGenerator[SpanExport]:
-    """An export at work, which is stopped at the end."""
+    """Runs an export and stops it at the end."""
     said: list[str] = [] if complaints is None else complaints
     export = SpanExport(url, environ or {}, ENDPOINTS, said.append)
     async with asyncio.TaskGroup() as tasks:
@@ -56,14 +56,14 @@ async def exporting(
 
 
 async def until(server: Server, requests: int, export: SpanExport | None = None) -> None:
-    """Until so many requests have come, and, with an export, it has nothing under way."""
+    """Waits for this many requests and, with an export, until it has nothing to send."""
     async with asyncio.timeout(5):
         while len(server.posts) < requests or (export is not None and export.waiting):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.005)
 
 
 def exported(records: Sequence[TurnRecord], *scripts: Script, environ: dict[str, str] | None = None) -> Server:
-    """A collector that got these turns."""
+    """Returns a collector that has received these turns."""
 
     async def main() -> Server:
         async with serving(*scripts) as server:
@@ -77,7 +77,7 @@ def exported(records: Sequence[TurnRecord], *scripts: Script, environ: dict[str,
     return asyncio.run(main())
 
 
-def test_a_turn_arrives_whole(record: TurnRecord) -> None:
+def test_collector_receives_all_spans_of_a_turn(record: TurnRecord) -> None:
     server = exported([record], TAKEN)
     ours, theirs = spans_of(record, ENDPOINTS), otlp_collector.spans(server)
     assert [span.span_id.hex() for span in theirs] == [span.span_id for span in ours]
@@ -92,12 +92,12 @@ def test_a_turn_arrives_whole(record: TurnRecord) -> None:
         expected = {name: list(value) if isinstance(value, tuple) else value for name, value in mine.attributes.items()}
         assert otlp_collector.attributes(read.attributes) == expected
         assert [(event.name, event.time_unix_nano) for event in read.events] == [
-            (moment.name, moment.at_ns) for moment in mine.moments
+            (moment.name, moment.at_ns) for moment in mine.events
         ]
         assert read.flags & 1 == 1
 
 
-def test_the_numbers_are_those_of_the_json(record: TurnRecord) -> None:
+def test_exported_numbers_equal_the_json(record: TurnRecord) -> None:
     root = otlp_collector.attributes(otlp_collector.spans(exported([record], TAKEN))[0].attributes)
     assert record.response_latency_ms is not None
     assert root["repartee.response_latency_ms"] == round(record.response_latency_ms, 3)
@@ -105,7 +105,7 @@ def test_the_numbers_are_those_of_the_json(record: TurnRecord) -> None:
     assert stages == {stage: round(share.ms, 3) for stage, share in record.stages.items()}
 
 
-def test_words_do_not_leave(record: TurnRecord) -> None:
+def test_words_are_not_exported(record: TurnRecord) -> None:
     assert record.words is not None
     text = otlp_collector.written(exported([record], TAKEN))
     assert "scripted model" in text
@@ -113,7 +113,7 @@ def test_words_do_not_leave(record: TurnRecord) -> None:
     assert "ten o'clock" not in text
 
 
-def test_headers_and_names_come_from_the_standard_variables(record: TurnRecord) -> None:
+def test_headers_and_names_come_from_standard_variables(record: TurnRecord) -> None:
     environ = {
         "OTEL_EXPORTER_OTLP_HEADERS": f"x-honeycomb-team={SECRET},x-b=a%20b",
         "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "x-b=traces",
@@ -139,21 +139,21 @@ def test_headers_and_names_come_from_the_standard_variables(record: TurnRecord) 
         ("OTEL_RESOURCE_ATTRIBUTES", "=x"),
     ],
 )
-def test_variables_that_cannot_be_understood_are_named_and_not_shown(name: str, value: str) -> None:
+def test_invalid_variables_are_named_without_their_value(name: str, value: str) -> None:
     settings = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:4318"))
     with pytest.raises(EngineLoadError, match=name) as caught:
         built(settings, {name: value}, pytest.fail)
     assert SECRET not in str(caught.value)
 
 
-def test_a_proxy_that_cannot_be_used_is_named_before_any_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_proxy_is_reported_before_the_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:1")
     settings = replace(Settings(), trace=TraceSection(otlp_url="http://collector.example:4318"))
     with pytest.raises(EngineLoadError, match=r"^trace\.otlp_url: the proxy in the environment"):
         built(settings, {}, pytest.fail)
 
 
-def test_a_collector_on_this_machine_may_have_a_certificate_of_ones_own(
+def test_local_collector_may_use_its_own_certificate(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: TurnRecord
 ) -> None:
     key, certificate = self_signed(tmp_path)
@@ -172,19 +172,19 @@ def test_a_collector_on_this_machine_may_have_a_certificate_of_ones_own(
     asyncio.run(main())
 
 
-def test_without_an_address_nothing_is_made() -> None:
+def test_no_export_without_an_address() -> None:
     assert built(Settings(), {}, pytest.fail) is None
 
 
-def test_many_turns_come_in_few_requests_and_in_order(record: TurnRecord) -> None:
-    records = [replace(record, turn=number, trace_id=f"{number:032x}") for number in range(1, 2 * MOST_AT_ONCE + 2)]
+def test_many_turns_are_sent_in_order_in_few_requests(record: TurnRecord) -> None:
+    records = [replace(record, turn=number, trace_id=f"{number:032x}") for number in range(1, 2 * MAX_BATCH + 2)]
     server = exported(records, TAKEN)
     assert len(server.posts) == 3
     roots = [span for span in otlp_collector.spans(server) if not span.parent_span_id]
     assert [int(span.trace_id.hex(), 16) for span in roots] == [record.turn for record in records]
 
 
-def test_a_collector_that_comes_back_gets_what_waited(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_returning_collector_receives_queued_turns(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "FIRST_PAUSE_S", 0.02)
     complaints: list[str] = []
 
@@ -203,7 +203,7 @@ def test_a_collector_that_comes_back_gets_what_waited(record: TurnRecord, monkey
 
 
 @pytest.mark.parametrize("code", [400, 401, 413])
-def test_what_a_collector_refuses_is_counted_and_not_sent_again(record: TurnRecord, code: int) -> None:
+def test_refused_spans_are_counted_and_not_sent_again(record: TurnRecord, code: int) -> None:
     complaints: list[str] = []
 
     async def main() -> None:
@@ -224,7 +224,7 @@ def test_what_a_collector_refuses_is_counted_and_not_sent_again(record: TurnReco
     assert "secret-path" not in complaint
 
 
-def test_spans_that_a_collector_did_not_take_are_said(record: TurnRecord) -> None:
+def test_rejected_spans_are_reported(record: TurnRecord) -> None:
     complaints: list[str] = []
 
     async def main() -> None:
@@ -239,15 +239,15 @@ def test_spans_that_a_collector_did_not_take_are_said(record: TurnRecord) -> Non
     assert "rejected 3 spans" in complaint
 
 
-def test_a_collector_that_is_missing_delays_nobody_is_said_once_and_what_is_too_much_is_counted(
+def test_missing_collector_is_reported_once_and_drops_are_counted(
     record: TurnRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For two minutes of virtual time: as many tries as the pauses between them allow."""
+    """Two minutes of virtual time, with as many tries as the pauses allow."""
 
     async def at_once(work: Callable[[Sequence[TurnRecord]], bytes], records: Sequence[TurnRecord]) -> bytes:
         return work(records)
 
-    monkeypatch.setattr(asyncio, "to_thread", at_once)  # virtual time knows no threads
+    monkeypatch.setattr(asyncio, "to_thread", at_once)  # threads do not work in virtual time
     complaints: list[str] = []
     tried_at_s: list[float] = []
 
@@ -260,7 +260,7 @@ def test_a_collector_that_is_missing_delays_nobody_is_said_once_and_what_is_too_
         export = SpanExport("http://h:4318", {}, {}, complaints.append, transport=httpx.MockTransport(refuse))
         async with asyncio.TaskGroup() as tasks:
             sender = tasks.create_task(export.run())
-            for _ in range(MOST_WAITING + 5):
+            for _ in range(MAX_WAITING + 5):
                 began_s = loop.time()
                 export.put(record)
                 assert loop.time() == began_s
@@ -269,14 +269,14 @@ def test_a_collector_that_is_missing_delays_nobody_is_said_once_and_what_is_too_
         return export
 
     export = run_virtual(main())
-    assert export.dropped == MOST_WAITING + 5
+    assert export.dropped == MAX_WAITING + 5
     (complaint,) = complaints
     assert "http://h:4318 (trace.otlp_url) cannot be reached (ConnectError)" in complaint
     pauses_s = [later - sooner for sooner, later in pairwise(tried_at_s)]
     assert [round(pause_s) for pause_s in pauses_s[:6]] == [1, 2, 4, 8, 16, 30]
 
 
-def test_a_collector_that_hangs_is_given_up_at_the_end(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_collector_times_out_at_the_end(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "LAST_SEND_TIMEOUT_S", 0.1)
     complaints: list[str] = []
 
@@ -294,7 +294,7 @@ def test_a_collector_that_hangs_is_given_up_at_the_end(record: TurnRecord, monke
     assert len(complaints) == 1
 
 
-def test_what_is_left_is_sent_when_the_export_is_stopped(record: TurnRecord) -> None:
+def test_remaining_turns_are_sent_when_the_export_stops(record: TurnRecord) -> None:
     async def main() -> None:
         async with serving(TAKEN) as server:
             async with exporting(server.url) as export:
@@ -306,9 +306,7 @@ def test_what_is_left_is_sent_when_the_export_is_stopped(record: TurnRecord) -> 
     asyncio.run(main())
 
 
-def test_a_defect_of_the_export_costs_spans_and_nothing_else(
-    record: TurnRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bug_in_the_export_costs_only_spans(record: TurnRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
 
     async def main() -> None:
@@ -327,7 +325,7 @@ def test_a_defect_of_the_export_costs_spans_and_nothing_else(
     assert "internal error in the export: ValueError" in complaint
 
 
-def test_a_missing_extra_is_named() -> None:
+def test_missing_extra_is_named() -> None:
     script = (
         "import sys; sys.modules['opentelemetry.proto'] = None\n"
         "from assistant.setup.build import span_export\n"
@@ -345,7 +343,7 @@ def test_a_missing_extra_is_named() -> None:
 
 
 class _Overheard(ScriptedModel):
-    """Keeps what was told of the trace with each request."""
+    """Stores the trace header of each request."""
 
     heard: ClassVar[list[str]] = []
 
@@ -355,7 +353,7 @@ class _Overheard(ScriptedModel):
 
 
 def told(*, exports: bool) -> tuple[TurnRecord, list[str]]:
-    """A rehearsed turn, and what its requests said of its trace."""
+    """Returns the record of a rehearsed turn and the trace headers of its requests."""
     rehearsal = Rehearsal([TIME])
     rehearsal.model = model = _Overheard(rehearsal.replies)
     model.heard.clear()
@@ -364,20 +362,20 @@ def told(*, exports: bool) -> tuple[TurnRecord, list[str]]:
     return record, list(model.heard)
 
 
-def test_a_requests_header_names_the_span_of_its_answer() -> None:
+def test_request_header_names_the_span_of_its_answer() -> None:
     record, headers = told(exports=True)
     spans = [span for span in spans_of(record, ENDPOINTS) if span.name == "chat m7"]
     assert headers
     assert headers == [f"00-{record.trace_id}-{span.span_id}-01" for span in spans]
 
 
-def test_where_nothing_is_exported_nobody_is_told_of_a_trace() -> None:
+def test_no_trace_header_without_export() -> None:
     record, headers = told(exports=False)
     assert headers == [""] * len(record.answers)
     assert len(record.trace_id) == 32
 
 
-def test_compressed_answer_of_a_collector_is_refused(record: TurnRecord) -> None:
+def test_compressed_response_of_a_collector_is_refused(record: TurnRecord) -> None:
     complaints: list[str] = []
     head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\n\r\nxyz"
 

@@ -1,4 +1,4 @@
-"""Traces on disk: soon, whole, and never in the way of a turn."""
+"""Tests of trace files, which never delay a turn."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from assistant.trace.record import TurnRecord
 
 
 class _Record:
-    """Something with a line."""
+    """A minimal record with one line."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -32,28 +32,28 @@ def turns(path: Path) -> list[int]:
     return [json.loads(line)["turn"] for line in path.read_text().splitlines()] if path.exists() else []
 
 
-async def written(path: Path, count: int) -> None:
+async def wait_for_turns(path: Path, count: int) -> None:
     async with asyncio.timeout(5):
-        while len(turns(path)) < count:  # noqa: ASYNC110 - a file tells nobody
+        while len(turns(path)) < count:  # noqa: ASYNC110 - a file has no event to wait for
             await asyncio.sleep(0.01)
 
 
-def test_a_turn_is_on_disk_within_a_second(tmp_path: Path) -> None:
-    async def scene() -> None:
+def test_turn_is_on_disk_within_a_second(tmp_path: Path) -> None:
+    async def main() -> None:
         trace = TraceFile(tmp_path / "new" / "folder", "c", pytest.fail)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
             trace.put(record(1))
             async with asyncio.timeout(1.0):
-                await written(trace.path, 1)
+                await wait_for_turns(trace.path, 1)
             writer.cancel()
         assert turns(trace.path) == [1]
 
-    asyncio.run(scene())
+    asyncio.run(main())
 
 
-def test_what_is_left_is_written_when_the_writer_is_stopped(tmp_path: Path) -> None:
-    async def scene() -> Path:
+def test_remaining_records_are_written_when_the_writer_stops(tmp_path: Path) -> None:
+    async def main() -> Path:
         trace = TraceFile(tmp_path, "c", pytest.fail)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
@@ -63,10 +63,10 @@ def test_what_is_left_is_written_when_the_writer_is_stopped(tmp_path: Path) -> N
             writer.cancel()
         return trace.path
 
-    assert turns(asyncio.run(scene())) == [1, 2]
+    assert turns(asyncio.run(main())) == [1, 2]
 
 
-def test_a_disk_that_refuses_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_disk_is_reported_once_and_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
     append = trace_file._append
     refusals = 1
@@ -80,16 +80,16 @@ def test_a_disk_that_refuses_is_said_once_and_tried_again(tmp_path: Path, monkey
 
     monkeypatch.setattr(trace_file, "_append", refusing)
 
-    async def scene() -> Path:
+    async def main() -> Path:
         trace = TraceFile(tmp_path, "c", complaints.append)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
             trace.put(record(1))
-            await written(trace.path, 1)
+            await wait_for_turns(trace.path, 1)
             writer.cancel()
         return trace.path
 
-    path = asyncio.run(scene())
+    path = asyncio.run(main())
     assert turns(path) == [1]
     assert len(complaints) == 1
     assert "No space left on device" in complaints[0]
@@ -97,7 +97,7 @@ def test_a_disk_that_refuses_is_said_once_and_tried_again(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file's size can be limited there")
-def test_a_full_disk_takes_no_half_line(tmp_path: Path) -> None:
+def test_full_disk_gets_no_partial_line(tmp_path: Path) -> None:
     import resource  # noqa: PLC0415 - not on Windows
 
     path = tmp_path / "c.jsonl"
@@ -115,9 +115,7 @@ def test_a_full_disk_takes_no_half_line(tmp_path: Path) -> None:
     assert turns(path) == [1, 2]
 
 
-def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_lost_on_a_full_disk_are_reported_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     complaints: list[str] = []
 
     def full(_path: Path, _lines: list[str]) -> None:
@@ -125,7 +123,7 @@ def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said(
 
     monkeypatch.setattr(trace_file, "_append", full)
 
-    async def scene() -> None:
+    async def main() -> None:
         trace = TraceFile(tmp_path, "c", complaints.append)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
@@ -136,5 +134,5 @@ def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said(
             trace.put(record(2))
             writer.cancel()
 
-    asyncio.run(scene())
+    asyncio.run(main())
     assert complaints[1:] == [f"{tmp_path / 'c.jsonl'}: No space left on device; 2 turns are not in the trace."]

@@ -1,4 +1,4 @@
-"""Old traces make room, and nothing else does."""
+"""Tests of the removal of old traces."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assistant.config.settings import TraceSection
 from assistant.trace.file import TraceFile
-from assistant.trace.folder import KEEP_ALL, OPEN_S, RetentionLimits, StoredTrace, beyond, tidy
+from assistant.trace.folder import KEEP_ALL, MIN_AGE_S, RetentionLimits, StoredTrace, expired, remove_expired
 from assistant.trace.record import TurnRecord
 
 NOW_S = 1_800_000_000.0
@@ -27,24 +27,24 @@ def stored(drawn: list[tuple[float, int]]) -> list[StoredTrace]:
 
 
 @given(ages, st.integers(0, 20), st.integers(0, 50))
-def test_what_stays_is_within_the_limits_or_still_open(
+def test_kept_traces_are_within_the_limits_or_recent(
     drawn: list[tuple[float, int]], max_mb: int, max_days: int
 ) -> None:
     traces = stored(drawn)
-    gone = beyond(RetentionLimits(max_mb, max_days), traces, NOW_S)
+    gone = expired(RetentionLimits(max_mb, max_days), traces, NOW_S)
     kept = [trace for trace in traces if trace not in gone]
-    closed = [trace for trace in kept if NOW_S - trace.written_s > OPEN_S]
+    closed = [trace for trace in kept if NOW_S - trace.written_s > MIN_AGE_S]
     if max_days:
         assert all(NOW_S - trace.written_s <= max_days * DAY_S for trace in closed)
     if max_mb and closed:
         assert sum(trace.size_bytes for trace in kept) <= max_mb * 1_000_000
-    assert all(NOW_S - trace.written_s > OPEN_S for trace in gone)
+    assert all(NOW_S - trace.written_s > MIN_AGE_S for trace in gone)
 
 
 @given(ages, st.integers(1, 20))
-def test_no_more_goes_than_must_and_the_oldest_first(drawn: list[tuple[float, int]], max_mb: int) -> None:
+def test_only_the_oldest_excess_traces_are_removed(drawn: list[tuple[float, int]], max_mb: int) -> None:
     traces = stored(drawn)
-    gone = beyond(RetentionLimits(max_mb=max_mb), traces, NOW_S)
+    gone = expired(RetentionLimits(max_mb=max_mb), traces, NOW_S)
     kept = [trace for trace in traces if trace not in gone]
     if gone:
         assert sum(trace.size_bytes for trace in kept) + gone[-1].size_bytes > max_mb * 1_000_000
@@ -52,8 +52,8 @@ def test_no_more_goes_than_must_and_the_oldest_first(drawn: list[tuple[float, in
 
 
 @given(ages)
-def test_without_limits_everything_stays(drawn: list[tuple[float, int]]) -> None:
-    assert beyond(KEEP_ALL, stored(drawn), NOW_S) == []
+def test_no_trace_is_removed_without_limits(drawn: list[tuple[float, int]]) -> None:
+    assert expired(KEEP_ALL, stored(drawn), NOW_S) == []
     assert RetentionLimits.of(TraceSection()) == KEEP_ALL
 
 
@@ -63,12 +63,12 @@ def make(path: Path, days: float, size: int = 10) -> Path:
     return path
 
 
-def test_only_traces_of_conversations_go(tmp_path: Path) -> None:
+def test_only_trace_files_are_removed(tmp_path: Path) -> None:
     own = make(tmp_path / "20270115-080000-00000000.jsonl", 40)
     old = make(tmp_path / "20261201-080000-0123abcd.jsonl", 40)
     new = make(tmp_path / "20270114-080000-0123abcd.jsonl", 1)
     others = [make(tmp_path / name, 40) for name in ("kept.jsonl", "20261201-080000-0123abcd.jsonl.bak", "notes.txt")]
-    tidy(own, RetentionLimits(max_days=30), NOW_S)
+    remove_expired(own, RetentionLimits(max_days=30), NOW_S)
     assert sorted(tmp_path.iterdir()) == sorted([own, new, *others])
     assert not old.exists()
 
@@ -79,10 +79,10 @@ class _Record:
 
 
 @pytest.mark.parametrize(("limits", "kept"), [(RetentionLimits(max_days=30), False), (KEEP_ALL, True)])
-def test_the_first_record_of_a_conversation_makes_room(limits: RetentionLimits, kept: bool, tmp_path: Path) -> None:
+def test_first_record_removes_expired_traces(limits: RetentionLimits, kept: bool, tmp_path: Path) -> None:
     old = make(tmp_path / "20161201-080000-0123abcd.jsonl", 3650)
 
-    async def scene() -> None:
+    async def main() -> None:
         trace = TraceFile(tmp_path, "20270115-080000-00000000", pytest.fail, limits)
         async with asyncio.TaskGroup() as tasks:
             writer = tasks.create_task(trace.run())
@@ -91,5 +91,5 @@ def test_the_first_record_of_a_conversation_makes_room(limits: RetentionLimits, 
             writer.cancel()
         assert trace.path.is_file()
 
-    asyncio.run(scene())
+    asyncio.run(main())
     assert old.exists() is kept

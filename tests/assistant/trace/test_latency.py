@@ -1,4 +1,4 @@
-"""The accounting: stages sum to the latency, hidden work is free, slack tells what else binds."""
+"""Tests of the latency breakdown: sums, hidden work and slack."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from assistant.trace.latency import STAGES, Span, account
 def turn(
     *, attempt_s: float, endpoint_s: float, stt_s: float, model_s: float, unit_s: float, voice_s: float, play_s: float
 ) -> dict[str, Span]:
-    """A turn whose speech ended at 0: the attempt starts, work follows work, the gate opens, the sound leaves."""
+    """Returns the spans of a turn whose speech ended at 0: transcript, LLM, voice and playout follow one another."""
     words = attempt_s + stt_s
     token = words + model_s
     unit = token + unit_s
@@ -29,7 +29,7 @@ def turn(
     return {span.name: span for span in spans}
 
 
-def test_without_speculation_every_stage_is_paid_in_full() -> None:
+def test_every_stage_counts_without_speculation() -> None:
     spans = turn(attempt_s=0.4, endpoint_s=0.4, stt_s=0.02, model_s=0.1, unit_s=0.06, voice_s=0.005, play_s=0.01)
     shares = account(0.0, spans, "playout")
     assert {stage: round(share.ms, 6) for stage, share in shares.items()} == {
@@ -46,7 +46,7 @@ def test_without_speculation_every_stage_is_paid_in_full() -> None:
     assert all(share.slack_ms == pytest.approx(share.ms) for share in shares.values())
 
 
-def test_work_hidden_behind_the_endpoint_costs_nothing_and_the_gate_has_its_slack() -> None:
+def test_work_hidden_behind_the_silence_timeout_costs_nothing() -> None:
     spans = turn(attempt_s=0.1, endpoint_s=0.4, stt_s=0.02, model_s=0.1, unit_s=0.06, voice_s=0.005, play_s=0.01)
     shares = account(0.0, spans, "playout")
     assert shares["endpoint_wait"].ms == pytest.approx(400)
@@ -56,7 +56,7 @@ def test_work_hidden_behind_the_endpoint_costs_nothing_and_the_gate_has_its_slac
     assert shares["llm_first_token"].slack_ms == pytest.approx(0)
 
 
-def test_late_work_is_paid_from_where_its_chain_began() -> None:
+def test_late_work_counts_from_the_start_of_its_chain() -> None:
     spans = turn(attempt_s=0.1, endpoint_s=0.2, stt_s=0.02, model_s=0.3, unit_s=0.06, voice_s=0.02, play_s=0.0)
     shares = account(0.0, spans, "playout")
     assert shares["endpoint_wait"].ms == pytest.approx(100)
@@ -67,13 +67,13 @@ def test_late_work_is_paid_from_where_its_chain_began() -> None:
     assert shares["first_sentence"].slack_ms == pytest.approx(60)
 
 
-def test_a_span_that_waits_for_itself_is_refused() -> None:
+def test_circular_spans_are_rejected() -> None:
     spans = {"a": Span("a", "tts", 0, 1, ("b",)), "b": Span("b", "stt", 0, 1, ("a",))}
     with pytest.raises(ValueError, match="waits for itself"):
         account(0.0, spans, "a")
 
 
-def test_work_that_began_before_the_end_of_speech_is_cut_there() -> None:
+def test_work_before_the_end_of_speech_does_not_count() -> None:
     spans = {"stt": Span("stt", "stt", -1.0, 0.1), "playout": Span("playout", "playout", 0.1, 0.15, ("stt",))}
     shares = account(0.0, spans, "playout")
     assert shares["stt"].ms == pytest.approx(100)
@@ -107,7 +107,7 @@ def test_the_stages_always_sum_to_the_latency(**times: float) -> None:
         st.tuples(st.sampled_from(STAGES), durations, durations, st.integers(0, 255)), min_size=1, max_size=8
     )
 )
-def test_any_graph_adds_up(spans: list[tuple[str, float, float, int]]) -> None:
+def test_stages_of_any_graph_sum_to_the_latency(spans: list[tuple[str, float, float, int]]) -> None:
     graph: dict[str, Span] = {}
     for number, (stage, start, length, links) in enumerate(spans):
         after = tuple(str(other) for other in range(number) if links >> other & 1)

@@ -1,4 +1,4 @@
-"""The trace's schema: one line of JSON, documented as it is."""
+"""Tests of the trace schema and its documentation."""
 
 import base64
 import json
@@ -32,13 +32,13 @@ def test_a_record_is_one_line_of_json_with_every_field(record: TurnRecord) -> No
     assert all(set(share) == {"ms", "slack_ms"} for share in read["stages"].values())
 
 
-def test_the_written_stages_still_sum_to_the_written_latency(record: TurnRecord) -> None:
+def test_rounded_stages_sum_to_the_latency(record: TurnRecord) -> None:
     read = json.loads(record.to_json())
     total_ms = sum(share["ms"] for share in read["stages"].values())
     assert total_ms == pytest.approx(read["response_latency_ms"], abs=0.01)
 
 
-def test_the_detectors_opinion_is_kept_for_every_frame(record: TurnRecord) -> None:
+def test_record_has_a_vad_result_for_every_frame(record: TurnRecord) -> None:
     (hearing,) = json.loads(record.to_json())["hearings"]
     frames = len(base64.b64decode(hearing["vad"]))
     # From the first frame of the pre-roll to the commit.
@@ -50,18 +50,18 @@ def read_event(record: TurnRecord, name: str) -> float:
     return next(event.at_ms for event in record.events if event.name == name)
 
 
-def test_every_part_of_a_record_has_its_table() -> None:
+def test_every_record_class_has_a_table() -> None:
     parts = {part for name, part in vars(records).items() if name.startswith("Traced")}
     assert {record for _, record in trace_texts.RECORDS} == {TurnRecord, *parts}
 
 
-def test_the_documentation_is_written_from_the_schema() -> None:
+def test_documentation_matches_the_schema() -> None:
     page = trace_texts.DOCS_FILE.read_text(encoding="utf-8")
     assert page == trace_texts.with_tables(page), "run `PYTHONPATH=. python tests/trace_texts.py`"
 
 
 def described(title: str) -> set[str]:
-    """The names that the rows of a table begin with."""
+    """Returns the names in the first column of a table."""
     page = trace_texts.DOCS_FILE.read_text(encoding="utf-8")
     (rows,) = re.findall(rf"^\| {title} \|.*\n\|[-|]+\n((?:\|.*\n)+)", page, re.MULTILINE)
     return {name for row in rows.splitlines() for name in re.findall("`([^`]+)`", row.split("|")[1])}
@@ -72,7 +72,7 @@ def test_every_outcome_and_every_event_is_described() -> None:
     assert described("event") == set(get_args(EventName))
 
 
-def test_every_span_that_is_not_named_like_its_stage_is_described() -> None:
+def test_every_special_span_name_is_described() -> None:
     sources = [file.read_text(encoding="utf-8") for file in Path("assistant").rglob("*.py")]
     names = {name for source in sources for name in re.findall(r'\bSpan\("([a-z_]+)"', source)}
     shown = {name.split()[0] for name in described(r"span \| stage")}

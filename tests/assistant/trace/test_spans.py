@@ -1,4 +1,4 @@
-"""Spans say what the record says, in the words of others."""
+"""Tests of the conversion of records to OpenTelemetry spans."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ def record_of(says: list[Says], **more: object) -> TurnRecord:
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
-    """A turn whose person went on before it was over: its first attempt was dropped."""
+    """A turn whose first attempt was dropped because the user went on."""
     says = [Says(1000, 1800, "a small coffee"), Says(2040, 2600, "with milk")]
     return record_of(says, turns=SLOW)
 
@@ -34,7 +34,7 @@ def one(spans: list[OtelSpan], name: str) -> OtelSpan:
     return found
 
 
-def test_the_root_has_the_numbers_of_the_json(record: TurnRecord) -> None:
+def test_root_span_has_the_numbers_of_the_json(record: TurnRecord) -> None:
     root = spans_of(record, ENDPOINTS)[0]
     read = json.loads(record.to_json())
     assert (root.name, root.parent_id, root.trace_id) == ("turn", "", read["trace_id"])
@@ -60,7 +60,7 @@ def test_the_root_has_the_numbers_of_the_json(record: TurnRecord) -> None:
     assert root.failure is None
 
 
-def test_every_span_and_event_is_there_with_its_times(record: TurnRecord) -> None:
+def test_every_span_and_event_has_its_times(record: TurnRecord) -> None:
     read = json.loads(record.to_json())
     root, *others = spans_of(record, ENDPOINTS)
     parts = others[len(read["answers"]) :]
@@ -76,8 +76,8 @@ def test_every_span_and_event_is_there_with_its_times(record: TurnRecord) -> Non
             part.attributes["repartee.dropped"],
         )
         assert told == (traced["stage"], traced["attempt"], traced["dropped"])
-    assert len(root.moments) == len(read["events"])
-    for moment, event in zip(root.moments, read["events"], strict=True):
+    assert len(root.events) == len(read["events"])
+    for moment, event in zip(root.events, read["events"], strict=True):
         assert (moment.name, moment.attributes.get("repartee.detail", "")) == (event["name"], event["detail"])
         assert (moment.at_ns - zero_ns) / 1e6 == pytest.approx(event["at_ms"], abs=1e-6)
     assert all(root.start_ns <= part.start_ns <= part.end_ns <= root.end_ns for part in others)
@@ -91,7 +91,7 @@ def test_ids_are_unique_and_parents_exist(record: TurnRecord) -> None:
     assert {span.trace_id for span in spans} == {record.trace_id}
 
 
-def test_an_answer_of_a_model_is_told_in_the_conventions_for_generative_ai(record: TurnRecord) -> None:
+def test_llm_answer_follows_the_generative_ai_conventions(record: TurnRecord) -> None:
     spans = spans_of(record, ENDPOINTS)
     dropped, heard = [span for span in spans if span.name == "chat m7"]
     assert (dropped.attributes["repartee.dropped"], heard.attributes["repartee.dropped"]) == (True, False)
@@ -108,7 +108,7 @@ def test_an_answer_of_a_model_is_told_in_the_conventions_for_generative_ai(recor
     assert one(spans, "stt").parent_id == spans[0].span_id
 
 
-def test_token_counts_are_told_where_the_service_said_them(record: TurnRecord) -> None:
+def test_token_counts_are_exported_if_known(record: TurnRecord) -> None:
     answer = replace(record.answers[-1], prompt_tokens=120, completion_tokens=9, cached_tokens=100)
     counted, silent = (
         next(span for span in spans_of(replace(record, answers=(each,)), ENDPOINTS) if span.name == "chat m7")
@@ -123,7 +123,7 @@ def test_token_counts_are_told_where_the_service_said_them(record: TurnRecord) -
     assert not any(name.startswith("gen_ai.usage.") for name in silent.attributes)
 
 
-def test_a_tool_is_told_in_the_same_conventions(record: TurnRecord) -> None:
+def test_tool_call_follows_the_generative_ai_conventions(record: TurnRecord) -> None:
     call = replace(record.spans[0], name="tool weather (2)", stage="queue")
     span = spans_of(replace(record, spans=(call,)), ENDPOINTS)[-1]
     assert span.name == "execute_tool weather"
@@ -131,14 +131,14 @@ def test_a_tool_is_told_in_the_same_conventions(record: TurnRecord) -> None:
     assert span.attributes["gen_ai.tool.name"] == "weather"
 
 
-def test_what_is_no_model_is_not_called_one(record: TurnRecord) -> None:
+def test_skill_answer_has_no_model_attributes(record: TurnRecord) -> None:
     answers = [span for span in spans_of(record, {}) if span.name == "answer scripted model"]
     assert len(answers) == 2
     assert all(span.kind == "internal" for span in answers)
     assert not any(name.startswith("gen_ai.") for span in answers for name in span.attributes)
 
 
-def test_words_are_in_no_span() -> None:
+def test_spans_contain_no_words() -> None:
     record = record_of([TIME], keep_words=True)
     assert record.words is not None
     assert record.words.user == "what time is it"
@@ -146,7 +146,7 @@ def test_words_are_in_no_span() -> None:
     assert "ten o'clock" not in repr(spans_of(record, ENDPOINTS))
 
 
-def test_a_turn_that_failed_says_so() -> None:
+def test_failed_turn_has_an_error_status() -> None:
     error = LlmUnreachable("near", "llm endpoint 'near' is away: start it", spoken="It is away.", retryable=True)
     root = spans_of(record_of([TIME], replies=(error,)), ENDPOINTS)[0]
     assert root.failure == "llm endpoint 'near' is away: start it"
@@ -155,19 +155,19 @@ def test_a_turn_that_failed_says_so() -> None:
     assert silent.attributes["repartee.no_latency_reason"] == "no words"
 
 
-def test_an_answer_that_broke_off_with_its_conversation_ends_where_it_was_last_heard_of(record: TurnRecord) -> None:
+def test_unfinished_answer_ends_at_its_last_known_time(record: TurnRecord) -> None:
     answer: TracedAnswer = replace(record.answers[-1], ended_ms=None)
     span = next(each for each in spans_of(replace(record, answers=(answer,)), ENDPOINTS) if each.name == "chat m7")
     assert answer.first_token_ms is not None
     assert span.end_ns - span.start_ns == pytest.approx((answer.first_token_ms - answer.asked_ms) * 1e6, abs=2000)
 
 
-def test_zero_is_the_wall_clock_of_the_first_sample() -> None:
+def test_time_zero_is_the_wall_clock_of_the_first_sample() -> None:
     rehearsal = Rehearsal([TIME])
 
     def later() -> None:
         recorder = rehearsal.session.recorder
-        # Noted 5 s before the first sample: whoever opens a conversation may begin to speak later.
+        # 5 s before the first sample, because the microphone may start later than the conversation.
         recorder.started_s = rehearsal.session.microphone.clock.to_loop_s(0) - 5.0  # type: ignore[arg-type]
         recorder.started_at = datetime(2026, 1, 1, 12, 0, tzinfo=UTC).isoformat()
 
@@ -186,5 +186,5 @@ def test_zero_is_the_wall_clock_of_the_first_sample() -> None:
         ("tgi", "gpu1", "tgi"),
     ],
 )
-def test_providers_are_called_as_the_conventions_call_them(kind: str, host: str, provider: str) -> None:
+def test_provider_names_follow_the_conventions(kind: str, host: str, provider: str) -> None:
     assert provider_of(kind, host) == provider

@@ -1,4 +1,4 @@
-"""The bar adds up, whatever the width; verdicts and percentiles."""
+"""Tests of the latency bar, verdicts and percentiles."""
 
 from typing import cast
 
@@ -12,7 +12,7 @@ from assistant.trace.waterfall import CELL_MS, nearest_rank, segments, verdict
 
 
 class _Stages:
-    """As much of a record as the bar needs."""
+    """Returns the part of a record that the bar needs."""
 
     def __init__(self, ms: dict[Stage, float]) -> None:
         self.stages = {stage: StageShare(value, value) for stage, value in ms.items()}
@@ -22,17 +22,17 @@ def record(ms: dict[Stage, float]) -> TurnRecord:
     return cast("TurnRecord", _Stages({stage: ms.get(stage, 0.0) for stage in STAGES}))
 
 
-def test_a_bar_names_only_what_took_time() -> None:
+def test_bar_contains_only_stages_that_took_time() -> None:
     bar = segments(record({"endpoint_wait": 400.0, "stt": 12.5, "playout": 25.0}), 60)
     assert [(part.stage, part.cells) for part in bar] == [("endpoint_wait", 32), ("stt", 1), ("playout", 2)]
 
 
-def test_no_latency_no_bar() -> None:
+def test_no_bar_without_latency() -> None:
     assert segments(cast("TurnRecord", _Stages({})), 60) == []
 
 
 @given(st.lists(st.floats(0, 3000), min_size=len(STAGES), max_size=len(STAGES)), st.integers(10, 80))
-def test_cells_sum_to_the_latency_and_never_pass_the_width(values: list[float], width: int) -> None:
+def test_cells_sum_to_the_latency_and_fit_the_width(values: list[float], width: int) -> None:
     bar = segments(record(dict(zip(STAGES, values, strict=True))), width)
     total_ms = sum(values)
     assert sum(part.cells for part in bar) == pytest.approx(min(width, total_ms / CELL_MS), abs=0.51)
@@ -42,11 +42,11 @@ def test_cells_sum_to_the_latency_and_never_pass_the_width(values: list[float], 
 @pytest.mark.parametrize(
     ("ms", "said"), [(199.9, "sooner"), (200.0, "within"), (500.0, "within"), (500.1, "later"), (3000.0, "later")]
 )
-def test_the_verdict(ms: float, said: str) -> None:
+def test_verdict(ms: float, said: str) -> None:
     assert verdict(ms).startswith(said)
 
 
-def test_nearest_rank_is_always_a_value_that_was_measured() -> None:
+def test_nearest_rank_returns_a_measured_value() -> None:
     assert nearest_rank([3.0, 1.0, 2.0], 50) == 2.0
     assert nearest_rank([3.0, 1.0, 2.0], 95) == 3.0
     assert nearest_rank([5.0], 95) == 5.0
