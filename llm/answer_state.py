@@ -1,4 +1,4 @@
-"""One answer while it comes: what was said, what was called, how it ends. For services with words of their own."""
+"""Collects the text, the function calls and the end of one answer, for services with a stream format of their own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,19 +25,19 @@ class _Call:
 
 
 class AnswerState:
-    """Keeps the books of one answer.
+    """Collects one streamed answer and checks that it is complete.
 
     Attributes:
-        begun: Text that is to be heard came, or a call.
-        came: Some text came, if only thoughts.
-        reason: The service's word for the end, once it is known, else "".
-        over: Finished was said.
-        reasoned: The service sent the model's thoughts apart from its text.
-        prompt_tokens, completion_tokens, cached_tokens: As the service counts, else None.
+        begun: Whether visible text or a function call has arrived.
+        came: Whether any text has arrived, reasoning included.
+        reason: The service's finish reason; "" until it is known.
+        over: Whether Finished was emitted.
+        reasoned: Whether the service sent reasoning separately from the text.
+        prompt_tokens, completion_tokens, cached_tokens: Counted by the service; None if it does not report them.
     """
 
     def __init__(self, endpoint: str, habit: ReasoningHabit | None = None) -> None:
-        """`habit`: of its model, where something is known of it."""
+        """Initializes an empty answer. `habit`: what is known about the model's reasoning; None if nothing is known."""
         self.begun = False
         self.came = False
         self.reason = ""
@@ -51,17 +51,17 @@ class AnswerState:
         self._surrogates = Surrogates()
         self._thoughts = ReasoningFilter(habit or ReasoningHabit())
         self._calls: dict[int, _Call] = {}
-        self._blanks = False  # text came that shows nothing
+        self._blanks = False  # text without a visible character arrived
 
     def say(self, text: str) -> Iterator[Token]:
-        """Some more text. Raises LlmBroken where it is more than any answer has."""
+        """Adds text and yields what can be passed on. Raises LlmBroken if the answer is too long."""
         if text and (whole := self._surrogates.whole(text)):
             self._spend(len(whole))
             self.came = True
             yield from self._heard(self._thoughts.heard(whole))
 
     def call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
-        """A call begins; `index` tells its later pieces. Raises LlmBroken for too many."""
+        """Starts a function call; later pieces name the same `index`. Raises LlmBroken if there are too many calls."""
         if len(self._calls) >= MAX_CALLS:
             raise self.broken(f"called more than {MAX_CALLS} functions at once: offer fewer")
         self.begun = True
@@ -69,14 +69,14 @@ class AnswerState:
         yield CallInProgress()
 
     def argue(self, index: int, arguments: str) -> Iterator[CallInProgress]:
-        """A piece of a call's arguments. Raises LlmBroken where it is more than any answer has."""
+        """Adds a piece of a call's arguments. Raises LlmBroken if the answer is too long."""
         if index in self._calls:
             self._spend(len(arguments))
             self._calls[index].arguments += arguments
             yield CallInProgress()
 
     def stop(self, reason: str) -> None:
-        """The service says that it is done, and why. Raises LlmError where that is no good end."""
+        """Records the finish reason. Raises LlmError if it reports a failure or a content filter."""
         self.reason = self.reason or shown(reason)[:40]
         if self.reason in _GIVEN_UP:
             raise self.broken(f"gave up its answer ({self.reason}): {SEE_ITS_LOG}")
@@ -85,7 +85,7 @@ class AnswerState:
             raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
     def finish(self) -> Iterator[Token | FunctionCall | Finished]:
-        """The end: calls, whole, and Finished. Raises LlmBroken where there was no answer."""
+        """Ends the answer: yields the complete function calls and Finished. Raises LlmBroken if there was no answer."""
         if self.over:
             return
         if not self.reason:
@@ -100,7 +100,7 @@ class AnswerState:
         yield Finished(self.reason, self.prompt_tokens, self.completion_tokens, cached_tokens=self.cached_tokens)
 
     def broken(self, what: str) -> LlmError:
-        """The error for what is no answer."""
+        """Returns the error for an invalid answer; `what` follows the endpoint's name."""
         spoken = SPOKEN_TORN if self.begun else SPOKEN_EMPTY
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 

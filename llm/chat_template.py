@@ -1,11 +1,13 @@
-"""Messages as the one text that a model continues, for services that know nothing of messages.
+"""Renders messages as one prompt text, for services that take no messages.
 
-Built in are the formats of Llama 2, Llama 3 and ChatML; any other comes as the model's own Jinja template. What a
-template can carry is found out once, by rendering a few words through it: where it takes no system message, that is put
-before the question after it; where questions and answers must alternate, a missing question is an empty one; and the
-control tokens that it puts between an answer and the next question are where an answer stops.
+The formats of Llama 2, Llama 3 and ChatML are built in; any other format is the model's own Jinja template. The
+capabilities of a template are determined once, by rendering a few test words through it:
 
-What people, tools and the model said is data: control tokens in it are broken up (`control_tokens`).
+- If it accepts no system message, that text is put before the next question.
+- If user and assistant must alternate, a missing question becomes an empty one.
+- The control tokens that it puts between an answer and the next question are the stop sequences.
+
+Texts of users, tools and the model are data: control tokens in them are broken up (see `control_tokens`).
 """
 
 import json
@@ -26,22 +28,27 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "llama3": {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>"},
     "chatml": {"eos_token": "<|im_end|>"},
 }
-"""Formats by name, with their tokens."""
+"""Built-in formats by name, with their special tokens."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 MAX_STOPS = 4
-"""TGI refuses more, unless it was started with another --max-stop-sequences."""
+"""TGI's default limit of stop sequences (`--max-stop-sequences`)."""
 
 _SYSTEM, _ASKED, _ANSWERED, _REMARK, _AGAIN = (f"zq{word}zq" for word in ("one", "two", "three", "four", "five"))
-"""What templates are tried with: words that no template says itself."""
+"""Words that templates are tested with; no template contains them."""
 
 
 def load_template(endpoint: str, template: str, *, now: datetime | None = None) -> "ChatTemplate":
-    """The template that a configuration's `template` names: one of BUILT_IN, or the path of a file.
+    """Loads the template that the setting `template` names: one of BUILT_IN, or the path of a file.
 
-    `now`: as `ChatTemplate.prompt` will get it: some templates cannot do without.
-    Raises ValueError, naming the endpoint, the key and the remedy.
+    Args:
+        endpoint: The endpoint's name in the configuration, for errors.
+        template: The configured name or path.
+        now: The date, as `ChatTemplate.prompt` gets it; some templates require one.
+
+    Raises:
+        ValueError: The template cannot be used; the text names the endpoint, the key and the remedy.
     """
     try:
         if template in BUILT_IN:
@@ -58,15 +65,15 @@ def load_template(endpoint: str, template: str, *, now: datetime | None = None) 
 
 
 class ChatTemplate:
-    """One model's format.
+    """The prompt format of one model.
 
     Attributes:
         name: As in the configuration.
-        stops: Where an answer ends, at the latest; at most MAX_STOPS.
+        stops: Stop sequences, at most MAX_STOPS.
     """
 
     def __init__(self, endpoint: str, name: str, source: TemplateSource, *, now: datetime | None = None) -> None:
-        """Raises TemplateError for a template that no conversation fits into."""
+        """Compiles and tests the template. Raises TemplateError if it cannot render a conversation."""
         self.name = name
         self._endpoint = endpoint
         self._jinja = JinjaTemplate(source)
@@ -78,16 +85,16 @@ class ChatTemplate:
         self.stops = self._found_stops(self._try(now), tokens.get("eos_token", ""))
 
     def prompt(self, messages: Sequence[Message], *, now: datetime | None = None, bos: bool = True) -> str:
-        """What the model continues with its answer.
+        """Returns the prompt that the model continues with its answer.
 
         Args:
-            messages: Consecutive ones of one role become one.
-            now: For templates that say the date.
-            bos: Begin with the model's token for the beginning of a text, if its template does. False for services
-                whose tokenizer adds it: twice is one too many, and costs quality.
+            messages: Consecutive messages of one role are joined.
+            now: For templates that state the date.
+            bos: Whether the prompt begins with the model's beginning-of-text token, if its template adds one. False for
+                services whose tokenizer adds it: a second one degrades quality.
 
         Raises:
-            LlmRefused: These messages do not fit into the template.
+            LlmRefused: The template cannot render these messages.
         """
         if not self._carries_calls and any(message.calls or message.role == "tool" for message in messages):
             raise self._refused("has no place for calls of functions: use an endpoint with messages of its own")
@@ -95,12 +102,12 @@ class ChatTemplate:
             text = self._jinja.render(self._turns(messages), now)
         except RENDER_ERRORS as error:
             says = quoted(str(error), texts_of(messages))
-            # Without the cause: it may quote what was said.
+            # Raised without the cause: that may quote the conversation.
             raise self._refused(f"does not take this conversation: check that it is the model's own{says}") from None
         return text if bos else text.removeprefix(self._bos)
 
     def without_functions(self, options: ChatOptions) -> None:
-        """Raises LlmRefused where functions are offered: what a model would call in, each has its own language for."""
+        """Raises LlmRefused if functions are offered: templates have no common format for calls."""
         why = f"its template ({self.name}) carries no functions: use an endpoint with messages of its own, or no tools"
         refuse_functions(self._endpoint, options, why)
 
@@ -108,10 +115,10 @@ class ChatTemplate:
         text = f"llm endpoint {self._endpoint!r}: its template ({self.name}) {what}"
         return LlmRefused(self._endpoint, text, spoken=SPOKEN_REQUEST, retryable=True)
 
-    # ---- what the template can carry ----
+    # ---- capabilities of the template ----
 
     def _try(self, now: datetime | None) -> str:
-        """Find out; returns a plain conversation as it comes out."""
+        """Determines the template's capabilities. Returns a rendered plain conversation."""
         plain = [_turn("user", _ASKED), _turn("assistant", _ANSWERED), _turn("user", _AGAIN)]
         system, remark = _turn("system", _SYSTEM), _turn("system", _REMARK)
         try:
@@ -127,7 +134,7 @@ class ChatTemplate:
         return text
 
     def _carries(self, turns: Sequence[Turn], now: datetime | None) -> bool:
-        """Whether all of these messages come through, each once."""
+        """Returns whether each of these messages appears in the rendered text exactly once."""
         try:
             text = self._jinja.render(turns, now)
         except RENDER_ERRORS:
@@ -139,7 +146,7 @@ class ChatTemplate:
         found = sorted(control_tokens_in(between), key=between.index)
         return tuple(dict.fromkeys(token for token in (eos, *found) if token not in {"", self._bos}))[:MAX_STOPS]
 
-    # ---- messages as it wants them ----
+    # ---- messages in the form that the template accepts ----
 
     def _turns(self, messages: Sequence[Message]) -> list[Turn]:
         turns = self._with_system_in_its_place(messages)
@@ -153,7 +160,7 @@ class ChatTemplate:
         return [self._turn_of(message) for message in turns]
 
     def _with_system_in_its_place(self, messages: Sequence[Message]) -> list[Message]:
-        """Joined, with system messages only where the template has a place for them."""
+        """Returns the messages joined, with system messages only where the template accepts them."""
         placed: list[Message] = []
         homeless: list[str] = []
         for message in joined(messages):
@@ -184,7 +191,10 @@ class ChatTemplate:
         return turn
 
     def _arguments(self, call: FunctionCall) -> object:
-        """As templates want them: decoded, where the model wrote JSON. Escapes could hide a token before that."""
+        """Returns the arguments decoded, as templates expect them, with control tokens broken up.
+
+        Decoding comes first, because a JSON escape could hide a token. Text that is not JSON stays text.
+        """
         try:
             return self._broken_up(json.loads(call.arguments))
         except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""Why an answer holds no text, in words, with a remedy. Pure: no I/O.
+"""Explains why an answer has no text, with a remedy. Pure: no I/O.
 
-A service may end its answer properly and still have said nothing. What came besides text tells why.
+A service may end its answer properly without any text. The other parts of the answer tell why.
 """
 
 import re
@@ -9,35 +9,35 @@ from dataclasses import dataclass
 from llm.token_deadlines import THINKING_OFF
 
 SEE_ITS_LOG = "see the log of its model server"
-"""The remedy where only the service knows more. Never "the server's log": read there, that would be Repartee's own."""
+"""The remedy if only the service knows more. It does not say "the server's log", which would be Repartee's own."""
 
 CUT_SHORT = f"its model server, or a proxy before it, closed the stream early; {SEE_ITS_LOG}"
 
 TOO_LONG = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
-"""Reasons for an end at a limit."""
+"""Finish reasons that report a limit."""
 
 _CALLED = frozenset({"tool_calls", "function_call", "tool_use"})
-"""Reasons for an end that announce a call."""
+"""Finish reasons that announce a function call."""
 
 _BLANKS = re.compile(
     "[\\s\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffc\U000e0000-\U000e0fff]*"
 )
-"""Characters that show nothing: whitespace, zero-width and control characters and fillers."""
+"""Invisible characters: whitespace, zero-width and control characters, and fillers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What came of an answer that holds no text.
+    """What arrived in an answer without text.
 
     Attributes:
-        reason: The service's word for the end; "" where it gave none.
-        events: Any event came.
-        choices: A choice, or what stands for one in other protocols, came.
-        reasoning: The model's thoughts came.
-        blanks: Text came, but only characters that show nothing.
-        unnamed_call: A function call without a name came.
-        completion_tokens: As the service counts, else None.
+        reason: The service's finish reason; "" if it gave none.
+        events: Whether any event arrived.
+        choices: Whether a choice, or its equivalent in other protocols, arrived.
+        reasoning: Whether reasoning arrived.
+        blanks: Whether text arrived that has only invisible characters.
+        unnamed_call: Whether a function call without a name arrived.
+        completion_tokens: Counted by the service; None if it does not report them.
     """
 
     reason: str
@@ -50,13 +50,13 @@ class Came:
 
 
 def without_blanks(text: str) -> str:
-    """The text from its first character that shows something on; "" where there is none."""
+    """Returns the text from its first visible character on; "" if there is none."""
     found = _BLANKS.match(text)
     return text[found.end() :] if found else text
 
 
 def why_empty(came: Came) -> str:
-    """The cause, then a colon and the remedy: the first that fits what came."""
+    """Returns the first cause that matches the answer, a colon, and the remedy."""
     off = f"turn its thinking off ({THINKING_OFF})"
     parser = "check its server's tool-call parser and chat template"
     at_limit = came.reason in TOO_LONG
@@ -78,7 +78,7 @@ def why_empty(came: Came) -> str:
 
 
 def empty(came: Came, reason: str) -> str:
-    """The error's text after the endpoint's name. `reason`: how the service said that it is over."""
+    """Returns the error text after the endpoint's name. `reason`: how the service ended its answer."""
     return f"ended its answer without any text ({reason}), {why_empty(came)}"
 
 
