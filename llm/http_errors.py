@@ -1,7 +1,7 @@
-"""A service's "no", as an error that says what to do: HTTP statuses, and errors inside a stream.
+"""Converts a service's refusals into errors with a remedy: HTTP statuses, and errors inside a stream.
 
-What a service says about a request may repeat the request. A quotation is therefore cut, and left out altogether
-where it shares a run of letters with what must stay private, and not only words that every service says.
+An error text of a service may repeat the request. A quotation is therefore truncated. It is omitted if it shares a run
+of letters with a private text, unless all words of the run are in SERVICES_WORDS.
 """
 
 import json
@@ -15,16 +15,21 @@ from llm.environment import CHECK_PROXY
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 
 MAX_QUOTE_CHARS = 200
+"""Maximum length of a quotation."""
 
 MAX_CHECKED_CHARS = 4000
-"""More than is quoted, so that what the cut leaves of a repetition is noticed too."""
+"""Characters that are compared with private texts. More than is quoted, so that a truncated repetition is found too."""
 
 SHARED_RUN_CHARS = 8
-"""Letters and digits in a row that make a quotation suspect: two short words. A quotation too few is no loss."""
+"""Consecutive letters and digits, about two short words, that a quotation must not share with a private text.
+
+Omitting too many quotations does no harm."""
 
 WRONG_REQUEST_STATUSES = frozenset({400, 413, 414, 415, 422, 431})
-"""The service takes the request itself to be wrong. That may be so for this service only: its credit, its key, what its
-model can do. Where it is as wrong elsewhere, asking costs one more refusal; only a filter's no is final."""
+"""Statuses that report an invalid request.
+
+The cause may be specific to this service: credit, key, capabilities of its model. Another endpoint is therefore tried;
+only a content filter's refusal is final."""
 
 _WRONG_REQUEST_KINDS = ("invalid", "validation", "badrequest", "context_length")
 SERVICES_WORDS = frozenset(
@@ -36,12 +41,12 @@ SERVICES_WORDS = frozenset(
     " user using value values was were what when which with you your max_tokens max_completion_tokens stream_options"
     " tool_choice".split()
 )
-"""What services say of any request: where people say such words, too, nothing of theirs is given away."""
+"""Words that services use about any request. Quoting them reveals nothing about the user."""
 
 _WORD = re.compile(r"\w+")
 
 SPARE_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
-"""Of our requests to chat completions: not every service takes them, and none needs them."""
+"""Fields of our chat-completion requests that are optional. Not every service accepts them."""
 
 _NOT_TAKEN = re.compile(
     r"unsupported|(not|n't) support|unrecogni[sz]ed|unknown|unexpected|not (permitted|allowed)|extra_forbidden"
@@ -51,7 +56,7 @@ _NOT_TAKEN = re.compile(
 
 _ABOUT_KEY = re.compile(r"\b(keys?|credentials?|auth\w*|tokens?|sk-)", re.IGNORECASE)
 _API_KEY = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
-"""Gemini says that of a wrong one with 400."""
+"""Gemini reports a wrong API key with status 400."""
 
 _STATUS = re.compile("[45][0-9][0-9]")
 _ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -69,13 +74,13 @@ PROXY_SAYS_NO = f"lies behind a proxy that says no: {CHECK_PROXY}"
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What a service says about a failure, as far as it says anything.
+    """The parts of a service's error report.
 
     Attributes:
-        message: Its sentence, or "".
-        kind: Its words for the type and the code, joined, or "".
+        message: The error text, or "".
+        kind: Error type and error code, joined, or "".
         status: An HTTP status inside the body, or None.
-        param: The field of the request that it is about, or "".
+        param: The request field that the error is about, or "".
     """
 
     message: str
@@ -85,7 +90,7 @@ class Complaint:
 
 
 def complaint_of(body: object) -> Complaint:
-    """Read a decoded error body: OpenAI's, vLLM's, TGI's, FastAPI's, Mistral's, and Gemini's, which is a list."""
+    """Parses a decoded error body of OpenAI, vLLM, TGI, FastAPI, Mistral or Gemini (which sends a list)."""
     body = body[0] if isinstance(body, list) and len(body) == 1 else body
     fields = body if isinstance(body, dict) else {}
     inner = fields.get("error")
@@ -106,7 +111,7 @@ def complaint_of(body: object) -> Complaint:
 
 
 def _wrong_field(body: object) -> dict[str, object] | None:
-    """The first of the fields that FastAPI finds wrong. What stood in it (`input`) is left where it is."""
+    """Returns the first field that FastAPI's validation reports. Its content (`input`) is not used."""
     found = _list_of(body.get("detail")) if isinstance(body, dict) else []
     return found[0] if found and isinstance(found[0], dict) else None
 
@@ -120,7 +125,7 @@ def _text(value: object) -> str:
 
 
 def complaint_of_body(body: bytes) -> Complaint:
-    """Read an undecoded error body; what is not JSON says nothing."""
+    """Parses an undecoded error body; a body that is not JSON gives an empty complaint."""
     try:
         return complaint_of(json.loads(body))
     except (ValueError, RecursionError):
@@ -128,9 +133,9 @@ def complaint_of_body(body: bytes) -> Complaint:
 
 
 def quoted(message: str, private: Sequence[str]) -> str:
-    """`: "..."` to append to an error text, or "" where nothing can be quoted.
+    """Returns `: "..."` to append to an error text, or "" if the message must not be quoted.
 
-    `private` is all that must not come out: what was said, what was asked, the key.
+    `private`: texts that must not be revealed: the conversation, the request, the key.
     """
     letters = _letters(message[:MAX_CHECKED_CHARS])
     runs = _telling_runs(message[:MAX_CHECKED_CHARS])
@@ -145,12 +150,12 @@ def quoted(message: str, private: Sequence[str]) -> str:
 
 
 def shown(text: str) -> str:
-    """In one line, without what a terminal would obey."""
+    """Returns the text in one line, without control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _telling_runs(text: str) -> set[str]:
-    """Its runs of SHARED_RUN_CHARS letters, but for those in which every letter is of one of SERVICES_WORDS."""
+    """Returns the runs of SHARED_RUN_CHARS letters, except those that consist of SERVICES_WORDS only."""
     letters, telling = "", list[bool]()
     for word in _WORD.findall(_unescaped(text).casefold()):
         own = _letters(word)
@@ -181,15 +186,15 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
     by_headers: bool = False,
     under: str = "",
 ) -> LlmError:
-    """The error for an HTTP status other than 200.
+    """Returns the error for an HTTP status other than 200.
 
-    A service's words about a key are never quoted, for some repeat a part of it.
+    Texts about keys are never quoted: some repeat a part of the key.
 
     Args:
-        where: The address without anything secret in it.
-        location: Where it leads to, likewise; of a status below 400.
-        by_headers: Its key is in one of its headers.
-        under: How the path of such an address usually ends.
+        where: The address without secrets.
+        location: The target of a redirect without secrets, for a status below 400.
+        by_headers: Whether the key is in one of the configured headers.
+        under: The usual end of the path of such an address.
     """
 
     def refused(text: str, spoken: str, *, retryable: bool = True, field: str = "") -> LlmRefused:
@@ -230,7 +235,7 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
 
 
 def spare_field(complaint: Complaint) -> str:
-    """The one of SPARE_FIELDS that a service says it does not take, or ""."""
+    """Returns the field of SPARE_FIELDS that the service does not accept, or ""."""
     if not _NOT_TAKEN.search(f"{complaint.kind} {complaint.message}"):
         return ""
     named = [complaint.param] if complaint.param else re.findall(r"\w+", complaint.message)
@@ -238,7 +243,7 @@ def spare_field(complaint: Complaint) -> str:
 
 
 def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str]) -> LlmRefused:
-    """The error for a service that says HTTP 200 first and no afterwards."""
+    """Returns the error for a service that reports an error after HTTP 200."""
     kind = complaint.kind.casefold().replace("_error", "")
     wrong = complaint.status in WRONG_REQUEST_STATUSES or any(word in kind for word in _WRONG_REQUEST_KINDS)
     filtered = is_filter(complaint)
@@ -255,12 +260,12 @@ def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str
 
 
 def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:
-    """Raises LlmRefused where functions are offered; `why`: who cannot carry them, and what to use instead."""
+    """Raises LlmRefused if functions are offered. `why`: what does not support them, and the remedy."""
     if options.functions and options.choice != "none":
         text = f"llm endpoint {endpoint!r}: {why}"
         raise LlmRefused(endpoint, text, spoken=SPOKEN_REQUEST, retryable=True)
 
 
 def is_filter(complaint: Complaint) -> bool:
-    """Whether a content filter said no, which asking again does not change."""
+    """Returns whether a content filter refused; a repeated request would not change that."""
     return "content_filter" in complaint.kind or "content_policy" in complaint.kind

@@ -1,4 +1,4 @@
-"""`openai`: any service with OpenAI's chat completions (vLLM, TGI, llama.cpp, Ollama, the clouds)."""
+"""Service `openai`: any service with OpenAI's chat completions (vLLM, TGI, llama.cpp, Ollama, cloud services)."""
 
 import logging
 from collections.abc import AsyncGenerator, Sequence
@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 ROUTE = "/chat/completions"
 
 HELLO = (Message("user", "Hello."),)
-"""Asked for one token, so that a server loads its model."""
+"""A request for one token that makes a server load its model."""
 
 OURS = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
-"""Fields that no parameter may be."""
+"""Fields that `parameters` must not contain."""
 
 
 _THINKING = frozenset(
@@ -34,16 +34,16 @@ _THINKING = frozenset(
         *("enable_thinking", "thinking", "think", "thinking_budget"),
     }
 )
-"""Parameters by which services are told how to think, or what to do with the thoughts."""
+"""Parameters that control reasoning, or how it is returned."""
 
 
 class OpenAIChat:
-    """A ChatModel over an OpenAI-compatible service.
+    """A ChatModel for an OpenAI-compatible service.
 
-    Read `stream` to its end: leaving it at Finished, too, costs the connection.
+    Read `stream` to its end: leaving it earlier, even at Finished, closes the connection.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -57,12 +57,19 @@ class OpenAIChat:
         parameters: Parameters = NO_PARAMETERS,
         **settings: Unpack[HttpSettings],
     ) -> None:
-        """`url` is the base ("http://127.0.0.1:8000/v1") or the whole address of the chat completions.
+        """Initializes the client without I/O. The first-token deadline includes the wait for a connection.
 
-        `parameters`: further fields of each request, as the service names them; `max_completion_tokens` among them
-        takes the place of `max_tokens`, and one of SPARE_FIELDS that is False is left out. The first-token deadline
-        counts from the first pull and covers waiting for a connection. Raises ValueError, naming the endpoint and the
-        setting, for what can never work.
+        Args:
+            name: The endpoint's name in the configuration.
+            url: The base address ("http://127.0.0.1:8000/v1") or the whole address of the chat completions.
+            model: The model's name on the service.
+            max_tokens: Longest answer; None: the service's default.
+            temperature: Sampling temperature; None: the service's default.
+            parameters: Additional request fields, under the service's names. `max_completion_tokens` replaces
+                `max_tokens`. A field of SPARE_FIELDS that is False is omitted.
+
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
         self._model = model
@@ -73,7 +80,7 @@ class OpenAIChat:
         self._written = frozenset(parameters)
         self._left_out = {field for field in SPARE_FIELDS if parameters.get(field) is False}
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
-        # Who has written how it shall think knows better than its name.
+        # A configured reasoning setting overrides the guess from the model's name.
         self._habit_known = bool(_THINKING & parameters.keys())
         self._habit = ReasoningHabit(begins_unmarked=not self._habit_known and begins_unmarked(model))
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
@@ -81,24 +88,24 @@ class OpenAIChat:
 
     @property
     def detail(self) -> str:
-        """Kind, model, address."""
+        """Kind, model and address."""
         return f"openai {self._model} at {self._service.where}"
 
     async def load(self) -> None:
-        """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
+        """Opens two idle connections. Call it again when speech starts, to keep them open. Never fails."""
         listed = await self._service.warm("/models")
         if listed and not self._habit_known:
             self._habit_known = True
             self._habit.begins_unmarked |= begins_unmarked(own_name(listed, self._model))
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`."""
+        """Answers the last message: see `ChatModel.stream`."""
         events = paced(lambda: self._ask(messages, options), self._service.pace)
-        # Elsewhere a question that nobody asked might cost money.
+        # Only in private networks: an additional request to a public service might cost money.
         return self._waking.watch(events) if self._service.private_address else events
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._waking.aclose()
         await self._service.aclose()
 
@@ -107,7 +114,7 @@ class OpenAIChat:
         return self._arriving(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
 
     async def _arriving(self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]) -> Arriving:
-        """What comes of the request: once more for each field that the service does not take."""
+        """Yields the answer to the request; repeats the request without each field that the service does not accept."""
         while True:
             fields = self._fields(messages, options)
             try:
@@ -116,7 +123,7 @@ class OpenAIChat:
                         yield item
             except LlmRefused as refusal:
                 if refusal.field not in fields or refusal.field in self._written:
-                    raise  # what somebody wrote for this endpoint is theirs to take out
+                    raise  # a configured field is for the user to remove
                 self._leave_out(refusal.field)
             else:
                 return
@@ -129,7 +136,7 @@ class OpenAIChat:
         return {field: value for field, value in fields.items() if field not in self._left_out}
 
     def _leave_out(self, field: str) -> None:
-        """From now on."""
+        """Omits the field from all further requests."""
         if field not in self._left_out:
             log.warning(
                 "llm endpoint %r does not take %s and is asked without: see docs/endpoints.md", self.name, field

@@ -1,7 +1,7 @@
-"""The function calls of one answer, put together from the pieces that OpenAI-compatible services send. Pure.
+"""Assembles the function calls of one answer from the pieces that OpenAI-compatible services send. Pure.
 
-Services agree on little: an index may be missing, no number or 0 for every call; an id may come with the first piece,
-with every piece, or be empty; and a call may come whole or in pieces.
+Services differ. An index may be missing, not a number, or 0 for every call. An id may be in the first piece, in every
+piece, or empty. A call may arrive whole or in pieces.
 """
 
 import json
@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _FIELDS = frozenset({"index", "id", "type", "function"})
-"""Of a call, as OpenAI has it."""
+"""Fields of a call in OpenAI's format."""
 
 _NO_ID = frozenset({"", "null"})
 
 
 @dataclass(slots=True)
 class CallSoFar:
-    """One call, of which more may come.
+    """A partial function call.
 
     Attributes:
-        call_id: As the service named it; "" where it does not.
-        arguments: JSON, as far as it has come.
-        extra: Fields that only the service knows.
+        call_id: The service's id; "" if it gave none.
+        arguments: JSON text, as far as it has arrived.
+        extra: Fields that are not part of OpenAI's format.
     """
 
     call_id: str = ""
@@ -31,7 +31,7 @@ class CallSoFar:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its arguments have come to their end."""
+        """Whether the arguments are complete."""
         try:
             return isinstance(json.loads(self.arguments), dict)
         except (ValueError, RecursionError):
@@ -39,7 +39,7 @@ class CallSoFar:
 
 
 class CallsSoFar:
-    """The calls of one answer.
+    """The function calls of one answer.
 
     Attributes:
         calls: In the order in which they began.
@@ -50,11 +50,11 @@ class CallsSoFar:
         self._last_at: dict[int, CallSoFar] = {}
 
     def add(self, part: Mapping[str, object], number: int) -> int:
-        """Take a piece, the `number`-th of its event. Returns how many characters it brought."""
+        """Adds a piece, the `number`-th of its event. Returns the number of characters it added."""
         function = part.get("function")
         function = function if isinstance(function, dict) else {}
         name, arguments = _text(function.get("name")), function.get("arguments")
-        if isinstance(arguments, dict):  # some servers send an object where text is due
+        if isinstance(arguments, dict):  # some servers send an object instead of text
             arguments = json.dumps(arguments)
         arguments = _text(arguments)
         call_id, index = _text(part.get("id")), part.get("index")
@@ -73,7 +73,7 @@ class CallsSoFar:
         return len(arguments) + (len(json.dumps(extra)) if extra else 0)
 
     def _known(self, call_id: str, index: int) -> CallSoFar | None:
-        """The call that a piece belongs to, if it has begun."""
+        """Returns the call that a piece belongs to, or None for a new call."""
         if call_id and (same := next((call for call in self.calls if call.call_id == call_id), None)):
             return same
         call = self._last_at.get(index)
@@ -81,7 +81,7 @@ class CallsSoFar:
 
 
 def _begins_another(call: CallSoFar, name: str, arguments: str) -> bool:
-    """Whether a piece without an id is the first of a further call, and not more of this one."""
+    """Returns whether a piece without an id begins another call instead of continuing this one."""
     if not name or not call.name:
         return False
     return name != call.name or (bool(arguments) and call.is_whole)

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible chat stream means. No I/O: bytes in, tokens and the end out, or an error.
+"""Parses an OpenAI-compatible chat stream: bytes in, tokens and the end, or an error, out. No I/O.
 
 HTTP 200 is not success: the service may still report an error, abort, filter, or simply stop.
 """
@@ -16,42 +16,45 @@ from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
 
 MAX_ANSWER_CHARS = 256 * 1024
-"""About five hours of speech: what is longer is a fault, not an answer."""
+"""Maximum length of an answer, about five hours of speech; anything longer is a fault."""
 
 MAX_CALLS = 16
-"""Function calls in one answer."""
+"""Maximum number of function calls in one answer."""
 
 DONE_REASON = "done"
-"""For a service that ends with `[DONE]` and gives no finish_reason."""
+"""Finish reason for a service that ends with `[DONE]` and gives no finish_reason."""
 
 MOST_TOKENS = 1_000_000_000
-"""More than any service can have counted."""
+"""Larger token counts are ignored as invalid."""
 
 _NO_REASON = frozenset({"", "null", "None"})
-"""What some services write as the finish_reason of an answer that goes on."""
+"""Values of finish_reason that some services send before the end."""
 
 _GIVEN_UP = frozenset({"error", "abort", "insufficient_system_resource"})
-"""The last is DeepSeek's."""
+"""Finish reasons that report a failure; the last one is DeepSeek's."""
 
 _MESSAGES = frozenset({"", "message"})
-"""Names of events that carry an answer; what has another name and is no JSON is a sign of life ("ping")."""
+"""Names of events that carry an answer. An event with another name that is not JSON ("ping") is ignored."""
 
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-"""Where services put thoughts that are no content."""
+"""Fields in which services send reasoning that is not content."""
 
 Said = Token | CallInProgress | FunctionCall | Finished
 
 
 class OpenAIStream:
-    """The meaning of one response body.
+    """Parses one response body.
 
     Attributes:
-        begun: A content token came.
-        finishing: The service gave its finish_reason; only bookkeeping can follow.
+        begun: Whether a content token or a function call arrived.
+        finishing: Whether the service gave its finish_reason; only token counts and the end mark can follow.
     """
 
     def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """`private`: texts that no error may quote; `habit`: of the endpoint's model, from its earlier answers."""
+        """Initializes the parser.
+
+        `private`: texts that errors must not quote. `habit`: how the model reasons, known from earlier answers.
+        """
         self.begun = False
         self.finishing = False
         self._endpoint = endpoint
@@ -61,11 +64,11 @@ class OpenAIStream:
         self._surrogates = Surrogates()
         self._thoughts = ReasoningFilter(habit or ReasoningHabit())
         self._reasoned = False
-        self._came = False  # some content, if only thoughts
+        self._came = False  # content arrived, reasoning included
         self._strange = False
         self._events = False
         self._choices = False
-        self._blanks = False  # text came that shows nothing
+        self._blanks = False  # text without a visible character arrived
         self._reason = ""
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
@@ -76,18 +79,18 @@ class OpenAIStream:
 
     @property
     def thinking(self) -> bool:
-        """Whether the last that came were thoughts."""
+        """Whether the last content was reasoning."""
         return self._reasoned or self._thoughts.thinking
 
     def feed(self, data: bytes) -> Iterator[Said]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
+        """Yields the events in `data`, which may end anywhere; none after Finished. Iterate it to its end.
 
-        Raises LlmError, after everything that was said before the fault.
+        Raises LlmError, after all events before the fault.
         """
         yield from self._read(self._sse.feed(data))
 
     def end(self) -> Iterator[Said]:
-        """The body is over, or enough of it was waited for. Raises LlmError where it was cut short."""
+        """Ends the body, or gives up waiting for its rest. Raises LlmError if the answer is incomplete."""
         self._ending = True
         yield from self._read(self._sse.end())
         if not self._over:
@@ -133,7 +136,7 @@ class OpenAIStream:
             chunk: object = json.loads(event.data)
         except (ValueError, RecursionError):
             if self._ending and self.finishing:
-                return {}  # counts, cut off
+                return {}  # truncated token counts
             if self._ending:
                 raise self._broken(f"ended its answer in the middle of an event: {CUT_SHORT}") from None
             if event.name == "error":
@@ -141,7 +144,7 @@ class OpenAIStream:
                 raise refused_in_stream(self._endpoint, complaint, self._private) from None
             if event.name not in _MESSAGES:
                 return {}
-            # Without the cause: its text quotes the answer.
+            # Raised without the cause: its text quotes the answer.
             raise self._broken("sent an event that is not JSON: check its url, and any proxy before it") from None
         if isinstance(chunk, list) and len(chunk) == 1:  # Gemini's errors
             chunk = chunk[0]
@@ -150,10 +153,10 @@ class OpenAIStream:
         return chunk
 
     def _choice(self, choice: dict[str, object]) -> Iterator[Token | CallInProgress]:
-        # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless. Some say it
-        # there once more, behind what came in pieces.
+        # A service that cannot stream sends the whole answer in `message`. Some services repeat it there after they
+        # streamed it.
         delta = choice.get("delta") or (None if self.begun or self._came else choice.get("message"))
-        # A refusal is what the model has to say: OpenAI gives it a field of its own.
+        # OpenAI sends the text of a refusal in a field of its own.
         content = self._text_of(delta.get("content") or delta.get("refusal")) if isinstance(delta, dict) else ""
         if content and (text := self._surrogates.whole(content)):
             self._spend(len(text))
@@ -184,9 +187,9 @@ class OpenAIStream:
             self._blanks = True
 
     def _text_of(self, content: object) -> str:
-        """Of content that may be a list of parts: those of text; a model's thoughts are parts of another type."""
+        """Returns the text of content, which may be a list of parts. Parts of other types are reasoning."""
         if isinstance(content, list):
-            self._think()  # unless there is text, too
+            self._think()  # reset by the caller if there is text
             texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
             return "".join(text for text in texts if isinstance(text, str))
         if content is not None and not isinstance(content, str):
@@ -230,7 +233,7 @@ class OpenAIStream:
             raise self._broken("called a function without naming it: see its model's template")
         self._over = True
         for number, call in enumerate(self._calls.calls):
-            if call.name:  # some services send an empty one with every answer
+            if call.name:  # some services send an empty call with every answer
                 extra = CallExtra(self._endpoint, json.dumps(call.extra)) if call.extra else None
                 yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}", extra)
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
@@ -258,5 +261,5 @@ class OpenAIStream:
 
 
 def count_of(value: object) -> int | None:
-    """A token count, or None for what is none."""
+    """Returns a token count, or None for an invalid value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None

@@ -1,7 +1,7 @@
-"""Where an answer stops: the text up to the first stop sequence, also where that is cut over tokens. No I/O.
+"""Ends an answer at its first stop sequence, which may be split over several tokens. No I/O.
 
-Some services send the stop sequence that ended an answer, some know nothing of stop sequences, and a model that misses
-its own end goes on with the next question in the person's name. None of that is to be spoken.
+Some services send the stop sequence that ended an answer; others do not support stop sequences. A model that misses its
+end continues with the user's next question. None of this may be spoken.
 """
 
 import re
@@ -13,25 +13,25 @@ from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError
 from llm.token_deadlines import StreamParser
 
 STOPPED_REASON = "stop_sequence"
-"""TGI's own word for it."""
+"""Finish reason; the word is TGI's."""
 
 
 class StopCut:
-    """Lets text through until a stop sequence begins.
+    """Passes text through up to the first stop sequence.
 
     Attributes:
-        stopped: One came; nothing comes through any more.
+        stopped: Whether a stop sequence arrived. No text passes any more.
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
-        """`stops`: empty ones do not count."""
+        """Compiles the stop sequences; empty ones are ignored."""
         self.stopped = False
         self._held = ""
         self._stops = tuple(filter(None, stops))
         self._stop = re.compile("|".join(map(re.escape, self._stops))) if self._stops else None
 
     def feed(self, text: str) -> str:
-        """What of it, and of what was held back, can be said now."""
+        """Returns the text that can be passed on now, held text included."""
         if self.stopped or self._stop is None:
             return "" if self.stopped else text
         text, self._held = self._held + text, ""
@@ -43,12 +43,12 @@ class StopCut:
         return text[: len(text) - kept]
 
     def rest(self) -> str:
-        """At the end: what was held back and became no stop sequence."""
+        """Returns, at the end, the held text that did not become a stop sequence."""
         held, self._held = self._held, ""
         return held
 
     def _beginning_of_a_stop(self, text: str) -> int:
-        """How many of the last characters may yet become a stop sequence."""
+        """Returns how many of the last characters may be the beginning of a stop sequence."""
         longest = max(map(len, self._stops)) - 1
         return next(
             (size for size in range(min(longest, len(text)), 0, -1) if self._may_become(text[len(text) - size :])), 0
@@ -59,16 +59,16 @@ class StopCut:
 
 
 class Stopping:
-    """A Reading whose text ends at the first stop sequence."""
+    """A stream parser whose text ends at the first stop sequence."""
 
     def __init__(self, endpoint: str, reading: StreamParser, stops: Sequence[str], *, waiting: bool = True) -> None:
-        """`waiting`: after a stop sequence the service is heard out, for what it counts; else it is left at once."""
+        """Wraps `reading`. `waiting`: after a stop sequence, read on for the token counts; if False, finish at once."""
         self._waiting = waiting
         self._endpoint = endpoint
         self._reading = reading
         self._cut = StopCut(stops)
         self._said = False
-        self._lead = ""  # blanks before the first text: a stop sequence may follow
+        self._lead = ""  # blanks before the first text, held because a stop sequence may follow
         self._over = False
 
     @property
@@ -77,11 +77,11 @@ class Stopping:
         return self._cut.stopped or self._reading.finishing
 
     def feed(self, data: bytes) -> Iterator[ChatEvent]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         yield from self._through(self._reading.feed(data))
 
     def end(self) -> Iterator[ChatEvent]:
-        """The body is over, or was waited for long enough. Raises LlmError where it was cut short before a stop."""
+        """Ends the body, or gives up waiting for its rest. Raises LlmError if it broke off before a stop sequence."""
         yield from self._through(self._reading.end())
 
     def _through(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
@@ -95,7 +95,7 @@ class Stopping:
         except LlmError:
             if not self._cut.stopped:
                 raise
-            # What a person can hear is whole; only what the service counts is lost.
+            # The text is complete; only the token counts are lost.
             yield from self._event(Finished(STOPPED_REASON))
 
     def _event(self, event: ChatEvent) -> Iterator[ChatEvent]:

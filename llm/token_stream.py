@@ -1,8 +1,8 @@
-"""What the token lines of TGI and LMI mean, as server-sent events or as bare JSON lines. No I/O.
+"""Parses the token lines of TGI and LMI, as server-sent events or as JSON lines. No I/O.
 
-{"token": {"id", "text", "special"}, "generated_text": null | the whole, "details": {"finish_reason", ...}}
-{"outputs": ["text"]}                            LMI with dynamic batches; the end of the body is its end mark
-{"error": "...", "error_type" | "code": ...}     under HTTP 200, too
+{"token": {"id", "text", "special"}, "generated_text": null | the whole text, "details": {"finish_reason", ...}}
+{"outputs": ["text"]}                            LMI with dynamic batches; the end of the body is the end mark
+{"error": "...", "error_type" | "code": ...}     also under HTTP 200
 """
 
 import json
@@ -17,7 +17,7 @@ from llm.sse import Event, SseReader, StreamFormatError
 
 
 class TokenStream:
-    """The meaning of one response body."""
+    """Parses one response body."""
 
     def __init__(
         self,
@@ -27,8 +27,12 @@ class TokenStream:
         suspect: str = "its payload",
         habit: ReasoningHabit | None = None,
     ) -> None:
-        """`private`: texts that no error may quote; `suspect`: what to check where the lines are none of these;
-        `habit`: of the model, where something is known of it.
+        """Initializes the parser.
+
+        Args:
+            private: Texts that errors must not quote.
+            suspect: What to check if the lines have another format, for errors.
+            habit: How the model reasons, if known.
         """
         self._endpoint = endpoint
         self._private = private
@@ -44,11 +48,11 @@ class TokenStream:
         return bool(self._answer.reason)
 
     def feed(self, data: bytes) -> Iterator[Said]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         yield from self._read(self._sse.feed(data))
 
     def end(self) -> Iterator[Said]:
-        """The body is over. Raises LlmError where it was cut short."""
+        """Ends the body. Raises LlmError if the answer is incomplete."""
         self._ending = True
         yield from self._read(self._sse.end())
         if self._ends_with_body and not self._answer.reason:
@@ -73,7 +77,7 @@ class TokenStream:
         line = self._decoded(event.data)
         if event.name == "error" or line.get("error"):
             complaint = complaint_of(line)
-            if complaint.kind == "incomplete_generation":  # TGI's word for an answer that it lost on the way
+            if complaint.kind == "incomplete_generation":  # TGI lost the rest of the answer
                 raise self._answer.broken(f"broke off its answer (incomplete_generation): {SEE_ITS_LOG}")
             raise refused_in_stream(self._endpoint, complaint, self._private)
         token, whole, outputs = line.get("token"), line.get("generated_text"), line.get("outputs")
@@ -84,7 +88,7 @@ class TokenStream:
             for text in outputs if isinstance(outputs, list) else [outputs]:
                 yield from self._answer.say(self._text(text))
         if isinstance(whole, str):
-            if not self._answer.came:  # a server that does not stream says all at once
+            if not self._answer.came:  # a server that does not stream sends the whole text here
                 yield from self._answer.say(whole)
             yield from self._last(token, line.get("details"))
 
@@ -115,7 +119,7 @@ class TokenStream:
         except (ValueError, RecursionError):
             if self._ending:
                 raise self._answer.broken(f"ended its answer inside a line: {CUT_SHORT}") from None
-            # Without the cause: its text quotes the answer.
+            # Raised without the cause: its text quotes the answer.
             raise self._answer.broken(f"sent a line that is not JSON: check {self._suspect}") from None
         if isinstance(line, list) and len(line) == 1:
             line = line[0]
@@ -125,6 +129,6 @@ class TokenStream:
 
 
 def _prompt_tokens_of(details: dict[str, object]) -> int | None:
-    """Older servers list the prompt's tokens instead of counting them, and list none unless they were asked to."""
+    """Returns the prompt's token count. Older servers list the prompt's tokens instead, and only on request."""
     prefill = details.get("prefill")
     return count_of(details.get("input_length")) or (len(prefill) if isinstance(prefill, list) and prefill else None)
