@@ -1,5 +1,7 @@
-"""What httpx raises, renamed: who did not answer, and what to do about it. Foreign texts are never quoted: some
-repeat headers or bytes of the answer."""
+"""Converts httpx's exceptions into errors with a remedy.
+
+Their texts are never quoted: some repeat headers or bytes of the answer.
+"""
 
 import socket
 import ssl
@@ -26,7 +28,7 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (httpx.ConnectError, "cannot be connected to: check its url and the network"),
     (httpx.TransportError, "closed the connection without an answer: check that its url leads to an HTTP server"),
 )
-"""By what lies deepest first: httpx itself says ConnectError to most of them."""
+"""Reasons by exception type, most specific first: httpx wraps most causes in ConnectError."""
 
 _REASONS_OF_PROXY: Mapping[type[BaseException], str] = MappingProxyType(
     {
@@ -36,36 +38,36 @@ _REASONS_OF_PROXY: Mapping[type[BaseException], str] = MappingProxyType(
         httpx.ConnectError: "cannot be connected to",
     }
 )
-"""Where a connection would have been to a proxy: the service itself was not asked."""
+"""Reasons for a failed connection to a proxy: the service itself was not contacted."""
 
 
 def unreachable(endpoint: str, where: str, error: httpx.HTTPError) -> LlmUnreachable:
-    """The error for a request that got no answer at all."""
+    """Returns the error for a request without any answer."""
     text = f"llm endpoint {endpoint!r} at {where} {_reason(where, error)}"
     return LlmUnreachable(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True)
 
 
 def nowhere(endpoint: str, where: str) -> LlmError:
-    """The error for a redirect whose target is no address."""
+    """Returns the error for a redirect with an invalid target."""
     text = f"llm endpoint {endpoint!r} at {where} answers with a redirect to nowhere: check its url"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
 def web_page(endpoint: str, where: str) -> LlmError:
-    """The error for an answer that is a page for a browser."""
+    """Returns the error for an answer that is a web page."""
     text = f"llm endpoint {endpoint!r} answers with a web page: check its url ({where}), and any proxy before it"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
 def compressed(endpoint: str, where: str, error: CompressedError) -> LlmError:
-    """The error for an answer that is compressed."""
+    """Returns the error for a compressed answer."""
     remedy = "turn compression off there, or in the proxy before it"
     text = f"llm endpoint {endpoint!r} at {where} answers compressed ({error.header}), which is not read: {remedy}"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
 def torn(endpoint: str, where: str) -> LlmError:
-    """The error for an answer whose connection broke while it was read."""
+    """Returns the error for an answer whose connection broke while it was read."""
     text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: {SEE_ITS_LOG}"
     return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
 

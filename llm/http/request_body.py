@@ -1,25 +1,26 @@
-"""The body of a request: our fields, and those that somebody wrote for one endpoint. Pure."""
+"""Builds the body of a request from the client's fields and the configured parameters of an endpoint. Pure."""
 
 import json
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 Parameters = Mapping[str, object]
-"""Further fields, as the service names them: whatever JSON can carry."""
+"""Additional request fields under the service's names; any JSON value."""
 
 NO_PARAMETERS: Parameters = MappingProxyType({})
 
 
 def checked(endpoint: str, parameters: Parameters, *, ours: Collection[str], flat: bool = False) -> dict[str, object]:
-    """The parameters, once it is known that they can be sent.
+    """Returns the parameters after checking that they can be sent.
 
     Args:
-        endpoint: Its name in the configuration.
-        parameters: As somebody wrote them.
-        ours: Fields that the client fills in itself, with the conversation or with what it needs to read the answer.
-        flat: The service takes single texts, numbers and truth values only.
+        endpoint: The endpoint's name in the configuration.
+        parameters: As configured.
+        ours: Fields that the client sets itself: the conversation, and fields that affect the parsing of the answer.
+        flat: Whether the service accepts only strings, numbers and booleans.
 
-    Raises ValueError, naming the endpoint and the parameter.
+    Raises:
+        ValueError: A parameter is invalid; the text names the endpoint and the parameter.
     """
     for name, value in parameters.items():
         if name in ours:
@@ -31,7 +32,7 @@ def checked(endpoint: str, parameters: Parameters, *, ours: Collection[str], fla
 
 
 def merged(fields: Mapping[str, object], parameters: Parameters) -> dict[str, object]:
-    """Our fields and the parameters, which go before ours; a table is put into ours and does not replace it."""
+    """Returns the fields with the parameters, which take precedence. A table is merged into the field of its name."""
     body = dict(fields)
     for name, value in parameters.items():
         ours = body.get(name)
@@ -41,5 +42,5 @@ def merged(fields: Mapping[str, object], parameters: Parameters) -> dict[str, ob
 
 
 def encoded(fields: Mapping[str, object]) -> bytes:
-    """As JSON. Half a character, which UTF-8 cannot carry, becomes a question mark."""
+    """Returns the fields as JSON. A surrogate half, which UTF-8 cannot encode, becomes a question mark."""
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -1,6 +1,6 @@
-"""Whether an endpoint that failed is asked again yet. Pure; times come in as loop seconds.
+"""Circuit breaker: decides when an endpoint that failed is asked again. Pure; times are event-loop seconds.
 
-closed ──failures──▶ open ──time──▶ half-open ──one question, answered──▶ closed
+closed ──failures──▶ open ──time──▶ half-open ──one request, answered──▶ closed
                       ▲                 └────────────failed────────────────┘ (for twice as long)
 """
 
@@ -11,35 +11,38 @@ from typing import Literal
 State = Literal["closed", "open", "half-open"]
 
 IN_A_ROW = 2
-"""Doubtful failures (a refusal, an answer that was overtaken) that open it."""
+"""Consecutive doubtful failures (a refusal, an answer overtaken by another endpoint's) that open the breaker."""
 
 OF_RECENT = 3
 RECENT = 10
-"""As many failures among the recent questions open it too: an endpoint that flaps."""
+"""OF_RECENT failures among the last RECENT requests open the breaker too: the endpoint is unstable."""
 
 OPEN_S = 5.0
 OPEN_MOST_S = 300.0
 OPEN_MOST_CHEAP_S = 60.0
-"""Twice as long each time, up to these: trying one that is silent costs a turn some time and a prompt."""
+"""The open time starts with OPEN_S and doubles up to the other two limits, the second one for cheap failures.
+
+Trying an endpoint that does not answer costs a turn some time and a prompt."""
 
 CALM_S = 120.0
 CALM_ANSWERS = 50
-"""So long without an opening, or after so many answers, the next one is short again: of many conversations at once,
-some that are slow by chance would else add up to minutes."""
+"""The open time restarts with OPEN_S after CALM_S without an opening, or after this number of answers.
+
+Otherwise random slow answers in many parallel conversations would add up to minutes."""
 
 PROBE_S = 15.0
-"""A question to a half-open endpoint of which nothing was heard for so long is forgotten."""
+"""A request to a half-open endpoint without a result for this time is forgotten."""
 
 CHEAP_S = 0.03
-"""A failure told within it costs a turn nothing: such an endpoint may be tried with a turn of its own."""
+"""A failure within this time costs a turn nothing: such an endpoint may be probed with a real turn."""
 
 
 @dataclass(slots=True)
 class Breaker:
-    """One endpoint's.
+    """Circuit breaker of one endpoint.
 
     Attributes:
-        cheap: Its last failure was told at once, as a refused connection is.
+        cheap: Whether its last failure came at once, like a refused connection.
     """
 
     cheap: bool = False
@@ -52,61 +55,62 @@ class Breaker:
     _probe_at_s: float | None = None
 
     def state(self, now_s: float) -> State:
-        """As a reader of the trace would call it."""
+        """Returns the state under its usual name."""
         if self._open_until_s is None:
             return "closed"
         return "open" if now_s < self._open_until_s else "half-open"
 
     def closed(self, now_s: float) -> bool:
-        """It may be asked like any other."""
+        """Returns whether the endpoint may be asked normally."""
         return self.state(now_s) == "closed"
 
     @property
     def doubted(self) -> bool:
-        """The last that was heard of it is a failure."""
+        """Whether the endpoint's last result was a failure."""
         return self._in_a_row > 0
 
     def wants_probe(self, now_s: float) -> bool:
-        """It may be asked once, to see whether it has recovered."""
+        """Returns whether the endpoint may be asked once, to test whether it has recovered."""
         probing = self._probe_at_s is not None and now_s - self._probe_at_s < PROBE_S
         return self.state(now_s) == "half-open" and not probing
 
     def opens_at_s(self) -> float:
-        """When it may be asked again; in the past where it may."""
+        """Returns when the endpoint may be asked again; a past time if it may be asked now."""
         return self._open_until_s or 0.0
 
     def asked(self, now_s: float) -> None:
-        """A question is on its way."""
+        """Records a request."""
         if self.state(now_s) == "half-open":
             self._probe_at_s = now_s
 
     def let_go(self, asked_at_s: float) -> None:
-        """The question that was asked then was taken back: nothing was learned. Another may still be trying it."""
+        """Forgets the request of that time: it was cancelled without a result. Another request may still be a probe."""
         if self._probe_at_s == asked_at_s:
             self._probe_at_s = None
 
     def succeeded(self, asked_at_s: float) -> None:
-        """It answered a question of then."""
+        """Records an answer to the request of that time."""
         self._in_a_row = 0
         self._probe_at_s = None
         self._answers += 1
         if self._open_until_s is not None:
             if self._before_it_opened(asked_at_s):
-                self._answers = CALM_ANSWERS  # a false alarm: it was working all the time
+                self._answers = CALM_ANSWERS  # false alarm: the endpoint was working all the time
             self._open_until_s = None
             self._recent.clear()
         self._recent.append(False)
 
     def failed(self, now_s: float, took_s: float, *, surely: bool) -> None:
-        """It did not answer.
+        """Records a failure.
 
         Args:
-            now_s: When that was known.
-            took_s: From the asking until then.
-            surely: Nobody is there, or it has wasted a turn's time: opens at once. Else it may have been chance.
+            now_s: When the failure was known.
+            took_s: Time from the request to the failure.
+            surely: Whether the endpoint is unreachable or has wasted a turn's time: opens the breaker at once.
+                Otherwise the failure may have been chance.
         """
         if self._open_until_s is not None and self._before_it_opened(now_s - took_s):
-            return  # the same trouble, not a further one
+            return  # the same failure, not another one
         self.cheap = took_s <= CHEAP_S
         self._in_a_row += 1
         self._recent.append(True)
