@@ -1,4 +1,4 @@
-"""`bedrock`: Amazon's models and those of others, by ConverseStream or by InvokeModelWithResponseStream."""
+"""Service `bedrock`: models on Bedrock, by ConverseStream or InvokeModelWithResponseStream."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -28,14 +28,14 @@ OURS: Mapping[str, frozenset[str]] = MappingProxyType(
         "llama": frozenset({"prompt"}),
     }
 )
-"""Fields that no parameter may be, by family; "" is Converse."""
+"""Fields that `parameters` must not contain, by model family; "" is Converse."""
 
 
 class BedrockChat:
-    """A ChatModel over one model of Bedrock.
+    """A ChatModel for one model on Bedrock.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -54,19 +54,26 @@ class BedrockChat:
         parameters: Parameters = NO_PARAMETERS,
         **settings: Unpack[AwsSettings],
     ) -> None:
-        """Args:
-            model: Id of a model or an inference profile, or the ARN of either or of provisioned throughput.
-            api: "converse" is the same for all models; "invoke" is the model's own format.
-            family: Whose format, for "invoke"; None: told by the id, which an ARN of provisioned throughput does
-                not say.
-            prompt: What makes the text that a Llama model goes on from; for "invoke" only.
-            stops: Where such a text ends, at the latest: it is cut there, and the request closed.
-            cache: Mark the system prompt as worth keeping: see `BedrockOptions`.
-            latency: "optimized" asks for the variant that answers sooner, where model and region have one.
-            parameters: Further fields of each request: of Converse (`inferenceConfig`, `additionalModelRequestFields`,
-                `guardrailConfig`), or of the model's own format.
+        """Initializes the client without I/O.
 
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        Args:
+            name: The endpoint's name in the configuration.
+            model: Id of a model or an inference profile, or the ARN of either or of provisioned throughput.
+            api: "converse" has one format for all models; "invoke" uses the model's own format.
+            family: The model's format, for "invoke". None: taken from the id; an ARN of provisioned throughput does not
+                contain it.
+            prompt: Renders the prompt of a Llama model; for "invoke" only.
+            stops: Stop sequences of such a prompt: the answer is cut there and the request closed.
+            cache: Whether to cache the system prompt: see `BedrockOptions`.
+            latency: "optimized" requests the latency-optimized variant, if the model has one in the region.
+            max_tokens: Longest answer; None: the service's default.
+            temperature: Sampling temperature; None: the service's default.
+            parameters: Additional request fields: of Converse (`inferenceConfig`, `additionalModelRequestFields`,
+                `guardrailConfig`), or of the model's own format.
+            settings: See `AwsSettings`.
+
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
         self._model = model
@@ -88,20 +95,20 @@ class BedrockChat:
 
     @property
     def detail(self) -> str:
-        """Kind, model, address."""
+        """Kind, model and address."""
         asked = f" (invoke, {self._family})" if self._family else ""
         return f"bedrock {self._model}{asked} at {self._service.where}"
 
     async def load(self) -> None:
-        """Have credentials and two idle connections ready; again later to keep them. Never fails."""
+        """Fetches credentials and opens two idle connections. Call it again later to keep them. Never fails."""
         await self._service.load()
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
+        """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
         return paced(lambda: self._ask(messages, options), self._service.pace)
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
     def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:

@@ -1,6 +1,6 @@
-"""What Bedrock's streams say: ConverseStream, and InvokeModelWithResponseStream by the family of the model. No I/O.
+"""Parses Bedrock's streams: ConverseStream and, by model family, InvokeModelWithResponseStream. No I/O.
 
-The end of the text (`messageStop`, a stop reason) is not the end of the stream: the counts come after it.
+The end of the text (`messageStop`, a stop reason) is not the end of the stream: token counts follow.
 """
 
 import base64
@@ -18,15 +18,15 @@ JsonObject = dict[str, object]
 
 
 class Meaning(Protocol):
-    """What one kind of event says."""
+    """Parses the events of one format."""
 
     def take(self, name: str, fields: JsonObject) -> Iterator[Said]:
-        """Take one event. Raises LlmError."""
+        """Handles one event. Raises LlmError."""
         ...
 
 
 class BedrockStream:
-    """The meaning of one response body."""
+    """Parses one response body."""
 
     def __init__(
         self,
@@ -37,7 +37,15 @@ class BedrockStream:
         *,
         private: Sequence[str] = (),
     ) -> None:
-        """`meaning` keeps its books in `answer`; `private`: texts that no error may quote."""
+        """Initializes the parser.
+
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            answer: The state that `meaning` updates.
+            meaning: Parses the events.
+            refusals: Converts exceptions of the service into errors.
+            private: Texts that errors must not quote.
+        """
         self._answer = answer
         self._meaning = meaning
         self._frames = EventStreamReader(endpoint)
@@ -50,25 +58,25 @@ class BedrockStream:
         return bool(self._answer.reason)
 
     def feed(self, data: bytes) -> Iterator[Said]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         for frame in self._frames.feed(data):
             if self._answer.over:
                 return
             if frame.kind == "event":
                 yield from self._meaning.take(frame.name, self._fields(frame))
             elif self.finishing:
-                yield from self._answer.finish()  # the text is whole, only its counts are lost
+                yield from self._answer.finish()  # the text is complete; only the token counts are lost
             else:
                 raise self._refusals.error_of(fault_of_frame(frame), self._private)
 
     def end(self) -> Iterator[Said]:
-        """The body is over, or the counts were waited for long enough. Raises LlmError where it was cut short."""
+        """Ends the body, or gives up waiting for the token counts. Raises LlmError if the answer is incomplete."""
         if not self.finishing:
             self._frames.end()
         yield from self._answer.finish()
 
     def _fields(self, frame: EventStreamMessage) -> JsonObject:
-        """The event's JSON; of InvokeModel it comes wrapped in base64."""
+        """Returns the event's JSON object; InvokeModel wraps it in base64."""
         fields = fields_of(frame.payload)
         if frame.name == "chunk":
             wrapped = fields.get("bytes")
@@ -82,15 +90,15 @@ class BedrockStream:
 
 
 class Converse:
-    """ConverseStream: the same for all models."""
+    """Parses ConverseStream, which has one format for all models."""
 
     def __init__(self, answer: AnswerState, *, may_call: bool = True) -> None:
-        """`may_call`: calls are passed on; Converse itself cannot be told not to."""
+        """Initializes the parser. `may_call`: whether to pass on calls; Converse has no option to prevent them."""
         self._answer = answer
         self._may_call = may_call
 
     def take(self, name: str, fields: JsonObject) -> Iterator[Said]:
-        """One event; what is unknown says nothing."""
+        """Handles one event; unknown ones are ignored."""
         match name:
             case "contentBlockStart":
                 use = _inner(fields, "start", "toolUse")
@@ -98,7 +106,7 @@ class Converse:
                     index = _index(fields, "contentBlockIndex")
                     yield from self._answer.call(index, _text(use, "toolUseId"), _text(use, "name"))
             case "contentBlockDelta":
-                # reasoningContent is what the model thinks, not what it says.
+                # reasoningContent is not part of the text.
                 self._answer.reasoned |= bool(_inner(fields, "delta", "reasoningContent"))
                 yield from self._answer.say(_text(_inner(fields, "delta"), "text"))
                 index = _index(fields, "contentBlockIndex")
@@ -116,7 +124,7 @@ class Converse:
 
 
 class Anthropic:
-    """InvokeModel's events of Anthropic's models."""
+    """Parses InvokeModel's events of Anthropic's models."""
 
     def __init__(self, answer: AnswerState, endpoint: str, private: Sequence[str] = ()) -> None:
         self._answer = answer
@@ -124,7 +132,7 @@ class Anthropic:
         self._private = private
 
     def take(self, _: str, fields: JsonObject) -> Iterator[Said]:
-        """One event; what is unknown says nothing."""
+        """Handles one event; unknown ones are ignored."""
         match fields.get("type"):
             case "message_start":
                 usage = _inner(fields, "message", "usage")
@@ -152,13 +160,13 @@ class Anthropic:
 
 
 class Llama:
-    """InvokeModel's events of Meta's models."""
+    """Parses InvokeModel's events of Meta's models."""
 
     def __init__(self, answer: AnswerState) -> None:
         self._answer = answer
 
     def take(self, _: str, fields: JsonObject) -> Iterator[Said]:
-        """One event: some text, and with the last one the reason and the counts."""
+        """Handles one event: text, and in the last one the finish reason and the token counts."""
         yield from self._answer.say(_text(fields, "generation"))
         prompt_tokens = count_of(fields.get("prompt_token_count"))
         completion_tokens = count_of(fields.get("generation_token_count"))
@@ -172,7 +180,7 @@ class Llama:
 
 
 def _count(answer: AnswerState, fresh: object, read: object, written: object) -> None:
-    """Input is counted without what was read from the cache, and without what was written to it."""
+    """Records the input tokens: the service counts tokens read from and written to the cache separately."""
     counts = [count_of(fresh), count_of(read), count_of(written)]
     answer.prompt_tokens = sum(count or 0 for count in counts) if counts[0] is not None else None
     answer.cached_tokens = counts[1]

@@ -1,6 +1,6 @@
-"""How AWS says no: before an answer (status, header, JSON) and inside one (an exception frame), as errors.
+"""Converts AWS's errors: refused requests (status, header, JSON) and exception frames inside an answer.
 
-Texts about keys and signatures are never quoted: some repeat the whole request, its session token included.
+Texts about keys and signatures are never quoted: some repeat the whole request, the session token included.
 """
 
 import json
@@ -36,23 +36,23 @@ _VALIDATION = frozenset({"validation", "validationerror", "serialization", "malf
 _MODEL = frozenset({"modelerror", "modelstreamerror"})
 
 _ABOUT_THE_NAME = ("not found", "could not find", "model identifier", "on-demand throughput", "end of its life")
-"""In a ValidationError: it is the endpoint or model that is wrong, not the request."""
+"""Phrases in a ValidationError that blame the endpoint or the model, not the request."""
 
 _DATE = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _SKEW_MIN_S = 60.0
-"""Signatures are refused from 300 s on; what is less is not what was meant."""
+"""Smallest clock difference that is reported; signatures are refused from 300 s on."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwsFault:
-    """What AWS says about a failure.
+    """AWS's description of a failure.
 
     Attributes:
-        code: Its word for it in small letters, without "Exception": "throttling", "modelnotready"; or "".
-        message: Its sentence, or "".
-        status: Of HTTP; None for an exception frame.
-        original_status: What the model's own server said, where that is what failed.
-        detail: SageMaker's ErrorCode of a stream that broke, or "".
+        code: Error code in lower case, without "Exception": "throttling", "modelnotready"; or "".
+        message: The error text, or "".
+        status: HTTP status; None for an exception frame.
+        original_status: Status of the model's own server, if that failed.
+        detail: SageMaker's ErrorCode of a broken stream, or "".
     """
 
     code: str
@@ -63,26 +63,26 @@ class AwsFault:
 
     @property
     def is_of_old_keys(self) -> bool:
-        """Whether newer credentials may help: these have expired, or are not known any more."""
+        """Whether newer credentials may help: these have expired or are no longer known."""
         return self.code in _EXPIRED | _KEY
 
 
 def fault_of_answer(status: int, headers: Mapping[str, str], body: bytes) -> AwsFault:
-    """Read an answer that is not 200."""
+    """Parses an answer with a status other than 200."""
     fields = fields_of(body)
     code = headers.get("x-amzn-errortype") or fields.get("__type") or fields.get("code") or fields.get("Code")
     return _fault(str(code or ""), fields, status)
 
 
 def fault_of_frame(frame: EventStreamMessage) -> AwsFault:
-    """Read an exception frame, or an error frame, whose message is a header."""
+    """Parses an exception frame, or an error frame, whose message is in a header."""
     fields = fields_of(frame.payload)
     message = frame.headers.get(":error-message")
     return _fault(frame.name, {"message": message, **fields} if isinstance(message, str) else fields, None)
 
 
 def fields_of(body: bytes) -> dict[str, object]:
-    """A JSON object, or nothing."""
+    """Returns the JSON object, or an empty one for anything else."""
     try:
         fields: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -106,14 +106,14 @@ def _fault(code: str, fields: dict[str, object], status: int | None) -> AwsFault
 
 @dataclass(frozen=True, slots=True)
 class AwsRefusals:
-    """Makes errors of one endpoint's faults.
+    """Converts the faults of one endpoint into errors.
 
     Attributes:
-        endpoint: Its name in the configuration.
-        where: Its address for people.
-        model: What it is asked for: an endpoint, a model, a profile.
-        action: What an IAM policy must allow.
-        region: That it is asked in.
+        endpoint: The endpoint's name in the configuration.
+        where: Its address, for messages.
+        model: The SageMaker endpoint, model or inference profile.
+        action: The action that an IAM policy must allow.
+        region: The region of the requests.
     """
 
     endpoint: str
@@ -123,7 +123,7 @@ class AwsRefusals:
     region: str
 
     def error_of(self, fault: AwsFault, private: Sequence[str]) -> LlmError:
-        """The error that a fault is. `private`: texts that it may not quote."""
+        """Returns the error for a fault. `private`: texts that it must not quote."""
         says = quoted(fault.message, private)
         return (
             self._of_key(fault)
@@ -149,10 +149,10 @@ class AwsRefusals:
         return None
 
     def _of_model(self, fault: AwsFault, says: str) -> LlmError | None:
-        """The model's own server failed, or took too long."""
+        """Returns the error if the model's own server failed or timed out."""
         if fault.detail == "ModelInvocationTimeExceeded" or fault.code == "modeltimeout":
             text = f"gave up: its model took longer than it may: ask for less (max_tokens), or see its load{says}"
-            # A stream that ran out of time had the whole time; the same again would too.
+            # A stream that used up its time would use it up again.
             return self._error(LlmTooSlow, text, SPOKEN_TOO_SLOW, retryable=not fault.detail)
         if fault.code not in _MODEL:
             return None
@@ -206,9 +206,12 @@ class AwsRefusals:
 
 
 def _remedy_of_skew(message: str) -> str:
-    """AWS names the request's time first and its own last, where they are too far apart."""
+    """Returns the remedy for a rejected signature.
+
+    If the clocks differ too much, the message names the request's time first and AWS's own time last.
+    """
     dates = list[datetime]()
-    with suppress(ValueError):  # digits that are no date
+    with suppress(ValueError):  # digits that are not a date
         dates += [datetime.strptime(date, "%Y%m%dT%H%M%S%z") for date in _DATE.findall(message[:1000])]
     off_s = (dates[0] - dates[-1]).total_seconds() if len(dates) > 1 else 0.0
     if abs(off_s) >= _SKEW_MIN_S:

@@ -1,8 +1,8 @@
-"""LMI 0.25's answer: no lines, one JSON object whose only string is written token by token. No I/O.
+"""Parses LMI 0.25's answer: one JSON object whose only string arrives token by token. No I/O.
 
-    {"generated_text": "Mount Ever  est.\\nIt is  "}            or, asked for details,  ", "details": {...}}
+    {"generated_text": "Mount Ever  est.\\nIt is  "}            or, with details requested,  ", "details": {...}}
 
-The same bytes are what servers say that do not stream at all, some of them in a list of one.
+Servers that do not stream send the same bytes, some of them in a list of one element.
 """
 
 import codecs
@@ -19,17 +19,19 @@ from llm.reasoning_filter import ReasoningHabit
 HEAD = re.compile(rb'\s*(\[\s*)?\{\s*"generated_text"\s*:\s*"')
 
 MAX_HEAD_BYTES = 64 << 10
-"""Before the text; an error that comes in its place is kept so far."""
+"""Maximum size before the text; also of an error in its place."""
 
 MAX_TAIL_CHARS = 1 << 20
-"""After the text: details repeat the prompt, and may list every token."""
+"""Maximum length after the text: details repeat the prompt, and may list every token."""
 
 
 class GeneratedTextStream:
-    """The meaning of one response body."""
+    """Parses one response body."""
 
     def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
+        """Initializes the parser. `private`: texts that errors must not quote; `habit`: how the model reasons, if
+        known.
+        """
         self._endpoint = endpoint
         self._private = private
         self._answer = AnswerState(endpoint, habit)
@@ -44,7 +46,7 @@ class GeneratedTextStream:
         return self._text.closed
 
     def feed(self, data: bytes) -> Iterator[Said]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         if self._answer.over:
             return
         if self._in_head:
@@ -61,7 +63,7 @@ class GeneratedTextStream:
             yield from self._tail(self._text.rest.strip())
 
     def end(self) -> Iterator[Said]:
-        """The body is over, or no more than its details are missing. Raises LlmError where it was cut short."""
+        """Ends the body; only details may be missing. Raises LlmError if the answer is incomplete."""
         if self._in_head:
             raise self._not_this()
         if self._text.closed and not self._answer.reason:

@@ -1,4 +1,4 @@
-"""Which format a SageMaker container answers in, as configured or by its first bytes. No I/O.
+"""Selects the parser for a SageMaker container's answer, by configuration or by its first bytes. No I/O.
 
 tgi, lmi-jsonlines, lmi-sse    token lines (`token_stream`)
 lmi-chat                       chunks of chat completions (`openai_stream`)
@@ -24,7 +24,7 @@ PAYLOADS: tuple[Payload, ...] = get_args(Payload)
 def reading_of(
     payload: Payload, endpoint: str, private: Sequence[str], habit: ReasoningHabit | None = None
 ) -> StreamParser:
-    """What reads one answer in a format; `habit` of the model."""
+    """Returns the parser for one answer in a format. `habit`: how the model reasons, if known."""
     match payload:
         case "auto":
             return DetectedStream(endpoint, private=private, habit=habit)
@@ -37,13 +37,15 @@ def reading_of(
 
 
 class DetectedStream:
-    """Waits for the first line, or the beginning of the one string, and then reads as its format wants.
+    """Detects the format by the first line or the beginning of the string, and then parses it.
 
-    Nothing is lost by waiting: no format says a word before that.
+    The detection causes no delay: no format sends text before that.
     """
 
     def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
+        """Initializes the parser. `private`: texts that errors must not quote; `habit`: how the model reasons, if
+        known.
+        """
         self._endpoint = endpoint
         self._private = private
         self._habit = habit
@@ -57,7 +59,7 @@ class DetectedStream:
         return self._reading is not None and self._reading.finishing
 
     def feed(self, data: bytes) -> Iterable[ChatEvent]:
-        """What `data` (cut anywhere) says, in order. Raises LlmError."""
+        """Returns the events in `data`, which may end anywhere. Raises LlmError."""
         if self._reading is not None:
             return self._reading.feed(data)
         self._held += data
@@ -65,7 +67,7 @@ class DetectedStream:
         return () if self._reading is None else self._reading.feed(self._held)
 
     def end(self) -> Iterator[ChatEvent]:
-        """The body is over. Raises LlmError where it was cut short, or is in no known format."""
+        """Ends the body. Raises LlmError if the answer is incomplete or its format is unknown."""
         if self._reading is None:
             self._reading = self._by_line(self._scout.end()) or self._of(TokenStream)
             yield from self._reading.feed(self._held)
@@ -80,7 +82,7 @@ class DetectedStream:
         try:
             first = next(iter(list(events)), None)
         except StreamFormatError:
-            return self._of(TokenStream)  # says what is wrong
+            return self._of(TokenStream)  # raises the error for the invalid format
         if first is None:
             return None
         try:

@@ -1,10 +1,10 @@
-"""What Triton's generate extension streams: one `data:{"model_name",...,"text_output":"piece"}` per response. No I/O.
+"""Parses Triton's generate stream: one `data:{"model_name",...,"text_output":"piece"}` per response. No I/O.
 
-The extension knows no mark of the end: where the body ends, the answer is over, and Finished comes then. A lost
-connection does not look like that: the body is chunked, and without its last chunk httpx reports a broken one. The
-status was fixed by the first response: what fails later comes under it as `data:{"error":...}`.
+The extension has no end mark: the answer ends with the body, and Finished is emitted then. A lost connection is
+different: the body is chunked, and httpx reports an error if the last chunk is missing. The first response fixes the
+status; a later failure arrives as `data:{"error":...}`.
 
-Backends that say more are believed: `finish_reason` and token counts as the vLLM backend gives them when asked.
+Additional outputs are used if present: `finish_reason` and token counts, which the vLLM backend sends on request.
 """
 
 import json
@@ -20,11 +20,11 @@ from llm.sse import Event, SseReader, StreamFormatError
 TEXT_OUTPUT = "text_output"
 
 NOT_FINISHED = frozenset({"", "None"})
-"""What the vLLM backend gives as finish_reason while it goes on: Python's None, spelled."""
+"""Values of finish_reason that the vLLM backend sends before the end ("None" is Python's None as text)."""
 
 
 class TritonStream:
-    """The meaning of one response body."""
+    """Parses one response body."""
 
     def __init__(
         self,
@@ -35,11 +35,15 @@ class TritonStream:
         private: Sequence[str] = (),
         habit: ReasoningHabit | None = None,
     ) -> None:
-        """`text_output`: the name of the output with the text; `private`: texts that no error may quote.
+        """Initializes the parser.
 
-        `echo`: the prompt, where the backend says it again before the answer: it is left out. An answer that does not
-        begin with it is broken, for what of it is an answer cannot be told. `habit`: of the model, where something is
-        known of it.
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            text_output: The name of the output with the text.
+            echo: The prompt, if the backend repeats it before the answer; it is removed. An answer that does not begin
+                with it is an error, because its text cannot be separated.
+            private: Texts that errors must not quote.
+            habit: How the model reasons, if known.
         """
         self._endpoint = endpoint
         self._text_output = text_output
@@ -51,15 +55,15 @@ class TritonStream:
 
     @property
     def finishing(self) -> bool:
-        """Whether the backend has given its reason for the end, and only the end of the body is still to come."""
+        """Whether the backend gave its finish reason; only the end of the body can follow."""
         return bool(self._answer.reason)
 
     def feed(self, data: bytes) -> Iterator[Said]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+        """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         yield from self._read(self._sse.feed(data))
 
     def end(self) -> Iterator[Said]:
-        """The body is over, and with it the answer. Raises LlmBroken where there was none."""
+        """Ends the body and the answer. Raises LlmBroken if there was no answer."""
         self._ending = True
         yield from self._read(self._sse.end())
         if not self._answer.reason:
@@ -100,7 +104,7 @@ class TritonStream:
         more = count_of(_first(response.get("num_output_tokens")))
         if prompt_tokens is not None:
             self._answer.prompt_tokens = prompt_tokens
-        if more is not None:  # those of this response
+        if more is not None:  # counts of this response only
             self._answer.completion_tokens = (self._answer.completion_tokens or 0) + more
         reason = _first(response.get("finish_reason"))
         if isinstance(reason, str) and reason not in NOT_FINISHED:
@@ -112,7 +116,7 @@ class TritonStream:
         except (ValueError, RecursionError):
             if self._ending:
                 raise self._answer.broken(f"ended its answer inside a response: {CUT_SHORT}") from None
-            # Without the cause: its text quotes the answer.
+            # Raised without the cause: its text quotes the answer.
             raise self._answer.broken(
                 "sent a response that is not JSON: check its url, and any proxy before it"
             ) from None
@@ -122,7 +126,7 @@ class TritonStream:
 
 
 def _first(value: object) -> object:
-    """Of an output with several elements the first: that of the first answer."""
+    """Returns the first element of an output, which belongs to the first answer."""
     while isinstance(value, list):
         value = value[0] if value else None
     return "" if value is None else value

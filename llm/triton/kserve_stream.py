@@ -1,8 +1,8 @@
-"""What the responses of a streamed inference mean. No I/O: messages in, tokens and the end out, or an error.
+"""Parses the responses of a streamed inference: messages in, tokens and the end, or an error, out. No I/O.
 
-Triton marks the last response (`triton_final_response`, asked for in the request). A service that never says whether a
-response is the last one ends its answer by ending the call with OK, which a lost connection cannot do; one that says
-"not the last" and then ends has broken off.
+Triton marks the last response (`triton_final_response`, requested by the client). A service without this mark ends its
+answer by ending the call with OK, which a lost connection cannot do. A service that marks responses as not last and
+then ends has broken off.
 """
 
 import codecs
@@ -22,7 +22,7 @@ OUTPUT_TOKENS_OUTPUT = "num_output_tokens"
 
 
 class KserveStream:
-    """The meaning of one call's responses."""
+    """Parses the responses of one call."""
 
     def __init__(
         self,
@@ -34,26 +34,28 @@ class KserveStream:
         private: Sequence[str] = (),
         habit: ReasoningHabit | None = None,
     ) -> None:
-        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
+        """Initializes the parser. `private`: texts that errors must not quote; `habit`: how the model reasons, if
+        known.
+        """
         self._endpoint = endpoint
         self._where = where
         self._model = model
         self._request_id = request_id
         self._private = private
         self._answer = AnswerState(endpoint, habit)
-        # A tokenizer's pieces may cut a character, and a backend may send them as they are.
+        # A token may end inside a character, and a backend may send tokens unchanged.
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._marks = False
 
     @property
     def finishing(self) -> bool:
-        """Whether the service gave its finish_reason; only the mark of the end can follow."""
+        """Whether the service gave its finish_reason; only the end mark can follow."""
         return bool(self._answer.reason)
 
     def feed(self, data: bytes) -> Iterator[Said]:
-        """What one whole response says, in order; nothing after Finished. To be iterated to its end.
+        """Yields the events in one whole response; none after Finished. Iterate it to its end.
 
-        Raises LlmError, after everything that was said before the fault.
+        Raises LlmError, after all events before the fault.
         """
         if self._answer.over:
             return
@@ -65,7 +67,7 @@ class KserveStream:
             yield from self._finish()
 
     def end(self) -> Iterator[Said]:
-        """The call ended with OK, or enough of it was waited for. Raises LlmBroken where the mark is missing."""
+        """Ends the call, or gives up waiting for its end. Raises LlmBroken if the end mark is missing."""
         if self._marks and not self.finishing:
             raise self._answer.broken(f"ended its answer without the mark of a last response: {CUT_SHORT}")
         yield from self._finish()
@@ -100,5 +102,5 @@ class KserveStream:
 
 
 def _first(response: KserveResponse, output: str) -> bytes:
-    """Of an output with several elements the first: that of the first answer."""
+    """Returns the first element of an output, which belongs to the first answer."""
     return next(iter(response.texts.get(output, ())), b"")
