@@ -280,9 +280,9 @@ async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:
 
 @asynccontextmanager
 async def _owned(request: Coroutine[None, None, T], progress: Progress) -> AsyncGenerator[asyncio.Task[T]]:
-    """The task of a request: on leaving it is over, and its response is closed.
+    """Runs a request in a task. At exit the task has ended and its response is closed.
 
-    Not a TaskGroup: leaving one by closing a generator inside it turns GeneratorExit into an exception group.
+    A TaskGroup would not do: closing a generator inside one wraps GeneratorExit in an exception group.
     """
     task = asyncio.get_running_loop().create_task(request)
     try:
@@ -299,7 +299,7 @@ async def _close(task: asyncio.Task[T], progress: Progress) -> None:
         task.cancel()
         await asyncio.wait({task})
     if not task.cancelled():
-        task.result()  # a defect is told, not lost
+        task.result()  # re-raises a programming error
     elif progress.socket is not None:
         # httpcore leaves the socket of a cancelled TLS handshake open.
         await progress.socket.aclose()
