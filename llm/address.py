@@ -7,7 +7,7 @@ import httpx
 
 from llm.no_proxy import address_of
 
-_OURS = frozenset(
+_RESERVED = frozenset(
     {
         *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
         *("host", "te", "traceparent", "trailer", "transfer-encoding", "upgrade"),
@@ -83,7 +83,7 @@ def checked_headers(endpoint: str, headers: Mapping[str, str], *, keyed: bool) -
         ValueError: A header is set by the program. The text does not show its value.
     """
     for name in headers:
-        if name.lower() in _OURS or (keyed and name.lower() == "authorization"):
+        if name.lower() in _RESERVED or (keyed and name.lower() == "authorization"):
             raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is filled in by the program: leave it out")
     return headers
 

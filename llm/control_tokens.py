@@ -37,11 +37,11 @@ class ControlTokens:
         first = "".join(sorted({"<", *(token[0] for token in known)}))
         # The test of the first character keeps the search fast. One space breaks all tokens that begin at the same
         # position, and matching one character at a time also finds a token that begins inside another.
-        self._beginning = re.compile(f"(?=[{re.escape(first)}])(?={either})(.)")
+        self._pattern = re.compile(f"(?=[{re.escape(first)}])(?={either})(.)")
 
-    def broken_up(self, text: str) -> str:
+    def break_up(self, text: str) -> str:
         """Returns `text` without any complete control token."""
-        return self._beginning.sub(r"\1 ", text)
+        return self._pattern.sub(r"\1 ", text)
 
 
 def _is_control(token: str) -> bool:

@@ -13,13 +13,13 @@ SEE_ITS_LOG = "see the log of its model server"
 
 CUT_SHORT = f"its model server, or a proxy before it, closed the stream early; {SEE_ITS_LOG}"
 
-TOO_LONG = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+LIMIT_REASONS = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 """Finish reasons that report a limit."""
 
-_CALLED = frozenset({"tool_calls", "function_call", "tool_use"})
+_CALL_REASONS = frozenset({"tool_calls", "function_call", "tool_use"})
 """Finish reasons that announce a function call."""
 
-_BLANKS = re.compile(
+_INVISIBLE = re.compile(
     "[\\s\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffc\U000e0000-\U000e0fff]*"
 )
@@ -27,7 +27,7 @@ _BLANKS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class EmptyAnswer:
     """What arrived in an answer without text.
 
     Attributes:
@@ -49,37 +49,37 @@ class Came:
     completion_tokens: int | None = None
 
 
-def without_blanks(text: str) -> str:
+def from_first_visible(text: str) -> str:
     """Returns the text from its first visible character on; "" if there is none."""
-    found = _BLANKS.match(text)
+    found = _INVISIBLE.match(text)
     return text[found.end() :] if found else text
 
 
-def why_empty(came: Came) -> str:
+def cause_of_empty_answer(answer: EmptyAnswer) -> str:
     """Returns the first cause that matches the answer, a colon, and the remedy."""
     off = f"turn its thinking off ({THINKING_OFF})"
     parser = "check its server's tool-call parser and chat template"
-    at_limit = came.reason in TOO_LONG
-    full = came.reason == "model_context_window_exceeded"
-    count = "" if came.completion_tokens is None else f" after {_tokens(came.completion_tokens)}"
+    at_limit = answer.reason in LIMIT_REASONS
+    full = answer.reason == "model_context_window_exceeded"
+    count = "" if answer.completion_tokens is None else f" after {_tokens(answer.completion_tokens)}"
     causes = (
-        (came.reasoning and at_limit, f"its reasoning used all its tokens: raise llm.max_tokens, or {off}"),
+        (answer.reasoning and at_limit, f"its reasoning used all its tokens: raise llm.max_tokens, or {off}"),
         (full, "the prompt fills its context window: give its server a longer one, or shorten the instructions"),
         (at_limit, "its limit came before its first word: raise llm.max_tokens, or its server's context length"),
-        (came.unnamed_call, f"it called a function without naming it: {parser}"),
-        (came.reason in _CALLED, f"it announced a function call and sent none: {parser}"),
-        (came.reasoning, f"it sent its reasoning only: {off}, or check its server's reasoning parser"),
-        (came.blanks, "it sent only blanks: check its server's chat template, or choose another model"),
-        (not came.events, f"it sent nothing at all: check its url and any proxy before it, or {SEE_ITS_LOG}"),
-        (not came.choices, f"it sent no choice: check the name of its model, or {SEE_ITS_LOG}"),
+        (answer.unnamed_call, f"it called a function without naming it: {parser}"),
+        (answer.reason in _CALL_REASONS, f"it announced a function call and sent none: {parser}"),
+        (answer.reasoning, f"it sent its reasoning only: {off}, or check its server's reasoning parser"),
+        (answer.blanks, "it sent only blanks: check its server's chat template, or choose another model"),
+        (not answer.events, f"it sent nothing at all: check its url and any proxy before it, or {SEE_ITS_LOG}"),
+        (not answer.choices, f"it sent no choice: check the name of its model, or {SEE_ITS_LOG}"),
     )
     at_once = f"its model stopped at once{count}: check its server's chat template, or choose another model"
     return next((cause for fits, cause in causes if fits), at_once)
 
 
-def empty(came: Came, reason: str) -> str:
+def empty_answer_text(answer: EmptyAnswer, reason: str) -> str:
     """Returns the error text after the endpoint's name. `reason`: how the service ended its answer."""
-    return f"ended its answer without any text ({reason}), {why_empty(came)}"
+    return f"ended its answer without any text ({reason}), {cause_of_empty_answer(answer)}"
 
 
 def _tokens(count: int) -> str:

@@ -36,8 +36,8 @@ def proxy_for(url: httpx.URL | str) -> str | None:
     Raises:
         ValueError, httpx.InvalidURL: The proxy's address is invalid.
     """
-    named = _proxy_named_for(url)
-    return _proxy_address(named) if named else None
+    configured = _configured_proxy(url)
+    return _proxy_address(configured) if configured else None
 
 
 def is_direct(url: httpx.URL | str) -> bool:
@@ -53,7 +53,7 @@ def goes_through_proxy(url: httpx.URL | str) -> bool:
     Raises:
         httpx.InvalidURL, UnicodeError: The name is not a valid host name.
     """
-    return bool(_proxy_named_for(url))
+    return bool(_configured_proxy(url))
 
 
 def certificates_for(url: httpx.URL | str) -> ssl.SSLContext | bool:
@@ -74,7 +74,7 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
     Raises:
         ValueError: The environment cannot be used; the text names the variable.
     """
-    whose = f"llm endpoint {endpoint!r}: " if endpoint else ""
+    prefix = f"llm endpoint {endpoint!r}: " if endpoint else ""
     try:
         yield
     except ImportError:  # a SOCKS proxy, and httpx's extra is not installed
@@ -93,10 +93,10 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
     else:
         return
     # Raised without the cause: its text may quote a proxy's password.
-    raise ValueError(whose + what)
+    raise ValueError(prefix + what)
 
 
-def _proxy_named_for(url: httpx.URL | str) -> str:
+def _configured_proxy(url: httpx.URL | str) -> str:
     """Returns the proxy as the environment names it; "" for none."""
     url = httpx.URL(url)
     proxies = urllib.request.getproxies()
@@ -115,12 +115,14 @@ def _no_proxy(text: str) -> tuple[NoProxyEntry, ...]:
     return entries
 
 
-def _proxy_address(named: str) -> str:
+def _proxy_address(configured: str) -> str:
     """Returns the proxy's address in the form that httpx accepts. Raises ValueError, httpx.InvalidURL."""
-    scheme, separator, rest = named.rpartition("://")
-    address = httpx.URL(f"{_PROXY_SCHEMES.get(scheme.lower(), scheme)}://{rest if separator else named.lstrip('/')}")
+    scheme, separator, rest = configured.rpartition("://")
+    address = httpx.URL(
+        f"{_PROXY_SCHEMES.get(scheme.lower(), scheme)}://{rest if separator else configured.lstrip('/')}"
+    )
     # httpx accepts any number as a port, and connecting to an invalid one does not raise HTTPError.
-    if address.scheme not in _PROXY_SCHEMES.values() or not address.host or len(named.split()) > 1:
+    if address.scheme not in _PROXY_SCHEMES.values() or not address.host or len(configured.split()) > 1:
         raise ValueError
     if not 0 < (address.port or 80) < 65536:
         raise ValueError

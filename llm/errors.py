@@ -8,7 +8,7 @@ LlmError                 text for the user, and whether another endpoint may suc
 └── LlmBroken            an invalid answer: HTML, no end mark, a broken stream
 """
 
-SPOKEN_TORN = "My language model broke off in the middle of its answer."
+SPOKEN_BROKEN_OFF = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
 
 

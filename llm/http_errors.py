@@ -1,7 +1,7 @@
 """Converts a service's refusals into errors with a remedy: HTTP statuses, and errors inside a stream.
 
 An error text of a service may repeat the request. A quotation is therefore truncated. It is omitted if it shares a run
-of letters with a private text, unless all words of the run are in SERVICES_WORDS.
+of letters with a private text, unless all words of the run are in COMMON_WORDS.
 """
 
 import json
@@ -32,7 +32,7 @@ The cause may be specific to this service: credit, key, capabilities of its mode
 only a content filter's refusal is final."""
 
 _WRONG_REQUEST_KINDS = ("invalid", "validation", "badrequest", "context_length")
-SERVICES_WORDS = frozenset(
+COMMON_WORDS = frozenset(
     "a an and any api are as at available be been billing body by can cannot check choice code context current default"
     " details does error exceeded exceeds extra field for from function functions has have if in input inputs instead"
     " invalid is it its key language length limit maximum message messages missing model models must name no not of on"
@@ -45,7 +45,7 @@ SERVICES_WORDS = frozenset(
 
 _WORD = re.compile(r"\w+")
 
-SPARE_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
+OPTIONAL_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
 """Fields of our chat-completion requests that are optional. Not every service accepts them."""
 
 _NOT_TAKEN = re.compile(
@@ -69,11 +69,11 @@ SPOKEN_REQUEST = "My language model could not handle the request."
 SPOKEN_FILTER = "My language model declined to answer that."
 SPOKEN_PROXY = "Something other than my language model answered."
 
-PROXY_SAYS_NO = f"lies behind a proxy that says no: {CHECK_PROXY}"
+PROXY_REFUSES = f"lies behind a proxy that says no: {CHECK_PROXY}"
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class ErrorReport:
     """The parts of a service's error report.
 
     Attributes:
@@ -89,7 +89,7 @@ class Complaint:
     param: str = ""
 
 
-def complaint_of(body: object) -> Complaint:
+def error_report_of(body: object) -> ErrorReport:
     """Parses a decoded error body of OpenAI, vLLM, TGI, FastAPI, Mistral or Gemini (which sends a list)."""
     body = body[0] if isinstance(body, list) and len(body) == 1 else body
     fields = body if isinstance(body, dict) else {}
@@ -102,7 +102,7 @@ def complaint_of(body: object) -> Complaint:
     message = next((text for text in texts if isinstance(text, str)), "")
     kinds = [inner.get("type"), inner.get("code"), inner.get("status"), fields.get("error_type"), wrong.get("type")]
     codes = [int(code) for code in kinds if isinstance(code, int | str) and _STATUS.fullmatch(str(code))]
-    return Complaint(
+    return ErrorReport(
         message=message,
         kind=" ".join(kind[:60] for kind in kinds if isinstance(kind, str)),
         status=next(iter(codes), None),
@@ -124,12 +124,12 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def complaint_of_body(body: bytes) -> Complaint:
+def error_report_of_body(body: bytes) -> ErrorReport:
     """Parses an undecoded error body; a body that is not JSON gives an empty complaint."""
     try:
-        return complaint_of(json.loads(body))
+        return error_report_of(json.loads(body))
     except (ValueError, RecursionError):
-        return Complaint("", "", None)
+        return ErrorReport("", "", None)
 
 
 def quoted(message: str, private: Sequence[str]) -> str:
@@ -138,32 +138,32 @@ def quoted(message: str, private: Sequence[str]) -> str:
     `private`: texts that must not be revealed: the conversation, the request, the key.
     """
     letters = _letters(message[:MAX_CHECKED_CHARS])
-    runs = _telling_runs(message[:MAX_CHECKED_CHARS])
+    runs = _revealing_runs(message[:MAX_CHECKED_CHARS])
     for secret in filter(None, map(_letters, private)):
         starts = range(len(secret) - SHARED_RUN_CHARS + 1)
         if any(secret[start : start + SHARED_RUN_CHARS] in runs for start in starts):
             return ""
         if len(min(secret, letters, key=len)) < SHARED_RUN_CHARS and (secret in letters or letters in secret):
             return ""
-    cut = shown(message)[:MAX_QUOTE_CHARS]
+    cut = printable(message)[:MAX_QUOTE_CHARS]
     return f': "{cut}"' if cut else ""
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """Returns the text in one line, without control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _telling_runs(text: str) -> set[str]:
-    """Returns the runs of SHARED_RUN_CHARS letters, except those that consist of SERVICES_WORDS only."""
-    letters, telling = "", list[bool]()
+def _revealing_runs(text: str) -> set[str]:
+    """Returns the runs of SHARED_RUN_CHARS letters, except those that consist of COMMON_WORDS only."""
+    letters, revealing = "", list[bool]()
     for word in _WORD.findall(_unescaped(text).casefold()):
         own = _letters(word)
         letters += own
-        telling += [word not in SERVICES_WORDS] * len(own)
+        revealing += [word not in COMMON_WORDS] * len(own)
     starts = range(len(letters) - SHARED_RUN_CHARS + 1)
     runs = ((start, start + SHARED_RUN_CHARS) for start in starts)
-    return {letters[start:stop] for start, stop in runs if any(telling[start:stop])}
+    return {letters[start:stop] for start, stop in runs if any(revealing[start:stop])}
 
 
 def _letters(text: str) -> str:
@@ -180,11 +180,11 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
     *,
     where: str,
     model: str,
-    complaint: Complaint,
+    report: ErrorReport,
     private: Sequence[str],
     location: str = "",
-    by_headers: bool = False,
-    under: str = "",
+    key_in_headers: bool = False,
+    usual_ending: str = "",
 ) -> LlmError:
     """Returns the error for an HTTP status other than 200.
 
@@ -193,30 +193,30 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
     Args:
         where: The address without secrets.
         location: The target of a redirect without secrets, for a status below 400.
-        by_headers: Whether the key is in one of the configured headers.
-        under: The usual end of the path of such an address.
+        key_in_headers: Whether the key is in one of the configured headers.
+        usual_ending: The usual end of the path of such an address.
     """
 
     def refused(text: str, spoken: str, *, retryable: bool = True, field: str = "") -> LlmRefused:
         text = f"llm endpoint {endpoint!r} {text}"
         return LlmRefused(endpoint, text, spoken=spoken, retryable=retryable, field=field)
 
-    says = quoted(complaint.message, private)
+    quote = quoted(report.message, private)
     match status:
-        case 403 if complaint.message and not _ABOUT_KEY.search(complaint.message):
-            text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'}, and from here{says}"
+        case 403 if report.message and not _ABOUT_KEY.search(report.message):
+            text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'}, and from here{quote}"
             return refused(text, SPOKEN_REQUEST)
-        case 401 | 403 | 400 if status != 400 or _API_KEY.search(complaint.message):
-            what = "its headers" if by_headers else "the variable named by its api_key_env"
+        case 401 | 403 | 400 if status != 400 or _API_KEY.search(report.message):
+            what = "its headers" if key_in_headers else "the variable named by its api_key_env"
             return refused(f"wants a valid key (HTTP {status}): set {what} to a key that {where} accepts", SPOKEN_KEY)
         case 404 | 405:
-            usual = f"; most end in {under}" if under and under not in where else ""
+            usual = f"; most end in {usual_ending}" if usual_ending and usual_ending not in where else ""
             remedy = f"check its url ({where}{usual}) and its model ({model})"
-            return refused(f"was not found (HTTP {status}): {remedy}{says}", SPOKEN_NOT_FOUND)
+            return refused(f"was not found (HTTP {status}): {remedy}{quote}", SPOKEN_NOT_FOUND)
         case 407:
-            return refused(f"at {where} {PROXY_SAYS_NO}", SPOKEN_PROXY)
+            return refused(f"at {where} {PROXY_REFUSES}", SPOKEN_PROXY)
         case 402 | 429:
-            text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{says}"
+            text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{quote}"
             return refused(text, SPOKEN_BUSY)
         case _ if status < 400:
             final = f"the final address ({location})" if location else "the final address"
@@ -225,38 +225,38 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
             text = f"llm endpoint {endpoint!r} {text}"
             return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
         case _:
-            text = f"failed (HTTP {status}) at {where}: {SEE_ITS_LOG}{says}"
+            text = f"failed (HTTP {status}) at {where}: {SEE_ITS_LOG}{quote}"
             if status not in WRONG_REQUEST_STATUSES:
                 return refused(text, SPOKEN_TROUBLE)
-    text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
-    filtered = is_filter(complaint)
+    text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{quote}"
+    filtered = is_filter(report)
     spoken = SPOKEN_FILTER if filtered else SPOKEN_REQUEST
-    return refused(text, spoken, retryable=not filtered, field=spare_field(complaint))
+    return refused(text, spoken, retryable=not filtered, field=unsupported_field(report))
 
 
-def spare_field(complaint: Complaint) -> str:
-    """Returns the field of SPARE_FIELDS that the service does not accept, or ""."""
-    if not _NOT_TAKEN.search(f"{complaint.kind} {complaint.message}"):
+def unsupported_field(report: ErrorReport) -> str:
+    """Returns the field of OPTIONAL_FIELDS that the service does not accept, or ""."""
+    if not _NOT_TAKEN.search(f"{report.kind} {report.message}"):
         return ""
-    named = [complaint.param] if complaint.param else re.findall(r"\w+", complaint.message)
-    return next((name for name in named if name in SPARE_FIELDS), "")
+    named = [report.param] if report.param else re.findall(r"\w+", report.message)
+    return next((name for name in named if name in OPTIONAL_FIELDS), "")
 
 
-def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str]) -> LlmRefused:
+def refused_in_stream(endpoint: str, report: ErrorReport, private: Sequence[str]) -> LlmRefused:
     """Returns the error for a service that reports an error after HTTP 200."""
-    kind = complaint.kind.casefold().replace("_error", "")
-    wrong = complaint.status in WRONG_REQUEST_STATUSES or any(word in kind for word in _WRONG_REQUEST_KINDS)
-    filtered = is_filter(complaint)
+    kind = report.kind.casefold().replace("_error", "")
+    wrong = report.status in WRONG_REQUEST_STATUSES or any(word in kind for word in _WRONG_REQUEST_KINDS)
+    filtered = is_filter(report)
     if filtered:
         spoken = SPOKEN_FILTER
-    elif complaint.status == 429 or "overload" in kind or "rate_limit" in kind:
+    elif report.status == 429 or "overload" in kind or "rate_limit" in kind:
         spoken = SPOKEN_BUSY
     else:
         spoken = SPOKEN_REQUEST if wrong else SPOKEN_TROUBLE
-    code = f" (code {complaint.status})" if complaint.status else ""
+    code = f" (code {report.status})" if report.status else ""
     text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: {SEE_ITS_LOG}"
     says_no = LlmFiltered if filtered else LlmRefused
-    return says_no(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=not filtered)
+    return says_no(endpoint, text + quoted(report.message, private), spoken=spoken, retryable=not filtered)
 
 
 def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:
@@ -266,6 +266,6 @@ def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:
         raise LlmRefused(endpoint, text, spoken=SPOKEN_REQUEST, retryable=True)
 
 
-def is_filter(complaint: Complaint) -> bool:
+def is_filter(report: ErrorReport) -> bool:
     """Returns whether a content filter refused; a repeated request would not change that."""
-    return "content_filter" in complaint.kind or "content_policy" in complaint.kind
+    return "content_filter" in report.kind or "content_policy" in report.kind

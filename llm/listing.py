@@ -11,9 +11,9 @@ from llm.address import base_url_of, request_headers, route_url
 from llm.errors import LlmTooSlow
 from llm.http.client import client_of
 from llm.http.encoding import CompressedError
-from llm.http.failure import SPOKEN_UNREACHABLE, compressed, nowhere, unreachable, web_page
+from llm.http.failure import SPOKEN_UNREACHABLE, compressed, invalid_redirect, unreachable, web_page
 from llm.http.stream import location_of
-from llm.http_errors import complaint_of_body, refused_by_status
+from llm.http_errors import error_report_of_body, refused_by_status
 from llm.model_list import ModelList, model_list_of
 from llm.name_lookup import use_name_lookup
 
@@ -86,7 +86,7 @@ async def ask(
             httpx.InvalidURL,
             ValueError,
         ) as error:  # httpx parses a redirect's target even if it does not follow it
-            raise nowhere(endpoint, where) from error
+            raise invalid_redirect(endpoint, where) from error
         except TimeoutError as error:
             text = f"llm endpoint {endpoint!r} at {where} did not answer within {timeout_s:g} s: check the server"
             raise LlmTooSlow(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True) from error
@@ -103,7 +103,7 @@ async def ask(
         answer.status,
         where=where,
         model="",  # only the text for 404 names it, and 404 is handled above
-        complaint=complaint_of_body(answer.body),
+        report=error_report_of_body(answer.body),
         private=(*headers.values(), *(() if api_key is None else (api_key,))),
         location=answer.location.removesuffix(MODELS_ROUTE),
     )

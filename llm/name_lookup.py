@@ -43,7 +43,7 @@ class NameLookup:
         self._max_lookups = max_lookups
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
-        self._under_way: dict[_Key, _Lookup] = {}
+        self._running: dict[_Key, _Lookup] = {}
 
     async def getaddrinfo(  # noqa: PLR0917 - the signature of the event loop's own
         self,
@@ -63,24 +63,24 @@ class NameLookup:
         name = host.decode() if isinstance(host, bytes) else host
         if not name or _is_address(name):
             return socket.getaddrinfo(host, port, family, type, proto, flags)  # no name server is involved
-        by_number = isinstance(port, int)
-        lookup = self._lookup((name, 0 if by_number else port, family, type, proto, flags))
+        numeric_port = isinstance(port, int)
+        lookup = self._lookup((name, 0 if numeric_port else port, family, type, proto, flags))
         try:
             async with asyncio.timeout(self._timeout_s - (time.monotonic() - lookup.began_s)):
                 found = await asyncio.wrap_future(lookup.found)
         except TimeoutError:
             why = f"no answer from the name server within {self._timeout_s:g} s"
             raise socket.gaierror(socket.EAI_AGAIN, why) from None
-        return [(*entry[:4], (entry[4][0], port, *entry[4][2:])) for entry in found] if by_number else found
+        return [(*entry[:4], (entry[4][0], port, *entry[4][2:])) for entry in found] if numeric_port else found
 
     def _lookup(self, key: _Key) -> _Lookup:
         """Returns the running look-up, or starts one."""
         with self._lock:
-            if (under_way := self._under_way.get(key)) is not None:
-                return under_way
-            if len(self._under_way) >= self._max_lookups:
+            if (running := self._running.get(key)) is not None:
+                return running
+            if len(self._running) >= self._max_lookups:
                 raise socket.gaierror(socket.EAI_AGAIN, f"{self._max_lookups} look-ups are waiting for name servers")
-            lookup = self._under_way[key] = _Lookup()
+            lookup = self._running[key] = _Lookup()
         lookup.found.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel it for the others
         # A daemon thread: an unresponsive name server must not prevent the process from exiting.
         thread = threading.Thread(target=self._run, args=(key, lookup), name=f"look up {key[0]}"[:40], daemon=True)
@@ -88,22 +88,22 @@ class NameLookup:
             thread.start()
         except RuntimeError as error:
             lookup.found.set_exception(OSError(str(error)))
-            self._forget(key)
+            self._remove(key)
         return lookup
 
     def _run(self, key: _Key, lookup: _Lookup) -> None:
         try:
             found = socket.getaddrinfo(*key)
         except Exception as error:  # noqa: BLE001 - passed on to the waiting callers
-            self._forget(key)
+            self._remove(key)
             lookup.found.set_exception(error)
         else:
-            self._forget(key)
+            self._remove(key)
             lookup.found.set_result(found)
 
-    def _forget(self, key: _Key) -> None:
+    def _remove(self, key: _Key) -> None:
         with self._lock:
-            self._under_way.pop(key, None)
+            self._running.pop(key, None)
 
 
 _SHARED = NameLookup()

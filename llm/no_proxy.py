@@ -48,12 +48,12 @@ class NoProxyEntry:
 def read_no_proxy(text: str) -> tuple[tuple[NoProxyEntry, ...], tuple[str, ...]]:
     """Returns the entries of the variable, and the invalid texts in it."""
     entries, unknown = [], []
-    for said in re.split(r"[\s,]+", text):
-        if not said:
+    for item in re.split(r"[\s,]+", text):
+        if not item:
             continue
-        entry = _entry(said)
+        entry = _entry(item)
         if entry is None:
-            unknown.append(said)
+            unknown.append(item)
         else:
             entries.append(entry)
     return tuple(entries), tuple(unknown)
@@ -75,8 +75,8 @@ def address_of(host: str) -> IPv4Address | IPv6Address | None:
     return address if mapped is None else mapped
 
 
-def _entry(said: str) -> NoProxyEntry | None:
-    scheme, _, rest = said.lower().rpartition("://")
+def _entry(item: str) -> NoProxyEntry | None:
+    scheme, _, rest = item.lower().rpartition("://")
     scheme = scheme.removeprefix("all")
     host, port = rest.removesuffix("/"), None
     if bracketed := _BRACKETED.fullmatch(host):

@@ -9,26 +9,26 @@ from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
-from llm.http_errors import SPARE_FIELDS
+from llm.http_errors import OPTIONAL_FIELDS
 from llm.model_list import own_name
 from llm.model_wakeup import ModelWakeup
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.openai_stream import OpenAIStream
 from llm.reasoning_filter import ReasoningHabit, begins_unmarked
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 log = logging.getLogger(__name__)
 
 ROUTE = "/chat/completions"
 
-HELLO = (Message("user", "Hello."),)
+WAKEUP_MESSAGES = (Message("user", "Hello."),)
 """A request for one token that makes a server load its model."""
 
-OURS = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
+RESERVED = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
 """Fields that `parameters` must not contain."""
 
 
-_THINKING = frozenset(
+_REASONING_PARAMETERS = frozenset(
     {
         *("chat_template_kwargs", "reasoning", "reasoning_effort", "reasoning_format", "include_reasoning"),
         *("enable_thinking", "thinking", "think", "thinking_budget"),
@@ -66,25 +66,25 @@ class OpenAIChat:
             max_tokens: Longest answer; None: the service's default.
             temperature: Sampling temperature; None: the service's default.
             parameters: Additional request fields, under the service's names. `max_completion_tokens` replaces
-                `max_tokens`. A field of SPARE_FIELDS that is False is omitted.
+                `max_tokens`. A field of OPTIONAL_FIELDS that is False is omitted.
 
         Raises:
             ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
         self._model = model
-        parameters = checked(name, parameters, ours=OURS)
+        parameters = checked(name, parameters, reserved=RESERVED)
         self._limit = "max_completion_tokens" if "max_completion_tokens" in parameters else "max_tokens"
         self._max_tokens = max_tokens
         given = {} if temperature is None else {"temperature": temperature}
-        self._written = frozenset(parameters)
-        self._left_out = {field for field in SPARE_FIELDS if parameters.get(field) is False}
+        self._configured_fields = frozenset(parameters)
+        self._omitted = {field for field in OPTIONAL_FIELDS if parameters.get(field) is False}
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
         # A configured reasoning setting overrides the guess from the model's name.
-        self._habit_known = bool(_THINKING & parameters.keys())
+        self._habit_known = bool(_REASONING_PARAMETERS & parameters.keys())
         self._habit = ReasoningHabit(begins_unmarked=not self._habit_known and begins_unmarked(model))
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
-        self._waking = ModelWakeup(name, lambda: self._ask(HELLO, ChatOptions(max_tokens=1)))
+        self._wakeup = ModelWakeup(name, lambda: self._ask(WAKEUP_MESSAGES, ChatOptions(max_tokens=1)))
 
     @property
     def detail(self) -> str:
@@ -100,31 +100,33 @@ class OpenAIChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`."""
-        events = paced(lambda: self._ask(messages, options), self._service.pace)
+        events = with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
         # Only in private networks: an additional request to a public service might cost money.
-        return self._waking.watch(events) if self._service.private_address else events
+        return self._wakeup.watch(events) if self._service.private_address else events
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""
-        await self._waking.aclose()
+        await self._wakeup.aclose()
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         private = self._service.private(messages)
-        return self._arriving(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
+        return self._incoming(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
 
-    async def _arriving(self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]) -> Arriving:
+    async def _incoming(
+        self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]
+    ) -> IncomingStream:
         """Yields the answer to the request; repeats the request without each field that the service does not accept."""
         while True:
             fields = self._fields(messages, options)
             try:
-                async with aclosing(self._service.post(ROUTE, fields, options, private)) as arriving:
-                    async for item in arriving:
+                async with aclosing(self._service.post(ROUTE, fields, options, private)) as incoming:
+                    async for item in incoming:
                         yield item
             except LlmRefused as refusal:
-                if refusal.field not in fields or refusal.field in self._written:
+                if refusal.field not in fields or refusal.field in self._configured_fields:
                     raise  # a configured field is for the user to remove
-                self._leave_out(refusal.field)
+                self._omit(refusal.field)
             else:
                 return
 
@@ -133,14 +135,14 @@ class OpenAIChat:
         if self._max_tokens is not None and options.max_tokens != NO_LIMIT:
             fields[self._limit] = self._max_tokens
         fields |= {**self._fixed, **options_json(options, limit=self._limit)}
-        return {field: value for field, value in fields.items() if field not in self._left_out}
+        return {field: value for field, value in fields.items() if field not in self._omitted}
 
-    def _leave_out(self, field: str) -> None:
+    def _omit(self, field: str) -> None:
         """Omits the field from all further requests."""
-        if field not in self._left_out:
+        if field not in self._omitted:
             log.warning(
                 "llm endpoint %r does not take %s and is asked without: see docs/endpoints.md", self.name, field
             )
-        self._left_out.add(field)
+        self._omitted.add(field)
         if field == "max_tokens":
             self._limit = "max_completion_tokens"

@@ -15,7 +15,7 @@ _NO_ID = frozenset({"", "null"})
 
 
 @dataclass(slots=True)
-class CallSoFar:
+class PartialCall:
     """A partial function call.
 
     Attributes:
@@ -38,7 +38,7 @@ class CallSoFar:
             return False
 
 
-class CallsSoFar:
+class CallAssembler:
     """The function calls of one answer.
 
     Attributes:
@@ -46,8 +46,8 @@ class CallsSoFar:
     """
 
     def __init__(self) -> None:
-        self.calls: list[CallSoFar] = []
-        self._last_at: dict[int, CallSoFar] = {}
+        self.calls: list[PartialCall] = []
+        self._last_at: dict[int, PartialCall] = {}
 
     def add(self, part: Mapping[str, object], number: int) -> int:
         """Adds a piece, the `number`-th of its event. Returns the number of characters it added."""
@@ -62,7 +62,7 @@ class CallsSoFar:
         index = index if isinstance(index, int) and not isinstance(index, bool) else number
         call = self._known(call_id, index)
         if call is None or (not call_id and _begins_another(call, name, arguments)):
-            call = CallSoFar()
+            call = PartialCall()
             self.calls.append(call)
         self._last_at[index] = call
         call.call_id = call.call_id or call_id
@@ -72,7 +72,7 @@ class CallsSoFar:
         call.extra |= extra
         return len(arguments) + (len(json.dumps(extra)) if extra else 0)
 
-    def _known(self, call_id: str, index: int) -> CallSoFar | None:
+    def _known(self, call_id: str, index: int) -> PartialCall | None:
         """Returns the call that a piece belongs to, or None for a new call."""
         if call_id and (same := next((call for call in self.calls if call.call_id == call_id), None)):
             return same
@@ -80,7 +80,7 @@ class CallsSoFar:
         return call if call is not None and not (call_id and call.call_id) else None
 
 
-def _begins_another(call: CallSoFar, name: str, arguments: str) -> bool:
+def _begins_another(call: PartialCall, name: str, arguments: str) -> bool:
     """Returns whether a piece without an id begins another call instead of continuing this one."""
     if not name or not call.name:
         return False

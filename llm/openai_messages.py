@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from llm.chat import ChatOptions, Function, FunctionCall, Message
-from llm.role_alternation import in_turns
+from llm.role_alternation import alternating
 
 JsonObject = dict[str, object]
 
@@ -16,7 +16,7 @@ def messages_json(messages: Sequence[Message], endpoint: str) -> list[JsonObject
 
     `endpoint`: the endpoint that is asked; it gets back the extra fields of its own calls.
     """
-    return [message_json(message, endpoint) for message in in_turns(messages)]
+    return [message_json(message, endpoint) for message in alternating(messages)]
 
 
 def message_json(message: Message, endpoint: str = "") -> JsonObject:

@@ -7,7 +7,7 @@ mark, because the template contains the first one; or plain words in place of th
 import re
 from dataclasses import dataclass
 
-from llm.empty_answer import without_blanks
+from llm.empty_answer import from_first_visible
 
 _MARKS = {
     **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")},
@@ -68,12 +68,12 @@ class ReasoningFilter:
     """Removes the reasoning from one answer.
 
     Attributes:
-        came: Whether reasoning arrived.
+        seen: Whether reasoning arrived.
     """
 
     def __init__(self, habit: ReasoningHabit) -> None:
         """Initializes the filter. `habit`: the endpoint's habit; the filter updates it."""
-        self.came = False
+        self.seen = False
         self._habit = habit
         self._held = ""
         self._searched = 0  # no end mark begins before this position of the held text
@@ -86,18 +86,18 @@ class ReasoningFilter:
         """Whether the last text was reasoning."""
         return self._end is not None
 
-    def told_apart(self) -> None:
+    def separated_by_service(self) -> None:
         """Records that the service separates reasoning itself; all text is the answer then."""
         self._habit.begins_unmarked = False
 
-    def heard(self, text: str) -> str:
+    def feed(self, text: str) -> str:
         """Adds text and returns the part that is the answer; "" while that is not known."""
         self._held += text
         while not self._answers:
             if not (self._begin() if self._end is None else self._ended(self._end)):
                 return ""
         text, self._held = self._held, ""
-        if not self.came:
+        if not self.seen:
             if _LONE_END.search(self._passed + text):
                 self._habit.begins_unmarked = True
             self._passed = (self._passed + text)[-_MOST_CHARS:]
@@ -107,36 +107,36 @@ class ReasoningFilter:
         """Returns held text that is the answer after all. `cut`: the answer was truncated, so the held text is
         reasoning.
         """
-        if self._end is not None and not self.came:
-            self.came = cut
+        if self._end is not None and not self.seen:
+            self.seen = cut
             self._habit.begins_unmarked = cut
         text, self._held = self._held, ""
-        return "" if self._end is not None and self.came else text
+        return "" if self._end is not None and self.seen else text
 
     def _begin(self) -> bool:
         """Decides whether reasoning or the answer follows. Returns whether that is known yet."""
-        begun = without_blanks(self._held)
+        begun = from_first_visible(self._held)
         mark = next((mark for mark in _ENDS if begun.lower().startswith(mark.lower())), "")
         if mark == _BARE and not begun[len(mark) :][:1].isalnum():
             mark = ""
         if mark:
-            self._held, self.came = begun[len(mark) :], True
+            self._held, self.seen = begun[len(mark) :], True
             self._end = re.compile(re.escape(_ENDS[mark]), re.IGNORECASE)
         elif not begun or begun == _BARE or any(mark.lower().startswith(begun.lower()) for mark in _MARKS):
             return False
-        elif self._habit.begins_unmarked and not self.came:
+        elif self._habit.begins_unmarked and not self.seen:
             self._end = _LONE_END
         else:
-            self._held = begun if self.came else self._held
+            self._held = begun if self.seen else self._held
             self._answers = True
         return True
 
     def _ended(self, end: re.Pattern[str]) -> bool:
         found = end.search(self._held, self._searched)
         if found is None:
-            if self.came:
+            if self.seen:
                 self._held = self._held[-_MOST_CHARS:]
             self._searched = max(0, len(self._held) - _MOST_CHARS)
             return False
-        self._held, self._searched, self._end, self.came = self._held[found.end() :], 0, None, True
+        self._held, self._searched, self._end, self.seen = self._held[found.end() :], 0, None, True
         return True

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from llm.chat import Message
 
-JOINT = "\n\n"
+SEPARATOR = "\n\n"
 """Separator between joined messages."""
 
 OPENING = "…"
@@ -42,11 +42,11 @@ def joined(messages: Sequence[Message]) -> list[Message]:
     said = without_blanks(messages)
     for (role, alone), group in groupby(said, lambda message: (message.role, _stands_alone(message))):
         same = list(group)
-        together += same if alone else [Message(role, JOINT.join(message.content for message in same))]
+        together += same if alone else [Message(role, SEPARATOR.join(message.content for message in same))]
     return together
 
 
-def in_turns(messages: Sequence[Message]) -> list[Message]:
+def alternating(messages: Sequence[Message]) -> list[Message]:
     """Joins messages and makes the conversation begin and end with a user message or a tool result, system messages
     aside.
 

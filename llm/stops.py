@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from llm.chat import ChatEvent, Finished, Token
-from llm.empty_answer import without_blanks
+from llm.empty_answer import from_first_visible
 from llm.errors import SPOKEN_EMPTY, LlmBroken, LlmError
 from llm.token_deadlines import StreamParser
 
@@ -16,7 +16,7 @@ STOPPED_REASON = "stop_sequence"
 """Finish reason; the word is TGI's."""
 
 
-class StopCut:
+class StopSequenceFilter:
     """Passes text through up to the first stop sequence.
 
     Attributes:
@@ -58,31 +58,31 @@ class StopCut:
         return any(stop.startswith(end) for stop in self._stops)
 
 
-class Stopping:
+class StopSequenceParser:
     """A stream parser whose text ends at the first stop sequence."""
 
-    def __init__(self, endpoint: str, reading: StreamParser, stops: Sequence[str], *, waiting: bool = True) -> None:
-        """Wraps `reading`. `waiting`: after a stop sequence, read on for the token counts; if False, finish at once."""
-        self._waiting = waiting
+    def __init__(self, endpoint: str, parser: StreamParser, stops: Sequence[str], *, read_on: bool = True) -> None:
+        """Wraps `parser`. `read_on`: after a stop sequence, read on for the token counts; if False, finish at once."""
+        self._read_on = read_on
         self._endpoint = endpoint
-        self._reading = reading
-        self._cut = StopCut(stops)
-        self._said = False
-        self._lead = ""  # blanks before the first text, held because a stop sequence may follow
+        self._parser = parser
+        self._cut = StopSequenceFilter(stops)
+        self._has_text = False
+        self._leading_blanks = ""  # blanks before the first text, held because a stop sequence may follow
         self._over = False
 
     @property
     def finishing(self) -> bool:
         """Whether the text is complete."""
-        return self._cut.stopped or self._reading.finishing
+        return self._cut.stopped or self._parser.finishing
 
     def feed(self, data: bytes) -> Iterator[ChatEvent]:
         """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
-        yield from self._through(self._reading.feed(data))
+        yield from self._through(self._parser.feed(data))
 
     def end(self) -> Iterator[ChatEvent]:
         """Ends the body, or gives up waiting for its rest. Raises LlmError if it broke off before a stop sequence."""
-        yield from self._through(self._reading.end())
+        yield from self._through(self._parser.end())
 
     def _through(self, events: Iterable[ChatEvent]) -> Iterator[ChatEvent]:
         if self._over:
@@ -101,20 +101,20 @@ class Stopping:
     def _event(self, event: ChatEvent) -> Iterator[ChatEvent]:
         if isinstance(event, Token):
             yield from self._token(self._cut.feed(event.text))
-            if not self._cut.stopped or self._waiting:
+            if not self._cut.stopped or self._read_on:
                 return
             event = Finished(STOPPED_REASON)
         if isinstance(event, Finished):
             self._over = True
             yield from self._token(self._cut.rest())
-            if self._cut.stopped and not self._said:
+            if self._cut.stopped and not self._has_text:
                 text = f"llm endpoint {self._endpoint!r} began its answer with a stop sequence: check its template"
                 raise LlmBroken(self._endpoint, text, spoken=SPOKEN_EMPTY, retryable=True)
         yield event
 
     def _token(self, text: str) -> Iterator[Token]:
-        text = self._lead + text
-        self._said = self._said or bool(without_blanks(text))
-        self._lead = "" if self._said else text
-        if text and self._said:
+        text = self._leading_blanks + text
+        self._has_text = self._has_text or bool(from_first_visible(text))
+        self._leading_blanks = "" if self._has_text else text
+        if text and self._has_text:
             yield Token(text)

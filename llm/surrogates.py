@@ -11,7 +11,7 @@ class Surrogates:
     def __init__(self) -> None:
         self._half = ""
 
-    def whole(self, text: str) -> str:
+    def feed(self, text: str) -> str:
         """Returns the complete characters so far; a half without its counterpart becomes U+FFFD."""
         text, self._half = self._half + text, ""
         if text.isascii() or not _SURROGATE.search(text):

@@ -13,7 +13,7 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.reasoning_filter import habit_of
 from llm.tgi_stream import TgiStream
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 ROUTE = "/generate_stream"
 
@@ -23,7 +23,7 @@ WARM_ROUTE = "/info"
 DEFAULT_MAX_TOKENS = 512
 """Longest answer if nothing is configured. TGI's default of 100 tokens (formerly 20) stops inside a sentence."""
 
-OURS = frozenset({"stop", "details", "return_full_text", "best_of"})
+RESERVED = frozenset({"stop", "details", "return_full_text", "best_of"})
 """Fields that `parameters` must not contain. The template defines the stop sequences."""
 
 
@@ -70,7 +70,7 @@ class TgiChat:
         self._template = template
         self._bos = bos
         self._now = now
-        parameters = checked(name, parameters, ours=OURS)
+        parameters = checked(name, parameters, reserved=RESERVED)
         self._parameters = {
             "max_new_tokens": DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
             **({} if "temperature" in parameters else _sampling(temperature)),
@@ -94,14 +94,14 @@ class TgiChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
-        self._template.without_functions(options)
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
+        self._template.reject_functions(options)
         private = self._service.private(messages)
         now = None if self._now is None else self._now()
         parameters = {
@@ -114,8 +114,8 @@ class TgiChat:
             parameters["max_new_tokens"] = options.max_tokens
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         fields = {"inputs": prompt, "parameters": parameters}
-        reading = TgiStream(self.name, stops=self._template.stops, private=private, habit=habit_of(prompt))
-        return self._service.post(ROUTE, fields, options, private), reading
+        parser = TgiStream(self.name, stops=self._template.stops, private=private, habit=habit_of(prompt))
+        return self._service.post(ROUTE, fields, options, private), parser
 
 
 def _sampling(temperature: float | None) -> dict[str, object]:

@@ -9,11 +9,11 @@ There is no [DONE]: an answer without its last line was cut short. The status is
 from collections.abc import Sequence
 
 from llm.reasoning_filter import ReasoningHabit
-from llm.stops import Stopping
+from llm.stops import StopSequenceParser
 from llm.token_stream import TokenStream
 
 
-class TgiStream(Stopping):
+class TgiStream(StopSequenceParser):
     """Parses one response body, without special tokens and up to the first stop sequence."""
 
     def __init__(

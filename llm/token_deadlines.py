@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypedDict, runtime_checkable
 
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired
-from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmError, LlmTooSlow
+from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmError, LlmTooSlow
 
 USAGE_TIMEOUT_S = 0.5
 """Deadline for token counts and the end mark after the text. The answer does not depend on them."""
@@ -24,7 +24,7 @@ THINKING_OFF = "by its parameters, as chat_template_kwargs = { enable_thinking =
 LOADING = "if it is still loading its model, wait for that or load it there first; else "
 """Part of an error's remedy."""
 
-NEXT = "next content token"
+NEXT_CONTENT = "next content token"
 """What the request waits for after the first content."""
 
 SPOKEN_TOO_SLOW = "My language model did not answer in time."
@@ -58,7 +58,7 @@ class ReasoningParser(Protocol):
         ...
 
 
-Arriving = AsyncGenerator[SlotAcquired | RequestSent | bytes]
+IncomingStream = AsyncGenerator[SlotAcquired | RequestSent | bytes]
 """Events and bytes of a request, as from `HttpStream.post`."""
 
 
@@ -98,7 +98,7 @@ class TokenDeadlines:
 
     def too_slow(self, waiting_for: str, *, thinking: bool = False) -> LlmTooSlow:
         """Returns the error for a missed deadline. `thinking`: only reasoning arrived."""
-        gap = waiting_for == NEXT
+        gap = waiting_for == NEXT_CONTENT
         limit = "token_gap_timeout_s" if gap else "first_token_timeout_s"
         value_s = self.token_gap_timeout_s if gap else self.first_token_timeout_s
         text = f"llm endpoint {self.endpoint!r} at {self.where} gave no {waiting_for} within {value_s:g} s"
@@ -112,35 +112,37 @@ class TokenDeadlines:
         )
 
 
-async def paced(ask: Callable[[], tuple[Arriving, StreamParser]], pace: TokenDeadlines) -> AsyncGenerator[ChatEvent]:
+async def with_deadlines(
+    ask: Callable[[], tuple[IncomingStream, StreamParser]], deadlines: TokenDeadlines
+) -> AsyncGenerator[ChatEvent]:
     """Yields the events of an answer and enforces its deadlines.
 
     Args:
         ask: Called at the first iteration, so that its errors reach the consumer. Returns the incoming bytes, which are
             closed here, and their parser. Read to its end: leaving earlier, even at Finished, closes the connection.
-        pace: The deadlines; the one for the first token starts at the first iteration.
+        deadlines: The deadlines; the one for the first token starts at the first iteration.
 
     Raises:
         LlmTooSlow: A deadline passed.
         LlmError: As `ask`, the incoming stream and the parser raise it.
     """
     loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + pace.first_token_timeout_s
+    deadline_s = loop.time() + deadlines.first_token_timeout_s
     waiting_for = "connection"
-    arriving, reading = ask()
-    async with aclosing(arriving):
+    incoming, parser = ask()
+    async with aclosing(incoming):
         while True:
             try:
                 async with asyncio.timeout_at(deadline_s):
-                    item = await anext(arriving, None)
+                    item = await anext(incoming, None)
             except TimeoutError as error:
-                if not reading.finishing:
-                    thinking = isinstance(reading, ReasoningParser) and reading.thinking
-                    raise pace.too_slow(waiting_for, thinking=thinking) from error
+                if not parser.finishing:
+                    thinking = isinstance(parser, ReasoningParser) and parser.thinking
+                    raise deadlines.too_slow(waiting_for, thinking=thinking) from error
                 item = None
             except LlmError as error:
-                if not reading.finishing:
-                    if error.spoken == SPOKEN_TORN and waiting_for != NEXT:
+                if not parser.finishing:
+                    if error.spoken == SPOKEN_BROKEN_OFF and waiting_for != NEXT_CONTENT:
                         error.spoken = SPOKEN_EMPTY  # the connection layer cannot tell whether content arrived
                     raise
                 item = None  # the text is complete; only token counts are missing
@@ -148,21 +150,21 @@ async def paced(ask: Callable[[], tuple[Arriving, StreamParser]], pace: TokenDea
                 yield item
                 waiting_for = "first content token"
                 continue
-            was_finishing = reading.finishing
-            for event in reading.end() if item is None else reading.feed(item):
+            was_finishing = parser.finishing
+            for event in parser.end() if item is None else parser.feed(item):
                 yield event
                 if isinstance(event, Finished):
-                    await _drain(arriving)
+                    await _drain(incoming)
                     return
                 # Starts when the consumer asks for more: its own time does not count against the service.
-                deadline_s = loop.time() + pace.token_gap_timeout_s
-                waiting_for = NEXT
-            if reading.finishing and not was_finishing:
+                deadline_s = loop.time() + deadlines.token_gap_timeout_s
+                waiting_for = NEXT_CONTENT
+            if parser.finishing and not was_finishing:
                 deadline_s = min(deadline_s, loop.time() + USAGE_TIMEOUT_S)
 
 
-async def _drain(arriving: Arriving) -> None:
+async def _drain(incoming: IncomingStream) -> None:
     with suppress(LlmError, TimeoutError):
         async with asyncio.timeout(DRAIN_TIMEOUT_S):
-            async for _ in arriving:
+            async for _ in incoming:
                 pass

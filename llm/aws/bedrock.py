@@ -6,22 +6,22 @@ from typing import Literal, Unpack, get_args
 
 from llm.answer_state import AnswerState
 from llm.aws.bedrock_request import BedrockOptions, JsonObject, anthropic_body, converse_body, llama_body
-from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, Llama, Meaning
+from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, EventParser, Llama
 from llm.aws.request import BEDROCK
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.reasoning_filter import habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 Api = Literal["converse", "invoke"]
 Family = Literal["anthropic", "llama"]
 Latency = Literal["standard", "optimized"]
 Prompt = Callable[[Sequence[Message]], str]
 
-OURS: Mapping[str, frozenset[str]] = MappingProxyType(
+RESERVED: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "": frozenset({"messages", "system", "toolConfig"}),
         "anthropic": frozenset({"messages", "system", "tools", "tool_choice"}),
@@ -85,7 +85,7 @@ class BedrockChat:
         self._stops = tuple(stops)
         is_optimized = _one_of(name, "latency", latency, get_args(Latency)) == "optimized"
         self._fixed = BedrockOptions(max_tokens, temperature, cache, is_optimized)
-        self._parameters = checked(name, parameters, ours=OURS[self._family])
+        self._parameters = checked(name, parameters, reserved=RESERVED[self._family])
         self._headers: dict[str, str] = {}
         if self._family and is_optimized:
             self._headers["x-amzn-bedrock-performanceconfig-latency"] = "optimized"
@@ -105,26 +105,26 @@ class BedrockChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         if self._family == "llama":
             why = "Llama by api invoke takes no functions: use api converse, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = self._prompt(messages) if self._prompt is not None and self._family == "llama" else None
         answer = AnswerState(self.name, habit_of(prompt or ""))
-        meaning = self._meaning(answer, options, private)
-        stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
+        event_parser = self._event_parser(answer, options, private)
+        stream = BedrockStream(self.name, answer, event_parser, self._service.refusals, private=private)
         fields = merged(self._fields(messages, prompt, options), self._parameters)
-        arriving = self._service.post(self._route, fields, options, private, self._headers)
-        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+        incoming = self._service.post(self._route, fields, options, private, self._headers)
+        return incoming, StopSequenceParser(self.name, stream, self._stops, read_on=False)
 
-    def _meaning(self, answer: AnswerState, options: ChatOptions, private: Sequence[str]) -> Meaning:
+    def _event_parser(self, answer: AnswerState, options: ChatOptions, private: Sequence[str]) -> EventParser:
         match self._family:
             case "anthropic":
                 return Anthropic(answer, self.name, private)

@@ -42,10 +42,10 @@ class BedrockOptions:
 def converse_body(messages: Sequence[Message], options: ChatOptions, fixed: BedrockOptions) -> JsonObject:
     """Returns the body of ConverseStream."""
     conversation = conversation_of(messages)
-    system: list[JsonObject] = [{"text": text} for text in conversation.lasting]
+    system: list[JsonObject] = [{"text": text} for text in conversation.leading_system]
     if fixed.cache and system:
         system.append({"cachePoint": {"type": "default"}})
-    system += [{"text": text} for text in conversation.passing]
+    system += [{"text": text} for text in conversation.later_system]
     limits = {"maxTokens": fixed.max_tokens_of(options), "temperature": fixed.temperature}
     body: JsonObject = {
         "messages": [
@@ -99,10 +99,10 @@ def _converse_choice(options: ChatOptions) -> JsonObject:
 def anthropic_body(messages: Sequence[Message], options: ChatOptions, fixed: BedrockOptions) -> JsonObject:
     """Returns the body of InvokeModel for Anthropic's models."""
     conversation = conversation_of(messages)
-    system: list[JsonObject] = [{"type": "text", "text": text} for text in conversation.lasting]
+    system: list[JsonObject] = [{"type": "text", "text": text} for text in conversation.leading_system]
     if fixed.cache and system:
         system[-1]["cache_control"] = {"type": "ephemeral"}
-    system += [{"type": "text", "text": text} for text in conversation.passing]
+    system += [{"type": "text", "text": text} for text in conversation.later_system]
     body: JsonObject = {
         "anthropic_version": ANTHROPIC_VERSION,
         "max_tokens": fixed.max_tokens_of(options) or ANTHROPIC_MAX_TOKENS,

@@ -56,13 +56,13 @@ class BedrockConversation:
     """A conversation in Bedrock's structure.
 
     Attributes:
-        lasting: System prompt at the beginning; the same in all requests of a conversation.
-        passing: System messages from later positions.
+        leading_system: System prompt at the beginning; the same in all requests of a conversation.
+        later_system: System messages from later positions.
         turns: Alternating turns; the first is the user's.
     """
 
-    lasting: tuple[str, ...]
-    passing: tuple[str, ...]
+    leading_system: tuple[str, ...]
+    later_system: tuple[str, ...]
     turns: tuple[RoleTurn, ...]
 
     @property
@@ -80,10 +80,10 @@ def conversation_of(messages: Sequence[Message]) -> BedrockConversation:
     for message in messages[begin:]:
         match message.role:
             case "user":
-                _add(turns, "user", _said(message))
+                _add(turns, "user", _text_blocks(message))
             case "assistant":
                 answered = [call for call in message.calls if call.call_id in results]
-                _add(turns, "assistant", [*_said(message), *map(_call, answered)])
+                _add(turns, "assistant", [*_text_blocks(message), *map(_call_block, answered)])
                 _add(turns, "user", [Result(_id(call.call_id), results[call.call_id]) for call in answered])
             case "tool" | "system":
                 pass  # results were added after their calls; system messages are separate
@@ -106,11 +106,11 @@ def _add(turns: list[RoleTurn], role: Literal["user", "assistant"], blocks: Sequ
     turns[-1].blocks.extend(blocks)
 
 
-def _said(message: Message) -> list[Block]:
+def _text_blocks(message: Message) -> list[Block]:
     return [Text(message.content)] if message.content.strip() else []
 
 
-def _call(call: FunctionCall) -> Call:
+def _call_block(call: FunctionCall) -> Call:
     try:
         arguments: object = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

@@ -100,9 +100,9 @@ class AwsCredentials:
                     if not fetching.done():
                         self._failed, self._retry_at_s = TimeoutError(), now_s + FETCH_TIMEOUT_S + RETRY_S
             if not usable and self._failed is not None:
-                raise self._missing(self._failed)
+                raise self._missing_error(self._failed)
         if self._keys is None:
-            raise self._late()
+            raise self._timeout_error()
         return self._keys
 
     def forget(self) -> None:
@@ -118,41 +118,41 @@ class AwsCredentials:
         if self._fetching is None:
             loop = asyncio.get_running_loop()
             self._fetching = loop.create_future()
-            told, source = self._fetching, self._source
+            done, source = self._fetching, self._source
 
             def run() -> None:
                 found, keys = _look_up(source, self._profile, self._find)
                 with suppress(RuntimeError):  # the loop was closed meanwhile
-                    loop.call_soon_threadsafe(self._fetched, told, found, keys)
+                    loop.call_soon_threadsafe(self._fetched, done, found, keys)
 
             # A daemon thread: an unresponsive server must not prevent the process from exiting.
             threading.Thread(target=run, name=f"aws credentials {self._endpoint}", daemon=True).start()
         return self._fetching
 
-    def _fetched(self, told: "asyncio.Future[None]", found: CredentialSource | Exception, keys: Keys | None) -> None:
+    def _fetched(self, done: "asyncio.Future[None]", found: CredentialSource | Exception, keys: Keys | None) -> None:
         self._fetching = None
         if isinstance(found, Exception):
             self._failed = found
             self._retry_at_s = asyncio.get_running_loop().time() + RETRY_S
         else:
             self._source, self._keys, self._failed, self._retry_at_s = found, keys, None, 0.0
-        if not told.done():
-            told.set_result(None)
+        if not done.done():
+            done.set_result(None)
 
-    def _missing(self, error: Exception) -> LlmError:
+    def _missing_error(self, error: Exception) -> LlmError:
         if isinstance(error, TimeoutError):
-            return self._late()
+            return self._timeout_error()
         kinds = [kind.__name__ for kind in type(error).__mro__]
-        says = next((_REMEDIES[kind] for kind in kinds if kind in _REMEDIES), None)
-        if says is None and isinstance(error, LookupError):
-            says = "has no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role"
-        elif says is None:
-            says = f"could not get its AWS credentials ({kinds[0]}): check the profile, the role and the network"
+        reason = next((_REMEDIES[kind] for kind in kinds if kind in _REMEDIES), None)
+        if reason is None and isinstance(error, LookupError):
+            reason = "has no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role"
+        elif reason is None:
+            reason = f"could not get its AWS credentials ({kinds[0]}): check the profile, the role and the network"
         return LlmRefused(
-            self._endpoint, f"llm endpoint {self._endpoint!r} {says}", spoken=SPOKEN_NO_CREDENTIALS, retryable=True
+            self._endpoint, f"llm endpoint {self._endpoint!r} {reason}", spoken=SPOKEN_NO_CREDENTIALS, retryable=True
         )
 
-    def _late(self) -> LlmError:
+    def _timeout_error(self) -> LlmError:
         text = f"llm endpoint {self._endpoint!r} got no AWS credentials within {FETCH_TIMEOUT_S:g} s"
         text = f"{text}: check the server that gives them (container, instance, sign-on), and the network"
         return LlmUnreachable(self._endpoint, text, spoken=SPOKEN_NO_ANSWER, retryable=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from llm.aws.frames import EventStreamMessage
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.http_errors import (
     SPOKEN_BUSY,
     SPOKEN_KEY,
@@ -62,7 +62,7 @@ class AwsFault:
     detail: str = ""
 
     @property
-    def is_of_old_keys(self) -> bool:
+    def has_outdated_keys(self) -> bool:
         """Whether newer credentials may help: these have expired or are no longer known."""
         return self.code in _EXPIRED | _KEY
 
@@ -124,16 +124,16 @@ class AwsRefusals:
 
     def error_of(self, fault: AwsFault, private: Sequence[str]) -> LlmError:
         """Returns the error for a fault. `private`: texts that it must not quote."""
-        says = quoted(fault.message, private)
+        quote = quoted(fault.message, private)
         return (
-            self._of_key(fault)
-            or self._of_model(fault, says)
-            or self._of_name(fault, says)
-            or self._of_load(fault, says)
-            or self._other(fault, says)
+            self._key_error(fault)
+            or self._model_error(fault, quote)
+            or self._name_error(fault, quote)
+            or self._load_error(fault, quote)
+            or self._other_error(fault, quote)
         )
 
-    def _of_key(self, fault: AwsFault) -> LlmError | None:
+    def _key_error(self, fault: AwsFault) -> LlmError | None:
         code = f"({fault.code or f'HTTP {fault.status}'})"
         if fault.code in _EXPIRED:
             remedy = "renew them (aws sso login, aws login, or the role's source); they are read again for the next one"
@@ -148,54 +148,54 @@ class AwsRefusals:
             return self._refused(f"does not accept its AWS credentials {code}: {remedy}", SPOKEN_KEY)
         return None
 
-    def _of_model(self, fault: AwsFault, says: str) -> LlmError | None:
+    def _model_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         """Returns the error if the model's own server failed or timed out."""
         if fault.detail == "ModelInvocationTimeExceeded" or fault.code == "modeltimeout":
-            text = f"gave up: its model took longer than it may: ask for less (max_tokens), or see its load{says}"
+            text = f"gave up: its model took longer than it may: ask for less (max_tokens), or see its load{quote}"
             # A stream that used up its time would use it up again.
             return self._error(LlmTooSlow, text, SPOKEN_TOO_SLOW, retryable=not fault.detail)
         if fault.code not in _MODEL:
             return None
         if fault.original_status in WRONG_REQUEST_STATUSES:
             text = (
-                f"rejects the request (its model says {fault.original_status}): check what {self.model} accepts{says}"
+                f"rejects the request (its model says {fault.original_status}): check what {self.model} accepts{quote}"
             )
             return self._refused(text, SPOKEN_REQUEST)
         if fault.original_status in {429, 503}:
             return self._refused(
-                f"is too busy (its model says {fault.original_status}): add instances{says}", SPOKEN_BUSY
+                f"is too busy (its model says {fault.original_status}): add instances{quote}", SPOKEN_BUSY
             )
         if fault.code == "modelstreamerror":
-            text = f"broke off its answer ({fault.detail or fault.code}): see the model's log{says}"
-            return self._error(LlmBroken, text, SPOKEN_TORN, retryable=True)
+            text = f"broke off its answer ({fault.detail or fault.code}): see the model's log{quote}"
+            return self._error(LlmBroken, text, SPOKEN_BROKEN_OFF, retryable=True)
         status = f" with {fault.original_status}" if fault.original_status else ""
-        return self._refused(f"has a model that failed{status}: see the model's log{says}", SPOKEN_TROUBLE)
+        return self._refused(f"has a model that failed{status}: see the model's log{quote}", SPOKEN_TROUBLE)
 
-    def _of_name(self, fault: AwsFault, says: str) -> LlmError | None:
+    def _name_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         about_the_name = any(words in fault.message.casefold() for words in _ABOUT_THE_NAME)
         if fault.code == "resourcenotfound" or fault.status == 404 or (fault.code in _VALIDATION and about_the_name):
-            text = f"finds no {self.model} at {self.where}: check the name, the region and the account{says}"
+            text = f"finds no {self.model} at {self.where}: check the name, the region and the account{quote}"
             return self._refused(text, SPOKEN_NOT_FOUND)
         return None
 
-    def _of_load(self, fault: AwsFault, says: str) -> LlmError | None:
+    def _load_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         if fault.code in _STARTING or fault.status == 503:
-            text = f"is not ready ({fault.code or 'HTTP 503'}): wait, or see whether {self.model} has instances{says}"
+            text = f"is not ready ({fault.code or 'HTTP 503'}): wait, or see whether {self.model} has instances{quote}"
             return self._refused(text, SPOKEN_BUSY)
         if fault.code in _BUSY or fault.status == 429:
-            text = f"takes no more requests for now ({fault.code or 'HTTP 429'}): wait, or raise its quota{says}"
+            text = f"takes no more requests for now ({fault.code or 'HTTP 429'}): wait, or raise its quota{quote}"
             return self._refused(text, SPOKEN_BUSY)
         return None
 
-    def _other(self, fault: AwsFault, says: str) -> LlmError:
+    def _other_error(self, fault: AwsFault, quote: str) -> LlmError:
         if fault.code in _VALIDATION or fault.status in WRONG_REQUEST_STATUSES:
             text = (
-                f"rejects the request ({fault.code or f'HTTP {fault.status}'}): check what {self.model} accepts{says}"
+                f"rejects the request ({fault.code or f'HTTP {fault.status}'}): check what {self.model} accepts{quote}"
             )
             return self._refused(text, SPOKEN_REQUEST)
         code = fault.code[:40] or (f"HTTP {fault.status}" if fault.status else "no reason given")
         return self._refused(
-            f"failed ({code}) at {self.where}: try again, or see AWS's health page{says}", SPOKEN_TROUBLE
+            f"failed ({code}) at {self.where}: try again, or see AWS's health page{quote}", SPOKEN_TROUBLE
         )
 
     def _refused(self, text: str, spoken: str) -> LlmError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm.aws.sdk import sdk
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError
 from llm.http_errors import SPOKEN_PROXY
 
 MAX_FRAME_BYTES = 1 << 20
@@ -78,7 +78,7 @@ class EventStreamReader:
 
     def _broken(self, what: str) -> LlmError:
         text = f"llm endpoint {self._endpoint!r} {what}"
-        spoken = SPOKEN_TORN if self._begun else SPOKEN_PROXY
+        spoken = SPOKEN_BROKEN_OFF if self._begun else SPOKEN_PROXY
         return LlmBroken(self._endpoint, text, spoken=spoken, retryable=True)
 
 

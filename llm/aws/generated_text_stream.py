@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from llm.answer_state import AnswerState, Said
-from llm.http_errors import complaint_of_body, refused_in_stream
+from llm.answer_state import AnswerEvent, AnswerState
+from llm.http_errors import error_report_of_body, refused_in_stream
 from llm.json_text import JsonText
 from llm.openai_stream import DONE_REASON, count_of
 from llm.reasoning_filter import ReasoningHabit
@@ -45,32 +45,32 @@ class GeneratedTextStream:
         """Whether the text is complete."""
         return self._text.closed
 
-    def feed(self, data: bytes) -> Iterator[Said]:
+    def feed(self, data: bytes) -> Iterator[AnswerEvent]:
         """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
-        if self._answer.over:
+        if self._answer.finished:
             return
         if self._in_head:
             self._head += data
             found = HEAD.match(self._head)
             if found is None:
                 if len(self._head) > MAX_HEAD_BYTES:
-                    raise self._not_this()
+                    raise self._wrong_format()
                 return
             self._in_head = False
             data = self._head[found.end() :]
-        yield from self._answer.say(self._text.feed(self._decoder.decode(data)))
+        yield from self._answer.add_text(self._text.feed(self._decoder.decode(data)))
         if self._text.closed:
             yield from self._tail(self._text.rest.strip())
 
-    def end(self) -> Iterator[Said]:
+    def end(self) -> Iterator[AnswerEvent]:
         """Ends the body; only details may be missing. Raises LlmError if the answer is incomplete."""
         if self._in_head:
-            raise self._not_this()
+            raise self._wrong_format()
         if self._text.closed and not self._answer.reason:
-            self._answer.stop(DONE_REASON)
+            self._answer.set_reason(DONE_REASON)
         yield from self._answer.finish()
 
-    def _tail(self, rest: str) -> Iterator[Said]:
+    def _tail(self, rest: str) -> Iterator[AnswerEvent]:
         if not rest.endswith(("}", "]")) and len(rest) <= MAX_TAIL_CHARS:
             return
         try:
@@ -82,11 +82,11 @@ class GeneratedTextStream:
         details = whole.get("details") if isinstance(whole, dict) else None
         details = details if isinstance(details, dict) else {}
         self._answer.completion_tokens = count_of(details.get("generated_tokens"))
-        self._answer.stop(str(details.get("finish_reason") or DONE_REASON))
+        self._answer.set_reason(str(details.get("finish_reason") or DONE_REASON))
         yield from self._answer.finish()
 
-    def _not_this(self) -> Exception:
-        complaint = complaint_of_body(self._head)
-        if complaint.message or complaint.kind:
-            return refused_in_stream(self._endpoint, complaint, self._private)
-        return self._answer.broken('does not begin with {"generated_text": as LMI 0.25 does: check its payload')
+    def _wrong_format(self) -> Exception:
+        report = error_report_of_body(self._head)
+        if report.message or report.kind:
+            return refused_in_stream(self._endpoint, report, self._private)
+        return self._answer.error('does not begin with {"generated_text": as LMI 0.25 does: check its payload')

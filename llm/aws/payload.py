@@ -21,7 +21,7 @@ Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.
 PAYLOADS: tuple[Payload, ...] = get_args(Payload)
 
 
-def reading_of(
+def parser_for(
     payload: Payload, endpoint: str, private: Sequence[str], habit: ReasoningHabit | None = None
 ) -> StreamParser:
     """Returns the parser for one answer in a format. `habit`: how the model reasons, if known."""
@@ -50,39 +50,39 @@ class DetectedStream:
         self._private = private
         self._habit = habit
         self._held = b""
-        self._scout = SseReader()
-        self._reading: StreamParser | None = None
+        self._probe = SseReader()
+        self._parser: StreamParser | None = None
 
     @property
     def finishing(self) -> bool:
         """Whether the text is complete."""
-        return self._reading is not None and self._reading.finishing
+        return self._parser is not None and self._parser.finishing
 
     def feed(self, data: bytes) -> Iterable[ChatEvent]:
         """Returns the events in `data`, which may end anywhere. Raises LlmError."""
-        if self._reading is not None:
-            return self._reading.feed(data)
+        if self._parser is not None:
+            return self._parser.feed(data)
         self._held += data
-        self._reading = self._detected(data)
-        return () if self._reading is None else self._reading.feed(self._held)
+        self._parser = self._detect(data)
+        return () if self._parser is None else self._parser.feed(self._held)
 
     def end(self) -> Iterator[ChatEvent]:
         """Ends the body. Raises LlmError if the answer is incomplete or its format is unknown."""
-        if self._reading is None:
-            self._reading = self._by_line(self._scout.end()) or self._of(TokenStream)
-            yield from self._reading.feed(self._held)
-        yield from self._reading.end()
+        if self._parser is None:
+            self._parser = self._detect_by_line(self._probe.end()) or self._make(TokenStream)
+            yield from self._parser.feed(self._held)
+        yield from self._parser.end()
 
-    def _detected(self, data: bytes) -> StreamParser | None:
+    def _detect(self, data: bytes) -> StreamParser | None:
         if HEAD.match(self._held):
-            return self._of(GeneratedTextStream)
-        return self._by_line(self._scout.feed(data))
+            return self._make(GeneratedTextStream)
+        return self._detect_by_line(self._probe.feed(data))
 
-    def _by_line(self, events: Iterator[Event]) -> StreamParser | None:
+    def _detect_by_line(self, events: Iterator[Event]) -> StreamParser | None:
         try:
             first = next(iter(list(events)), None)
         except StreamFormatError:
-            return self._of(TokenStream)  # raises the error for the invalid format
+            return self._make(TokenStream)  # raises the error for the invalid format
         if first is None:
             return None
         try:
@@ -90,7 +90,7 @@ class DetectedStream:
         except (ValueError, RecursionError):
             line = None
         is_chat = isinstance(line, dict) and ("choices" in line or str(line.get("object")).startswith("chat."))
-        return self._of(OpenAIStream if is_chat else TokenStream)
+        return self._make(OpenAIStream if is_chat else TokenStream)
 
-    def _of(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> StreamParser:
+    def _make(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> StreamParser:
         return kind(self._endpoint, private=self._private, habit=self._habit)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Unpack
 
-from llm.aws.payload import PAYLOADS, Payload, reading_of
+from llm.aws.payload import PAYLOADS, Payload, parser_for
 from llm.aws.request import SAGEMAKER
 from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
@@ -12,11 +12,11 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.reasoning_filter import ReasoningHabit, habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
-OURS = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
-OURS_BY_PROMPT = frozenset({"details", "return_full_text"})
+RESERVED = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
+RESERVED_WITH_PROMPT = frozenset({"details", "return_full_text"})
 """Fields that `parameters` must not contain, for requests with messages and with a prompt."""
 
 Prompt = Callable[[Sequence[Message]], str]
@@ -75,7 +75,7 @@ class SageMakerChat:
         self._stops = tuple(stops)
         self._max_tokens = max_tokens
         self._temperature = temperature
-        self._parameters = checked(name, parameters, ours=OURS if prompt is None else OURS_BY_PROMPT)
+        self._parameters = checked(name, parameters, reserved=RESERVED if prompt is None else RESERVED_WITH_PROMPT)
         chosen = {
             "x-amzn-sagemaker-inference-component": inference_component,
             "x-amzn-sagemaker-target-variant": target_variant,
@@ -96,24 +96,24 @@ class SageMakerChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions if it uses a prompt."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         if self._prompt is not None:
             why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = None if self._prompt is None else self._prompt(messages)
         habit = self._habit if prompt is None else habit_of(prompt)
-        inner = reading_of(self._payload, self.name, private, habit)
+        inner = parser_for(self._payload, self.name, private, habit)
         stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
         request = self._request(messages, prompt, options)
-        arriving = self._service.post(self._route, request, options, private, self._headers)
-        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+        incoming = self._service.post(self._route, request, options, private, self._headers)
+        return incoming, StopSequenceParser(self.name, stream, self._stops, read_on=False)
 
     def _request(self, messages: Sequence[Message], prompt: str | None, options: ChatOptions) -> JsonObject:
         sampling: JsonObject = {} if self._temperature is None else {"temperature": self._temperature}

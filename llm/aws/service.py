@@ -43,7 +43,7 @@ class AwsService:
 
     Attributes:
         where: Its address, for messages.
-        pace: The deadlines of its answers.
+        deadlines: The deadlines of its answers.
         refusals: Converts its faults into errors, including those inside an answer.
     """
 
@@ -68,10 +68,10 @@ class AwsService:
             api_key=None,
             headers={"accept": "application/vnd.amazon.eventstream"},
             connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
-            refusing=self._refusing,
+            parse_refusal=self._parse_refusal,
         )
         self.where = self._http.where.rstrip("/")
-        self.pace = TokenDeadlines.of(endpoint, self.where, settings)
+        self.deadlines = TokenDeadlines.of(endpoint, self.where, settings)
         self.refusals = AwsRefusals(endpoint, self.where, model, api.action, self._region)
 
     async def load(self) -> None:
@@ -114,9 +114,9 @@ class AwsService:
         with suppress(LlmError):
             await self._credentials.current()
 
-    def _refusing(self, status: int, headers: Mapping[str, str], body: bytes, private: Sequence[str]) -> LlmError:
+    def _parse_refusal(self, status: int, headers: Mapping[str, str], body: bytes, private: Sequence[str]) -> LlmError:
         fault = fault_of_answer(status, headers, body)
-        if fault.is_of_old_keys:
+        if fault.has_outdated_keys:
             self._credentials.forget()
         return self.refusals.error_of(fault, private)
 

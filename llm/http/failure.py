@@ -12,9 +12,9 @@ import httpx
 
 from llm.empty_answer import SEE_ITS_LOG
 from llm.environment import CHECK_PROXY, goes_through_proxy
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable, causes_of
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError, LlmUnreachable, causes_of
 from llm.http.encoding import CompressedError
-from llm.http_errors import PROXY_SAYS_NO, SPOKEN_PROXY
+from llm.http_errors import PROXY_REFUSES, SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
 
@@ -24,7 +24,7 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (ssl.SSLError, "does not speak TLS as expected: check whether its url should begin with http://"),
     (ConnectionRefusedError, "refuses connections: start the server, or check the port in its url"),
     (httpx.ConnectTimeout, "did not take the connection in time: check that the server is up, and the network"),
-    (httpx.ProxyError, PROXY_SAYS_NO),
+    (httpx.ProxyError, PROXY_REFUSES),
     (httpx.ConnectError, "cannot be connected to: check its url and the network"),
     (httpx.TransportError, "closed the connection without an answer: check that its url leads to an HTTP server"),
 )
@@ -47,7 +47,7 @@ def unreachable(endpoint: str, where: str, error: httpx.HTTPError) -> LlmUnreach
     return LlmUnreachable(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True)
 
 
-def nowhere(endpoint: str, where: str) -> LlmError:
+def invalid_redirect(endpoint: str, where: str) -> LlmError:
     """Returns the error for a redirect with an invalid target."""
     text = f"llm endpoint {endpoint!r} at {where} answers with a redirect to nowhere: check its url"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
@@ -66,10 +66,10 @@ def compressed(endpoint: str, where: str, error: CompressedError) -> LlmError:
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
-def torn(endpoint: str, where: str) -> LlmError:
+def broken_off(endpoint: str, where: str) -> LlmError:
     """Returns the error for an answer whose connection broke while it was read."""
     text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: {SEE_ITS_LOG}"
-    return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
+    return LlmBroken(endpoint, text, spoken=SPOKEN_BROKEN_OFF, retryable=True)
 
 
 def _reason(where: str, error: httpx.HTTPError) -> str:

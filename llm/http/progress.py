@@ -8,14 +8,14 @@ import httpcore
 
 from llm.chat import RequestSent
 
-NEWS_AHEAD = 8
+MAX_QUEUED = 8
 """Pieces of a body that are queued for the consumer before reading pauses."""
 
-News = RequestSent | bytes | Exception | None
+QueueItem = RequestSent | bytes | Exception | None
 """Queue entries of a request: RequestSent once, then pieces of the body, then an error or None at the end."""
 
 
-class Handshakes:
+class RoundTripEstimate:
     """Estimates the round trip to a service from its recent handshakes and small requests."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Handshakes:
         """Records the duration of a TCP or TLS handshake."""
         self._durations_s.append(duration_s)
 
-    def exchanged(self, duration_s: float) -> None:
+    def add_exchange(self, duration_s: float) -> None:
         """Records the time from a small keep-warm request to its response headers."""
         self._exchanges_s.append(duration_s)
 
@@ -43,20 +43,20 @@ class Progress:
     """Tracks one request.
 
     Attributes:
-        news: The queue of its events. RequestSent is put here, the rest by the sender of the request.
+        queue: The queue of its events. RequestSent is put here, the rest by the sender of the request.
         connected: Whether a connection was opened for the request; False: a kept one was used.
         socket: The connection opened for it, below TLS.
         settled: Cleared from the end of a handshake to the next step, and while an answer is closed. httpcore 1.0.9
             loses a cancellation in between: the connection would stay open, and in the pool, forever.
     """
 
-    def __init__(self, handshakes: Handshakes) -> None:
-        self.news: asyncio.Queue[News] = asyncio.Queue(NEWS_AHEAD)
+    def __init__(self, handshakes: RoundTripEstimate) -> None:
+        self.queue: asyncio.Queue[QueueItem] = asyncio.Queue(MAX_QUEUED)
         self.connected = False
         self.socket: httpcore.AsyncNetworkStream | None = None
         self.settled = asyncio.Event()
         self.settled.set()
-        self._handshakes = handshakes
+        self._round_trip = handshakes
         self._sending = False
         self._sent = False
         self._is_small = False
@@ -71,7 +71,7 @@ class Progress:
                 self.connected = True
                 self._handshake_from_s = asyncio.get_running_loop().time()
             case "connection.connect_tcp.complete" | "connection.start_tls.complete":
-                self._handshakes.add(asyncio.get_running_loop().time() - self._handshake_from_s)
+                self._round_trip.add(asyncio.get_running_loop().time() - self._handshake_from_s)
                 self.settled.clear()
                 stream = info.get("return_value")
                 if name == "connection.connect_tcp.complete" and isinstance(stream, httpcore.AsyncNetworkStream):
@@ -84,10 +84,10 @@ class Progress:
                 self._sending = isinstance(request, httpcore.Request) and request.method != b"CONNECT"
                 self._is_small = isinstance(request, httpcore.Request) and request.method in {b"GET", b"HEAD"}
             case "http11.receive_response_headers.complete" if self._sent and self._is_small:
-                self._handshakes.exchanged(asyncio.get_running_loop().time() - self._sent_at_s)
+                self._round_trip.add_exchange(asyncio.get_running_loop().time() - self._sent_at_s)
             case "http11.send_request_body.complete" if self._sending and not self._sent:
                 self._sent = True
                 self._sent_at_s = asyncio.get_running_loop().time()
-                self.news.put_nowait(RequestSent(self._handshakes.round_trip_s))
+                self.queue.put_nowait(RequestSent(self._round_trip.round_trip_s))
             case _:
                 pass

@@ -10,20 +10,22 @@ Parameters = Mapping[str, object]
 NO_PARAMETERS: Parameters = MappingProxyType({})
 
 
-def checked(endpoint: str, parameters: Parameters, *, ours: Collection[str], flat: bool = False) -> dict[str, object]:
+def checked(
+    endpoint: str, parameters: Parameters, *, reserved: Collection[str], flat: bool = False
+) -> dict[str, object]:
     """Returns the parameters after checking that they can be sent.
 
     Args:
         endpoint: The endpoint's name in the configuration.
         parameters: As configured.
-        ours: Fields that the client sets itself: the conversation, and fields that affect the parsing of the answer.
+        reserved: Fields that the client sets: the conversation, and fields that affect the parsing of the answer.
         flat: Whether the service accepts only strings, numbers and booleans.
 
     Raises:
         ValueError: A parameter is invalid; the text names the endpoint and the parameter.
     """
     for name, value in parameters.items():
-        if name in ours:
+        if name in reserved:
             raise ValueError(f"llm endpoint {endpoint!r}: parameters: {name} is filled in by the program: leave it out")
         if flat and not isinstance(value, str | int | float):
             what = "takes single texts, numbers and truth values only, no lists and no tables"
@@ -35,9 +37,9 @@ def merged(fields: Mapping[str, object], parameters: Parameters) -> dict[str, ob
     """Returns the fields with the parameters, which take precedence. A table is merged into the field of its name."""
     body = dict(fields)
     for name, value in parameters.items():
-        ours = body.get(name)
-        both = isinstance(ours, Mapping) and isinstance(value, Mapping)
-        body[name] = {**ours, **value} if both else value  # type: ignore[dict-item]
+        own = body.get(name)
+        both = isinstance(own, Mapping) and isinstance(value, Mapping)
+        body[name] = {**own, **value} if both else value  # type: ignore[dict-item]
     return body
 
 

@@ -29,7 +29,7 @@ class HttpService:
     Attributes:
         where: Its address, for messages.
         private_address: Whether it is on this machine or in a private network.
-        pace: The deadlines of its answers.
+        deadlines: The deadlines of its answers.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class HttpService:
             api_key=key,
             headers=headers,
             connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
-            under="/v1" if example.endswith("/v1") else "",
+            usual_ending="/v1" if example.endswith("/v1") else "",
         )
         self.where = self._http.where
-        self.pace = TokenDeadlines.of(endpoint, self.where, settings)
+        self.deadlines = TokenDeadlines.of(endpoint, self.where, settings)
 
     async def warm(self, route: str) -> bytes:
         """Opens connections: see `HttpStream.warm`."""

@@ -17,9 +17,9 @@ from llm.chat import RequestSent, SlotAcquired
 from llm.errors import LlmError
 from llm.http.client import client_of
 from llm.http.encoding import CompressedError
-from llm.http.failure import compressed, nowhere, torn, unreachable, web_page
-from llm.http.progress import Handshakes, Progress
-from llm.http_errors import complaint_of_body, refused_by_status
+from llm.http.failure import broken_off, compressed, invalid_redirect, unreachable, web_page
+from llm.http.progress import Progress, RoundTripEstimate
+from llm.http_errors import error_report_of_body, refused_by_status
 from llm.name_lookup import use_name_lookup
 
 WARM_CONNECTIONS = 2
@@ -60,7 +60,7 @@ ERROR_BODY_MAX_BYTES = 64 << 10
 
 T = TypeVar("T")
 
-Refusing = Callable[[int, Mapping[str, str], bytes, Sequence[str]], LlmError]
+RefusalParser = Callable[[int, Mapping[str, str], bytes, Sequence[str]], LlmError]
 """Converts status, headers and body of an answer from 400 on, and the texts that must not be quoted, into an error."""
 
 
@@ -80,8 +80,8 @@ class HttpStream:
         api_key: str | None,
         headers: Mapping[str, str],
         connect_timeout_s: float,
-        under: str = "",
-        refusing: Refusing | None = None,
+        usual_ending: str = "",
+        parse_refusal: RefusalParser | None = None,
     ) -> None:
         """Initializes the pool without I/O.
 
@@ -92,8 +92,8 @@ class HttpStream:
             api_key: Sent as bearer token.
             headers: Additional headers of every request.
             connect_timeout_s: For TCP and for TLS each.
-            under: The usual end of the address's path, for messages.
-            refusing: Converts refusals of a service that has its own format for them.
+            usual_ending: The usual end of the address's path, for messages.
+            parse_refusal: Converts refusals of a service that has its own format for them.
 
         Raises:
             ValueError: A setting is invalid, or HTTP cannot carry a header.
@@ -106,11 +106,11 @@ class HttpStream:
         self._endpoint = endpoint
         self._base = base
         self._model = model
-        self._by_headers = bool(headers) and api_key is None
-        self._under = under
-        self._refusing = refusing
-        self._handshakes = Handshakes()
-        self._warms_with = "GET"
+        self._key_in_headers = bool(headers) and api_key is None
+        self._usual_ending = usual_ending
+        self._parse_refusal = parse_refusal
+        self._round_trip = RoundTripEstimate()
+        self._warm_method = "GET"
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         self._client = client_of(
             endpoint,
@@ -132,9 +132,9 @@ class HttpStream:
         return next(filter(None, (task.result() for task in asking)), b"")
 
     async def _warm_one(self, url: httpx.URL) -> bytes:
-        progress = Progress(self._handshakes)
-        request = self._client.build_request(self._warms_with, url, extensions={"trace": progress.trace})
-        async with _owned(self._get(request), progress) as getting:
+        progress = Progress(self._round_trip)
+        request = self._client.build_request(self._warm_method, url, extensions={"trace": progress.trace})
+        async with _request_task(self._get(request), progress) as getting:
             await asyncio.wait({getting}, timeout=WARM_TIMEOUT_S)
             return getting.result() if getting.done() else b""
 
@@ -146,7 +146,7 @@ class HttpStream:
                 async for chunk in response.aiter_raw():
                     length += len(chunk)
                     if length > LONG_BODY_BYTES:
-                        self._warms_with = "HEAD"
+                        self._warm_method = "HEAD"
                     else:
                         body += chunk
                     if length > WARM_BODY_MAX_BYTES:
@@ -173,7 +173,7 @@ class HttpStream:
         Raises:
             LlmError: The service cannot be reached, refuses the request, or breaks off.
         """
-        progress = Progress(self._handshakes)
+        progress = Progress(self._round_trip)
         request = self._client.build_request(
             "POST",
             route_url(self._base, route),
@@ -183,8 +183,8 @@ class HttpStream:
         )
         async with self._slots:
             yield SlotAcquired()
-            async with _owned(self._ask(request, progress, private), progress):
-                while (news := await progress.news.get()) is not None:
+            async with _request_task(self._ask(request, progress, private), progress):
+                while (news := await progress.queue.get()) is not None:
                     if isinstance(news, Exception):
                         raise news
                     yield news
@@ -204,16 +204,16 @@ class HttpStream:
                     raise failure
                 async for chunk in response.aiter_raw():
                     for at in range(0, len(chunk), PIECE_BYTES):
-                        await progress.news.put(chunk[at : at + PIECE_BYTES])
+                        await progress.queue.put(chunk[at : at + PIECE_BYTES])
             except httpx.HTTPError as error:
-                raise torn(self._endpoint, self.where) from error
+                raise broken_off(self._endpoint, self.where) from error
             finally:
                 await response.aclose()
         except Exception as error:  # noqa: BLE001
             # LlmError, or a programming error: it is passed on to the consumer.
-            await progress.news.put(error)
+            await progress.queue.put(error)
         else:
-            await progress.news.put(None)
+            await progress.queue.put(None)
 
     async def _send(self, request: httpx.Request, progress: Progress) -> httpx.Response:
         """Sends the request; retries for each kept connection that the service had closed meanwhile."""
@@ -235,7 +235,7 @@ class HttpStream:
             httpx.InvalidURL,
             ValueError,
         ) as error:  # httpx parses a redirect's target even if it does not follow it
-            raise nowhere(self._endpoint, self.where) from error
+            raise invalid_redirect(self._endpoint, self.where) from error
 
     async def _failure(self, response: httpx.Response, private: Sequence[str]) -> LlmError | None:
         if response.status_code == httpx.codes.OK:
@@ -245,18 +245,18 @@ class HttpStream:
         with suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
                 body = await _read_up_to(response, ERROR_BODY_MAX_BYTES)
-        if self._refusing is not None and response.status_code >= httpx.codes.BAD_REQUEST:
-            return self._refusing(response.status_code, response.headers, body, private)
+        if self._parse_refusal is not None and response.status_code >= httpx.codes.BAD_REQUEST:
+            return self._parse_refusal(response.status_code, response.headers, body, private)
         return refused_by_status(
             self._endpoint,
             response.status_code,
             where=self.where,
             model=self._model,
-            complaint=complaint_of_body(body),
+            report=error_report_of_body(body),
             private=private,
             location=location_of(response),
-            by_headers=self._by_headers,
-            under=self._under,
+            key_in_headers=self._key_in_headers,
+            usual_ending=self._usual_ending,
         )
 
 
@@ -279,7 +279,7 @@ async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:
 
 
 @asynccontextmanager
-async def _owned(request: Coroutine[None, None, T], progress: Progress) -> AsyncGenerator[asyncio.Task[T]]:
+async def _request_task(request: Coroutine[None, None, T], progress: Progress) -> AsyncGenerator[asyncio.Task[T]]:
     """Runs a request in a task. At exit the task has ended and its response is closed.
 
     A TaskGroup would not do: closing a generator inside one wraps GeneratorExit in an exception group.

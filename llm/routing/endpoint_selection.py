@@ -34,11 +34,11 @@ SWITCH_SHARE, SWITCH_S = 0.85, 0.02
 """
 
 STALE_S = 20.0
-STALE_FAR_S = 300.0
-FAR = 2.0
+STALE_SLOW_S = 300.0
+SLOW_FACTOR = 2.0
 """Time after which an endpoint without a measurement is probed again.
 
-STALE_FAR_S applies to endpoints whose time is more than FAR times the best one's."""
+STALE_SLOW_S applies to endpoints whose time is more than FAR times the best one's."""
 
 TRIAL_EVERY = 50
 """If the budget never permits a second request for exploration, one of this number of questions goes to an endpoint
@@ -96,12 +96,12 @@ class Plan:
     Attributes:
         first: Number of the endpoint that is asked.
         why: "look": to measure whether it has become better.
-        rival: Number of an endpoint that is asked at the same time, to measure it; None for none.
+        parallel: Number of an endpoint that is asked at the same time, to measure it; None for none.
     """
 
     first: int
     why: Why = "first"
-    rival: int | None = None
+    parallel: int | None = None
 
 
 @dataclass(slots=True)
@@ -136,16 +136,16 @@ class Routing:
         """Returns the first requests. `extra_tokens`: cost of a second request."""
         best = self._favourite = self.order(now_s)[0]
         usable = self.breakers[best].closed(now_s)
-        if usable and self.breakers[best].doubted and not self.budget.affords(extra_tokens):
-            return Plan(self._instead_of(best, now_s))
-        candidate = self._worth_a_look(now_s, best) if usable else None
+        if usable and self.breakers[best].last_failed and not self.budget.affords(extra_tokens):
+            return Plan(self._alternative_to(best, now_s))
+        candidate = self._exploration_candidate(now_s, best) if usable else None
         if candidate is None:
             return Plan(best)
         breaker = self.breakers[candidate]
-        if breaker.wants_probe(now_s) and (breaker.cheap or self._was_better(candidate, best)):
+        if breaker.wants_probe(now_s) and (breaker.failed_fast or self._was_better(candidate, best)):
             return Plan(candidate, "look")
         if self.budget.may_hedge(question, extra_tokens, exploring=True):
-            return Plan(best, rival=candidate)
+            return Plan(best, parallel=candidate)
         trial = not self.budget.explores and self.budget.questions % TRIAL_EVERY == 0
         return Plan(candidate, "look") if trial else Plan(best)
 
@@ -196,12 +196,12 @@ class Routing:
             case "ordered":
                 return numbers
             case "weighted":
-                return self._drawn(numbers)
+                return self._weighted_order(numbers)
             case "latency" | "geo":
                 by_score = sorted(numbers, key=lambda number: (self.score_s(number), number))
-                return self._steady(by_score) if lead else by_score
+                return self._keep_favourite(by_score) if lead else by_score
 
-    def _drawn(self, numbers: list[int]) -> list[int]:
+    def _weighted_order(self, numbers: list[int]) -> list[int]:
         """Returns the endpoints in random order, in proportion to their weights; those with weight 0 come last."""
         left, drawn = [number for number in numbers if self.endpoints[number].weight > 0], list[int]()
         while left:
@@ -214,7 +214,7 @@ class Routing:
             drawn.append(number)
         return [*drawn, *(number for number in numbers if number not in drawn)]
 
-    def _steady(self, by_score: list[int]) -> list[int]:
+    def _keep_favourite(self, by_score: list[int]) -> list[int]:
         """Returns the order with the current favourite first, unless another endpoint is clearly faster."""
         best, favourite = by_score[0], self._favourite
         if favourite in by_score and favourite is not None:
@@ -223,21 +223,21 @@ class Routing:
                 best = favourite
         return [best, *(number for number in by_score if number != best)]
 
-    def _instead_of(self, doubted: int, now_s: float) -> int:
+    def _alternative_to(self, last_failed: int, now_s: float) -> int:
         """Returns the endpoint to ask while the best one may be silent again and no hedge is affordable.
 
         The alternative's expected time may exceed that of the best one by at most half of the wait that a silent
         endpoint would cost: a single failure may have been chance.
         """
-        most_s = self.score_s(doubted) + patience_s(self.healths[doubted]) / 2
-        for number in self.order(now_s, without=(doubted,)):
+        most_s = self.score_s(last_failed) + patience_s(self.healths[last_failed]) / 2
+        for number in self.order(now_s, without=(last_failed,)):
             breaker = self.breakers[number]
-            alike = self.endpoints[number].tier == self.endpoints[doubted].tier
-            if alike and breaker.closed(now_s) and not breaker.doubted and self.score_s(number) <= most_s:
+            alike = self.endpoints[number].tier == self.endpoints[last_failed].tier
+            if alike and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= most_s:
                 return number
-        return doubted
+        return last_failed
 
-    def _worth_a_look(self, now_s: float, best: int) -> int | None:
+    def _exploration_candidate(self, now_s: float, best: int) -> int | None:
         """Returns the endpoint that may have become better than the best: the one without a measurement for the longest
         time.
         """
@@ -268,7 +268,7 @@ class Routing:
         if self.policy not in {"latency", "geo"}:
             return breaker.wants_probe(now_s)
         if not breaker.closed(now_s):
-            hope = health.typical_s is None or breaker.cheap or self._was_better(number, best)
-            return breaker.wants_probe(now_s) and (hope or unmeasured_for_s > STALE_FAR_S)
-        far = health.typical_s is not None and health.typical_s > FAR * self.score_s(best)
-        return unmeasured_for_s > (STALE_FAR_S if far else STALE_S)
+            hope = health.typical_s is None or breaker.failed_fast or self._was_better(number, best)
+            return breaker.wants_probe(now_s) and (hope or unmeasured_for_s > STALE_SLOW_S)
+        far = health.typical_s is not None and health.typical_s > SLOW_FACTOR * self.score_s(best)
+        return unmeasured_for_s > (STALE_SLOW_S if far else STALE_S)

@@ -41,12 +41,12 @@ class Health:
         while len(self._answered) > TYPICAL_OF and now_s - self._answered[0][0] > MAX_AGE_S:
             self._answered.popleft()
 
-    def at_least(self, now_s: float, waited_s: float) -> None:
+    def overtaken(self, now_s: float, waited_s: float) -> None:
         """Records a request that was closed after `waited_s` without a token."""
         self._newest.append(max(waited_s, self.typical_s or 0.0))
         self.measured_at_s = now_s
 
-    def afresh(self, now_s: float, took_s: float) -> None:
+    def restart(self, now_s: float, took_s: float) -> None:
         """Records an answer after a failure or a time without requests; earlier times are discarded."""
         self._newest.clear()
         self._answered.clear()

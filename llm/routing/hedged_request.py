@@ -27,11 +27,11 @@ from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import LOSER_TOKENS, Question, hedge_delay_s, patience_s
 from llm.token_deadlines import LOADING, SPOKEN_TOO_SLOW
 
-MOST_ASKED = 4
+MAX_ENDPOINTS = 4
 """Maximum number of endpoints asked for one answer, hedges included. A request that all of them refuse is not sent to a
 fifth."""
 
-LOOK_AGAIN_S = 0.05
+RECHECK_S = 0.05
 """Interval of repeated checks while an endpoint is late."""
 
 JITTER_S = 0.03
@@ -74,20 +74,20 @@ class _Request:
     """A running request to one endpoint.
 
     Attributes:
-        leads: Whether its progress events are passed on; those of a second request are held until it wins.
+        is_primary: Whether its progress events are passed on; those of a second request are held until it wins.
         queued: Its SlotAcquired event.
         sent: Its RequestSent event.
     """
 
     number: int
     why: Why
-    leads: bool
+    is_primary: bool
     asked_at_s: float
     queued: SlotAcquired | None = None
     sent: RequestSent | None = None
 
     @property
-    def left(self) -> bool:
+    def may_have_been_sent(self) -> bool:
         """Whether the request may have reached the service. A client without progress events is assumed to have sent
         it.
         """
@@ -110,11 +110,11 @@ class HedgedRequest:
     _running: dict[int, _Request] = field(default_factory=dict)
     _asked: list[int] = field(default_factory=list)
     _winner: int | None = None
-    _said: bool = False  # the winner sent more than CallInProgress
+    _passed_on: bool = False  # the winner sent more than CallInProgress
     _hedged: int | None = None
     _error: Exception | None = None
     _first_error: Exception | None = None
-    _again_at_s: float | None = None
+    _retry_at_s: float | None = None
 
     def __post_init__(self) -> None:
         self.question = self.routing.budget.ask(self.prompt_tokens)
@@ -127,8 +127,8 @@ class HedgedRequest:
         """Starts the first request."""
         plan = self.routing.plan(now_s, self.question, self._extra_tokens)
         effects = self._ask(plan.first, plan.why, now_s)
-        if plan.rival is not None:
-            effects += self._hedge(plan.rival, "look", now_s)
+        if plan.parallel is not None:
+            effects += self._hedge(plan.parallel, "look", now_s)
         self._set_alarm(now_s)
         return effects
 
@@ -154,23 +154,23 @@ class HedgedRequest:
             return []
         final = not isinstance(error, LlmError) or not error.retryable
         # A refusal by a hedge or a probe may be caused by that endpoint, not by the question.
-        aside = request.why == "look" or (self._running and not request.leads)
-        for_good = final and (number == self._winner or not aside)
-        self._blame(request, error, now_s, for_good=for_good)
+        secondary = request.why == "look" or (self._running and not request.is_primary)
+        ends_question = final and (number == self._winner or not secondary)
+        self._record_failure(request, error, now_s, ends_question=ends_question)
         if number == self._winner:
-            if self._said or final:
+            if self._passed_on or final:
                 return [Fail(error)]
             self._winner = None
         self._error = error
         self._first_error = self._first_error or error
-        effects: list[Effect] = [self._tried(request, "failed", now_s)]
-        if for_good:
+        effects: list[Effect] = [self._record_outcome(request, "failed", now_s)]
+        if ends_question:
             return [*effects, *self._close_all(now_s), Fail(error)]
         if not self._running:
             if not self._may_ask_again(now_s):
-                return [*effects, Fail(_told_with(self._first_error, error))]
+                return [*effects, Fail(_with_first_refusal(self._first_error, error))]
             waits = isinstance(error, LlmRefused) and not final
-            self._again_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
+            self._retry_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
             effects += self._ask_again(now_s)
         self._set_alarm(now_s)
         return effects
@@ -197,20 +197,20 @@ class HedgedRequest:
         """Ends the question: the answer has ended or the consumer has left. Running requests are written off."""
         for request in list(self._running.values()):
             if request.number != self._winner:
-                self.routing.breakers[request.number].let_go(request.asked_at_s)
-                self._tried(request, "overtaken", now_s)
+                self.routing.breakers[request.number].cancelled(request.asked_at_s)
+                self._record_outcome(request, "overtaken", now_s)
         self._running.clear()
 
     # ---- requests ----
 
     def _ask(self, number: int, why: Why, now_s: float) -> list[Effect]:
         self._asked.append(number)
-        leads = not any(request.leads for request in self._running.values())
-        self._running[number] = _Request(number, why, leads, now_s)
+        is_primary = not any(request.is_primary for request in self._running.values())
+        self._running[number] = _Request(number, why, is_primary, now_s)
         self.routing.breakers[number].asked(now_s)
-        if not leads:
+        if not is_primary:
             return [AskEndpoint(number)]
-        self._again_at_s = None
+        self._retry_at_s = None
         return [AskEndpoint(number), PassOn(AnsweringEndpoint(self._endpoint(number).name))]
 
     def _hedge(self, number: int, why: Why, now_s: float) -> list[Effect]:
@@ -219,12 +219,12 @@ class HedgedRequest:
         return self._ask(number, why, now_s)
 
     def _may_ask_again(self, now_s: float) -> bool:
-        left = len(self._asked) < min(MOST_ASKED, len(self.routing.endpoints))
-        return left and now_s < self.deadline_s
+        may_ask_more = len(self._asked) < min(MAX_ENDPOINTS, len(self.routing.endpoints))
+        return may_ask_more and now_s < self.deadline_s
 
     def _ask_again(self, now_s: float) -> list[Effect]:
         """After a failure: asks the next endpoint once its delay has passed."""
-        if self._again_at_s is None or now_s < self._again_at_s:
+        if self._retry_at_s is None or now_s < self._retry_at_s:
             return []
         return self._ask(self.routing.order(now_s, without=self._asked)[0], "failover", now_s)
 
@@ -247,8 +247,8 @@ class HedgedRequest:
         del self._running[request.number]
         waited_s = now_s - request.asked_at_s
         # Not recorded as a time: the wait depends on those times and would grow from one question to the next.
-        self.routing.breakers[request.number].failed(now_s, waited_s, surely=True)
-        closing: list[Effect] = [CloseRequest(request.number), self._tried(request, "given up", now_s)]
+        self.routing.breakers[request.number].failed(now_s, waited_s, certain=True)
+        closing: list[Effect] = [CloseRequest(request.number), self._record_outcome(request, "given up", now_s)]
         return [*closing, *self._ask(next_one, "failover", now_s)]
 
     def _alarms(self, request: _Request) -> tuple[float, float]:
@@ -265,12 +265,12 @@ class HedgedRequest:
             self.wake_s = None
             return
         alarms = [self.deadline_s]
-        if self._again_at_s is not None:
-            alarms.append(self._again_at_s)
+        if self._retry_at_s is not None:
+            alarms.append(self._retry_at_s)
         if self._may_ask_again(now_s):
             for request in self._running.values():
                 # When a request is late, the budget may still grow by other conversations, or a breaker may close.
-                alarms += [at_s if at_s > now_s else now_s + LOOK_AGAIN_S for at_s in self._alarms(request)]
+                alarms += [at_s if at_s > now_s else now_s + RECHECK_S for at_s in self._alarms(request)]
         self.wake_s = min(alarms)
 
     # ---- results ----
@@ -281,20 +281,20 @@ class HedgedRequest:
         else:
             request.sent = RequestSent(event.round_trip_s, now_s)
             self.routing.healths[request.number].round_trip_s = event.round_trip_s
-        return [PassOn(event)] if request.leads else []
+        return [PassOn(event)] if request.is_primary else []
 
     def _win(self, request: _Request, now_s: float) -> list[Effect]:
         """Handles the first token: closes all other requests."""
         took_s = now_s - request.asked_at_s
         health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
         if request.why == "look" or not breaker.closed(now_s):
-            health.afresh(now_s, took_s)
+            health.restart(now_s, took_s)
         else:
             health.first_token(now_s, took_s)
         breaker.succeeded(request.asked_at_s)
         self._winner = request.number
-        effects: list[Effect] = [*self._close_all(now_s), self._tried(request, "answered", now_s)]
-        if not request.leads:
+        effects: list[Effect] = [*self._close_all(now_s), self._record_outcome(request, "answered", now_s)]
+        if not request.is_primary:
             effects.append(PassOn(AnsweringEndpoint(self._endpoint(request.number).name)))
             effects += [PassOn(event) for event in (request.queued, request.sent) if event is not None]
         return effects
@@ -305,36 +305,36 @@ class HedgedRequest:
         for request in [request for number, request in self._running.items() if number != self._winner]:
             del self._running[request.number]
             if self._winner is None and now_s < self.deadline_s:
-                self.routing.breakers[request.number].let_go(request.asked_at_s)  # the question itself was invalid
+                self.routing.breakers[request.number].cancelled(request.asked_at_s)  # the question itself was invalid
             else:
-                self._lost(request, now_s)
-            effects += [CloseRequest(request.number), self._tried(request, "overtaken", now_s)]
+                self._record_loss(request, now_s)
+            effects += [CloseRequest(request.number), self._record_outcome(request, "overtaken", now_s)]
         return effects
 
-    def _lost(self, request: _Request, now_s: float) -> None:
+    def _record_loss(self, request: _Request, now_s: float) -> None:
         """Records a lost request. One that was silent beyond the hedge delay may be dead; others are merely slower."""
         health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
         waited_s, late = now_s - request.asked_at_s, now_s >= self._alarms(request)[0]
-        health.at_least(now_s, waited_s)
+        health.overtaken(now_s, waited_s)
         if late:
-            breaker.failed(now_s, waited_s, surely=self._winner is None)
+            breaker.failed(now_s, waited_s, certain=self._winner is None)
         else:
-            breaker.let_go(request.asked_at_s)
+            breaker.cancelled(request.asked_at_s)
 
-    def _blame(self, request: _Request, error: Exception, now_s: float, *, for_good: bool) -> None:
+    def _record_failure(self, request: _Request, error: Exception, now_s: float, *, ends_question: bool) -> None:
         """Records an error against the endpoint. Errors of the question, such as a content filter's, do not count."""
         breaker = self.routing.breakers[request.number]
-        if for_good:
-            breaker.let_go(request.asked_at_s)
+        if ends_question:
+            breaker.cancelled(request.asked_at_s)
             return
         doubtful = isinstance(error, LlmBroken) or (isinstance(error, LlmRefused) and error.retryable)
-        surely = request.number != self._winner and not doubtful
-        breaker.failed(now_s, now_s - request.asked_at_s, surely=surely)
+        certain = request.number != self._winner and not doubtful
+        breaker.failed(now_s, now_s - request.asked_at_s, certain=certain)
 
-    def _tried(self, request: _Request, outcome: Outcome, now_s: float) -> PassOn:
+    def _record_outcome(self, request: _Request, outcome: Outcome, now_s: float) -> PassOn:
         """Records the outcome of a request and the tokens it cost without use."""
-        nobody_there = outcome == "failed" and isinstance(self._error, LlmUnreachable)
-        tokens = self._extra_tokens if outcome != "answered" and request.left and not nobody_there else 0
+        unreachable = outcome == "failed" and isinstance(self._error, LlmUnreachable)
+        tokens = self._extra_tokens if outcome != "answered" and request.may_have_been_sent and not unreachable else 0
         # The cost of a hedge is the losing request of the two, whichever it is.
         if self._hedged is not None and outcome != "answered" and self._hedged in {request.number, self._winner}:
             self.routing.budget.settle(self.question, tokens)
@@ -344,7 +344,7 @@ class HedgedRequest:
         return PassOn(EndpointTried(endpoint.name, request.why, outcome, request.asked_at_s, took_s, tokens, cost))
 
     def _count(self, event: ChatEvent) -> None:
-        self._said = self._said or not isinstance(event, CallInProgress)
+        self._passed_on = self._passed_on or not isinstance(event, CallInProgress)
         if isinstance(event, Token | CallInProgress | FunctionCall):
             self.routing.budget.answered(self.question, 1)
 
@@ -362,7 +362,7 @@ class HedgedRequest:
         )
 
 
-def _told_with(first: Exception, last: Exception) -> Exception:
+def _with_first_refusal(first: Exception, last: Exception) -> Exception:
     """Returns the last error, extended by the first refusal: endpoints describe an invalid question differently."""
     if first is last or not isinstance(first, LlmRefused) or not isinstance(last, LlmError):
         return last

@@ -24,9 +24,9 @@ EXPLORING_SHARE = 0.3
 
 UNMEASURED_DELAY_S = 0.4
 UNMEASURED_PATIENCE_S = 2.0
-LEAST_PATIENCE_S = 0.4
-LEAST_MARGIN_S = 0.04
-MOST_MARGIN_S = 0.06
+MIN_PATIENCE_S = 0.4
+MIN_MARGIN_S = 0.04
+MAX_MARGIN_S = 0.06
 
 
 def hedge_delay_s(health: Health, unmeasured_s: float = 0.0) -> float:
@@ -40,8 +40,8 @@ def hedge_delay_s(health: Health, unmeasured_s: float = 0.0) -> float:
     usual_s, ninth_s = health.usual_s, health.quantile_s(0.9)
     if usual_s is None or ninth_s is None:
         return unmeasured_s or UNMEASURED_DELAY_S
-    least_s = usual_s + max(usual_s / 2, LEAST_MARGIN_S)
-    most_s = usual_s + max(0.75 * usual_s, MOST_MARGIN_S)
+    least_s = usual_s + max(usual_s / 2, MIN_MARGIN_S)
+    most_s = usual_s + max(0.75 * usual_s, MAX_MARGIN_S)
     return min(max(ninth_s, least_s), most_s)
 
 
@@ -53,7 +53,7 @@ def patience_s(health: Health, least_s: float = 0.0) -> float:
     usual_s = health.usual_s
     if usual_s is None:
         return least_s or UNMEASURED_PATIENCE_S
-    return max(least_s, LEAST_PATIENCE_S, 4 * usual_s)
+    return max(least_s, MIN_PATIENCE_S, 4 * usual_s)
 
 
 @dataclass(slots=True)

@@ -12,16 +12,16 @@ from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message, texts_of
 from llm.routing.endpoint_selection import Routing
 from llm.routing.hedged_request import AskEndpoint, CloseRequest, Effect, Fail, HedgedRequest, PassOn
 
-NEWS_AHEAD = 32
+MAX_QUEUED = 32
 """Events of an answer that are queued for the consumer before its endpoint has to wait."""
 
-WARM_MOST = 3
+MAX_WARM = 3
 """Endpoints whose connections stay open: the next one, its hedge, and one that may take over."""
 
 BYTES_PER_TOKEN = 4
 """Rough estimate; sufficient because both sides of the budget are counted alike."""
 
-_News = tuple[int, ChatEvent | Exception | None]
+_QueueItem = tuple[int, ChatEvent | Exception | None]
 """Number of the endpoint, and its event, its error, or None at the end of its answer."""
 
 
@@ -62,7 +62,7 @@ class Router:
         """Opens connections to the endpoints that may be asked next. Call it again when speech starts, to keep them
         open.
         """
-        few = self.routing.next_few(asyncio.get_running_loop().time(), WARM_MOST)
+        few = self.routing.next_few(asyncio.get_running_loop().time(), MAX_WARM)
         async with asyncio.TaskGroup() as group:
             for number in few:
                 group.create_task(self._models[number].load(), name=f"warm {self._models[number].name}")
@@ -70,13 +70,13 @@ class Router:
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`."""
         loop = asyncio.get_running_loop()
-        contest = HedgedRequest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
+        hedged = HedgedRequest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
         closed, failure = False, None
         # GeneratorExit and errors must not leave through the task group, which would wrap them in an exception group.
         async with asyncio.TaskGroup() as group:
             requests = _Requests(self._models, messages, options, group)
             try:
-                effects: list[Effect] | None = contest.begin(loop.time())
+                effects: list[Effect] | None = hedged.begin(loop.time())
                 while failure is None and effects is not None:
                     for effect in effects:
                         if isinstance(effect, PassOn):
@@ -85,11 +85,11 @@ class Router:
                             failure = effect.error
                         else:
                             requests.perform(effect)
-                    effects = None if failure is not None else await _next(requests, contest, loop)
+                    effects = None if failure is not None else await _next(requests, hedged, loop)
             except GeneratorExit:
                 closed = True
             finally:
-                contest.over(loop.time())
+                hedged.over(loop.time())
                 await requests.close()
         if failure is not None and not closed:
             raise failure
@@ -107,7 +107,7 @@ class _Requests:
     def __init__(
         self, models: Sequence[ChatModel], messages: Sequence[Message], options: ChatOptions, group: asyncio.TaskGroup
     ) -> None:
-        self.news: asyncio.Queue[_News] = asyncio.Queue(NEWS_AHEAD)
+        self.queue: asyncio.Queue[_QueueItem] = asyncio.Queue(MAX_QUEUED)
         self._models = models
         self._messages = messages
         self._options = options
@@ -130,8 +130,8 @@ class _Requests:
         for task in self._tasks.values():
             if not task.cancelling():
                 task.cancel()
-        while not self.news.empty():
-            self.news.get_nowait()  # the consumer has left; errors during closing still need room in the queue
+        while not self.queue.empty():
+            self.queue.get_nowait()  # the consumer has left; errors during closing still need room in the queue
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
@@ -139,26 +139,26 @@ class _Requests:
         try:
             async with aclosing(self._models[number].stream(self._messages, self._options)) as events:
                 async for event in events:
-                    await self.news.put((number, event))
+                    await self.queue.put((number, event))
         except Exception as error:  # noqa: BLE001
             # LlmError, or a client's programming error: it ends this request and is passed on to the consumer.
-            await self.news.put((number, error))
+            await self.queue.put((number, error))
         else:
-            await self.news.put((number, None))
+            await self.queue.put((number, None))
 
 
-async def _next(requests: _Requests, contest: HedgedRequest, loop: asyncio.AbstractEventLoop) -> list[Effect] | None:
+async def _next(requests: _Requests, hedged: HedgedRequest, loop: asyncio.AbstractEventLoop) -> list[Effect] | None:
     """Returns the actions for the next event; None: the answer has ended."""
     try:
-        async with asyncio.timeout_at(contest.wake_s):
-            number, what = await requests.news.get()
+        async with asyncio.timeout_at(hedged.wake_s):
+            number, what = await requests.queue.get()
     except TimeoutError:
-        return contest.tick(loop.time())
+        return hedged.tick(loop.time())
     if isinstance(what, Exception):
-        return contest.failed(number, what, loop.time())
+        return hedged.failed(number, what, loop.time())
     if what is None:
-        return contest.ended(number, loop.time())
-    return contest.came(number, what, loop.time())
+        return hedged.ended(number, loop.time())
+    return hedged.came(number, what, loop.time())
 
 
 def prompt_tokens(messages: Sequence[Message]) -> int:

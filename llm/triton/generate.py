@@ -14,8 +14,8 @@ from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.reasoning_filter import habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 from llm.triton.generate_stream import TEXT_OUTPUT, TritonStream
 
 WARM_ROUTE = "/v2/health/ready"
@@ -51,7 +51,7 @@ class TritonInputs:
     exclude_input: str = "exclude_input_in_output"
 
     @property
-    def ours(self) -> frozenset[str]:
+    def reserved(self) -> frozenset[str]:
         """Inputs that `parameters` must not contain."""
         return frozenset({"id", "parameters", self.text, self.stream, self.exclude_input, self.stop})
 
@@ -133,7 +133,7 @@ class TritonChat:
                 inputs.exclude_input: True,
                 inputs.max_tokens: DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
                 inputs.temperature: temperature,
-                **checked(name, parameters, ours=inputs.ours, flat=inputs.nested),
+                **checked(name, parameters, reserved=inputs.reserved, flat=inputs.nested),
             }
         )
         self._route = f"/v2/models/{_quoted(model)}{f'/versions/{_quoted(version)}' if version else ''}/generate_stream"
@@ -153,22 +153,22 @@ class TritonChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
         """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
-        self._template.without_functions(options)
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
+        self._template.reject_functions(options)
         now = None if self._now is None else self._now()
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         private = self._service.private(messages)
         echo = prompt if self._echo else ""
         habit = habit_of(prompt)
-        reading = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private, habit=habit)
-        arriving = self._service.post(self._route, self._fields(prompt, options), options, private)
-        return arriving, Stopping(self.name, reading, self._template.stops, waiting=False)
+        parser = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private, habit=habit)
+        incoming = self._service.post(self._route, self._fields(prompt, options), options, private)
+        return incoming, StopSequenceParser(self.name, parser, self._template.stops, read_on=False)
 
     def _fields(self, prompt: str, options: ChatOptions) -> dict[str, object]:
         named: dict[str, object] = dict(self._parameters)

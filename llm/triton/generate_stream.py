@@ -10,9 +10,9 @@ Additional outputs are used if present: `finish_reason` and token counts, which 
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.answer_state import AnswerState, Said
+from llm.answer_state import AnswerEvent, AnswerState
 from llm.empty_answer import CUT_SHORT
-from llm.http_errors import complaint_of, refused_in_stream
+from llm.http_errors import error_report_of, refused_in_stream
 from llm.openai_stream import DONE_REASON, count_of
 from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
@@ -58,44 +58,42 @@ class TritonStream:
         """Whether the backend gave its finish reason; only the end of the body can follow."""
         return bool(self._answer.reason)
 
-    def feed(self, data: bytes) -> Iterator[Said]:
+    def feed(self, data: bytes) -> Iterator[AnswerEvent]:
         """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         yield from self._read(self._sse.feed(data))
 
-    def end(self) -> Iterator[Said]:
+    def end(self) -> Iterator[AnswerEvent]:
         """Ends the body and the answer. Raises LlmBroken if there was no answer."""
         self._ending = True
         yield from self._read(self._sse.end())
         if not self._answer.reason:
-            self._answer.stop(DONE_REASON)
+            self._answer.set_reason(DONE_REASON)
         yield from self._answer.finish()
 
-    def _read(self, events: Iterator[Event]) -> Iterator[Said]:
+    def _read(self, events: Iterator[Event]) -> Iterator[AnswerEvent]:
         try:
             for event in events:
-                if not self._answer.over and event.data != "[DONE]":
-                    yield from self._meaning(event)
+                if not self._answer.finished and event.data != "[DONE]":
+                    yield from self._parse_event(event)
         except StreamFormatError as error:
             text = f"does not answer as a Triton server ({error}): check its url, and any proxy before it"
-            raise self._answer.broken(text) from error
+            raise self._answer.error(text) from error
 
-    def _meaning(self, event: Event) -> Iterator[Said]:
+    def _parse_event(self, event: Event) -> Iterator[AnswerEvent]:
         response = self._decoded(event.data)
         if event.name == "error" or response.get("error"):
-            raise refused_in_stream(self._endpoint, complaint_of(response), self._private)
+            raise refused_in_stream(self._endpoint, error_report_of(response), self._private)
         text = _first(response.get(self._text_output, ""))
         if not isinstance(text, str):
             remedy = f"check which output of its model ({self._text_output}) has the text"
-            raise self._answer.broken(f"sent an output that is not text: {remedy}")
-        yield from self._answer.say(self._without_echo(text))
+            raise self._answer.error(f"sent an output that is not text: {remedy}")
+        yield from self._answer.add_text(self._remove_echo(text))
         self._count(response)
 
-    def _without_echo(self, text: str) -> str:
+    def _remove_echo(self, text: str) -> str:
         size = min(len(text), len(self._echo_left))
         if text[:size] != self._echo_left[:size]:
-            raise self._answer.broken(
-                "does not repeat its prompt as `echo` says: set echo = false, or another template"
-            )
+            raise self._answer.error("does not repeat its prompt as `echo` says: set echo = false, or another template")
         self._echo_left = self._echo_left[size:]
         return text[size:]
 
@@ -108,20 +106,20 @@ class TritonStream:
             self._answer.completion_tokens = (self._answer.completion_tokens or 0) + more
         reason = _first(response.get("finish_reason"))
         if isinstance(reason, str) and reason not in NOT_FINISHED:
-            self._answer.stop(reason)
+            self._answer.set_reason(reason)
 
     def _decoded(self, data: str) -> dict[str, object]:
         try:
             response: object = json.loads(data)
         except (ValueError, RecursionError):
             if self._ending:
-                raise self._answer.broken(f"ended its answer inside a response: {CUT_SHORT}") from None
+                raise self._answer.error(f"ended its answer inside a response: {CUT_SHORT}") from None
             # Raised without the cause: its text quotes the answer.
-            raise self._answer.broken(
+            raise self._answer.error(
                 "sent a response that is not JSON: check its url, and any proxy before it"
             ) from None
         if not isinstance(response, dict):
-            raise self._answer.broken("sent a response that is not a JSON object: check its url")
+            raise self._answer.error("sent a response that is not a JSON object: check its url")
         return response
 
 

@@ -14,8 +14,8 @@ from llm.http.service import HttpSettings
 from llm.http.stream import CONNECT_TIMEOUT_S
 from llm.http_errors import refuse_functions
 from llm.reasoning_filter import habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, TokenDeadlines, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, TokenDeadlines, with_deadlines
 from llm.triton.generate_stream import TEXT_OUTPUT
 from llm.triton.grpc_channel import GrpcChannel
 from llm.triton.kserve_messages import (
@@ -39,7 +39,7 @@ DEFAULT_MAX_TOKENS = 512
 STATUS_CODES = ("triton_grpc_error", "true")
 """Metadata that makes Triton (from 24.08 on) end a failed stream with a status code, in addition to the text."""
 
-OURS = frozenset(
+RESERVED = frozenset(
     {
         *("text_input", "stream", "exclude_input_in_output", "sampling_parameters"),
         *("return_finish_reason", "return_num_input_tokens", "return_num_output_tokens"),
@@ -120,10 +120,10 @@ class TritonGrpcChat:
         self._prompt = prompt
         self._stops = tuple(stops)
         self._details = details
-        ours: dict[str, object] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS}
+        defaults: dict[str, object] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS}
         if temperature is not None:
-            ours["temperature"] = float(temperature)
-        self._parameters = ours | checked(name, parameters, ours=OURS, flat=backend == "tensorrt_llm")
+            defaults["temperature"] = float(temperature)
+        self._parameters = defaults | checked(name, parameters, reserved=RESERVED, flat=backend == "tensorrt_llm")
         # A key read from a file or a shell often ends in a newline.
         key = (settings.get("api_key") or "").strip() or None
         own_headers = checked_headers(name, settings.get("headers", {}), keyed=key is not None)
@@ -140,7 +140,7 @@ class TritonGrpcChat:
             keepalive_s=keepalive_s,
             ca_file=ca_file,
         )
-        self._pace = TokenDeadlines.of(name, self._channel.where, settings)
+        self._deadlines = TokenDeadlines.of(name, self._channel.where, settings)
         self._inputs("", None)  # reports invalid parameters at construction
 
     @property
@@ -154,13 +154,13 @@ class TritonGrpcChat:
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
         """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return paced(lambda: self._ask(messages, options), self._pace)
+        return with_deadlines(lambda: self._ask(messages, options), self._deadlines)
 
     async def aclose(self) -> None:
         """Closes the connection. Idempotent; bounded in time."""
         await self._channel.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         why = "a Triton model takes no functions: use a service that does, or no tools"
         refuse_functions(self.name, options, why)
         private = (*texts_of(messages), *self._secrets)
@@ -177,8 +177,8 @@ class TritonGrpcChat:
         inputs = self._inputs(prompt, options.max_tokens)
         request = request_bytes(self._model, self._version, request_id, inputs, self._outputs)
         metadata = (STATUS_CODES, *options.headers.items())
-        arriving = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
-        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+        incoming = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
+        return incoming, StopSequenceParser(self.name, stream, self._stops, read_on=False)
 
     @property
     def _outputs(self) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from llm.chat import RequestSent, SlotAcquired
 from llm.environment import is_direct
 from llm.errors import LlmError
 from llm.extra import installing
-from llm.http.progress import Handshakes
-from llm.triton.grpc_failure import failed_with_code, is_lost, too_slow_to_connect, torn
+from llm.http.progress import RoundTripEstimate
+from llm.triton.grpc_failure import broken_off, failed_with_code, is_lost, too_slow_to_connect
 
 try:
     import grpc
@@ -99,7 +99,7 @@ class GrpcChannel:
         self._connect_timeout_s = connect_timeout_s
         self._credentials = _credentials(endpoint, ca_file) if secure else None
         self._options = _options(self._target, connect_timeout_s, keepalive_s)
-        self._handshakes = Handshakes()
+        self._round_trip = RoundTripEstimate()
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         self._channel: aio.Channel | None = None
 
@@ -112,9 +112,9 @@ class GrpcChannel:
                     channel, ready = await self._connected()
                     began_s = loop.time()
                     asking: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(method)
-                    await self._own(asking(request, metadata=self._metadata))
+                    await self._await_result(asking(request, metadata=self._metadata))
                     if ready:
-                        self._handshakes.add(loop.time() - began_s)
+                        self._round_trip.add(loop.time() - began_s)
             except TimeoutError:
                 # The connection looks open but does not answer: the next turn opens a new one. Running calls keep it.
                 self._channel = None
@@ -147,15 +147,15 @@ class GrpcChannel:
                 try:
                     if ready and not sent:
                         sent = True
-                        yield RequestSent(self._handshakes.round_trip_s)
-                    while isinstance(data := await self._own(call.read()), bytes):
+                        yield RequestSent(self._round_trip.round_trip_s)
+                    while isinstance(data := await self._await_result(call.read()), bytes):
                         begun = True
                         yield data
                 except aio.AioRpcError as error:
                     connected = channel.get_state() is ChannelConnectivity.READY
                     # The state may already be that of a new connection, or not yet reflect the loss of the old one.
-                    gone = not connected or is_lost(error.details() or "")
-                    lost = ready and gone and error.code() is grpc.StatusCode.UNAVAILABLE
+                    was_lost = not connected or is_lost(error.details() or "")
+                    lost = ready and was_lost and error.code() is grpc.StatusCode.UNAVAILABLE
                     if begun or retried or not lost:
                         raise self._failure(error, connected=connected, begun=begun, private=private) from None
                     retried = True
@@ -184,7 +184,7 @@ class GrpcChannel:
             async with asyncio.timeout(self._connect_timeout_s):
                 while (state := channel.get_state(try_to_connect=True)) is not ChannelConnectivity.READY:
                     if state is ChannelConnectivity.SHUTDOWN:
-                        raise torn(self._endpoint, self.where)  # closed by `aclose` meanwhile
+                        raise broken_off(self._endpoint, self.where)  # closed by `aclose` meanwhile
                     if state is ChannelConnectivity.TRANSIENT_FAILURE:
                         return channel, False
                     await channel.wait_for_state_change(state)
@@ -197,7 +197,7 @@ class GrpcChannel:
             return aio.insecure_channel(self._target, self._options)
         return aio.secure_channel(self._target, self._credentials, self._options)
 
-    async def _own(self, waiting: Awaitable[T]) -> T:
+    async def _await_result(self, waiting: Awaitable[T]) -> T:
         """Awaits a result of grpcio, which raises CancelledError also if the service cancels or the channel closes."""
         try:
             return await waiting
@@ -205,7 +205,7 @@ class GrpcChannel:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise torn(self._endpoint, self.where) from None
+            raise broken_off(self._endpoint, self.where) from None
 
     def _failure(self, error: aio.AioRpcError, *, connected: bool, begun: bool, private: Sequence[str]) -> LlmError:
         return failed_with_code(

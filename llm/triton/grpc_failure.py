@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from llm.empty_answer import SEE_ITS_LOG
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmUnreachable
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError, LlmRefused, LlmUnreachable
 from llm.http.failure import SPOKEN_UNREACHABLE
 from llm.http_errors import (
     SPOKEN_BUSY,
@@ -79,10 +79,10 @@ def too_slow_to_connect(endpoint: str, where: str, timeout_s: float) -> LlmUnrea
     )
 
 
-def torn(endpoint: str, where: str) -> LlmBroken:
+def broken_off(endpoint: str, where: str) -> LlmBroken:
     """Returns the error for an answer that broke off, by the service or with the connection."""
     text = f"llm endpoint {endpoint!r} at {where} broke off its answer: {SEE_ITS_LOG}"
-    return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
+    return LlmBroken(endpoint, text, spoken=SPOKEN_BROKEN_OFF, retryable=True)
 
 
 def failed_with_code(
@@ -104,9 +104,9 @@ def failed_with_code(
         private: Texts that must not be quoted.
     """
     if code == "UNAVAILABLE" and not connected:
-        return torn(endpoint, where) if begun else unreachable(endpoint, where, details)
+        return broken_off(endpoint, where) if begun else unreachable(endpoint, where, details)
     if code == "CANCELLED":
-        return torn(endpoint, where)
+        return broken_off(endpoint, where)
     return _refused(endpoint, code, details, where=where, model=model, private=private)
 
 
@@ -114,7 +114,7 @@ def failed_in_stream(endpoint: str, message: str, *, where: str, model: str, pri
     """Returns the error for a failure that a service reports inside its answer, without a code."""
     code = next((code for code, pattern in _SAID if pattern.search(message)), "UNKNOWN")
     if code == "CANCELLED":
-        return torn(endpoint, where)
+        return broken_off(endpoint, where)
     return _refused(endpoint, code, message, where=where, model=model, private=private)
 
 
@@ -122,18 +122,18 @@ def _refused(endpoint: str, code: str, details: str, *, where: str, model: str, 
     def refused(text: str, spoken: str) -> LlmRefused:
         return LlmRefused(endpoint, f"llm endpoint {endpoint!r} {text}", spoken=spoken, retryable=True)
 
-    says = quoted(details, private)
+    quote = quoted(details, private)
     if code in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
         # The text is never quoted: it may repeat a part of the key.
         remedy = f"set the variable named by its api_key_env to a key that {where} accepts"
         return refused(f"wants a valid key ({code}): {remedy}", SPOKEN_KEY)
     if code in {"NOT_FOUND", "UNIMPLEMENTED"}:
         return refused(
-            f"was not found ({code}): check its url ({where}) and its model ({model}){says}", SPOKEN_NOT_FOUND
+            f"was not found ({code}): check its url ({where}) and its model ({model}){quote}", SPOKEN_NOT_FOUND
         )
     if code == "RESOURCE_EXHAUSTED":
-        return refused(f"takes no more requests for now ({code}): wait, or raise its queue{says}", SPOKEN_BUSY)
+        return refused(f"takes no more requests for now ({code}): wait, or raise its queue{quote}", SPOKEN_BUSY)
     if code in _WRONG_REQUEST:
-        text = f"rejects the request ({code}): check what its model ({model}) accepts{says}"
+        text = f"rejects the request ({code}): check what its model ({model}) accepts{quote}"
         return refused(text, SPOKEN_REQUEST)
-    return refused(f"failed ({code}) at {where}: {SEE_ITS_LOG}{says}", SPOKEN_TROUBLE)
+    return refused(f"failed ({code}) at {where}: {SEE_ITS_LOG}{quote}", SPOKEN_TROUBLE)

@@ -8,7 +8,7 @@ then ends has broken off.
 import codecs
 from collections.abc import Iterator, Sequence
 
-from llm.answer_state import AnswerState, Said
+from llm.answer_state import AnswerEvent, AnswerState
 from llm.empty_answer import CUT_SHORT
 from llm.openai_stream import DONE_REASON
 from llm.reasoning_filter import ReasoningHabit
@@ -52,37 +52,37 @@ class KserveStream:
         """Whether the service gave its finish_reason; only the end mark can follow."""
         return bool(self._answer.reason)
 
-    def feed(self, data: bytes) -> Iterator[Said]:
+    def feed(self, data: bytes) -> Iterator[AnswerEvent]:
         """Yields the events in one whole response; none after Finished. Iterate it to its end.
 
         Raises LlmError, after all events before the fault.
         """
-        if self._answer.over:
+        if self._answer.finished:
             return
         response = self._read(data)
-        yield from self._answer.say(self._decoder.decode(_first(response, TEXT_OUTPUT)))
+        yield from self._answer.add_text(self._decoder.decode(_first(response, TEXT_OUTPUT)))
         self._count(response)
         self._marks = self._marks or response.final is not None
         if response.final:
             yield from self._finish()
 
-    def end(self) -> Iterator[Said]:
+    def end(self) -> Iterator[AnswerEvent]:
         """Ends the call, or gives up waiting for its end. Raises LlmBroken if the end mark is missing."""
         if self._marks and not self.finishing:
-            raise self._answer.broken(f"ended its answer without the mark of a last response: {CUT_SHORT}")
+            raise self._answer.error(f"ended its answer without the mark of a last response: {CUT_SHORT}")
         yield from self._finish()
 
     def _read(self, data: bytes) -> KserveResponse:
         try:
             response = response_of(data)
         except KserveFormatError as error:
-            raise self._answer.broken(f"sent {error}: check that its url leads to a Triton server") from error
+            raise self._answer.error(f"sent {error}: check that its url leads to a Triton server") from error
         if response.error:
             raise failed_in_stream(
                 self._endpoint, response.error, where=self._where, model=self._model, private=self._private
             )
         if response.request_id not in {"", self._request_id}:
-            raise self._answer.broken("answered another request than ours: check what lies between here and the server")
+            raise self._answer.error("answered another request than ours: check what lies between here and the server")
         return response
 
     def _count(self, response: KserveResponse) -> None:
@@ -92,12 +92,12 @@ class KserveStream:
             self._answer.completion_tokens = (self._answer.completion_tokens or 0) + more[0]
         reason = _first(response, FINISH_REASON_OUTPUT).decode("utf-8", "replace")
         if reason not in NOT_FINISHED:
-            self._answer.stop(reason)
+            self._answer.set_reason(reason)
 
-    def _finish(self) -> Iterator[Said]:
-        yield from self._answer.say(self._decoder.decode(b"", True))
+    def _finish(self) -> Iterator[AnswerEvent]:
+        yield from self._answer.add_text(self._decoder.decode(b"", True))
         if not self._answer.reason:
-            self._answer.stop(DONE_REASON)
+            self._answer.set_reason(DONE_REASON)
         yield from self._answer.finish()
 
 

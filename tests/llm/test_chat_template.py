@@ -171,10 +171,10 @@ CALLED = (
 
 
 def test_functions_are_refused_not_dropped() -> None:
-    LLAMA3.without_functions(PLAIN)
-    LLAMA3.without_functions(ChatOptions(functions=(WEATHER,), choice="none"))
+    LLAMA3.reject_functions(PLAIN)
+    LLAMA3.reject_functions(ChatOptions(functions=(WEATHER,), choice="none"))
     with pytest.raises(LlmRefused, match=r"'near'.*\(llama3\) carries no functions: use an endpoint") as caught:
-        LLAMA3.without_functions(ChatOptions(functions=(WEATHER,)))
+        LLAMA3.reject_functions(ChatOptions(functions=(WEATHER,)))
     assert caught.value.retryable
 
 

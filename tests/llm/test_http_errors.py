@@ -3,7 +3,7 @@
 import pytest
 
 from llm.errors import LlmBroken, LlmError, LlmRefused
-from llm.http_errors import Complaint, complaint_of_body, quoted, refused_by_status
+from llm.http_errors import ErrorReport, error_report_of_body, quoted, refused_by_status
 
 
 def refusal(
@@ -13,18 +13,18 @@ def refusal(
     *,
     where: str = "http://h/v1",
     location: str = "",
-    by_headers: bool = False,
+    key_in_headers: bool = False,
 ) -> LlmError:
     return refused_by_status(
         "near",
         status,
         where=where,
         model="m7",
-        complaint=complaint_of_body(body),
+        report=error_report_of_body(body),
         private=private,
         location=location,
-        by_headers=by_headers,
-        under="/v1",
+        key_in_headers=key_in_headers,
+        usual_ending="/v1",
     )
 
 
@@ -47,7 +47,7 @@ def test_key_names_its_setting_and_is_not_quoted(status: int) -> None:
 
 
 def test_a_key_in_headers_is_looked_for_there() -> None:
-    assert "set its headers to a key" in str(refusal(401, by_headers=True))
+    assert "set its headers to a key" in str(refusal(401, key_in_headers=True))
 
 
 def test_a_wrong_key_is_known_where_its_status_is_of_a_wrong_request() -> None:
@@ -94,24 +94,24 @@ def test_filter_before_the_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "complaint"),
+    ("body", "report"),
     [
-        (b'{"error": {"message": "a", "type": "t", "code": 503}}', Complaint("a", "t", 503)),
-        (b'{"error": {"message": "a", "type": null, "code": "rate"}}', Complaint("a", "rate", None)),
-        (b'{"error": "a", "error_type": "overloaded"}', Complaint("a", "overloaded", None)),
-        (b'{"detail": "Not Found"}', Complaint("Not Found", "", None)),
-        (b'{"detail": [{"input": "said"}]}', Complaint("", "", None)),
-        (b'{"detail": [{"loc": ["body", "n"], "msg": "Extra", "type": "t"}]}', Complaint("n: Extra", "t", None, "n")),
-        (b'{"message": {"detail": [{"loc": ["body", "n", 1], "msg": "No"}]}}', Complaint("n: No", "", None, "n")),
-        (b'[{"error": {"message": "a", "code": 503, "status": "BUSY"}}]', Complaint("a", "BUSY", 503)),
-        (b'{"error": {"message": "a", "param": "n"}}', Complaint("a", "", None, "n")),
-        (b"[1]", Complaint("", "", None)),
-        (b"<html>", Complaint("", "", None)),
-        (b"[" * 100_000, Complaint("", "", None)),
+        (b'{"error": {"message": "a", "type": "t", "code": 503}}', ErrorReport("a", "t", 503)),
+        (b'{"error": {"message": "a", "type": null, "code": "rate"}}', ErrorReport("a", "rate", None)),
+        (b'{"error": "a", "error_type": "overloaded"}', ErrorReport("a", "overloaded", None)),
+        (b'{"detail": "Not Found"}', ErrorReport("Not Found", "", None)),
+        (b'{"detail": [{"input": "said"}]}', ErrorReport("", "", None)),
+        (b'{"detail": [{"loc": ["body", "n"], "msg": "Extra", "type": "t"}]}', ErrorReport("n: Extra", "t", None, "n")),
+        (b'{"message": {"detail": [{"loc": ["body", "n", 1], "msg": "No"}]}}', ErrorReport("n: No", "", None, "n")),
+        (b'[{"error": {"message": "a", "code": 503, "status": "BUSY"}}]', ErrorReport("a", "BUSY", 503)),
+        (b'{"error": {"message": "a", "param": "n"}}', ErrorReport("a", "", None, "n")),
+        (b"[1]", ErrorReport("", "", None)),
+        (b"<html>", ErrorReport("", "", None)),
+        (b"[" * 100_000, ErrorReport("", "", None)),
     ],
 )
-def test_bodies(body: bytes, complaint: Complaint) -> None:
-    assert complaint_of_body(body) == complaint
+def test_bodies(body: bytes, report: ErrorReport) -> None:
+    assert error_report_of_body(body) == report
 
 
 def test_quotation_is_one_short_line() -> None:

@@ -10,7 +10,7 @@ from virtual_time import run_virtual
 
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
-from llm.model_wakeup import ASLEEP_AFTER_S, WAKE_TIMEOUT_S, ModelWakeup
+from llm.model_wakeup import UNLOADED_AFTER_S, WAKE_TIMEOUT_S, ModelWakeup
 from llm.openai_stream import OpenAIStream
 
 PATIENCE_S = 8.0
@@ -72,7 +72,7 @@ def test_a_model_that_loads_for_longer_than_a_question_waits_answers_the_next_on
     run_virtual(scene())
 
 
-@pytest.mark.parametrize(("pause_s", "again"), [(ASLEEP_AFTER_S - 20, False), (ASLEEP_AFTER_S + 1, True)])
+@pytest.mark.parametrize(("pause_s", "again"), [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)])
 def test_only_one_that_has_not_answered_for_a_while_is_taken_to_be_loading(pause_s: float, *, again: bool) -> None:
     async def scene() -> None:
         sleeper = Sleeper(0.0)

@@ -711,8 +711,8 @@ def test_large_packet_is_delivered_in_small_pieces() -> None:
 
     async def test(server: Server, _: OpenAIChat) -> None:
         service = http_service.HttpService("near", server.url, {}, route=ROUTE, model="m7")
-        async with aclosing(service.post(ROUTE, {}, PLAIN, ())) as arriving:
-            async for item in arriving:
+        async with aclosing(service.post(ROUTE, {}, PLAIN, ())) as incoming:
+            async for item in incoming:
                 sizes.extend([len(item)] if isinstance(item, bytes) else [])
         await service.aclose()
 

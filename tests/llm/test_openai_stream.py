@@ -11,23 +11,23 @@ from llm_server import DONE, event, usage
 from llm import openai_stream
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
-from llm.openai_stream import OpenAIStream, Said
+from llm.openai_stream import AnswerEvent, OpenAIStream
 from llm.reasoning_filter import ReasoningHabit
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")
 
 
-def read(*pieces: bytes) -> list[Said]:
+def read(*pieces: bytes) -> list[AnswerEvent]:
     stream = OpenAIStream("near")
     events = [said for piece in pieces for said in stream.feed(piece)]
     return events if events and isinstance(events[-1], Finished) else events + list(stream.end())
 
 
-def outcome(*pieces: bytes) -> tuple[list[Said], str]:
+def outcome(*pieces: bytes) -> tuple[list[AnswerEvent], str]:
     """Everything said, and the error's text or ""."""
     stream = OpenAIStream("near")
-    said: list[Said] = []
+    said: list[AnswerEvent] = []
     try:
         for piece in pieces:
             for token in stream.feed(piece):

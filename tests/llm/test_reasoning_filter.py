@@ -35,7 +35,7 @@ PLAIN = [
 def heard(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut: bool = False) -> str:
     """What comes of a text in pieces."""
     thoughts = ReasoningFilter(habit or ReasoningHabit())
-    pieces = [thoughts.heard(text[at : at + size]) for at in range(0, len(text), size)]
+    pieces = [thoughts.feed(text[at : at + size]) for at in range(0, len(text), size)]
     return "".join(pieces) + thoughts.rest(cut=cut)
 
 
@@ -53,14 +53,14 @@ def test_what_is_no_thought_is_heard_as_it_is(text: str, size: int) -> None:
 
 def test_an_answer_is_heard_at_once() -> None:
     thoughts = ReasoningFilter(ReasoningHabit())
-    assert [thoughts.heard(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
+    assert [thoughts.feed(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
     assert not thoughts.thinking
 
 
 def test_thoughts_that_never_end_are_not_heard() -> None:
     thoughts = ReasoningFilter(ReasoningHabit())
-    assert thoughts.heard("<think>The user asks") + thoughts.rest(cut=True) == ""
-    assert thoughts.came
+    assert thoughts.feed("<think>The user asks") + thoughts.rest(cut=True) == ""
+    assert thoughts.seen
     assert thoughts.thinking
 
 
@@ -101,8 +101,8 @@ def test_some_models_are_known_by_name_to_begin_without_a_mark(model: str, *, un
 
 def test_where_a_service_tells_thoughts_apart_text_is_heard_at_once() -> None:
     thoughts = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
-    thoughts.told_apart()
-    assert thoughts.heard("It is") == "It is"
+    thoughts.separated_by_service()
+    assert thoughts.feed("It is") == "It is"
     assert not habit.begins_unmarked
 
 
@@ -110,9 +110,9 @@ def test_thoughts_without_a_first_mark_are_looked_through_once_however_long_they
     thoughts = ReasoningFilter(ReasoningHabit(begins_unmarked=True))
     began_s = time.thread_time()
     for _ in range(20_000):
-        assert thoughts.heard("word ") == ""
+        assert thoughts.feed("word ") == ""
     assert time.thread_time() - began_s < 0.8 * slowness()
-    assert thoughts.heard("</think>It is four.") == "It is four."
+    assert thoughts.feed("</think>It is four.") == "It is four."
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from([*MARKED[:-1], *PLAIN, "</think>"]), max_size=3))

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from llm.chat import ChatEvent, Finished, Token
 from llm.errors import LlmBroken
-from llm.stops import StopCut, Stopping
+from llm.stops import StopSequenceFilter, StopSequenceParser
 
 STOPS = ("</s>", "[INST]", "<|im_end|>")
 
 
 def cut(*pieces: str, stops: tuple[str, ...] = STOPS) -> list[str]:
-    stopping = StopCut(stops)
+    stopping = StopSequenceFilter(stops)
     return [*(stopping.feed(piece) for piece in pieces), stopping.rest()]
 
 
@@ -70,39 +70,41 @@ TORN = LlmBroken("near", "torn", spoken="Torn.", retryable=True)
 
 
 def test_counts_after_a_stop_are_heard_out() -> None:
-    reading = Stopping("near", Scripted(Token("Hi"), Token("</s>"), Token("x"), Finished("length", 3, 4)), STOPS)
+    reading = StopSequenceParser(
+        "near", Scripted(Token("Hi"), Token("</s>"), Token("x"), Finished("length", 3, 4)), STOPS
+    )
     assert list(reading.feed(b"ab")) == [Token("Hi")]
     assert reading.finishing
     assert list(reading.feed(b"cd")) == [Finished("length", 3, 4)]
 
 
 def test_counts_that_do_not_come_are_done_without() -> None:
-    reading = Stopping("near", Scripted(Token("Hi"), Token("</s>"), at_end=TORN), STOPS)
+    reading = StopSequenceParser("near", Scripted(Token("Hi"), Token("</s>"), at_end=TORN), STOPS)
     assert list(reading.feed(b"ab")) == [Token("Hi")]
     assert list(reading.end()) == [Finished("stop_sequence")]
     assert list(reading.end()) == []
 
 
 def test_a_service_that_counts_nothing_is_left_at_once() -> None:
-    reading = Stopping("near", Scripted(Token("Hi</s>"), Token("x")), STOPS, waiting=False)
+    reading = StopSequenceParser("near", Scripted(Token("Hi</s>"), Token("x")), STOPS, read_on=False)
     assert list(reading.feed(b"ab")) == [Token("Hi"), Finished("stop_sequence")]
 
 
 def test_what_was_held_back_is_said_before_the_end() -> None:
-    reading = Stopping("near", Scripted(Token("a <"), Finished("length")), STOPS)
+    reading = StopSequenceParser("near", Scripted(Token("a <"), Finished("length")), STOPS)
     assert list(reading.feed(b"ab")) == [Token("a "), Token("<"), Finished("length")]
 
 
 def test_torn_answer_stays_torn() -> None:
-    reading = Stopping("near", Scripted(Token("Hi <"), at_end=TORN), STOPS)
+    reading = StopSequenceParser("near", Scripted(Token("Hi <"), at_end=TORN), STOPS)
     assert list(reading.feed(b"a")) == [Token("Hi ")]
     assert not reading.finishing
     with pytest.raises(LlmBroken, match="torn"):
         list(reading.end())
 
 
-@pytest.mark.parametrize("waiting", [True, False])
-def test_answer_that_begins_with_a_stop_is_none(waiting: bool) -> None:
-    reading = Stopping("near", Scripted(Token("</s>"), Finished("stop")), STOPS, waiting=waiting)
+@pytest.mark.parametrize("read_on", [True, False])
+def test_answer_that_begins_with_a_stop_is_none(read_on: bool) -> None:
+    reading = StopSequenceParser("near", Scripted(Token("</s>"), Finished("stop")), STOPS, read_on=read_on)
     with pytest.raises(LlmBroken, match="'near' began its answer with a stop sequence: check its template"):
         list(reading.feed(b"ab"))

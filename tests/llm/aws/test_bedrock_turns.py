@@ -85,7 +85,7 @@ def test_rules_of_the_service_hold(messages: list[Message]) -> None:
     assert turns[0].role == "user"
     assert all(turn.blocks for turn in turns)
     assert all(one.role != other.role for one, other in pairwise(turns))
-    assert all(text.strip() for text in (*conversation.lasting, *conversation.passing))
+    assert all(text.strip() for text in (*conversation.leading_system, *conversation.later_system))
     said = [block.text for turn in turns for block in turn.blocks if not isinstance(block, Call)]
     assert all(text.strip() for text in said)
     for turn, following in pairwise((*turns, RoleTurn("user"))):

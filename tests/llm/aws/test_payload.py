@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.answer_state import AnswerState
-from llm.aws.payload import Payload, reading_of
+from llm.aws.payload import Payload, parser_for
 from llm.chat import CallInProgress, ChatEvent, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.json_text import JsonText
@@ -80,7 +80,7 @@ FORMATS: dict[str, tuple[Payload, bytes, Finished]] = {
 
 def outcome(payload: Payload, *pieces: bytes) -> tuple[str, ChatEvent | None, str]:
     """The text, the last event if it is not text, and the error."""
-    reading = reading_of(payload, "near", ())
+    reading = parser_for(payload, "near", ())
     events: list[ChatEvent] = []
     try:
         for piece in pieces:
@@ -98,7 +98,7 @@ def text_of(events: list[ChatEvent]) -> str:
 
 
 def failure(payload: Payload, body: bytes) -> LlmError:
-    reading = reading_of(payload, "near", ("what is the tallest mountain",))
+    reading = parser_for(payload, "near", ("what is the tallest mountain",))
     with pytest.raises(LlmError, match="'near'") as caught:
         [*reading.feed(body), *reading.end()]
     return caught.value
@@ -129,7 +129,7 @@ def test_every_byte_by_itself(name: str) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 def test_text_is_said_before_the_answer_is_over(name: str) -> None:
     _, body, _ = FORMATS[name]
-    reading = reading_of("auto", "near", ())
+    reading = parser_for("auto", "near", ())
     heard = text_of([event for byte in body[:-20] for event in reading.feed(bytes([byte]))])
     assert heard == ("" if name == "chat, not streamed" else TEXT[: len(heard)])
     assert len(heard) >= (0 if name == "chat, not streamed" else len(TEXT) // 2)
@@ -150,8 +150,8 @@ def test_escapes_are_undone_wherever_they_are_cut(text: str, ascii_only: bool, d
     written = json.dumps(text, ensure_ascii=ascii_only)[1:] + "}"
     reader, surrogates = JsonText(), Surrogates()
     cut = data.draw(st.integers(0, len(written)))
-    spoken = "".join(surrogates.whole(reader.feed(piece)) for piece in (written[:cut], written[cut:]))
-    whole = Surrogates().whole(text)
+    spoken = "".join(surrogates.feed(reader.feed(piece)) for piece in (written[:cut], written[cut:]))
+    whole = Surrogates().feed(text)
     assert spoken == whole
     assert reader.closed
     assert reader.rest == "}"
@@ -182,7 +182,7 @@ def test_special_tokens_are_not_said() -> None:
 def test_calls_of_a_chat_come_whole() -> None:
     call = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": "{}"}}
     line = json.dumps({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}).encode()
-    reading = reading_of("auto", "near", ())
+    reading = parser_for("auto", "near", ())
     said = [*reading.feed(line + b"\n"), *reading.end()]
     assert said == [CallInProgress(), FunctionCall("c", "weather", "{}"), Finished("tool_calls")]
 
@@ -227,9 +227,9 @@ def test_reason_of_an_error_is_quoted_unless_it_repeats_the_question() -> None:
 def test_endless_answers_and_calls() -> None:
     answer = AnswerState("near")
     with pytest.raises(LlmBroken, match="max_tokens"):
-        list(answer.say("x" * (256 * 1024 + 1)))
+        list(answer.add_text("x" * (256 * 1024 + 1)))
     answer = AnswerState("near")
     for index in range(16):
-        assert list(answer.call(index, "", "weather")) == [CallInProgress()]
+        assert list(answer.begin_call(index, "", "weather")) == [CallInProgress()]
     with pytest.raises(LlmBroken, match="16 functions"):
-        list(answer.call(16, "", "weather"))
+        list(answer.begin_call(16, "", "weather"))

@@ -26,11 +26,11 @@ def routing(
 def measured(route: Routing, *times_s: float | None, at_s: float = NOW_S) -> None:
     for health, took_s in zip(route.healths, times_s, strict=True):
         if took_s is not None:
-            health.afresh(at_s, took_s)
+            health.restart(at_s, took_s)
 
 
 def fail(route: Routing, number: int, *, took_s: float = 1.0, at_s: float = NOW_S) -> None:
-    route.breakers[number].failed(at_s, took_s, surely=True)
+    route.breakers[number].failed(at_s, took_s, certain=True)
 
 
 def plan(route: Routing, now_s: float = NOW_S) -> Plan:
@@ -135,10 +135,10 @@ def test_who_was_not_measured_lately_is_raced_within_the_budget() -> None:
         question = route.budget.ask(100)
         found = route.plan(later_s, question, 108)
         plans.append(found)
-        if found.rival is not None:
+        if found.parallel is not None:
             route.budget.hedge(question, 108, exploring=True)
         route.budget.answered(question, 50)
-    raced = [found.rival for found in plans if found.rival is not None]
+    raced = [found.parallel for found in plans if found.parallel is not None]
     assert set(raced) == {1}  # the far one is looked at seldom
     assert 1 <= len(raced) <= 0.03 * len(plans)
 
@@ -165,7 +165,7 @@ def test_by_lot_whoever_failed_is_tried_with_a_turn_of_its_own() -> None:
 
 def doubtful(route: Routing, number: int = 0) -> None:
     """It was overtaken by a hedge, and that was the last that there was."""
-    route.breakers[number].failed(NOW_S, 0.3, surely=False)
+    route.breakers[number].failed(NOW_S, 0.3, certain=False)
     route.budget.hedge(route.budget.ask(100), 108)
 
 

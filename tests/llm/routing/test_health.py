@@ -41,26 +41,26 @@ def test_old_times_go_but_for_the_newest() -> None:
 
 def test_who_was_overtaken_never_looks_quicker_than_it_is() -> None:
     health = of(0.8, 0.8, 0.8)
-    health.at_least(2000.0, 0.15)
+    health.overtaken(2000.0, 0.15)
     assert health.typical_s == 0.8
     for _ in range(TYPICAL_OF):
-        health.at_least(2000.0, 0.15)
+        health.overtaken(2000.0, 0.15)
     assert health.typical_s == 0.8
     health = of(0.1)
     for _ in range(TYPICAL_OF):
-        health.at_least(2000.0, 0.3)
+        health.overtaken(2000.0, 0.3)
     assert health.typical_s == 0.3
 
 
 def test_what_was_overtaken_makes_nobody_wait_for_longer() -> None:
     health = of(0.1, 0.12, 0.1)
     for _ in range(WINDOW):
-        health.at_least(2000.0, 9.0)
+        health.overtaken(2000.0, 9.0)
     assert health.usual_s == 0.1
     assert health.quantile_s(1.0) == 0.12
 
 
 def test_after_a_recovery_the_past_is_forgotten() -> None:
     health = of(*[2.0] * 9)
-    health.afresh(3000.0, 0.1)
+    health.restart(3000.0, 0.1)
     assert (health.typical_s, health.samples, health.unmeasured_for_s(3001.0)) == (0.1, 1, 1.0)

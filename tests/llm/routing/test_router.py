@@ -24,7 +24,7 @@ from llm.chat import (
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Policy, Routing
 from llm.routing.hedging import HedgeBudget
-from llm.routing.router import NEWS_AHEAD, Router, prompt_tokens
+from llm.routing.router import MAX_QUEUED, Router, prompt_tokens
 
 HELLO = (Message("user", "what is the tallest mountain"),)
 SILENT = 3600.0
@@ -348,7 +348,7 @@ def test_an_endpoint_that_fails_while_it_is_closed_keeps_nobody_waiting() -> Non
     class Rude(Scripted):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             try:
-                for _ in range(3 * NEWS_AHEAD):
+                for _ in range(3 * MAX_QUEUED):
                     yield Token("on ")
             finally:
                 raise refused(self.name)

@@ -8,7 +8,7 @@ from generate_events import output
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.answer_state import Said
+from llm.answer_state import AnswerEvent
 from llm.chat import Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.triton.generate_stream import TritonStream
@@ -16,10 +16,10 @@ from llm.triton.generate_stream import TritonStream
 FAULT = b'data: {"error":"the engine died"}\n\n'
 
 
-def outcome(*pieces: bytes, echo: str = "") -> tuple[list[Said], LlmError | None]:
+def outcome(*pieces: bytes, echo: str = "") -> tuple[list[AnswerEvent], LlmError | None]:
     """Everything said, and the error."""
     stream = TritonStream("near", echo=echo)
-    said: list[Said] = []
+    said: list[AnswerEvent] = []
     try:
         for piece in pieces:
             for event in stream.feed(piece):
@@ -30,7 +30,7 @@ def outcome(*pieces: bytes, echo: str = "") -> tuple[list[Said], LlmError | None
     return said, None
 
 
-def read(*pieces: bytes, echo: str = "") -> list[Said]:
+def read(*pieces: bytes, echo: str = "") -> list[AnswerEvent]:
     said, fault = outcome(*pieces, echo=echo)
     assert fault is None
     return said
@@ -136,7 +136,7 @@ EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def told(*pieces: bytes) -> tuple[list[Said], str]:
+def told(*pieces: bytes) -> tuple[list[AnswerEvent], str]:
     said, fault = outcome(*pieces)
     return said, repr(fault)
 
