@@ -46,13 +46,13 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("kind", "body", "says"), KINDS)
-def test_an_answer_without_text_names_its_cause(kind: Callable[[], Stream], body: bytes, says: str) -> None:
+def test_answer_without_text_names_cause(kind: Callable[[], Stream], body: bytes, says: str) -> None:
     stream = kind()
     with pytest.raises(LlmError, match=f"'far' ended its answer without any text .*{says}"):
         list(chain(stream.feed(body), stream.end()))
 
 
-def test_reasoning_only_is_told_of_bedrock_too() -> None:
+def test_reasoning_only_answer_of_bedrock_names_cause() -> None:
     answer = AnswerState("far")
     meaning = Converse(answer)
     thought: dict[str, object] = {"delta": {"reasoningContent": {"text": "Hm"}}}
@@ -62,7 +62,7 @@ def test_reasoning_only_is_told_of_bedrock_too() -> None:
         list(meaning.parse("metadata", {}))
 
 
-def test_reasoning_only_is_told_of_anthropic_too() -> None:
+def test_reasoning_only_answer_of_anthropic_names_cause() -> None:
     answer = AnswerState("far")
     meaning = Anthropic(answer, "far")
     list(meaning.parse("", {"type": "content_block_delta", "delta": {"thinking": "Hm"}}))
@@ -81,23 +81,23 @@ class Scripted:
         yield from ()
 
 
-def test_blanks_before_a_stop_sequence_are_no_answer() -> None:
+def test_blanks_before_stop_sequence_are_not_an_answer() -> None:
     with pytest.raises(LlmError, match="began its answer with a stop sequence"):
         list(StopSequenceParser("far", Scripted(), ["User:"]).feed(b""))
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\u200b\ufeff", "\u00ad\u2060", "\ufe0f", "\u3164"])
-def test_blanks_show_nothing(text: str) -> None:
+def test_blank_characters_are_stripped(text: str) -> None:
     assert from_first_visible(text) == ""
     assert from_first_visible(f"{text}a ") == "a "
 
 
 @pytest.mark.parametrize("text", ["a", "é", "你", "...", "🙂", "\u0301"])
-def test_what_shows_something_is_no_blank(text: str) -> None:
+def test_visible_characters_are_kept(text: str) -> None:
     assert from_first_visible(text) == text
 
 
-def test_no_text_of_the_program_points_to_a_log_it_stands_in() -> None:
+def test_error_texts_do_not_point_to_own_log() -> None:
     root = Path(__file__).parents[2]
     told = re.compile(r"(see|look (in|at)) the server's log")
     places = [root / name for name in ("assistant", "audio", "llm", "web")]

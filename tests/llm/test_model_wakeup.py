@@ -59,7 +59,7 @@ class Sleeper:
             self.wakings.append(end)
 
 
-def test_a_model_that_loads_for_longer_than_a_question_waits_answers_the_next_one() -> None:
+def test_slow_loading_model_answers_next_question() -> None:
     async def scene() -> None:
         sleeper = Sleeper(9.0)
         assert await sleeper.ask() == "LlmTooSlow"
@@ -73,7 +73,7 @@ def test_a_model_that_loads_for_longer_than_a_question_waits_answers_the_next_on
 
 
 @pytest.mark.parametrize(("pause_s", "again"), [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)])
-def test_only_one_that_has_not_answered_for_a_while_is_taken_to_be_loading(pause_s: float, *, again: bool) -> None:
+def test_only_long_idle_model_is_woken(pause_s: float, *, again: bool) -> None:
     async def scene() -> None:
         sleeper = Sleeper(0.0)
         assert await sleeper.ask() == "answered"
@@ -88,7 +88,7 @@ def test_only_one_that_has_not_answered_for_a_while_is_taken_to_be_loading(pause
 
 
 @pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)])
-def test_a_question_that_is_taken_back_wakes_it_too_once_it_is_late(after_s: float, *, woken: bool) -> None:
+def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
     """Another endpoint is asked in its place, or the person goes on speaking."""
 
     async def scene() -> None:
@@ -108,7 +108,7 @@ def test_a_question_that_is_taken_back_wakes_it_too_once_it_is_late(after_s: flo
     [Sleeper(9.0, error=LlmBroken), Sleeper(9.0, connects=False)],
     ids=["another error", "not even connected"],
 )
-def test_whatever_else_goes_wrong_wakes_nobody(sleeper: Sleeper) -> None:
+def test_other_errors_do_not_wake_model(sleeper: Sleeper) -> None:
     async def scene() -> None:
         await sleeper.ask()
         await asyncio.sleep(10)
@@ -118,7 +118,7 @@ def test_whatever_else_goes_wrong_wakes_nobody(sleeper: Sleeper) -> None:
     run_virtual(scene())
 
 
-def test_it_is_bounded_in_time_and_ends_with_the_client() -> None:
+def test_wakeup_is_bounded_and_ends_with_client() -> None:
     async def scene() -> None:
         sleeper = Sleeper(WAKE_TIMEOUT_S + 1)
         await sleeper.ask()
@@ -139,7 +139,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "llm.model_wakeup"]
 
 
-def test_a_load_is_said_with_how_long_it_took(caplog: pytest.LogCaptureFixture) -> None:
+def test_load_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         sleeper = Sleeper(9.0)
         await sleeper.ask()
@@ -152,7 +152,7 @@ def test_a_load_is_said_with_how_long_it_took(caplog: pytest.LogCaptureFixture) 
     assert logged(caplog) == ["llm endpoint 'near' has loaded its model, in another 9.0 s"]
 
 
-def test_a_slow_answer_that_was_taken_back_is_no_load(caplog: pytest.LogCaptureFixture) -> None:
+def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         sleeper = Sleeper(7.0)
         with suppress(TimeoutError):
@@ -173,7 +173,7 @@ def test_a_slow_answer_that_was_taken_back_is_no_load(caplog: pytest.LogCaptureF
         (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
 )
-def test_a_load_that_fails_is_said_once(load_s: float, says: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_load_is_logged_once(load_s: float, says: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         sleeper = Sleeper(load_s)
         sleeper.says = says

@@ -126,7 +126,7 @@ def test_host_is_looked_up_again_after_its_lookup_ended(names: NameServer) -> No
 
 
 @pytest.mark.usefixtures("names")
-def test_lookups_under_way_are_bounded() -> None:
+def test_concurrent_lookups_are_bounded() -> None:
     lookup = NameLookup(max_lookups=2, timeout_s=0.2)
 
     async def run() -> list[str]:
@@ -144,7 +144,7 @@ def test_address_needs_no_lookup(host: str | bytes | None) -> None:
 
 
 @pytest.mark.usefixtures("names")
-def test_missing_host_is_told() -> None:
+def test_missing_host_is_reported() -> None:
     async def run() -> None:
         use_name_lookup()
         with pytest.raises(socket.gaierror, match="no such host"):

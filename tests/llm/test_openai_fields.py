@@ -67,7 +67,7 @@ USAGE = {"stream_options": {"include_usage": True}}
     ],
     ids=["max_tokens", "temperature", "both", "stream_options", "of FastAPI", "older Azure"],
 )
-def test_a_field_that_the_service_does_not_take_is_left_out_from_then_on(
+def test_unsupported_field_is_omitted_from_then_on(
     refusals: list[Script], then: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     bodies, _ = asked_twice(*refusals, answer("Hi"))
@@ -84,13 +84,13 @@ def test_a_field_that_the_service_does_not_take_is_left_out_from_then_on(
     ],
     ids=["another fault", "another field", "written for this endpoint"],
 )
-def test_other_refusals_are_told(refusal: dict[str, object], parameters: dict[str, object]) -> None:
+def test_other_refusals_are_raised(refusal: dict[str, object], parameters: dict[str, object]) -> None:
     bodies, error = asked_twice(status(400, {"error": refusal}), parameters=parameters)
     assert len(bodies) == 2
     assert "rejects the request (HTTP 400)" in error
 
 
-def test_a_parameter_that_is_false_leaves_out_a_field_of_ours() -> None:
+def test_false_parameter_omits_optional_field() -> None:
     bodies, _ = asked_twice(answer("Hi"), parameters={"stream_options": False, "temperature": False})
     assert bodies == [{"max_tokens": 80}] * 2
     bodies, _ = asked_twice(answer("Hi"), parameters={"max_tokens": False})

@@ -41,23 +41,23 @@ def heard(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut:
 
 @pytest.mark.parametrize("text", MARKED)
 @pytest.mark.parametrize("size", [1, 3, WORD, 1000])
-def test_thoughts_are_not_heard(text: str, size: int) -> None:
+def test_marked_reasoning_is_removed(text: str, size: int) -> None:
     assert heard(text, size=WORD if text.startswith("analysis") else size) == "It is four."
 
 
 @pytest.mark.parametrize("text", PLAIN)
 @pytest.mark.parametrize("size", [1, 1000])
-def test_what_is_no_thought_is_heard_as_it_is(text: str, size: int) -> None:
+def test_text_without_reasoning_is_unchanged(text: str, size: int) -> None:
     assert heard(text, size=size) == text
 
 
-def test_an_answer_is_heard_at_once() -> None:
+def test_text_is_passed_on_at_once() -> None:
     thoughts = ReasoningFilter(ReasoningHabit())
     assert [thoughts.feed(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
     assert not thoughts.thinking
 
 
-def test_thoughts_that_never_end_are_not_heard() -> None:
+def test_unfinished_reasoning_is_removed() -> None:
     thoughts = ReasoningFilter(ReasoningHabit())
     assert thoughts.feed("<think>The user asks") + thoughts.rest(cut=True) == ""
     assert thoughts.seen
@@ -65,7 +65,7 @@ def test_thoughts_that_never_end_are_not_heard() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_thoughts_without_a_first_mark_are_known_from_the_second_answer_on(size: int) -> None:
+def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
     habit = ReasoningHabit()
     heard("The user asks.\n</think>\n\nIt is four.", habit, size=size)
     assert heard("The user asks.\n</think>\n\nIt is four.", habit, size=size) == "It is four."
@@ -95,18 +95,18 @@ def test_thoughts_without_a_first_mark_are_known_from_the_second_answer_on(size:
         ("gpt-oss:20b", False),
     ],
 )
-def test_some_models_are_known_by_name_to_begin_without_a_mark(model: str, *, unmarked: bool) -> None:
+def test_models_with_unmarked_reasoning_are_known_by_name(model: str, *, unmarked: bool) -> None:
     assert begins_unmarked(model) is unmarked
 
 
-def test_where_a_service_tells_thoughts_apart_text_is_heard_at_once() -> None:
+def test_text_is_not_delayed_if_service_separates_reasoning() -> None:
     thoughts = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
     thoughts.separated_by_service()
     assert thoughts.feed("It is") == "It is"
     assert not habit.begins_unmarked
 
 
-def test_thoughts_without_a_first_mark_are_looked_through_once_however_long_they_are() -> None:
+def test_long_unmarked_reasoning_is_scanned_once() -> None:
     thoughts = ReasoningFilter(ReasoningHabit(begins_unmarked=True))
     began_s = time.thread_time()
     for _ in range(20_000):
@@ -116,6 +116,6 @@ def test_thoughts_without_a_first_mark_are_looked_through_once_however_long_they
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from([*MARKED[:-1], *PLAIN, "</think>"]), max_size=3))
-def test_cuts_do_not_matter(text: str, more: list[str]) -> None:
+def test_piece_boundaries_do_not_matter(text: str, more: list[str]) -> None:
     whole = "".join([*more, text])
     assert heard(whole, size=1) == heard(whole, size=10_000)

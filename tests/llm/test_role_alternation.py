@@ -45,7 +45,7 @@ RESULT = Message("tool", "noon", call_id="c1")
          "nothing", "speaks again", "speaks again as instructed", "a result", "greets again", "a blank answer",
          "blank system and question", "nothing but blanks", "a call that gave nothing"],
 )  # fmt: skip
-def test_turns(ours: list[Message], theirs: list[Message] | None) -> None:
+def test_messages_alternate(ours: list[Message], theirs: list[Message] | None) -> None:
     if theirs is None:  # what calls or answers a call stays by itself
         theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
     assert alternating(ours) == theirs
@@ -58,7 +58,7 @@ MESSAGES = st.one_of(
 
 
 @given(st.lists(MESSAGES, max_size=9), MESSAGES)
-def test_what_is_added_changes_the_end_only(messages: list[Message], added: Message) -> None:
+def test_appended_message_changes_only_the_end(messages: list[Message], added: Message) -> None:
     before, after = alternating([SYSTEM, *messages]), alternating([SYSTEM, *messages, added])
     if before[-1].content == "…":  # it stood in for what is added
         before.pop()
@@ -68,7 +68,7 @@ def test_what_is_added_changes_the_end_only(messages: list[Message], added: Mess
 
 
 @given(st.lists(MESSAGES, max_size=9))
-def test_nobody_speaks_twice_in_a_row(messages: list[Message]) -> None:
+def test_no_role_follows_itself(messages: list[Message]) -> None:
     said = [message for message in alternating(messages) if not message.calls and message.role != "tool"]
     turns = alternating(messages)
     assert all(one.role != other.role for one, other in pairwise(turns) if one in said and other in said)

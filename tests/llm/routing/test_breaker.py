@@ -11,7 +11,7 @@ def failed(breaker: Breaker, now_s: float, *, certain: bool = False) -> None:
     breaker.failed(now_s, 1.0, certain=certain)
 
 
-def test_one_doubtful_failure_is_chance_two_are_not() -> None:
+def test_two_doubtful_failures_open_breaker() -> None:
     breaker = Breaker()
     failed(breaker, 0.0)
     assert breaker.closed(0.0)
@@ -19,13 +19,13 @@ def test_one_doubtful_failure_is_chance_two_are_not() -> None:
     assert breaker.state(1.0) == "open"
 
 
-def test_nobody_there_is_believed_at_once() -> None:
+def test_certain_failure_opens_breaker_at_once() -> None:
     breaker = Breaker()
     failed(breaker, 0.0, certain=True)
     assert breaker.state(0.0) == "open"
 
 
-def test_an_endpoint_that_fails_now_and_then_opens_too() -> None:
+def test_intermittent_failures_open_breaker() -> None:
     breaker = Breaker()
     for turn in range(6):
         if turn % 3 == 0:
@@ -37,7 +37,7 @@ def test_an_endpoint_that_fails_now_and_then_opens_too() -> None:
     assert breaker.state(6.0) == "open"
 
 
-def test_one_question_tells_whether_it_has_recovered() -> None:
+def test_half_open_breaker_permits_one_probe() -> None:
     breaker = Breaker()
     failed(breaker, 0.0, certain=True)
     assert not breaker.wants_probe(OPEN_S - 0.1)
@@ -49,7 +49,7 @@ def test_one_question_tells_whether_it_has_recovered() -> None:
     assert breaker.closed(OPEN_S)
 
 
-def test_a_question_taken_back_leaves_room_for_another() -> None:
+def test_cancelled_probe_permits_another() -> None:
     breaker = Breaker()
     failed(breaker, 0.0, certain=True)
     breaker.asked(OPEN_S)
@@ -57,7 +57,7 @@ def test_a_question_taken_back_leaves_room_for_another() -> None:
     assert breaker.wants_probe(OPEN_S)
 
 
-def test_a_question_from_before_it_opened_does_not_end_the_trial() -> None:
+def test_older_cancelled_request_does_not_end_probe() -> None:
     breaker = Breaker()
     breaker.asked(0.0)
     failed(breaker, 0.1, certain=True)
@@ -66,7 +66,7 @@ def test_a_question_from_before_it_opened_does_not_end_the_trial() -> None:
     assert not breaker.wants_probe(OPEN_S + 1)
 
 
-def test_after_a_recovery_one_failure_is_chance_again() -> None:
+def test_recovery_resets_failure_count() -> None:
     breaker = Breaker()
     failed(breaker, 0.0)
     failed(breaker, 1.0)
@@ -76,7 +76,7 @@ def test_after_a_recovery_one_failure_is_chance_again() -> None:
     assert breaker.closed(20.0)
 
 
-def test_it_stays_open_for_longer_each_time_and_calms_down() -> None:
+def test_open_time_doubles_and_resets() -> None:
     breaker, now_s, spells = Breaker(), 0.0, []
     for _ in range(8):
         failed(breaker, now_s, certain=True)
@@ -89,7 +89,7 @@ def test_it_stays_open_for_longer_each_time_and_calms_down() -> None:
     assert breaker.opens_at_s() - now_s == OPEN_S
 
 
-def test_a_refusal_told_at_once_is_cheap() -> None:
+def test_fast_failure_has_shorter_maximum() -> None:
     breaker = Breaker()
     breaker.failed(0.0, 0.002, certain=True)
     assert breaker.failed_fast
@@ -97,7 +97,7 @@ def test_a_refusal_told_at_once_is_cheap() -> None:
     assert not breaker.failed_fast
 
 
-def test_what_was_under_way_when_it_opened_is_the_same_trouble() -> None:
+def test_requests_started_before_opening_are_ignored() -> None:
     breaker = Breaker()
     breaker.failed(1.0, 0.4, certain=True)
     breaker.failed(1.1, 0.4, certain=True)
@@ -105,7 +105,7 @@ def test_what_was_under_way_when_it_opened_is_the_same_trouble() -> None:
     assert breaker.opens_at_s() == 1.0 + OPEN_S
 
 
-def test_an_answer_that_was_under_way_when_it_opened_makes_it_a_false_alarm() -> None:
+def test_answer_started_before_opening_is_false_alarm() -> None:
     breaker = Breaker()
     for at_s in (1.0, 3.0, 5.0):
         breaker.failed(at_s, 0.4, certain=True)
@@ -114,7 +114,7 @@ def test_an_answer_that_was_under_way_when_it_opened_makes_it_a_false_alarm() ->
         assert breaker.closed(at_s)
 
 
-def test_many_answers_make_the_next_spell_short_again() -> None:
+def test_many_answers_reset_open_time() -> None:
     breaker = Breaker()
     for answers, spell_s in ((0, OPEN_S), (RESET_AFTER_ANSWERS - 1, 2 * OPEN_S), (RESET_AFTER_ANSWERS, OPEN_S)):
         now_s = breaker.opens_at_s()
@@ -125,7 +125,7 @@ def test_many_answers_make_the_next_spell_short_again() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["asked", "ok", "failed", "surely", "let go"]), st.floats(0, 100))))
-def test_nobody_is_shut_out_for_ever(steps: list[tuple[str, float]]) -> None:
+def test_breaker_never_stays_open_forever(steps: list[tuple[str, float]]) -> None:
     breaker, now_s = Breaker(), 0.0
     for what, later_s in steps:
         now_s += later_s

@@ -104,7 +104,7 @@ STEPS = st.lists(
     st.integers(0, 5),
     st.lists(STEPS, min_size=1, max_size=12),
 )
-def test_whatever_happens(
+def test_any_event_order_is_handled(
     policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[What, int, float]]]
 ) -> None:
     routing, now_s = routing_of(count, policy, share, seed), 1000.0
@@ -163,7 +163,7 @@ def question(share: float = 0.5) -> tuple[HedgedRequest, Routing]:
     return HedgedRequest(routing, PROMPT_TOKENS, 1008.0), routing
 
 
-def test_a_hedge_that_lost_costs_its_prompt_and_a_little() -> None:
+def test_lost_hedge_costs_prompt_and_some_tokens() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.tick(1000.5)
@@ -172,7 +172,7 @@ def test_a_hedge_that_lost_costs_its_prompt_and_a_little() -> None:
     assert (routing.budget.hedges, routing.budget.extra_tokens) == (1, PROMPT_TOKENS + LOSER_TOKENS)
 
 
-def test_a_hedge_that_won_over_one_never_sent_was_no_hedge() -> None:
+def test_winning_over_unsent_request_is_no_hedge() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.came(0, SlotAcquired(), 1000.0)
@@ -182,7 +182,7 @@ def test_a_hedge_that_won_over_one_never_sent_was_no_hedge() -> None:
     assert (routing.budget.hedges, routing.budget.extra_tokens) == (0, 0)
 
 
-def test_two_hedges_in_a_row_that_won_open_the_breaker() -> None:
+def test_two_consecutive_winning_hedges_open_breaker() -> None:
     _, routing = question()
     for turn in range(2):
         hedged = HedgedRequest(routing, PROMPT_TOKENS, 2000.0)
@@ -195,7 +195,7 @@ def test_two_hedges_in_a_row_that_won_open_the_breaker() -> None:
         assert routing.breakers[0].closed(hedged_at_s + 0.1) == (turn == 0)
 
 
-def test_leaving_early_blames_nobody() -> None:
+def test_leaving_early_counts_no_failure() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.tick(1000.5)
@@ -204,7 +204,7 @@ def test_leaving_early_blames_nobody() -> None:
     assert [health.samples for health in routing.healths] == [0, 0, 0]
 
 
-def test_leaving_early_leaves_room_for_another_trial() -> None:
+def test_leaving_early_permits_another_probe() -> None:
     _, routing = question()
     routing.breakers[0].failed(990.0, 0.001, certain=True)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
@@ -218,7 +218,7 @@ WRONG = [LlmRefused("e1", "takes no tools", spoken="", retryable=False), KeyErro
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
-def test_a_second_one_that_refuses_for_good_does_not_end_the_first(wrong: Exception) -> None:
+def test_final_refusal_of_hedge_does_not_end_first(wrong: Exception) -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     assert AskEndpoint(1) in hedged.tick(1000.5)
@@ -229,7 +229,7 @@ def test_a_second_one_that_refuses_for_good_does_not_end_the_first(wrong: Except
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
-def test_one_asked_out_of_curiosity_that_refuses_for_good_is_followed_by_another(wrong: Exception) -> None:
+def test_final_refusal_of_probe_is_followed_by_another(wrong: Exception) -> None:
     _, routing = question()
     routing.breakers[0].failed(990.0, 0.001, certain=True)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
@@ -238,7 +238,7 @@ def test_one_asked_out_of_curiosity_that_refuses_for_good_is_followed_by_another
     assert Fail(wrong) in hedged.failed(1, wrong, 1000.02)
 
 
-def test_what_a_filter_cuts_off_is_not_the_endpoints_fault() -> None:
+def test_content_filter_does_not_count_as_failure() -> None:
     _, routing = question()
     routing.breakers[0].failed(990.0, 0.001, certain=True)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
@@ -248,7 +248,7 @@ def test_what_a_filter_cuts_off_is_not_the_endpoints_fault() -> None:
     assert routing.breakers[0].closed(1000.2)
 
 
-def test_what_the_first_refuses_for_good_is_not_asked_of_others() -> None:
+def test_final_refusal_is_not_sent_to_others() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.tick(1000.5)
@@ -268,7 +268,7 @@ def pass_time(hedged: HedgedRequest, now_s: float, number: int) -> float:
     raise AssertionError(f"{number} was never asked")
 
 
-def test_whoever_is_silent_for_too_long_is_given_up_and_left_alone() -> None:
+def test_silent_endpoint_is_given_up_and_breaker_opens() -> None:
     hedged, routing = question(share=0.0)
     hedged.begin(1000.0)
     assert pass_time(hedged, 1000.0, 1) == 1000.0 + UNMEASURED_PATIENCE_S
@@ -276,7 +276,7 @@ def test_whoever_is_silent_for_too_long_is_given_up_and_left_alone() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_one_of_which_it_is_said_how_long_it_takes_is_waited_for(share: float) -> None:
+def test_configured_patience_is_respected(share: float) -> None:
     """It is asked first on purpose, and without that it would never be measured."""
     endpoints = [Endpoint("slow", patience_s=5.0), Endpoint("quick", tier=2)]
     routing = Routing(endpoints, "latency", HedgeBudget(share), random.Random(1).random)
@@ -292,7 +292,7 @@ def test_one_of_which_it_is_said_how_long_it_takes_is_waited_for(share: float) -
 
 
 @pytest.mark.parametrize("winner", [1, 2])
-def test_two_that_are_silent_are_not_waited_for_until_the_end(winner: int) -> None:
+def test_two_silent_endpoints_are_replaced(winner: int) -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
     hedged_at_s = pass_time(hedged, 1000.0, 1)
@@ -303,7 +303,7 @@ def test_two_that_are_silent_are_not_waited_for_until_the_end(winner: int) -> No
     assert PassOn(Token("a")) in effects
 
 
-def test_one_asked_out_of_curiosity_is_hedged_by_one_alone() -> None:
+def test_probe_is_hedged_only_once() -> None:
     _, routing = question()
     routing.breakers[0].failed(990.0, 0.001, certain=True)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
@@ -312,7 +312,7 @@ def test_one_asked_out_of_curiosity_is_hedged_by_one_alone() -> None:
     assert pass_time(hedged, 1000.4, 2) == 1000.0 + UNMEASURED_PATIENCE_S
 
 
-def test_whoever_was_asked_just_before_the_deadline_is_not_blamed() -> None:
+def test_late_request_is_not_counted_at_deadline() -> None:
     _, routing = question(share=0.0)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1000.0 + UNMEASURED_PATIENCE_S + 0.1)
     hedged.begin(1000.0)
@@ -321,7 +321,7 @@ def test_whoever_was_asked_just_before_the_deadline_is_not_blamed() -> None:
     assert [breaker.closed(hedged.deadline_s) for breaker in routing.breakers] == [False, True, True]
 
 
-def test_whoever_was_silent_until_the_deadline_is() -> None:
+def test_silence_until_deadline_counts_as_failure() -> None:
     routing = routing_of(1, "ordered", 0.0, 1)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
     hedged.begin(1000.0)
@@ -329,14 +329,14 @@ def test_whoever_was_silent_until_the_deadline_is() -> None:
     assert not routing.breakers[0].closed(1008.0)
 
 
-def test_nobody_is_asked_after_the_deadline() -> None:
+def test_no_request_after_deadline() -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
     failure = error("e0", "unreachable")
     assert hedged.failed(0, failure, 1008.0)[-1] == Fail(failure)
 
 
-def test_an_answer_that_stalls_may_be_chance() -> None:
+def test_stalled_answer_is_a_doubtful_failure() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.came(0, Token("a"), 1000.1)
@@ -345,7 +345,7 @@ def test_an_answer_that_stalls_may_be_chance() -> None:
     assert routing.breakers[0].closed(1005.1)
 
 
-def test_a_call_that_has_begun_wins_though_it_comes_whole_much_later() -> None:
+def test_started_call_wins_before_it_is_complete() -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
     hedged.tick(1000.5)
@@ -355,7 +355,7 @@ def test_a_call_that_has_begun_wins_though_it_comes_whole_much_later() -> None:
     assert routing.healths[0].usual_s == pytest.approx(0.6)
 
 
-def test_a_call_that_breaks_off_is_asked_of_another() -> None:
+def test_broken_first_call_is_retried_elsewhere() -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
     hedged.came(0, CallInProgress(), 1000.1)
@@ -363,7 +363,7 @@ def test_a_call_that_breaks_off_is_asked_of_another() -> None:
     assert PassOn(Token("a")) in hedged.came(1, Token("a"), 1000.3)
 
 
-def test_a_call_that_breaks_off_after_words_is_not() -> None:
+def test_broken_call_after_text_is_not_retried() -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
     hedged.came(0, Token("Let me see."), 1000.1)
@@ -372,7 +372,7 @@ def test_a_call_that_breaks_off_after_words_is_not() -> None:
     assert hedged.failed(0, failure, 1000.2) == [Fail(failure)]
 
 
-def test_an_empty_stream_is_a_failure() -> None:
+def test_empty_stream_is_a_failure() -> None:
     hedged, _ = question()
     hedged.begin(1000.0)
     effects = hedged.ended(0, 1000.1)
@@ -381,7 +381,7 @@ def test_an_empty_stream_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize("hedge_allowed", [True, False])
-def test_room_in_the_budget_is_looked_for_again(hedge_allowed: bool) -> None:
+def test_budget_is_checked_again(hedge_allowed: bool) -> None:
     routing = routing_of(2, "ordered", 0.1, 1)
     routing.budget.hedge(routing.budget.ask(10), 10)  # the one in hand
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
