@@ -1,4 +1,4 @@
-"""Addresses, checked at construction."""
+"""Validation of addresses, keys and headers at construction."""
 
 import pytest
 

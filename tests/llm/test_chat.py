@@ -1,4 +1,4 @@
-"""What a request asks for besides an answer reaches every kind of service: the trace context."""
+"""The trace context of a request reaches every kind of service."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Prompts, against ones written by hand from the published formats."""
+"""Prompts, compared with prompts written by hand from the published formats."""
 
 import json
 import traceback
@@ -34,7 +34,7 @@ def said(*turns: tuple[Role, str]) -> list[Message]:
     return [Message(role, content) for role, content in turns]
 
 
-# The formats.
+# Formats.
 
 
 def test_llama_2_prompt() -> None:
@@ -86,13 +86,13 @@ def test_stops_are_tokens_between_answer_and_next_question(one: ChatTemplate, st
 
 def test_prompt_without_bos_omits_only_the_first_token() -> None:
     assert LLAMA3.prompt(TALK[1:2], bos=False).startswith("<|start_header_id|>user")
-    # Only the first: Llama 2 begins every question with one.
+    # Only the first one: Llama 2 begins every question with the token.
     assert LLAMA2.prompt(TALK, bos=False).startswith("[INST] <<SYS>>")
     assert LLAMA2.prompt(TALK, bos=False).count("<s>") == 1
     assert CHATML.prompt(TALK, bos=False) == CHATML.prompt(TALK)
 
 
-# Conversations that are not question and answer in turn.
+# Conversations without alternating roles.
 
 
 def test_consecutive_user_messages_are_joined() -> None:
@@ -126,7 +126,7 @@ def test_unsupported_system_message_moves_into_user_message() -> None:
     assert "<|user|>Be brief.\n\nHi<|end|>" in template(FORGETFUL).prompt(TALK)
 
 
-# What people say is data.
+# Texts of the conversation are data.
 
 
 def test_user_text_cannot_start_system_message() -> None:
@@ -156,7 +156,7 @@ def test_any_conversation_renders_completely(talk: list[Message], one: ChatTempl
     for message in talk:
         content = "".join(message.content.split())
         assert content in prompt
-        if message.role != "system":  # those may move
+        if message.role != "system":  # system messages may move
             at = prompt.index(content, at)
 
 
@@ -209,7 +209,7 @@ def test_arguments_that_are_not_json_stay_text() -> None:
     assert '"arguments": "Ulm"}' in template(HERMES).prompt([CALLED[0], call, CALLED[2]])
 
 
-# Faults.
+# Errors.
 
 
 def test_date_is_rendered_only_if_given() -> None:

@@ -1,4 +1,4 @@
-"""What people say can end no message and begin none."""
+"""Texts of the conversation cannot end a message or start one."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Discovery against real servers on loopback: products, and everything else that may listen on such a port."""
+"""Discovery against real servers on loopback: known products, and other services on these ports."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def port_of(url: str) -> int:
 
 
 def found_with(*scripts: Script, timeout_s: float = 5.0) -> tuple[FoundServer, ...]:
-    """What is found where a server each serves these lists."""
+    """Returns the servers found if each of the scripts is served by one."""
 
     async def look() -> tuple[FoundServer, ...]:
         async with AsyncExitStack() as stack:
@@ -43,7 +43,7 @@ def found_with(*scripts: Script, timeout_s: float = 5.0) -> tuple[FoundServer, .
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    with socket.socket() as bound:  # bound, but not listening: nobody else gets it
+    with socket.socket() as bound:  # bound but not listening, so that no other program can use it
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
 

@@ -1,4 +1,4 @@
-"""What is said of an answer without text: the cause and the remedy, whatever protocol it came in."""
+"""Error texts for answers without text: cause and remedy, for every protocol."""
 
 import json
 import re
@@ -41,7 +41,7 @@ KINDS = [
     pytest.param(lambda: TokenStream("far"), sse({"outputs": [" "]}), "only blanks", id="LMI"),
     pytest.param(lambda: TritonStream("far"), sse({"text_output": "\u200b"}), "only blanks", id="Triton"),
     pytest.param(lambda: TritonStream("far"), b"", "stopped at once", id="Triton without a response"),
-    pytest.param(lambda: TritonStream("far"), sse({"text_output": "<think>Hm"}), "reasoning", id="Triton, thoughts"),
+    pytest.param(lambda: TritonStream("far"), sse({"text_output": "<think>Hm"}), "reasoning", id="Triton, reasoning"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A proxy or certificates that the environment names: which addresses they are for, and what cannot be used."""
+"""Proxies and certificates from the environment: the addresses they apply to, and invalid values."""
 
 import logging
 

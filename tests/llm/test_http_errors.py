@@ -1,4 +1,4 @@
-"""A service's no: what it means, and what must not be quoted."""
+"""Refusals of services: their meaning, and the texts that must not be quoted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Jinja as models' templates expect it."""
+"""Jinja features that models' templates use."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""A service asked by its address for what it lists."""
+"""The list of models of a service at a given address."""
 
 import asyncio
 import json

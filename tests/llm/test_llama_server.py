@@ -1,4 +1,4 @@
-"""The chat client, the listing and discovery against llama.cpp's own server, with a model that says known words."""
+"""The chat client, the listing and discovery against llama.cpp's own server, with a model whose answers are known."""
 
 import asyncio
 import json
@@ -82,7 +82,7 @@ def text_of(events: list[ChatEvent]) -> str:
 
 
 async def at_rest(server: LlamaServer, timeout_s: float = 5.0) -> None:
-    """Wait until the server generates nothing; only asking tells."""
+    """Waits until the server generates nothing, by polling it."""
     async with asyncio.timeout(timeout_s):
         for _ in count():
             if not await asyncio.to_thread(server.is_busy):
@@ -98,12 +98,14 @@ def test_answer_streams_to_its_end(server: LlamaServer) -> None:
     assert queued == SlotAcquired()
     assert isinstance(sent, RequestSent)
     assert text_of(rest) == ANSWER
-    assert len([event for event in rest if isinstance(event, Token)]) == len(ANSWER.split()) + 1  # é comes whole, alone
+    assert (
+        len([event for event in rest if isinstance(event, Token)]) == len(ANSWER.split()) + 1
+    )  # é arrives as one token
     finished = rest[-1]
     assert isinstance(finished, Finished)
     assert finished.reason == "stop"
-    assert finished.prompt_tokens == len("Answer. what time is it?") + 1  # every letter a token, and the begin
-    assert finished.completion_tokens == 10  # with the two halves of é, and the end
+    assert finished.prompt_tokens == len("Answer. what time is it?") + 1  # one token per letter, and the begin token
+    assert finished.completion_tokens == 10  # with the two bytes of é, and the end token
 
 
 def test_max_tokens_ends_answer(server: LlamaServer) -> None:
@@ -136,7 +138,7 @@ def test_connection_is_reused_for_next_answer(server: LlamaServer) -> None:
 
 
 def test_functions_can_be_offered(server: LlamaServer) -> None:
-    """Its template has no place for them, so that it answers in words; the request itself must be to its liking."""
+    """The template does not support functions, so the model answers with text; the server must accept the request."""
     parameters = json.dumps({"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]})
     options = ChatOptions(functions=(Function("lamp", "Switch the lamp.", parameters),))
     call = FunctionCall("call_1", "lamp", '{"on": true}')
@@ -155,7 +157,7 @@ def test_functions_can_be_offered(server: LlamaServer) -> None:
 
 
 def test_function_is_called_and_result_answered(tmp_path: Path) -> None:
-    """The server holds the model to its grammar: it has to write a call, and writes the shortest one."""
+    """The server's grammar forces the model to write a call; it writes the shortest one."""
     parameters = {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}
     lamp = Function("lamp", "Switch the lamp.", json.dumps(parameters | {"additionalProperties": False}))
 
@@ -209,7 +211,7 @@ def test_closing_stream_stops_generation(server: LlamaServer) -> None:
                         break
                 assert await asyncio.to_thread(server.is_busy)
             await at_rest(server)
-            # And the next one, for which there is no other slot, is served at once.
+            # The next request, which needs the same slot, is served at once.
             async with asyncio.timeout(10):
                 assert text_of(await ask(model, QUESTION)) == ANSWER
 
@@ -228,7 +230,7 @@ def test_cancelling_task_stops_generation(server: LlamaServer) -> None:
     asyncio.run(main())
 
 
-# The server says no.
+# Refusals.
 
 
 def test_too_long_prompt_is_refused_as_retryable(server: LlamaServer) -> None:
@@ -259,7 +261,7 @@ def test_rejected_key_is_reported(tmp_path: Path) -> None:
         asyncio.run(main())
 
 
-# Finding it.
+# Discovery.
 
 
 def test_models_are_listed(server: LlamaServer) -> None:
@@ -309,14 +311,14 @@ def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
     )
 
 
-# The whole way.
+# End to end.
 
 
 @pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
 def test_spoken_question_is_answered(server: LlamaServer, tmp_path: Path) -> None:
-    """A recording in, its words to llama.cpp, and what the model says out of the loudspeaker and into the trace."""
+    """A recording is transcribed, llama.cpp answers, and the answer reaches the loudspeaker and the trace."""
     given = [
         "skills.before_llm=false",
         "stt.engine=pocketsphinx",

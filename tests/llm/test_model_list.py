@@ -1,4 +1,4 @@
-"""Lists of models as the products send them, and what only looks like one."""
+"""Lists of models as the products send them, and similar bodies that are not lists."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A model that takes longer to load than a question waits. On virtual time."""
+"""Models that take longer to load than a request waits. On virtual time."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ PATIENCE_S = 8.0
 
 
 class Sleeper:
-    """Loads its model for as long as the same asker stays; nobody waits for longer than 8 s for an answer."""
+    """A server that loads its model only while the same request stays open. Requests wait for at most 8 s."""
 
     def __init__(self, load_s: float, *, error: type[LlmError] = LlmTooSlow, connects: bool = True) -> None:
         self.load_s = load_s
@@ -89,7 +89,7 @@ def test_only_long_idle_model_is_woken(pause_s: float, *, again: bool) -> None:
 
 @pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)])
 def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
-    """Another endpoint is asked in its place, or the person goes on speaking."""
+    """Another endpoint took over, or the user went on speaking."""
 
     async def scene() -> None:
         sleeper = Sleeper(30.0)
@@ -106,7 +106,7 @@ def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> 
 @pytest.mark.parametrize(
     "sleeper",
     [Sleeper(9.0, error=LlmBroken), Sleeper(9.0, connects=False)],
-    ids=["another error", "not even connected"],
+    ids=["other error", "not connected"],
 )
 def test_other_errors_do_not_wake_model(sleeper: Sleeper) -> None:
     async def scene() -> None:
@@ -158,7 +158,7 @@ def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFi
         with suppress(TimeoutError):
             async with asyncio.timeout(2):
                 await sleeper.ask()
-        sleeper.load_s = 0.0  # it had begun to answer
+        sleeper.load_s = 0.0  # the answer had started
         await asyncio.sleep(1)
         await sleeper.waking.aclose()
 

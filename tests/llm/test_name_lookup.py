@@ -1,4 +1,4 @@
-"""Name look-ups that hang delay only the host they were asked for."""
+"""Hanging name look-ups delay only the host they belong to."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ from llm.openai import OpenAIChat
 
 
 class NameServer:
-    """Stands in for `socket.getaddrinfo`: names under .hangs do not return until released, .here is this machine."""
+    """Replaces `socket.getaddrinfo`: names under .hangs do not return until released; .here is this machine."""
 
     def __init__(self) -> None:
         self.released = threading.Event()
@@ -58,7 +58,7 @@ def test_hung_lookups_do_not_delay_a_healthy_endpoint(names: NameServer) -> None
         async with serving(*[answer("Yes.")] * 6) as server:
             port = server.url.split(":")[2].removesuffix("/v1")
             async with asyncio.TaskGroup() as group:
-                # More at once than the default pool has threads.
+                # More concurrent look-ups than the default pool has threads.
                 hanging = [group.create_task(hung(number % 3, port)) for number in range(12)]
                 await asyncio.sleep(0.1)
                 for _ in range(6):

@@ -1,4 +1,4 @@
-"""NO_PROXY in every form that programs read."""
+"""NO_PROXY in every form that programs accept."""
 
 import pytest
 from hypothesis import given

@@ -76,7 +76,7 @@ def run(test: Test, *scripts: Script, first_token_timeout_s: float = 5.0, token_
             ) as model,
         ):
             await test(server, model)
-        # Whatever httpx left half read is finalized now, inside the loop, where a complaint fails the test.
+        # Unfinished httpx objects are finalized here, inside the loop, where a warning fails the test.
         gc.collect()
         await asyncio.sleep(0)
 
@@ -96,7 +96,7 @@ def events_of(*scripts: Script) -> list[ChatEvent]:
 def failing(
     *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
 ) -> tuple[list[ChatEvent], LlmError, Took]:
-    """What came before the failure, the failure, and how long it took."""
+    """Returns the events before the failure, the error, and the time until then."""
     events: list[ChatEvent] = []
     errors: list[LlmError] = []
     times: list[Took] = []
@@ -118,7 +118,7 @@ def failing(
 
 
 def check_discretion(error: LlmError) -> None:
-    """Neither the key nor what was asked is in anything that may be logged."""
+    """Checks that neither the key nor the question is in any text that may be logged."""
     everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
     assert KEY not in everything
     assert ASKED not in everything
@@ -292,7 +292,7 @@ def test_load_does_not_wait_for_silent_service(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("gone", [Close(), Abort()], ids=["closed", "reset"])
 def test_stale_connection_is_replaced_silently(gone: Close | Abort) -> None:
-    """The service takes the second request of a connection and closes it instead: the race that cannot be foreseen."""
+    """The service reads the second request of a connection and closes it: an unavoidable race."""
 
     async def test(server: Server, model: OpenAIChat) -> None:
         await ask(model)
@@ -330,7 +330,7 @@ def test_started_answer_is_never_retried() -> None:
         ((chunk(event(role="assistant", content="")),), "gave no answer"),
         ((chunk(event("Hi")),), "broke off in the middle of its answer"),
     ],
-    ids=["nothing", "no word", "a word"],
+    ids=["no event", "no text", "some text"],
 )
 def test_broken_answer_text_depends_on_received_content(came: Script, spoken: str) -> None:
     error = failing((HEAD, *came, Abort()))[1]
@@ -338,7 +338,7 @@ def test_broken_answer_text_depends_on_received_content(came: Script, spoken: st
     assert error.spoken == f"My language model {spoken}."
 
 
-# Leaving.
+# Cancellation.
 
 
 @pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
@@ -376,7 +376,7 @@ def test_cancelling_task_disconnects_at_once(script: Script) -> None:
 
 
 def test_cancelling_at_any_step_closes_connection() -> None:
-    """After each possible number of turns of the event loop; httpcore alone loses a connection at one of them."""
+    """Cancels after each possible number of event-loop iterations; plain httpcore loses a connection at one of them."""
 
     async def cancelled_after(turns: int, model: OpenAIChat) -> bool:
         async with asyncio.TaskGroup() as group:
@@ -401,7 +401,7 @@ def test_cancelling_at_any_step_closes_connection() -> None:
 
 
 def test_cancelling_at_end_of_answer_frees_connection() -> None:
-    """httpcore alone leaves it busy, and in the pool, for ever, where it is cancelled while it takes it back."""
+    """Plain httpcore leaves the connection busy forever if it is cancelled while it returns it to the pool."""
 
     async def test(server: Server, model: OpenAIChat) -> None:
         for turns in range(60):
@@ -455,7 +455,7 @@ def test_waiting_for_slot_counts_toward_deadline(monkeypatch: pytest.MonkeyPatch
     run(test, (HEAD, chunk(event("a")), Wait(5)), first_token_timeout_s=1.0)
 
 
-# Nobody answers.
+# Unreachable services.
 
 
 def closed_port() -> int:
@@ -506,7 +506,7 @@ def test_unaccepted_connection_times_out() -> None:
 
 
 async def unreachable_behind(greeting: bytes, scheme: str) -> LlmError:
-    """The error where a server says `greeting` to everyone and hangs up."""
+    """Returns the error for a server that sends `greeting` to every client and disconnects."""
 
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(greeting)
@@ -550,7 +550,7 @@ def test_environment_proxy_is_used_for_public_hosts(monkeypatch: pytest.MonkeyPa
     run(test, answer("Hi"))
 
 
-# The service says no.
+# Refusals.
 
 
 @pytest.mark.parametrize("code", [401, 404, 422, 429, 500])
@@ -620,7 +620,7 @@ def test_error_does_not_quote_call_arguments() -> None:
     run(test, (HEAD, chunk(b'data: {"error": "bad call: chest pain"}\n\n'), LAST_CHUNK))
 
 
-# What comes is no answer.
+# Invalid answers.
 
 
 @pytest.mark.parametrize(
@@ -650,7 +650,7 @@ def test_incomplete_answer_is_broken(tail: Script, before: list[str]) -> None:
         (chunk(usage(9, 2)[:20]), LAST_CHUNK),
         (chunk(DONE), Abort()),
     ],
-    ids=["reset", "closed", "reset inside the counts", "cut inside the counts", "reset after the end mark"],
+    ids=["reset", "closed", "reset inside counts", "truncated counts", "reset after end mark"],
 )
 def test_complete_text_survives_connection_loss(tail: Script) -> None:
     events = events_of((HEAD, chunk(event("It is four.")), chunk(event(finish="stop")), Wait(0.02), *tail))
@@ -721,7 +721,7 @@ def test_large_packet_is_delivered_in_small_pieces() -> None:
     assert max(sizes) <= http_stream.PIECE_BYTES
 
 
-# Too slow.
+# Deadlines.
 
 
 @pytest.mark.parametrize(
@@ -748,7 +748,7 @@ def test_first_token_deadline_counts_content_only(script: Script) -> None:
 @pytest.mark.parametrize(
     "thought",
     [event(reasoning_content="hmm"), event("<think>hmm"), event(content=[{"type": "thinking"}])],
-    ids=["apart", "amidst the text", "as a part"],
+    ids=["separate field", "marked text", "content part"],
 )
 def test_timeout_while_reasoning_names_remedy(thought: bytes) -> None:
     events, error, _ = failing((HEAD, Drip(chunk(thought), 0.02)), first_token_timeout_s=0.15)
@@ -776,7 +776,7 @@ WITHOUT_FIRST_MARK = event("The user asks.\n</think>\n\n") + event("Four.") + ev
         ("mine", {"root": "Qwen/Qwen3-32B"}, {}, ["The user asks.\n</think>\n\n", "Four."]),
         ("Qwen/QwQ-32B", {}, {"reasoning_format": "hidden"}, ["The user asks.\n</think>\n\n", "Four."]),
     ],
-    ids=["by name", "by the list", "not known", "told otherwise"],
+    ids=["by name", "by list", "unknown", "configured otherwise"],
 )
 def test_reasoning_of_known_models_is_removed(
     model: str, listed: dict[str, str], parameters: dict[str, object], heard: list[str]
@@ -803,7 +803,7 @@ def test_separated_reasoning_does_not_delay_text() -> None:
     run(test, (HEAD, chunk(thought), Wait(0.7), chunk(event(" four.") + event(finish="stop") + DONE), LAST_CHUNK))
 
 
-@pytest.mark.parametrize("ours", [True, False], ids=["private address", "elsewhere"])
+@pytest.mark.parametrize("ours", [True, False], ids=["private address", "public address"])
 def test_loading_model_gets_wakeup_request_if_private(monkeypatch: pytest.MonkeyPatch, *, ours: bool) -> None:
     monkeypatch.setattr(http_service, "is_private", lambda _host: ours)
 

@@ -1,4 +1,4 @@
-"""A conversation as the body of a request to chat completions."""
+"""Conversations as request bodies of chat completions."""
 
 import json
 

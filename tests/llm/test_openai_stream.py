@@ -1,4 +1,4 @@
-"""What a chat stream means, without a network."""
+"""Parsing of chat streams, without a network."""
 
 import json
 from itertools import pairwise
@@ -25,7 +25,7 @@ def read(*pieces: bytes) -> list[AnswerEvent]:
 
 
 def outcome(*pieces: bytes) -> tuple[list[AnswerEvent], str]:
-    """Everything said, and the error's text or ""."""
+    """Returns all events, and the error's text or ""."""
     stream = OpenAIStream("near")
     said: list[AnswerEvent] = []
     try:
@@ -99,7 +99,7 @@ def test_marked_reasoning_is_not_a_token() -> None:
         pytest.param((START, STOP, usage(9, 1), DONE), "(finish_reason stop), its model stopped at once", id="stop"),
         pytest.param((event(" \n"), event("\u200b\ufeff"), STOP, DONE), "it sent only blanks", id="blanks"),
         pytest.param(
-            (event("<think>Hm.</think>\n\u200b"), STOP, DONE), "its reasoning only", id="blanks behind thoughts"
+            (event("<think>Hm.</think>\n\u200b"), STOP, DONE), "its reasoning only", id="blanks after reasoning"
         ),
         pytest.param((event(reasoning_content="Hmm"), STOP, DONE), "it sent its reasoning only: turn", id="reasoning"),
         pytest.param((event(reasoning="Hmm"), event(finish="length")), "raise llm.max_tokens, or turn", id="budget"),
@@ -113,8 +113,8 @@ def test_marked_reasoning_is_not_a_token() -> None:
         pytest.param((START,), "without an end mark before any text: its model server, or a proxy", id="closed"),
         pytest.param((event(reasoning="Hm"),), "while it was still reasoning", id="closed while reasoning"),
         pytest.param((event(finish="content_filter"), DONE), "see its filter's settings", id="filter"),
-        pytest.param((b'{"error": {"message": "no memory"}}',), '"no memory"', id="a JSON error as the body"),
-        pytest.param((b"<!doctype html>\n",), "it is a web page", id="a web page as the body"),
+        pytest.param((b'{"error": {"message": "no memory"}}',), '"no memory"', id="JSON error as body"),
+        pytest.param((b"<!doctype html>\n",), "it is a web page", id="web page as body"),
     ],
 )
 def test_answer_without_text_names_cause(pieces: tuple[bytes, ...], says: str) -> None:
@@ -336,7 +336,7 @@ def test_packet_boundaries_do_not_matter(events: list[bytes], cuts: list[int]) -
     assert outcome(*(bytes([byte]) for byte in body)) == outcome(body)
 
 
-# ---- function calls -----------------------------------------------------------------------------------------
+# Function calls.
 
 
 def calling(**part: object) -> bytes:
@@ -396,7 +396,7 @@ def whole(arguments: str, name: str = "weather") -> dict[str, object]:
 
 
 def called(*pieces: bytes) -> list[tuple[str, str, str]]:
-    """Each call that comes of them."""
+    """Returns all calls in the pieces."""
     calls = [said for said in read(*pieces, event(finish="tool_calls"), DONE) if isinstance(said, FunctionCall)]
     return [(call.call_id, call.name, call.arguments) for call in calls]
 
@@ -502,7 +502,7 @@ def test_unnamed_call_is_broken_and_empty_call_ignored() -> None:
 
 @pytest.mark.parametrize("index", [{"index": 0}, {"index": 0, "id": ""}, {}], ids=["ids", "no ids", "no numbers"])
 def test_parallel_calls_with_signature_on_first(index: dict[str, object]) -> None:
-    """As Gemini 3 streams them: each whole, all of number 0, in events of their own."""
+    """The format of Gemini 3: complete calls, all with index 0, in separate events."""
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
     *_, one, other, _ = read(
         calling(**{"id": "a", **index}, type="function", function=whole(OSLO), extra_content=signed),

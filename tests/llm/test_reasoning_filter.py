@@ -1,4 +1,4 @@
-"""What of an answer is thoughts, and what is to be heard."""
+"""Separation of reasoning and answer."""
 
 import time
 
@@ -18,7 +18,7 @@ MARKED = [
     "[THINK]The user asks.[/THINK]It is four.",
     "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>It is four.",
     "<|channel|>final<|message|>It is four.",
-    "analysisThe user asks. Keep it short.assistantfinalIt is four.",  # its first word is one token
+    "analysisThe user asks. Keep it short.assistantfinalIt is four.",  # its first word is a single token
 ]
 WORD = 8
 PLAIN = [
@@ -33,7 +33,7 @@ PLAIN = [
 
 
 def heard(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut: bool = False) -> str:
-    """What comes of a text in pieces."""
+    """Returns the filtered text of an answer that arrives in pieces."""
     thoughts = ReasoningFilter(habit or ReasoningHabit())
     pieces = [thoughts.feed(text[at : at + size]) for at in range(0, len(text), size)]
     return "".join(pieces) + thoughts.rest(cut=cut)
@@ -89,7 +89,7 @@ def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
         ("Qwen/Qwen3-4B-Instruct-2507", False),
         ("qwen3-32b-non-thinking", False),
         ("qwen3-32b-nothinking", False),
-        ("gemini-2.0-flash-thinking-exp", False),  # whose thoughts never come
+        ("gemini-2.0-flash-thinking-exp", False),  # whose reasoning is never sent
         ("anthropic/claude-3.7-sonnet:thinking", False),
         ("deepseek-chat", False),
         ("gpt-oss:20b", False),

@@ -1,4 +1,4 @@
-"""Any conversation of ours becomes one whose user and assistant take turns, the user first."""
+"""Every conversation is converted so that user and assistant alternate and the user begins."""
 
 from itertools import pairwise
 
@@ -46,7 +46,7 @@ RESULT = Message("tool", "noon", call_id="c1")
          "blank system and question", "nothing but blanks", "a call that gave nothing"],
 )  # fmt: skip
 def test_messages_alternate(ours: list[Message], theirs: list[Message] | None) -> None:
-    if theirs is None:  # what calls or answers a call stays by itself
+    if theirs is None:  # calls and their results stay separate
         theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
     assert alternating(ours) == theirs
 
@@ -60,7 +60,7 @@ MESSAGES = st.one_of(
 @given(st.lists(MESSAGES, max_size=9), MESSAGES)
 def test_appended_message_changes_only_the_end(messages: list[Message], added: Message) -> None:
     before, after = alternating([SYSTEM, *messages]), alternating([SYSTEM, *messages, added])
-    if before[-1].content == "…":  # it stood in for what is added
+    if before[-1].content == "…":  # the placeholder is replaced by the added message
         before.pop()
     assert after[: len(before) - 1] == before[:-1]
     if len(before) > 1:

@@ -1,4 +1,4 @@
-"""Bytes to events, cut anywhere."""
+"""Parsing of server-sent events, split at any position."""
 
 from itertools import pairwise
 

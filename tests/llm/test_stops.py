@@ -1,4 +1,4 @@
-"""Answers end where they should, wherever a stop sequence is cut."""
+"""Stop sequences end an answer, wherever they are split."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -49,7 +49,7 @@ def test_token_boundaries_do_not_matter(text: str, data: st.DataObject) -> None:
 
 
 class Scripted:
-    """A Reading that says one event per fed byte string, and at the end the rest or an error."""
+    """A stream parser that emits one event per byte string and, at the end, the rest or an error."""
 
     def __init__(self, *events: ChatEvent, at_end: LlmBroken | None = None) -> None:
         self.finishing = False

@@ -1,4 +1,4 @@
-"""Templates as they lie beside models."""
+"""Template files as they are distributed with models."""
 
 import json
 from pathlib import Path

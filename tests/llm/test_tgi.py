@@ -201,7 +201,7 @@ def test_refusal_inside_stream() -> None:
     assert len(events) == 2
 
 
-@pytest.mark.parametrize("end", [LAST_CHUNK, Abort()], ids=["in good order", "torn"])
+@pytest.mark.parametrize("end", [LAST_CHUNK, Abort()], ids=["regular end", "reset"])
 def test_answer_without_its_last_line_is_broken(end: bytes | Abort) -> None:
     events, fault = TGI.failing((HEAD, chunk(token("Hi")), end))
     assert isinstance(fault, LlmBroken)

@@ -1,4 +1,4 @@
-"""What TGI's native stream means, without a network."""
+"""Parsing of TGI's native stream, without a network."""
 
 import json
 from itertools import pairwise
@@ -17,7 +17,7 @@ STOPS = ("</s>", "[INST]", "<|eot_id|>")
 
 
 def outcome(*pieces: bytes) -> tuple[list[ChatEvent], LlmError | None]:
-    """Everything said, and the error."""
+    """Returns all events, and the error."""
     stream = TgiStream("near", stops=STOPS)
     said: list[ChatEvent] = []
     try:
@@ -168,7 +168,7 @@ def test_invalid_answer_is_broken(body: bytes) -> None:
     fault = failure(body)
     assert isinstance(fault, LlmBroken)
     assert fault.retryable
-    assert "payload" not in str(fault)  # a setting that this service does not have
+    assert "payload" not in str(fault)  # a setting that does not exist for this service
 
 
 EVENTS = st.sampled_from(

@@ -1,4 +1,4 @@
-"""The Bedrock client, and the real boto3 client, against a server that verifies every signature."""
+"""The Bedrock client, compared with the real boto3 client, against a server that verifies every signature."""
 
 import asyncio
 import gc
@@ -69,7 +69,7 @@ def asked(
     model: str = NOVA,
     **settings: Any,
 ) -> tuple[list[ChatEvent], dict[str, Any], dict[str, str]]:
-    """What came after Sent, the body that was sent, and its headers."""
+    """Returns the events after RequestSent, the request body and the request headers."""
     heard: list[ChatEvent] = []
     posts: list[tuple[dict[str, Any], dict[str, str]]] = []
 
@@ -137,7 +137,7 @@ def test_boto3_receives_the_same_answer(model: str) -> None:
         assert server.verified == ["bedrock", "bedrock"]
         first, second = server.posts
         assert first.path == second.path
-        assert first.path.count("/") == 3  # those of an ARN are part of the name
+        assert first.path.count("/") == 3  # slashes of an ARN are part of the name
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_SESSION_TOKEN", TOKEN)
@@ -145,7 +145,7 @@ def test_boto3_receives_the_same_answer(model: str) -> None:
 
 
 def test_request_bodies_are_valid_for_boto3() -> None:
-    """What we make is valid for the real client's own model of the API."""
+    """The bodies are valid for the API model of the real client."""
     history = (
         *HELLO,
         Message("assistant", "", (FunctionCall("call/1", "weather", '{"city":"Ulm"}'),)),
@@ -203,7 +203,7 @@ def test_function_call_is_assembled() -> None:
     assert [type(event) for event in heard] == [Token, Finished]
 
 
-# Good ends, and others.
+# Finish reasons and errors.
 
 
 @pytest.mark.parametrize("reason", ["guardrail_intervened", "content_filtered"])

@@ -1,4 +1,4 @@
-"""Any conversation of ours becomes one that Bedrock accepts."""
+"""Conversations are converted to a form that Bedrock accepts."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Where keys come from, how they are kept fresh, and that nobody waits for them longer than needed."""
+"""Sources of AWS credentials, their renewal, and the bounded wait for them."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @dataclass
 class Expiring:
-    """A source whose keys have so many seconds left, and that counts how often it was asked."""
+    """A source whose keys expire after the given seconds. Counts its calls."""
 
     left_s: float = 3600.0
     asked: int = 0
@@ -136,13 +136,13 @@ def test_wait_for_slow_source_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 3600)
         async with asyncio.timeout(5):
             with pytest.raises(LlmUnreachable, match="no AWS credentials"):
-                await kept.current()  # no turn waits again for what hangs
+                await kept.current()  # no further turn waits for the hanging source
         source.may_answer.set()
         await settled(lambda: kept._keys is not None)
         assert (await kept.current()).access_key == "key 1"
         assert source.asked == 1
         kept.forget()
-        assert (await kept.current()).access_key == "key 2"  # it answers again: nothing is held against it
+        assert (await kept.current()).access_key == "key 2"  # the source answers again and is used at once
 
     asyncio.run(main())
 
@@ -252,7 +252,7 @@ def test_silent_container_does_not_block_turn(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_expired_keys_are_read_again(tmp_path: Path) -> None:
-    """Somebody renews the file while we run."""
+    """The credentials file is renewed while the program runs."""
 
     def write(key_id: str) -> None:
         text = f"[default]\naws_access_key_id = {key_id}\naws_secret_access_key = {SECRET}\n"

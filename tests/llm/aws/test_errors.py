@@ -1,4 +1,4 @@
-"""AWS's ways to say no, without a network."""
+"""AWS's error formats, without a network."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""AWS's event stream, cut and damaged."""
+"""AWS's event stream, split at any position and damaged."""
 
 import struct
 from itertools import pairwise

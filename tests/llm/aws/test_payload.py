@@ -1,4 +1,4 @@
-"""The formats of SageMaker's containers, as recorded, cut anywhere; each told by its first bytes."""
+"""Recorded answer formats of SageMaker's containers, split at any position; each is detected by its first bytes."""
 
 import json
 from itertools import pairwise
@@ -79,7 +79,7 @@ FORMATS: dict[str, tuple[Payload, bytes, Finished]] = {
 
 
 def outcome(payload: Payload, *pieces: bytes) -> tuple[str, ChatEvent | None, str]:
-    """The text, the last event if it is not text, and the error."""
+    """Returns the text, the last event if it is not text, and the error."""
     reading = parser_for(payload, "near", ())
     events: list[ChatEvent] = []
     try:
@@ -164,7 +164,7 @@ def test_surrogate_pair_split_anywhere() -> None:
 
 
 def test_text_like_its_json_frame_is_kept() -> None:
-    """What stripping with sets of characters eats: quotes, braces and the key itself at the edges."""
+    """Stripping with character sets would remove quotes, braces and the key itself at the edges."""
     text = '"}{generated_text": "text"}'
     body = json.dumps({"generated_text": text}).encode()
     assert outcome("auto", body) == (text, Finished("done"), "")

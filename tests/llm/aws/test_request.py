@@ -1,4 +1,4 @@
-"""Addresses and signatures, against botocore's own."""
+"""Addresses and signatures, compared with botocore's own."""
 
 import importlib
 from types import SimpleNamespace

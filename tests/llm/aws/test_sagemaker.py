@@ -1,4 +1,4 @@
-"""The SageMaker client, and the real boto3 client, against a server that verifies every signature."""
+"""The SageMaker client, compared with the real boto3 client, against a server that verifies every signature."""
 
 import asyncio
 import gc
@@ -189,7 +189,7 @@ def test_wrong_secret_is_refused_by_server(monkeypatch: pytest.MonkeyPatch) -> N
     assert error.spoken == "My language model refused the request: the key is not accepted."
 
 
-# Leaving, and deadlines.
+# Cancellation and deadlines.
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
@@ -317,7 +317,7 @@ def test_refusal_inside_stream_follows_earlier_text(frame: bytes, kind: type[Llm
 
 
 def test_boto3_reports_same_faults_inside_stream() -> None:
-    """The frames of these tests are what the real client takes for errors."""
+    """The real client treats the messages of these tests as errors."""
     frame = fault("ModelStreamError", Message="x", ErrorCode="StreamBroken")
 
     def by_boto3(url: str) -> str:

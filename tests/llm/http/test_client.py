@@ -1,4 +1,4 @@
-"""What the environment says of proxies and certificates, as it reaches a client."""
+"""Proxies and certificates from the environment, as a client uses them."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Fields of a request that somebody wrote for one endpoint, and ours."""
+"""Request fields of the client and configured parameters."""
 
 import json
 

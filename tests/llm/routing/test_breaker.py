@@ -1,4 +1,4 @@
-"""When an endpoint that failed is asked again."""
+"""The circuit breaker: when an endpoint that failed is asked again."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Whom to ask."""
+"""Selection of the endpoint that is asked."""
 
 import random
 from collections import Counter
@@ -139,7 +139,7 @@ def test_stale_endpoint_is_measured_within_budget() -> None:
             route.budget.hedge(question, 108, exploring=True)
         route.budget.answered(question, 50)
     raced = [found.parallel for found in plans if found.parallel is not None]
-    assert set(raced) == {1}  # the far one is looked at seldom
+    assert set(raced) == {1}  # the slow endpoint is measured rarely
     assert 1 <= len(raced) <= 0.03 * len(plans)
 
 
@@ -153,7 +153,7 @@ def test_small_budget_measures_with_occasional_turn(share: float) -> None:
 
 
 def test_weighted_probes_failed_endpoint_with_a_turn() -> None:
-    """Beside a quicker one it would lose, and stay out for ever."""
+    """Beside a faster endpoint, a probe would lose, and the endpoint would never recover."""
     route = routing(Endpoint("a"), Endpoint("b"), Endpoint("reserve", weight=0), policy="weighted")
     measured(route, 0.1, 0.9, 0.1)
     fail(route, 1)
@@ -164,7 +164,7 @@ def test_weighted_probes_failed_endpoint_with_a_turn() -> None:
 
 
 def doubtful(route: Routing, number: int = 0) -> None:
-    """It was overtaken by a hedge, and that was the last that there was."""
+    """Makes the last result of an endpoint a loss against a hedge."""
     route.breakers[number].failed(NOW_S, 0.3, certain=False)
     route.budget.hedge(route.budget.ask(100), 108)
 

@@ -1,4 +1,4 @@
-"""One question and its endpoints, without I/O: whatever comes, and in whatever order."""
+"""One question and its endpoints, without I/O: any events in any order."""
 
 import random
 
@@ -25,7 +25,7 @@ POLICIES: tuple[Policy, ...] = ("latency", "ordered", "weighted")
 PROMPT_TOKENS = 100
 
 What = str
-"""What may happen next: an event of an endpoint, an error, time, or the listener's leaving."""
+"""The next step: an event of an endpoint, an error, the passage of time, or the consumer's leaving."""
 
 
 def routing_of(count: int, policy: Policy, share: float, seed: int) -> Routing:
@@ -39,7 +39,7 @@ def error(name: str, what: What) -> LlmError:
 
 
 class Listener:
-    """Does what it is told and checks that it makes sense."""
+    """Performs the effects and checks that they are consistent."""
 
     def __init__(self, hedged: HedgedRequest) -> None:
         self.hedged = hedged
@@ -90,7 +90,7 @@ STEPS = st.lists(
         st.sampled_from(
             ["queued", "sent", "token", "calling", "finished", "ended", "unreachable", "busy", "wrong", "time", "later"]
         ),
-        st.integers(0, 1),  # of the endpoints that are asked: which
+        st.integers(0, 1),  # index among the endpoints that are asked
         st.floats(0.0, 0.4),
     ),
     max_size=25,
@@ -217,7 +217,7 @@ def test_leaving_early_permits_another_probe() -> None:
 WRONG = [LlmRefused("e1", "takes no tools", spoken="", retryable=False), KeyError("a defect of its client")]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
+@pytest.mark.parametrize("wrong", WRONG, ids=["final refusal", "programming error"])
 def test_final_refusal_of_hedge_does_not_end_first(wrong: Exception) -> None:
     hedged, routing = question()
     hedged.begin(1000.0)
@@ -228,7 +228,7 @@ def test_final_refusal_of_hedge_does_not_end_first(wrong: Exception) -> None:
     assert PassOn(Token("a")) in hedged.came(0, Token("a"), 1000.6)
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
+@pytest.mark.parametrize("wrong", WRONG, ids=["final refusal", "programming error"])
 def test_final_refusal_of_probe_is_followed_by_another(wrong: Exception) -> None:
     _, routing = question()
     routing.breakers[0].failed(990.0, 0.001, certain=True)
@@ -259,7 +259,7 @@ def test_final_refusal_is_not_sent_to_others() -> None:
 
 
 def pass_time(hedged: HedgedRequest, now_s: float, number: int) -> float:
-    """When `number` is asked, if nobody says anything."""
+    """Returns when `number` is asked if no endpoint sends anything."""
     for _ in range(200):
         assert hedged.wake_s is not None
         now_s = hedged.wake_s
@@ -277,7 +277,7 @@ def test_silent_endpoint_is_given_up_and_breaker_opens() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_configured_patience_is_respected(share: float) -> None:
-    """It is asked first on purpose, and without that it would never be measured."""
+    """A slow endpoint that is asked first on purpose would otherwise never be measured."""
     endpoints = [Endpoint("slow", patience_s=5.0), Endpoint("quick", tier=2)]
     routing = Routing(endpoints, "latency", HedgeBudget(share), random.Random(1).random)
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
@@ -383,7 +383,7 @@ def test_empty_stream_is_a_failure() -> None:
 @pytest.mark.parametrize("hedge_allowed", [True, False])
 def test_budget_is_checked_again(hedge_allowed: bool) -> None:
     routing = routing_of(2, "ordered", 0.1, 1)
-    routing.budget.hedge(routing.budget.ask(10), 10)  # the one in hand
+    routing.budget.hedge(routing.budget.ask(10), 10)  # the advance
     hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
     hedged.begin(1000.0)
     assert hedged.tick(1000.41) == []

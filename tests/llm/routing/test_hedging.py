@@ -1,4 +1,4 @@
-"""When a second endpoint is asked, and that the budget for it is never exceeded."""
+"""When a second endpoint is asked, within a budget that is never exceeded."""
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,9 @@ def of(*times_s: float) -> Health:
 
 def test_hedge_delay_is_bounded_90th_percentile() -> None:
     assert hedge_delay_s(Health()) == UNMEASURED_DELAY_S
-    assert hedge_delay_s(of(*[0.1] * 20)) == pytest.approx(0.15)  # without scatter: half as long again
+    assert hedge_delay_s(of(*[0.1] * 20)) == pytest.approx(0.15)  # without variation: 1.5 times the usual time
     assert hedge_delay_s(of(*[0.17] * 5, *[0.1] * 20)) == pytest.approx(0.17)
-    assert hedge_delay_s(of(*[1.6] * 5, *[0.1] * 20)) == pytest.approx(0.175)  # a bad spell
+    assert hedge_delay_s(of(*[1.6] * 5, *[0.1] * 20)) == pytest.approx(0.175)  # a slow period
     assert hedge_delay_s(of(*[0.02] * 20)) == pytest.approx(0.06)
 
 
@@ -76,7 +76,7 @@ def test_share_of_zero_permits_no_hedge() -> None:
 def test_old_tokens_do_not_count_for_budget() -> None:
     budget = HedgeBudget(0.1)
     budget.ask(1_000_000)
-    budget.hedge(budget.ask(10), 0)  # the one in hand
+    budget.hedge(budget.ask(10), 0)  # the advance
     last = [budget.ask(10) for _ in range(WINDOW)][-1]
     assert budget.may_hedge(last, 100)
     assert not budget.may_hedge(last, 101)
@@ -86,10 +86,10 @@ def test_tokens_count_only_once() -> None:
     budget = HedgeBudget(0.1)
     first, early, *_ = [budget.ask(10) for _ in range(20)]
     budget.ask(10_000)
-    budget.hedge(first, 1)  # the one in hand
-    budget.hedge(early, 900)  # it was still under way when the long one came
+    budget.hedge(first, 1)  # the advance
+    budget.hedge(early, 900)  # it was still running when the long question arrived
     last = [budget.ask(10) for _ in range(WINDOW - 5)][-1]
-    assert not budget.may_hedge(last, 900)  # though of the last hundred the long one is, and the hedge is not
+    assert not budget.may_hedge(last, 900)  # the long question is among the last hundred, the hedge is not
     assert budget.may_hedge(last, 200)
 
 
@@ -127,8 +127,8 @@ STEPS = st.lists(
     st.tuples(
         st.integers(1, 2000),  # prompt
         st.integers(0, 300),  # answer
-        st.integers(0, 2100),  # what a hedge takes
-        st.floats(0, 1),  # the part of it that it really costs
+        st.integers(0, 2100),  # estimated cost of a hedge
+        st.floats(0, 1),  # actual share of that cost
         st.booleans(),  # exploring
     ),
     max_size=300,

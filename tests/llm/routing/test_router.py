@@ -1,4 +1,4 @@
-"""Several endpoints as one model: who answers, what is closed, what the trace is told. On virtual time."""
+"""Several endpoints as one model: answers, closed requests, and events for the trace. On virtual time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -40,12 +40,12 @@ def unreachable(name: str) -> LlmUnreachable:
 
 @dataclass
 class Scripted:
-    """Answers after a time, or fails; notes when it was asked and when it was closed."""
+    """Answers after a time, or fails. Records when it was asked and when it was closed."""
 
     name: str
     first_token_s: float = 0.1
     error: Exception | None = None
-    error_after: int | None = None  # tokens; None: before anything
+    error_after: int | None = None  # number of tokens; None: before any event
     words: Sequence[str] = ("It ", "is ", "Everest.")
     sends: bool = True
     closes_in_s: float = 0.0
@@ -91,14 +91,14 @@ class Scripted:
 def router_of(*models: Scripted, share: float = 1.0, policy: Policy = "ordered", timeout_s: float = 8.0) -> Router:
     endpoints = [Endpoint(model.name, price_in_per_million=2.0) for model in models]
     budget = HedgeBudget(share)
-    budget.ask(10_000)  # a past in which enough was earned
+    budget.ask(10_000)  # earlier questions that earned enough budget
     routing = Routing(endpoints, policy, budget, lambda: 0.5)
     return Router(models, routing, first_token_timeout_s=timeout_s)
 
 
 @dataclass
 class Asked:
-    """What one question came to, times since it."""
+    """The outcome of one question; times are relative to its start."""
 
     events: list[ChatEvent]
     at_s: list[float]
@@ -263,7 +263,7 @@ def test_failed_hedge_does_not_affect_first() -> None:
     router = router_of(near, far)
     asked = run_virtual(ask(router))
     assert (asked.by, asked.error) == ("near", None)
-    assert router.routing.budget.hedges == 0  # it never reached anybody
+    assert router.routing.budget.hedges == 0  # the request never reached a service
 
 
 def test_first_may_fail_while_hedge_is_running() -> None:
@@ -357,7 +357,7 @@ def test_error_while_closing_does_not_block() -> None:
         async with asyncio.timeout(5), aclosing(router_of(Rude("rude")).stream(HELLO)) as events:
             async for event in events:
                 if isinstance(event, Token):
-                    await asyncio.sleep(1)  # its news fill the queue meanwhile
+                    await asyncio.sleep(1)  # its events fill the queue meanwhile
                     break
 
     run_virtual(play())

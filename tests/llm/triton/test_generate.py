@@ -48,7 +48,7 @@ ECHOING = Client(partial(made, echo=True))
 
 
 def request_of(**settings: object) -> tuple[str, dict[str, object]]:
-    """Path and body of one request, but for its id."""
+    """Returns path and body of one request, without its id."""
 
     async def main() -> Server:
         async with serving(ANSWER) as server:
@@ -182,7 +182,7 @@ def test_closing_stream_disconnects_at_once(tokens: int) -> None:
 
 
 def test_stop_ends_answer_and_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 60.0)  # nothing is counted, and so nothing waited for
+    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 60.0)  # there are no token counts to wait for
 
     async def test(server: Server, model: TritonChat) -> None:
         async with asyncio.timeout(3):

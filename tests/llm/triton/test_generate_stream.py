@@ -1,4 +1,4 @@
-"""What Triton's generate extension streams, without a network."""
+"""Parsing of Triton's generate stream, without a network."""
 
 import json
 from itertools import pairwise
@@ -17,7 +17,7 @@ FAULT = b'data: {"error":"the engine died"}\n\n'
 
 
 def outcome(*pieces: bytes, echo: str = "") -> tuple[list[AnswerEvent], LlmError | None]:
-    """Everything said, and the error."""
+    """Returns all events, and the error."""
     stream = TritonStream("near", echo=echo)
     said: list[AnswerEvent] = []
     try:

@@ -1,4 +1,4 @@
-"""The gRPC client against a scripted Triton on real sockets, and Triton's own client against the same one."""
+"""The gRPC client and Triton's own client against a scripted Triton on real sockets."""
 
 import asyncio
 import gc
@@ -75,7 +75,7 @@ async def chatting(
 def in_loop(main: Awaitable[None]) -> None:
     async def whole() -> None:
         await main
-        # Whatever grpcio left behind is finalized now, inside the loop, where a complaint fails the test.
+        # Unfinished grpcio objects are finalized here, inside the loop, where a warning fails the test.
         gc.collect()
         await asyncio.sleep(0)
 
@@ -112,7 +112,7 @@ async def ask(model: TritonGrpcChat) -> list[ChatEvent]:
 
 
 async def given_up(triton: Triton, model: TritonGrpcChat) -> None:
-    """Ask, and ask no more once the question is there."""
+    """Sends a request and closes it once the server has received it."""
     before = len(triton.seen)
     asking = asyncio.create_task(ask(model))
     async with asyncio.timeout(5):
@@ -124,7 +124,7 @@ async def given_up(triton: Triton, model: TritonGrpcChat) -> None:
 
 
 async def failure_of(model: TritonGrpcChat, events: list[ChatEvent] | None = None) -> tuple[list[ChatEvent], LlmError]:
-    """What came before a failure, put into `events` as it comes, and the failure."""
+    """Returns the events before a failure, also appended to `events` as they arrive, and the error."""
     events = [] if events is None else events
     try:
         async with aclosing(model.stream(HELLO)) as stream:
@@ -149,7 +149,7 @@ def events_of(*scripts: Script, details: bool = False) -> list[ChatEvent]:
 def failing(
     *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
 ) -> tuple[list[ChatEvent], LlmError, float]:
-    """What came before the failure, the failure, and the seconds until then."""
+    """Returns the events before the failure, the error, and the seconds until then."""
     found: list[tuple[list[ChatEvent], LlmError, float]] = []
 
     async def test(_: Triton, model: TritonGrpcChat) -> None:
@@ -163,7 +163,7 @@ def failing(
 
 
 def check_discretion(error: LlmError) -> None:
-    """Neither the key nor what was asked is in anything that may be logged."""
+    """Checks that neither the key nor the question is in any text that may be logged."""
     everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
     assert KEY not in everything
     assert ASKED not in everything
@@ -293,7 +293,7 @@ def test_requests_have_own_token_limit_and_id() -> None:
 
 
 async def ask_with_tritons_client(url: str, request_id: str) -> tuple[str, list[str]]:
-    """The text, and the errors, that Triton's own client gets for the request that ours sends."""
+    """Returns the text and the errors that Triton's own client receives for our request."""
     sampling = json.dumps({"max_tokens": 60, "temperature": 0.5, "top_k": 40, "top_p": 1, "seed": 3})
     values = (("text_input", prompt(HELLO)), ("stream", True), ("exclude_input_in_output", True))
     inputs = []
@@ -330,7 +330,7 @@ def test_triton_client_sends_and_receives_the_same() -> None:
         theirs, errors = await ask_with_tritons_client(triton.url, request.id)
         assert "".join(ours) == theirs == "Hi there"
         assert errors == []
-        # Their asynchronous client has no way to ask for the mark alone.
+        # Triton's asynchronous client has no option to request the end mark alone.
         del request.parameters["triton_enable_empty_final_response"]
         assert triton.seen[1].request == request
 
@@ -405,7 +405,7 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
     run(test, (Part(b"b"), Wait(0.5), Part(b"c"), LAST), (Part(b"a"), Hang()))
 
 
-# The service says no.
+# Refusals.
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ def test_error_after_first_text() -> None:
     assert texts(events) == ["a"]
 
 
-# What comes is no answer.
+# Invalid answers.
 
 
 @pytest.mark.parametrize(
@@ -472,7 +472,7 @@ def test_web_server_is_reported() -> None:
     in_loop(main())
 
 
-# Too slow.
+# Deadlines.
 
 
 @pytest.mark.parametrize(
@@ -506,7 +506,7 @@ def test_silent_server_times_out_while_connecting() -> None:
     in_loop(main())
 
 
-# Connections that come and go.
+# Lost and restored connections.
 
 
 def free_port() -> int:
@@ -569,7 +569,7 @@ def test_silently_lost_connection_is_retried() -> None:
                 assert [type(event) for event in events] == [SlotAcquired, RequestSent, Token, Finished]
                 assert relay.accepted == 2
                 assert len(triton.seen) == 1
-            # Its connections are over before the loop is.
+            # The server's connections close before the event loop does.
             await asyncio.sleep(0.05)
 
     in_loop(main())
@@ -609,7 +609,7 @@ def test_closing_client_ends_running_calls() -> None:
 
 @pytest.mark.slow
 def test_forbidden_pings_cost_connection_but_no_answer() -> None:
-    """What Triton does unless told otherwise, and why idle pings are not the default."""
+    """Triton's default behaviour, and the reason why idle pings are off by default."""
 
     async def main() -> None:
         async with (
@@ -665,7 +665,7 @@ def test_tls_with_custom_certificate(certificate: tuple[Path, Path]) -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Files of a key and of its certificate for localhost, which vouches for itself."""
+    """Returns the files of a key and of its self-signed certificate for localhost."""
     return self_signed(tmp_path_factory.mktemp("tls"))
 
 

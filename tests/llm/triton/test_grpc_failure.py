@@ -1,4 +1,4 @@
-"""Codes and complaints to errors that say what to do."""
+"""Conversion of status codes and error texts into errors with a remedy."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Our reading and writing of the protocol's messages against Triton's own generated ones."""
+"""Encoding and decoding of the protocol's messages, compared with Triton's generated classes."""
 
 import struct
 from contextlib import suppress

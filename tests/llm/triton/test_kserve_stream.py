@@ -1,4 +1,4 @@
-"""What streamed responses mean, without a network: Triton's own messages in, events out."""
+"""Parsing of streamed responses, without a network: Triton's own messages in, events out."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ def reading() -> KserveStream:
 
 
 def heard(*parts: Part, stream: KserveStream | None = None) -> list[ChatEvent]:
-    """The events of these responses and of the end of the call."""
+    """Returns the events of these responses and of the end of the call."""
     stream = stream or reading()
     events: list[ChatEvent] = []
     for part in parts:
@@ -34,7 +34,7 @@ def text_of(events: list[ChatEvent]) -> str:
 
 @given(text=some.text(min_size=1), cuts=some.lists(some.integers(0, 60), max_size=6))
 def test_message_boundaries_do_not_matter(text: str, cuts: list[int]) -> None:
-    text = f".{text}"  # so that it does not begin with thoughts
+    text = f".{text}"  # so that it does not begin with reasoning
     data = text.encode()
     borders = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     parts = [Part(data[start:end]) for start, end in pairwise(borders)]
