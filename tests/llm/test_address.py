@@ -57,20 +57,20 @@ def test_configured_headers_override_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "here"),
+    ("host", "is_local"),
     [("localhost", True), ("127.0.0.2", True), ("::1", True), ("10.0.0.1", False), ("example.org", False)],
 )
-def test_loopback_hosts_are_recognized(host: str, here: bool) -> None:
-    assert is_loopback(host) is here
+def test_loopback_hosts_are_recognized(host: str, is_local: bool) -> None:
+    assert is_loopback(host) is is_local
 
 
 @pytest.mark.parametrize(
-    ("host", "ours"),
+    ("host", "is_in_private_network"),
     [
         *[(host, True) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.7", "192.168.1.2", "fd00::1")],
         *[(host, True) for host in ("100.64.0.9", "ollama", "nas.local", "host.docker.internal")],
         *[(host, False) for host in ("8.8.8.8", "2600::1", "api.openai.com", "local.example.org")],
     ],
 )
-def test_private_hosts_are_recognized(host: str, *, ours: bool) -> None:
-    assert is_private(host) is ours
+def test_private_hosts_are_recognized(host: str, *, is_in_private_network: bool) -> None:
+    assert is_private(host) is is_in_private_network

@@ -45,10 +45,10 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "body", "says"), KINDS)
-def test_answer_without_text_names_cause(kind: Callable[[], Stream], body: bytes, says: str) -> None:
+@pytest.mark.parametrize(("kind", "body", "expected_text"), KINDS)
+def test_answer_without_text_names_cause(kind: Callable[[], Stream], body: bytes, expected_text: str) -> None:
     stream = kind()
-    with pytest.raises(LlmError, match=f"'far' ended its answer without any text .*{says}"):
+    with pytest.raises(LlmError, match=f"'far' ended its answer without any text .*{expected_text}"):
         list(chain(stream.feed(body), stream.end()))
 
 

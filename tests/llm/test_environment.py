@@ -33,7 +33,7 @@ def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("configured", "normalized"),
     [
         ("http://proxy.example:3128", "http://proxy.example:3128/"),
         ("http://proxy.example:3128/", "http://proxy.example:3128/"),
@@ -48,15 +48,15 @@ def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> Non
         ("socks://proxy.example:1080/", "socks5://proxy.example:1080/"),
     ],
 )
-def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, said: str, meant: str) -> None:
-    monkeypatch.setenv("HTTP_PROXY", said)
-    assert proxy_for("http://llm.example/v1") == meant
-    assert httpx.URL(meant)
+def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured: str, normalized: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", configured)
+    assert proxy_for("http://llm.example/v1") == normalized
+    assert httpx.URL(normalized)
 
 
-@pytest.mark.parametrize("said", ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"])
-def test_invalid_proxy_address_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    monkeypatch.setenv("HTTP_PROXY", said)
+@pytest.mark.parametrize("configured", ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"])
+def test_invalid_proxy_address_is_refused(monkeypatch: pytest.MonkeyPatch, configured: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", configured)
     with pytest.raises(ValueError, match="correct HTTP_PROXY"), environment_of_client("near"):
         proxy_for("http://llm.example/v1")
     assert goes_through_proxy("http://llm.example/v1")

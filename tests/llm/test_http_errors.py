@@ -64,15 +64,15 @@ def test_status_403_for_other_reasons_is_not_a_key_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "says"),
+    ("where", "expected_text"),
     [
         ("http://h:11434", "(http://h:11434; most end in /v1)"),
         ("http://h/v1", "(http://h/v1)"),
         ("http://h/v1beta/openai", "(http://h/v1beta/openai)"),
     ],
 )
-def test_not_found_mentions_missing_path_ending(where: str, says: str) -> None:
-    assert says in str(refusal(404, where=where))
+def test_not_found_mentions_missing_path_ending(where: str, expected_text: str) -> None:
+    assert expected_text in str(refusal(404, where=where))
 
 
 def test_not_found_names_url_and_model() -> None:

@@ -83,7 +83,7 @@ def test_missing_or_wrong_key_is_reported(code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "kind", "said"),
+    ("script", "kind", "expected_text"),
     [
         (status(200, b"<html>", PAGE), LlmBroken, "answers with a web page"),
         (status(404, b"<html>", PAGE), LlmBroken, "answers with a web page"),
@@ -95,8 +95,8 @@ def test_missing_or_wrong_key_is_reported(code: int) -> None:
         ((Abort(),), LlmUnreachable, "closed the connection without an answer"),
     ],
 )
-def test_failure_names_remedy(script: Script, kind: type[LlmError], said: str) -> None:
-    with pytest.raises(kind, match=said) as refused:
+def test_failure_names_remedy(script: Script, kind: type[LlmError], expected_text: str) -> None:
+    with pytest.raises(kind, match=expected_text) as refused:
         listing_of(script, timeout_s=1.5)
     assert "'near'" in str(refused.value)
 

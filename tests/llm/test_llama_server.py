@@ -81,7 +81,7 @@ def text_of(events: list[ChatEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, Token))
 
 
-async def at_rest(server: LlamaServer, timeout_s: float = 5.0) -> None:
+async def wait_until_idle(server: LlamaServer, timeout_s: float = 5.0) -> None:
     """Waits until the server generates nothing, by polling it."""
     async with asyncio.timeout(timeout_s):
         for _ in count():
@@ -210,7 +210,7 @@ def test_closing_stream_stops_generation(server: LlamaServer) -> None:
                     if tokens == 3:
                         break
                 assert await asyncio.to_thread(server.is_busy)
-            await at_rest(server)
+            await wait_until_idle(server)
             # The next request, which needs the same slot, is served at once.
             async with asyncio.timeout(10):
                 assert text_of(await ask(model, QUESTION)) == ANSWER
@@ -225,7 +225,7 @@ def test_cancelling_task_stops_generation(server: LlamaServer) -> None:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.3):
                     await ask(model, STORY)
-            await at_rest(server)
+            await wait_until_idle(server)
 
     asyncio.run(main())
 

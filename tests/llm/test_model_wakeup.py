@@ -25,7 +25,7 @@ class Sleeper:
         self.connects = connects
         self.awake = False
         self.wakings: list[str] = []
-        self.says = b"data"
+        self.warning = b"data"
         self.waking = ModelWakeup("near", lambda: (self._short(), OpenAIStream("near")))
 
     async def ask(self) -> str:
@@ -54,7 +54,7 @@ class Sleeper:
             yield SlotAcquired()
             await asyncio.sleep(self.load_s)
             self.awake, end = True, "loaded"
-            yield self.says
+            yield self.warning
         finally:
             self.wakings.append(end)
 
@@ -72,8 +72,8 @@ def test_slow_loading_model_answers_next_question() -> None:
     run_virtual(scene())
 
 
-@pytest.mark.parametrize(("pause_s", "again"), [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)])
-def test_only_long_idle_model_is_woken(pause_s: float, *, again: bool) -> None:
+@pytest.mark.parametrize(("pause_s", "wakes_again"), [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)])
+def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> None:
     async def scene() -> None:
         sleeper = Sleeper(0.0)
         assert await sleeper.ask() == "answered"
@@ -81,7 +81,7 @@ def test_only_long_idle_model_is_woken(pause_s: float, *, again: bool) -> None:
         sleeper.awake, sleeper.load_s = False, 9.0
         assert await sleeper.ask() == "LlmTooSlow"
         await asyncio.sleep(10)
-        assert sleeper.wakings == (["loaded"] if again else [])
+        assert sleeper.wakings == (["loaded"] if wakes_again else [])
         await sleeper.waking.aclose()
 
     run_virtual(scene())
@@ -167,16 +167,16 @@ def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize(
-    ("load_s", "says", "why"),
+    ("load_s", "warning", "why"),
     [
         (WAKE_TIMEOUT_S + 1, b"", "gave no word in 120 s"),
         (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
 )
-def test_failed_load_is_logged_once(load_s: float, says: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_load_is_logged_once(load_s: float, warning: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         sleeper = Sleeper(load_s)
-        sleeper.says = says
+        sleeper.warning = warning
         for _ in range(3):
             sleeper.awake = False
             assert await sleeper.ask() == "LlmTooSlow"

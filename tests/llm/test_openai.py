@@ -113,11 +113,11 @@ def failing(
 
     run(test, *scripts, first_token_timeout_s=first_token_timeout_s, token_gap_timeout_s=token_gap_timeout_s)
     (error,) = errors
-    check_discretion(error)
+    check_nothing_private(error)
     return events, error, times[0]
 
 
-def check_discretion(error: LlmError) -> None:
+def check_nothing_private(error: LlmError) -> None:
     """Checks that neither the key nor the question is in any text that may be logged."""
     everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
     assert KEY not in everything
@@ -290,8 +290,8 @@ def test_load_does_not_wait_for_silent_service(monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("gone", [Close(), Abort()], ids=["closed", "reset"])
-def test_stale_connection_is_replaced_silently(gone: Close | Abort) -> None:
+@pytest.mark.parametrize("disconnect", [Close(), Abort()], ids=["closed", "reset"])
+def test_stale_connection_is_replaced_silently(disconnect: Close | Abort) -> None:
     """The service reads the second request of a connection and closes it: an unavoidable race."""
 
     async def test(server: Server, model: OpenAIChat) -> None:
@@ -301,7 +301,7 @@ def test_stale_connection_is_replaced_silently(gone: Close | Abort) -> None:
         assert texts(second) == ["again"]
         assert server.connections == 2
 
-    run(test, answer("Hi"), (gone,), answer("again"))
+    run(test, answer("Hi"), (disconnect,), answer("again"))
 
 
 def test_closed_new_connection_is_not_retried() -> None:
@@ -473,7 +473,7 @@ def unreachable(url: str, *, connect_timeout_s: float = 3.0) -> LlmError:
             return caught.value
 
     error = asyncio.run(main())
-    check_discretion(error)
+    check_nothing_private(error)
     assert error.retryable
     assert error.spoken == "I can't reach my language model right now."
     return error
@@ -517,7 +517,7 @@ async def unreachable_behind(greeting: bytes, scheme: str) -> LlmError:
     async with server, chatting(f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1") as model:
         with pytest.raises(LlmUnreachable) as caught:
             await ask(model)
-    check_discretion(caught.value)
+    check_nothing_private(caught.value)
     return caught.value
 
 
@@ -680,7 +680,7 @@ def test_invalid_redirect_target_is_reported(place: str) -> None:
         await model.load()
         with pytest.raises(LlmError) as caught:
             await ask(model)
-        check_discretion(caught.value)
+        check_nothing_private(caught.value)
 
     run(test, status(302, b"", f"location: {place}\r\n"))
 
@@ -769,7 +769,7 @@ WITHOUT_FIRST_MARK = event("The user asks.\n</think>\n\n") + event("Four.") + ev
 
 
 @pytest.mark.parametrize(
-    ("model", "listed", "parameters", "heard"),
+    ("model", "listed", "parameters", "expected_texts"),
     [
         ("Qwen/QwQ-32B", {}, {}, ["Four."]),
         ("mine", {"root": "Qwen/QwQ-32B"}, {}, ["Four."]),
@@ -779,13 +779,13 @@ WITHOUT_FIRST_MARK = event("The user asks.\n</think>\n\n") + event("Four.") + ev
     ids=["by name", "by list", "unknown", "configured otherwise"],
 )
 def test_reasoning_of_known_models_is_removed(
-    model: str, listed: dict[str, str], parameters: dict[str, object], heard: list[str]
+    model: str, listed: dict[str, str], parameters: dict[str, object], expected_texts: list[str]
 ) -> None:
     async def test(server: Server, _: OpenAIChat) -> None:
         server.models = status(200, {"data": [{"id": "mine", **listed}]})
         client = OpenAIChat("near", server.url, model, parameters=parameters)
         await client.load()
-        assert texts(await ask(client)) == heard
+        assert texts(await ask(client)) == expected_texts
         await client.load()
         assert texts(await ask(client))[-1] == "Four."
         await client.aclose()
@@ -803,21 +803,23 @@ def test_separated_reasoning_does_not_delay_text() -> None:
     run(test, (HEAD, chunk(thought), Wait(0.7), chunk(event(" four.") + event(finish="stop") + DONE), LAST_CHUNK))
 
 
-@pytest.mark.parametrize("ours", [True, False], ids=["private address", "public address"])
-def test_loading_model_gets_wakeup_request_if_private(monkeypatch: pytest.MonkeyPatch, *, ours: bool) -> None:
-    monkeypatch.setattr(http_service, "is_private", lambda _host: ours)
+@pytest.mark.parametrize("is_private_host", [True, False], ids=["private address", "public address"])
+def test_loading_model_gets_wakeup_request_if_private(
+    monkeypatch: pytest.MonkeyPatch, *, is_private_host: bool
+) -> None:
+    monkeypatch.setattr(http_service, "is_private", lambda _host: is_private_host)
 
     async def test(server: Server, model: OpenAIChat) -> None:
         with pytest.raises(LlmTooSlow, match=r"no first content token .*: if it is still loading"):
             await ask(model)
         async with asyncio.timeout(5):
-            while len(server.posts) < 1 + ours:  # noqa: ASYNC110 - the server counts, and says nothing
+            while len(server.posts) < 1 + is_private_host:  # noqa: ASYNC110 - the server counts, and says nothing
                 await asyncio.sleep(0.01)
         assert texts(await ask(model)) == ["Hi"]
         question, *_, last = (json.loads(post.body) for post in server.posts)
         short = {**question, "messages": [{"role": "user", "content": "Hello."}], "max_tokens": 1}
         bodies = [json.loads(post.body) for post in server.posts]
-        assert bodies == ([question, short, last] if ours else [question, last])
+        assert bodies == ([question, short, last] if is_private_host else [question, last])
 
     run(test, (Wait(5),), answer("Hi"), first_token_timeout_s=0.3)
 

@@ -94,7 +94,7 @@ def test_marked_reasoning_is_not_a_token() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "says"),
+    ("pieces", "expected_text"),
     [
         pytest.param((START, STOP, usage(9, 1), DONE), "(finish_reason stop), its model stopped at once", id="stop"),
         pytest.param((event(" \n"), event("\u200b\ufeff"), STOP, DONE), "it sent only blanks", id="blanks"),
@@ -117,9 +117,9 @@ def test_marked_reasoning_is_not_a_token() -> None:
         pytest.param((b"<!doctype html>\n",), "it is a web page", id="web page as body"),
     ],
 )
-def test_answer_without_text_names_cause(pieces: tuple[bytes, ...], says: str) -> None:
+def test_answer_without_text_names_cause(pieces: tuple[bytes, ...], expected_text: str) -> None:
     error = failure(*pieces)
-    assert says in str(error)
+    assert expected_text in str(error)
     assert "the server's log" not in str(error)
 
 

@@ -32,46 +32,46 @@ PLAIN = [
 ]
 
 
-def heard(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut: bool = False) -> str:
+def filtered(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut: bool = False) -> str:
     """Returns the filtered text of an answer that arrives in pieces."""
-    thoughts = ReasoningFilter(habit or ReasoningHabit())
-    pieces = [thoughts.feed(text[at : at + size]) for at in range(0, len(text), size)]
-    return "".join(pieces) + thoughts.rest(cut=cut)
+    reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
+    pieces = [reasoning_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    return "".join(pieces) + reasoning_filter.rest(cut=cut)
 
 
 @pytest.mark.parametrize("text", MARKED)
 @pytest.mark.parametrize("size", [1, 3, WORD, 1000])
 def test_marked_reasoning_is_removed(text: str, size: int) -> None:
-    assert heard(text, size=WORD if text.startswith("analysis") else size) == "It is four."
+    assert filtered(text, size=WORD if text.startswith("analysis") else size) == "It is four."
 
 
 @pytest.mark.parametrize("text", PLAIN)
 @pytest.mark.parametrize("size", [1, 1000])
 def test_text_without_reasoning_is_unchanged(text: str, size: int) -> None:
-    assert heard(text, size=size) == text
+    assert filtered(text, size=size) == text
 
 
 def test_text_is_passed_on_at_once() -> None:
-    thoughts = ReasoningFilter(ReasoningHabit())
-    assert [thoughts.feed(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
-    assert not thoughts.thinking
+    reasoning_filter = ReasoningFilter(ReasoningHabit())
+    assert [reasoning_filter.feed(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
+    assert not reasoning_filter.thinking
 
 
 def test_unfinished_reasoning_is_removed() -> None:
-    thoughts = ReasoningFilter(ReasoningHabit())
-    assert thoughts.feed("<think>The user asks") + thoughts.rest(cut=True) == ""
-    assert thoughts.seen
-    assert thoughts.thinking
+    reasoning_filter = ReasoningFilter(ReasoningHabit())
+    assert reasoning_filter.feed("<think>The user asks") + reasoning_filter.rest(cut=True) == ""
+    assert reasoning_filter.seen
+    assert reasoning_filter.thinking
 
 
 @pytest.mark.parametrize("size", [1, 1000])
 def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
     habit = ReasoningHabit()
-    heard("The user asks.\n</think>\n\nIt is four.", habit, size=size)
-    assert heard("The user asks.\n</think>\n\nIt is four.", habit, size=size) == "It is four."
-    assert heard("<think>The user asks.</think>It is four.", habit, size=size) == "It is four."
-    assert heard("The user asks and", habit, size=size, cut=True) == ""
-    assert heard("It is four.", habit, size=size) == "It is four."
+    filtered("The user asks.\n</think>\n\nIt is four.", habit, size=size)
+    assert filtered("The user asks.\n</think>\n\nIt is four.", habit, size=size) == "It is four."
+    assert filtered("<think>The user asks.</think>It is four.", habit, size=size) == "It is four."
+    assert filtered("The user asks and", habit, size=size, cut=True) == ""
+    assert filtered("It is four.", habit, size=size) == "It is four."
     assert not habit.begins_unmarked, "it thinks no more"
 
 
@@ -100,22 +100,22 @@ def test_models_with_unmarked_reasoning_are_known_by_name(model: str, *, unmarke
 
 
 def test_text_is_not_delayed_if_service_separates_reasoning() -> None:
-    thoughts = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
-    thoughts.separated_by_service()
-    assert thoughts.feed("It is") == "It is"
+    reasoning_filter = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
+    reasoning_filter.separated_by_service()
+    assert reasoning_filter.feed("It is") == "It is"
     assert not habit.begins_unmarked
 
 
 def test_long_unmarked_reasoning_is_scanned_once() -> None:
-    thoughts = ReasoningFilter(ReasoningHabit(begins_unmarked=True))
+    reasoning_filter = ReasoningFilter(ReasoningHabit(begins_unmarked=True))
     began_s = time.thread_time()
     for _ in range(20_000):
-        assert thoughts.feed("word ") == ""
+        assert reasoning_filter.feed("word ") == ""
     assert time.thread_time() - began_s < 0.8 * slowness()
-    assert thoughts.feed("</think>It is four.") == "It is four."
+    assert reasoning_filter.feed("</think>It is four.") == "It is four."
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from([*MARKED[:-1], *PLAIN, "</think>"]), max_size=3))
 def test_piece_boundaries_do_not_matter(text: str, more: list[str]) -> None:
     whole = "".join([*more, text])
-    assert heard(whole, size=1) == heard(whole, size=10_000)
+    assert filtered(whole, size=1) == filtered(whole, size=10_000)

@@ -16,7 +16,7 @@ RESULT = Message("tool", "noon", call_id="c1")
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("messages", "alternating_messages"),
     [
         ([SYSTEM, ASKED], [SYSTEM, ASKED]),
         (
@@ -45,10 +45,10 @@ RESULT = Message("tool", "noon", call_id="c1")
          "nothing", "speaks again", "speaks again as instructed", "a result", "greets again", "a blank answer",
          "blank system and question", "nothing but blanks", "a call that gave nothing"],
 )  # fmt: skip
-def test_messages_alternate(ours: list[Message], theirs: list[Message] | None) -> None:
-    if theirs is None:  # calls and their results stay separate
-        theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
-    assert alternating(ours) == theirs
+def test_messages_alternate(messages: list[Message], alternating_messages: list[Message] | None) -> None:
+    if alternating_messages is None:  # calls and their results stay separate
+        alternating_messages = [*messages[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
+    assert alternating(messages) == alternating_messages
 
 
 MESSAGES = st.one_of(

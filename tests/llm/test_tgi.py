@@ -25,7 +25,7 @@ ANSWER = (HEAD, chunk(token("Hi") + token(".") + last()), LAST_CHUNK)
 Test = Callable[[Server, TgiChat], Awaitable[None]]
 
 
-def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float) -> TgiChat:
+def make_client(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float) -> TgiChat:
     return TgiChat(
         "near",
         base(server),
@@ -36,7 +36,7 @@ def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: floa
     )
 
 
-TGI = Client(made)
+TGI = Client(make_client)
 
 
 def test_events_of_an_answer() -> None:
@@ -169,9 +169,9 @@ def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPat
     TGI.run(test, (HEAD, chunk(token("Hi") + token("[INST] and")), Drip(chunk(b": ping\n\n"), 0.05)))
 
 
-@pytest.mark.parametrize("kept", [b": ping\n\n", token("<s>", special=True), token("")])
-def test_empty_tokens_do_not_extend_first_token_deadline(kept: bytes) -> None:
-    events, fault = TGI.failing((HEAD, Drip(chunk(kept), 0.02)), first_token_timeout_s=0.15)
+@pytest.mark.parametrize("empty_event", [b": ping\n\n", token("<s>", special=True), token("")])
+def test_empty_tokens_do_not_extend_first_token_deadline(empty_event: bytes) -> None:
+    events, fault = TGI.failing((HEAD, Drip(chunk(empty_event), 0.02)), first_token_timeout_s=0.15)
     assert isinstance(fault, LlmTooSlow)
     assert "first_token_timeout_s" in str(fault)
     assert [type(event) for event in events] == [SlotAcquired, RequestSent]

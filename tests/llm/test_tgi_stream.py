@@ -179,7 +179,7 @@ EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def told(*pieces: bytes) -> tuple[list[ChatEvent], str]:
+def comparable_outcome(*pieces: bytes) -> tuple[list[ChatEvent], str]:
     said, fault = outcome(*pieces)
     return said, repr(fault)
 
@@ -189,5 +189,5 @@ def test_packet_boundaries_do_not_matter(events: list[bytes], cuts: list[int]) -
     body = b"".join(events)
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     pieces = [body[start:stop] for start, stop in pairwise(edges)]
-    assert told(*pieces) == told(body)
-    assert told(*(bytes([byte]) for byte in body)) == told(body)
+    assert comparable_outcome(*pieces) == comparable_outcome(body)
+    assert comparable_outcome(*(bytes([byte]) for byte in body)) == comparable_outcome(body)

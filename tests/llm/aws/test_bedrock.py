@@ -268,7 +268,7 @@ def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "message", "says"),
+    ("code", "kind", "message", "expected_text"),
     [
         (429, "ThrottlingException", "Too many requests", "raise its quota"),
         (429, "ModelNotReadyException", "", "not ready"),
@@ -283,10 +283,10 @@ def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
         (500, "InternalServerException", "", "failed (internalserver)"),
     ],
 )
-def test_refusal_before_stream(code: int, kind: str, message: str, says: str) -> None:
+def test_refusal_before_stream(code: int, kind: str, message: str, expected_text: str) -> None:
     error = failure(refusal(code, kind, message=message))
     assert error.retryable
-    assert says in str(error)
+    assert expected_text in str(error)
 
 
 def test_closing_stream_disconnects() -> None:

@@ -162,18 +162,18 @@ def test_cancelled_turn_leaves_lookup_running() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "says"),
+    ("failure", "expected_text"),
     [
         (None, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role"),
         (OSError("no"), r"could not get its AWS credentials \(OSError\)"),
     ],
 )
-def test_missing_credentials_are_not_looked_up_each_turn(failure: Exception | None, says: str) -> None:
+def test_missing_credentials_are_not_looked_up_each_turn(failure: Exception | None, expected_text: str) -> None:
     async def main() -> None:
         kept = credentials(None, failure)
         errors = []
         for _ in range(2):
-            with pytest.raises(LlmRefused, match=says) as caught:
+            with pytest.raises(LlmRefused, match=expected_text) as caught:
                 await kept.current()
             errors.append(caught.value)
         assert errors[0] is not errors[1]
@@ -203,7 +203,7 @@ def test_credentials_from_environment_and_profile(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("profile", "config", "says"),
+    ("profile", "config", "expected_text"),
     [
         ("nobody", "", "names a profile that is not in ~/.aws"),
         ("a", "[profile a]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = nobody\n", "could not get its AWS"),
@@ -211,9 +211,9 @@ def test_credentials_from_environment_and_profile(monkeypatch: pytest.MonkeyPatc
         ("a", "[profile a]\naws_access_key_id = x\n", "has only one half of a key"),
     ],
 )
-def test_unusable_profile_is_reported(tmp_path: Path, profile: str, config: str, says: str) -> None:
+def test_unusable_profile_is_reported(tmp_path: Path, profile: str, config: str, expected_text: str) -> None:
     (tmp_path / "config").write_text(config, encoding="utf-8")
-    with pytest.raises(LlmRefused, match=says):
+    with pytest.raises(LlmRefused, match=expected_text):
         first_keys(profile)
 
 

@@ -39,7 +39,7 @@ def test_error_frame_has_message_in_header() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "says"),
+    ("message", "expected_text"),
     [
         ("Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)", "720 s behind"),  # noqa: E501
         ("Signature not yet current: 20240101T001200Z is still later than 20240101T000500Z (20240101T000000Z + 5 min.)", "720 s ahead"),  # noqa: E501
@@ -48,8 +48,8 @@ def test_error_frame_has_message_in_header() -> None:
         ("Signature expired: 20261399T250000Z is now earlier than 20260101T000000Z", "check the secret key"),
     ],
 )  # fmt: skip
-def test_clock_skew_differs_from_wrong_key(message: str, says: str) -> None:
-    assert says in str(error_of("invalidsignature", message))
+def test_clock_skew_differs_from_wrong_key(message: str, expected_text: str) -> None:
+    assert expected_text in str(error_of("invalidsignature", message))
 
 
 @pytest.mark.parametrize("code", ["invalidsignature", "accessdenied", "expiredtoken", "unrecognizedclient"])

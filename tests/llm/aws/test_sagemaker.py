@@ -260,7 +260,7 @@ def test_functions_are_refused_with_prompt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "fields", "retryable", "says"),
+    ("code", "kind", "fields", "retryable", "expected_text"),
     [
         (429, "ModelNotReadyException", {}, True, "not ready (modelnotready)"),
         (503, "ServiceUnavailable", {}, True, "not ready (serviceunavailable)"),
@@ -277,16 +277,22 @@ def test_functions_are_refused_with_prompt() -> None:
         (403, "UnrecognizedClientException", {}, True, "does not accept its AWS credentials"),
     ],
 )  # fmt: skip
-def test_refusal_before_stream(code: int, kind: str, fields: dict[str, object], retryable: bool, says: str) -> None:
+def test_refusal_before_stream(
+    code: int, kind: str, fields: dict[str, object], retryable: bool, expected_text: str
+) -> None:
     error = failure(refusal(code, kind, **fields))
     assert isinstance(error, LlmRefused)
     assert error.retryable is retryable
-    assert says in str(error)
+    assert expected_text in str(error)
 
 
 def test_clock_skew_is_measured_and_named() -> None:
-    says = "Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)"
-    assert "clock is 720 s behind: set it" in str(failure(refusal(403, "InvalidSignatureException", message=says)))
+    expected_text = (
+        "Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)"
+    )
+    assert "clock is 720 s behind: set it" in str(
+        failure(refusal(403, "InvalidSignatureException", message=expected_text))
+    )
 
 
 def test_question_is_never_quoted() -> None:

@@ -103,7 +103,7 @@ def test_unreachable_proxy_is_named_instead_of_server(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected_text"),
     [
         (socket.gaierror(-2, "secret"), "proxy that has a name that cannot be looked up"),
         (httpx.ConnectTimeout("secret"), "proxy that did not take the connection in time"),
@@ -113,13 +113,15 @@ def test_unreachable_proxy_is_named_instead_of_server(monkeypatch: pytest.Monkey
         (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
     ],
 )
-def test_failure_behind_proxy_names_who_failed(monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+def test_failure_behind_proxy_names_who_failed(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, expected_text: str
+) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     raised = error if isinstance(error, httpx.HTTPError) else httpx.ConnectError("secret")
     raised.__cause__ = None if raised is error else error
     text = str(unreachable("near", "https://llm.example/v1", raised))
-    assert said in text
-    assert ("NO_PROXY" in text) == ("proxy" in said)
+    assert expected_text in text
+    assert ("NO_PROXY" in text) == ("proxy" in expected_text)
     monkeypatch.setenv("no_proxy", "example")
     assert ("proxy" in str(unreachable("near", "https://llm.example/v1", raised))) == isinstance(
         error, httpx.ProxyError
@@ -195,10 +197,10 @@ def test_ipv6_address_is_reached() -> None:
             model = OpenAIChat("near", f"http://[::1]:{server.sockets[0].getsockname()[1]}/v1", "m7")
             try:
                 await model.load()
-                said = [event.text async for event in model.stream(HELLO) if isinstance(event, Token)]
+                texts = [event.text async for event in model.stream(HELLO) if isinstance(event, Token)]
             finally:
                 await model.aclose()
             await script.hang_up()
-        return said
+        return texts
 
     assert asyncio.run(scene()) == ["Hi"]

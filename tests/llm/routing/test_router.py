@@ -327,18 +327,18 @@ def test_slow_closing_loser_delays_no_token() -> None:
     assert last_token_s == pytest.approx(0.5 + 0.04)
 
 
-@pytest.mark.parametrize("leaves", [False, True], ids=["to the end", "cancelled after the first token"])
-def test_slow_closing_loser_is_cancelled_once(leaves: bool) -> None:
+@pytest.mark.parametrize("cancelled", [False, True], ids=["to the end", "cancelled after the first token"])
+def test_slow_closing_loser_is_cancelled_once(cancelled: bool) -> None:
     slow = Scripted("slow", SILENT, closes_in_s=1.0)
     router = router_of(slow, Scripted("quick"))
 
     async def play() -> None:
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(ask(router))
-            if leaves:
+            if cancelled:
                 await asyncio.sleep(0.53)  # hedged after 0.4 s, closed after 0.1 more
                 asking.cancel()
-        assert asking.cancelled() == leaves
+        assert asking.cancelled() == cancelled
 
     run_virtual(play())
     assert slow.closed_in_peace == 1

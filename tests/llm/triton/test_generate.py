@@ -30,7 +30,9 @@ ROUTE = "/v2/models/m7/generate_stream"
 Test = Callable[[Server, TritonChat], Awaitable[None]]
 
 
-def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float, *, echo: bool = False) -> TritonChat:
+def make_client(
+    server: Server, first_token_timeout_s: float, token_gap_timeout_s: float, *, echo: bool = False
+) -> TritonChat:
     return TritonChat(
         "near",
         base(server),
@@ -43,8 +45,8 @@ def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: floa
     )
 
 
-TRITON = Client(made)
-ECHOING = Client(partial(made, echo=True))
+TRITON = Client(make_client)
+ECHOING = Client(partial(make_client, echo=True))
 
 
 def request_of(**settings: object) -> tuple[str, dict[str, object]]:
@@ -207,18 +209,18 @@ def test_stalled_answer_is_too_slow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "says"),
+    ("code", "expected_text"),
     [
         (400, "rejects the request"),
         (404, "was not found"),
         (503, "failed"),
     ],
 )
-def test_refusal_before_inference(code: int, says: str) -> None:
+def test_refusal_before_inference(code: int, expected_text: str) -> None:
     _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
     assert isinstance(fault, LlmRefused)
     assert fault.retryable
-    assert says in str(fault)
+    assert expected_text in str(fault)
     assert "the model is not ready" in str(fault)
 
 

@@ -111,7 +111,7 @@ async def ask(model: TritonGrpcChat) -> list[ChatEvent]:
         return [event async for event in events]
 
 
-async def given_up(triton: Triton, model: TritonGrpcChat) -> None:
+async def ask_and_cancel(triton: Triton, model: TritonGrpcChat) -> None:
     """Sends a request and closes it once the server has received it."""
     before = len(triton.seen)
     asking = asyncio.create_task(ask(model))
@@ -131,7 +131,7 @@ async def failure_of(model: TritonGrpcChat, events: list[ChatEvent] | None = Non
             async for event in stream:
                 events.append(event)
     except LlmError as error:
-        check_discretion(error)
+        check_nothing_private(error)
         return events, error
     raise AssertionError("no failure")
 
@@ -162,7 +162,7 @@ def failing(
     return found[0]
 
 
-def check_discretion(error: LlmError) -> None:
+def check_nothing_private(error: LlmError) -> None:
     """Checks that neither the key nor the question is in any text that may be logged."""
     everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
     assert KEY not in everything
@@ -372,7 +372,7 @@ def test_closing_stream_cancels_call_at_once() -> None:
 def test_cancelling_task_cancels_call(script: Script) -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
-        await given_up(triton, model)
+        await ask_and_cancel(triton, model)
         async with asyncio.timeout(1):
             await triton.left.wait()
 
@@ -383,7 +383,7 @@ def test_cancelled_call_keeps_connection() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
         for _ in range(3):
-            await given_up(triton, model)
+            await ask_and_cancel(triton, model)
         await model.load()
         assert len(triton.peers) == 1
         assert len(triton.seen) == 3
@@ -398,7 +398,7 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
             other = both.create_task(ask(model))
             while not triton.seen:  # noqa: ASYNC110 - a list tells nobody
                 await asyncio.sleep(0.005)
-            await given_up(triton, model)
+            await ask_and_cancel(triton, model)
             assert not other.done()
         assert texts(other.result()) == ["b", "c"]
 
@@ -409,7 +409,7 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "kind", "says"),
+    ("step", "kind", "expected_text"),
     [
         (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
         (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, "rejects the request"),
@@ -425,11 +425,11 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
         (Fail(grpc.StatusCode.CANCELLED), LlmBroken, "broke off"),
     ],
 )
-def test_error_codes_are_refused(step: Part | Fail, kind: type[LlmError], says: str) -> None:
+def test_error_codes_are_refused(step: Part | Fail, kind: type[LlmError], expected_text: str) -> None:
     events, error, _ = failing((step,))
     assert type(error) is kind
     assert error.retryable
-    assert says in str(error)
+    assert expected_text in str(error)
     assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 

@@ -49,7 +49,7 @@ def test_error_text_is_quoted_except_about_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("details", "says"),
+    ("details", "expected_text"),
     [
         ("connect: Connection refused (111)", "start the server"),
         ("DNS resolution failed for h:1", "cannot be looked up"),
@@ -58,8 +58,8 @@ def test_error_text_is_quoted_except_about_keys() -> None:
         ("anything else", "check its url and the network"),
     ],
 )
-def test_unreachable_names_reason(details: str, says: str) -> None:
-    assert says in str(unreachable("near", "grpc://h:1", details))
+def test_unreachable_names_reason(details: str, expected_text: str) -> None:
+    assert expected_text in str(unreachable("near", "grpc://h:1", details))
 
 
 def test_slow_connection_is_unreachable() -> None:
@@ -67,7 +67,7 @@ def test_slow_connection_is_unreachable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "says"),
+    ("message", "expected_text"),
     [
         ("Request for unknown model: 'm7' is not found", "(NOT_FOUND)"),
         ("Request for unknown model: 'm7' has no available versions", "(NOT_FOUND)"),
@@ -84,11 +84,11 @@ def test_slow_connection_is_unreachable() -> None:
         ("Error generating stream: CUDA out of memory", "(UNKNOWN)"),
     ],
 )
-def test_error_texts_without_code_are_classified(message: str, says: str) -> None:
+def test_error_texts_without_code_are_classified(message: str, expected_text: str) -> None:
     error = failed_in_stream("near", message, where="grpc://h:1", model="m7", private=())
     assert isinstance(error, LlmRefused)
     assert error.retryable
-    assert says in str(error)
+    assert expected_text in str(error)
 
 
 @pytest.mark.parametrize(
