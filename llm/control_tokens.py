@@ -3,7 +3,7 @@
 A service reads a prompt as one text. A pasted "<|im_end|>" would otherwise end its message and could begin a system
 message. A space is inserted after the first character of every control token: the tokenizer then reads plain text, and
 the model can still read it. Formats that mark roles by words ("USER:", "### Instruction:") cannot be protected in this
-way, because they cannot be told from prose.
+way, because they cannot be distinguished from prose.
 """
 
 import re

@@ -28,8 +28,9 @@ UNKNOWN = "an OpenAI-compatible server"
 """Name of a server that does not identify itself."""
 
 LISTS_ALL = frozenset({"Ollama", "vLLM", "LM Studio"})
-"""Products that serve only the models they list. llama.cpp accepts any name; clouds accept more names than they list
-(variants, deployments, aliases)."""
+"""Products that serve only the models they list.
+
+llama.cpp accepts any name. Clouds accept more names than they list (variants, deployments, aliases)."""
 
 _HOST = "127.0.0.1"
 _BLOCK_BYTES = 64 << 10

@@ -96,14 +96,12 @@ def _object_of(body: bytes) -> dict[str, object]:
 
 
 def _is_name(name: object) -> bool:
-    """Returns whether a name can be shown and stored: a limited length, no line breaks, control characters or
-    surrogates.
-    """
+    """Returns whether a name can be shown and stored: limited length, printable, no surrogates."""
     return isinstance(name, str) and 0 < len(name) <= MAX_ID_CHARS and name.isprintable() and not name.isspace()
 
 
 def _may_chat(name: str, entry: Mapping[str, object]) -> bool:
-    told = [entry.get("type"), entry.get("task")]
-    if any(isinstance(kind, str) and _NOT_CHAT_TYPES.search(kind) for kind in told):
+    kinds = [entry.get("type"), entry.get("task")]
+    if any(isinstance(kind, str) and _NOT_CHAT_TYPES.search(kind) for kind in kinds):
         return False
     return _NOT_CHAT_NAMES.search(name) is None

@@ -16,8 +16,9 @@ from llm.token_deadlines import IncomingStream, StreamParser
 log = logging.getLogger(__name__)
 
 UNLOADED_AFTER_S = 60.0
-"""Time since the last answer after which the model may be unloaded. Ollama's default is five minutes; it is
-configurable."""
+"""Time since the last answer after which the model may be unloaded.
+
+Ollama's default is five minutes; it is configurable."""
 
 MIN_LOAD_S = 1.0
 """A request that was cancelled sooner does not indicate a load."""

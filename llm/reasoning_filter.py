@@ -104,9 +104,7 @@ class ReasoningFilter:
         return text
 
     def rest(self, *, cut: bool) -> str:
-        """Returns held text that is the answer after all. `cut`: the answer was truncated, so the held text is
-        reasoning.
-        """
+        """Returns held text that is the answer after all. `cut`: the answer was truncated; held text is reasoning."""
         if self._end is not None and not self.seen:
             self.seen = cut
             self._habit.begins_unmarked = cut

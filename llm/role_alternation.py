@@ -47,8 +47,7 @@ def joined(messages: Sequence[Message]) -> list[Message]:
 
 
 def alternating(messages: Sequence[Message]) -> list[Message]:
-    """Joins messages and makes the conversation begin and end with a user message or a tool result, system messages
-    aside.
+    """Joins messages so that, system messages aside, the first and the last are the user's or a tool result.
 
     Several services reject other requests. A message appended to `messages` changes nothing before their last one,
     except that it replaces an OPENING at the end.

@@ -24,8 +24,6 @@ class TgiStream(StopSequenceParser):
         private: Sequence[str] = (),
         habit: ReasoningHabit | None = None,
     ) -> None:
-        """Initializes the parser. `private`: texts that errors must not quote; `habit`: how the model reasons, if
-        known.
-        """
+        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
         lines = TokenStream(endpoint, private=private, suspect="any proxy before it", habit=habit)
         super().__init__(endpoint, lines, stops)

@@ -29,9 +29,7 @@ class GeneratedTextStream:
     """Parses one response body."""
 
     def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """Initializes the parser. `private`: texts that errors must not quote; `habit`: how the model reasons, if
-        known.
-        """
+        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
         self._endpoint = endpoint
         self._private = private
         self._answer = AnswerState(endpoint, habit)

@@ -43,9 +43,7 @@ class DetectedStream:
     """
 
     def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """Initializes the parser. `private`: texts that errors must not quote; `habit`: how the model reasons, if
-        known.
-        """
+        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
         self._endpoint = endpoint
         self._private = private
         self._habit = habit

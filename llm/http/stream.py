@@ -42,8 +42,9 @@ CONNECT_TIMEOUT_S = 3.0
 
 WARM_TIMEOUT_S = 2.0
 WARM_BODY_MAX_BYTES = 4 << 20
-"""Maximum body that is read to keep its connection; only a connection with a fully read body is reusable. Lists of
-models reach half a megabyte."""
+"""Maximum body that is read to keep its connection: only a fully read body makes it reusable.
+
+Lists of models reach half a megabyte."""
 
 LONG_BODY_BYTES = 64 << 10
 """Larger bodies are not fetched again: HEAD requests the same without the body.
@@ -159,8 +160,7 @@ class HttpStream:
     async def post(
         self, route: str, body: bytes, *, private: Sequence[str], headers: Mapping[str, str] | None = None
     ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
-        """Yields SlotAcquired, RequestSent, and then the body of a 200 answer as it arrives. The caller sets the
-        deadlines.
+        """Yields SlotAcquired, RequestSent, and then the body of a 200 answer. The caller sets the deadlines.
 
         Closing the generator closes the connection unless the body was read to its end.
 

@@ -41,8 +41,10 @@ SLOW_FACTOR = 2.0
 STALE_SLOW_S applies to endpoints whose time is more than FAR times the best one's."""
 
 TRIAL_EVERY = 50
-"""If the budget never permits a second request for exploration, one of this number of questions goes to an endpoint
-without a recent measurement."""
+"""Interval, in questions, of measurements with a real turn.
+
+Applies if the budget never permits a second request for exploration. The question goes to an endpoint without a recent
+measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +240,7 @@ class Routing:
         return last_failed
 
     def _exploration_candidate(self, now_s: float, best: int) -> int | None:
-        """Returns the endpoint that may have become better than the best: the one without a measurement for the longest
-        time.
-        """
+        """Returns the endpoint that may have become better than the best: the one unmeasured for longest."""
         tier = self.endpoints[best].tier
         found = [
             number

@@ -28,8 +28,9 @@ from llm.routing.hedging import LOSER_TOKENS, Question, hedge_delay_s, patience_
 from llm.token_deadlines import LOADING, SPOKEN_TOO_SLOW
 
 MAX_ENDPOINTS = 4
-"""Maximum number of endpoints asked for one answer, hedges included. A request that all of them refuse is not sent to a
-fifth."""
+"""Maximum number of endpoints asked for one answer, hedges included.
+
+A request that all of them refuse is not sent to a fifth."""
 
 RECHECK_S = 0.05
 """Interval of repeated checks while an endpoint is late."""
@@ -88,9 +89,7 @@ class _Request:
 
     @property
     def may_have_been_sent(self) -> bool:
-        """Whether the request may have reached the service. A client without progress events is assumed to have sent
-        it.
-        """
+        """Whether the request may have reached the service; assumed for a client without progress events."""
         return self.sent is not None or self.queued is None
 
 

@@ -59,9 +59,7 @@ class Router:
         return f"{len(self._models)} endpoints, {self.routing.policy}: {names}"
 
     async def load(self) -> None:
-        """Opens connections to the endpoints that may be asked next. Call it again when speech starts, to keep them
-        open.
-        """
+        """Opens connections to the endpoints that may be asked next. Call it again when speech starts."""
         few = self.routing.next_few(asyncio.get_running_loop().time(), MAX_WARM)
         async with asyncio.TaskGroup() as group:
             for number in few:
@@ -124,9 +122,7 @@ class _Requests:
             self._tasks[number].cancel()
 
     async def close(self) -> None:
-        """Closes all requests and waits for them, because a cancelled task group would interrupt requests that are
-        closing.
-        """
+        """Closes all requests and waits for them: a cancelled task group would interrupt those that are closing."""
         for task in self._tasks.values():
             if not task.cancelling():
                 task.cancel()

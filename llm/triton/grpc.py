@@ -182,9 +182,7 @@ class TritonGrpcChat:
 
     @property
     def _outputs(self) -> tuple[str, ...]:
-        """The requested outputs. They are listed because a model may also have large ones of no use here, such as
-        logits.
-        """
+        """The requested outputs. They are listed because a model may also have large unused ones, such as logits."""
         more = (FINISH_REASON_OUTPUT, INPUT_TOKENS_OUTPUT, OUTPUT_TOKENS_OUTPUT) if self._details else ()
         return (TEXT_OUTPUT, *more)
 

@@ -122,8 +122,7 @@ class GrpcChannel:
     async def ask(
         self, method: str, request: bytes, *, metadata: Sequence[tuple[str, str]] = (), private: Sequence[str]
     ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
-        """Yields SlotAcquired, RequestSent, and then the responses of a call with one request. The caller sets the
-        deadlines.
+        """Yields SlotAcquired, RequestSent, and then the responses of a call. The caller sets the deadlines.
 
         Closing the generator cancels the call. If the connection turns out to be lost before any response, it is
         reopened once, silently.

@@ -34,9 +34,7 @@ class KserveStream:
         private: Sequence[str] = (),
         habit: ReasoningHabit | None = None,
     ) -> None:
-        """Initializes the parser. `private`: texts that errors must not quote; `habit`: how the model reasons, if
-        known.
-        """
+        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
         self._endpoint = endpoint
         self._where = where
         self._model = model
