@@ -110,7 +110,7 @@ def _no_proxy(text: str) -> tuple[NoProxyEntry, ...]:
     entries, unknown = read_no_proxy(text)
     if unknown:
         # An entry with "@" may be an address with a password.
-        shown = ", ".join("an entry with @" if "@" in said else repr(said) for said in unknown)
+        shown = ", ".join("an entry with @" if "@" in entry else repr(entry) for entry in unknown)
         log.warning("NO_PROXY: %s ignored: write host names, addresses or networks with commas between them", shown)
     return entries
 

@@ -19,7 +19,7 @@ MAX_LOOKUPS = 32
 LOOKUP_TIMEOUT_S = 5.0
 """Deadline for one name. The thread cannot be stopped: until it ends, the same name fails at once."""
 
-Found: TypeAlias = list[tuple[Any, Any, int, str, Any]]
+AddressInfo: TypeAlias = list[tuple[Any, Any, int, str, Any]]
 """Addresses, as `socket.getaddrinfo` returns them."""
 
 _Port: TypeAlias = bytes | str | int | None
@@ -32,7 +32,7 @@ class _Lookup:
     """A running look-up, shared by all callers that wait for it."""
 
     began_s: float = field(default_factory=time.monotonic)
-    found: "Future[Found]" = field(default_factory=Future)
+    found: "Future[AddressInfo]" = field(default_factory=Future)
 
 
 class NameLookup:
@@ -53,7 +53,7 @@ class NameLookup:
         type: int = 0,  # noqa: A002
         proto: int = 0,
         flags: int = 0,
-    ) -> Found:
+    ) -> AddressInfo:
         """Resolves a name, with the interface of the event loop's `getaddrinfo`.
 
         Raises:

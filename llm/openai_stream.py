@@ -177,7 +177,7 @@ class OpenAIStream:
 
     def _note_reasoning(self) -> None:
         self._reasoned = True
-        self._reasoning_filter.separated_by_service()
+        self._reasoning_filter.mark_separated()
 
     def _emit(self, text: str) -> Iterator[Token]:
         if text and (self.begun or from_first_visible(text)):

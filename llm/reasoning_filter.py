@@ -58,9 +58,9 @@ def begins_unmarked(model: str) -> bool:
 
 def habit_of(prompt: str) -> ReasoningHabit:
     """Returns the habit for a prompt: reasoning follows if the prompt ends with a begin mark."""
-    said = prompt.rstrip().lower()
+    prompt_end = prompt.rstrip().lower()
     return ReasoningHabit(
-        begins_unmarked=any(said.endswith(mark.lower()) for mark, end in _MARKS.items() if "/" in end)
+        begins_unmarked=any(prompt_end.endswith(mark.lower()) for mark, end in _MARKS.items() if "/" in end)
     )
 
 
@@ -86,7 +86,7 @@ class ReasoningFilter:
         """Whether the last text was reasoning."""
         return self._end is not None
 
-    def separated_by_service(self) -> None:
+    def mark_separated(self) -> None:
         """Records that the service separates reasoning itself; all text is the answer then."""
         self._habit.begins_unmarked = False
 

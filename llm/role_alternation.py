@@ -27,20 +27,20 @@ def result_text(message: Message) -> str:
 
 def without_blanks(messages: Sequence[Message]) -> list[Message]:
     """Returns the messages that have a text or a call. Many services reject blank ones."""
-    said: list[Message] = []
+    non_blank: list[Message] = []
     for message in messages:
         if message.role == "tool":
-            said.append(replace(message, content=result_text(message)))
+            non_blank.append(replace(message, content=result_text(message)))
         elif message.calls or message.content.strip():
-            said.append(message)
-    return said
+            non_blank.append(message)
+    return non_blank
 
 
 def joined(messages: Sequence[Message]) -> list[Message]:
     """Joins consecutive messages of one role and drops blank ones. Calls and their results stay separate."""
     together: list[Message] = []
-    said = without_blanks(messages)
-    for (role, alone), group in groupby(said, lambda message: (message.role, _stands_alone(message))):
+    non_blank = without_blanks(messages)
+    for (role, alone), group in groupby(non_blank, lambda message: (message.role, _stands_alone(message))):
         same = list(group)
         together += same if alone else [Message(role, SEPARATOR.join(message.content for message in same))]
     return together

@@ -38,9 +38,9 @@ class StopSequenceFilter:
         if found := self._stop.search(text):
             self.stopped = True
             return text[: found.start()]
-        kept = self._beginning_of_a_stop(text)
-        self._held = text[len(text) - kept :]
-        return text[: len(text) - kept]
+        held_chars = self._beginning_of_a_stop(text)
+        self._held = text[len(text) - held_chars :]
+        return text[: len(text) - held_chars]
 
     def rest(self) -> str:
         """Returns, at the end, the held text that did not become a stop sequence."""
@@ -66,7 +66,7 @@ class StopSequenceParser:
         self._read_on = read_on
         self._endpoint = endpoint
         self._parser = parser
-        self._cut = StopSequenceFilter(stops)
+        self._filter = StopSequenceFilter(stops)
         self._has_text = False
         self._leading_blanks = ""  # blanks before the first text, held because a stop sequence may follow
         self._over = False
@@ -74,7 +74,7 @@ class StopSequenceParser:
     @property
     def finishing(self) -> bool:
         """Whether the text is complete."""
-        return self._cut.stopped or self._parser.finishing
+        return self._filter.stopped or self._parser.finishing
 
     def feed(self, data: bytes) -> Iterator[ChatEvent]:
         """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
@@ -93,21 +93,21 @@ class StopSequenceParser:
                 if self._over:
                     return
         except LlmError:
-            if not self._cut.stopped:
+            if not self._filter.stopped:
                 raise
             # The text is complete; only the token counts are lost.
             yield from self._event(Finished(STOPPED_REASON))
 
     def _event(self, event: ChatEvent) -> Iterator[ChatEvent]:
         if isinstance(event, Token):
-            yield from self._token(self._cut.feed(event.text))
-            if not self._cut.stopped or self._read_on:
+            yield from self._token(self._filter.feed(event.text))
+            if not self._filter.stopped or self._read_on:
                 return
             event = Finished(STOPPED_REASON)
         if isinstance(event, Finished):
             self._over = True
-            yield from self._token(self._cut.rest())
-            if self._cut.stopped and not self._has_text:
+            yield from self._token(self._filter.rest())
+            if self._filter.stopped and not self._has_text:
                 text = f"llm endpoint {self._endpoint!r} began its answer with a stop sequence: check its template"
                 raise LlmBroken(self._endpoint, text, spoken=SPOKEN_EMPTY, retryable=True)
         yield event

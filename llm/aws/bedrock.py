@@ -96,8 +96,8 @@ class BedrockChat:
     @property
     def detail(self) -> str:
         """Kind, model and address."""
-        asked = f" (invoke, {self._family})" if self._family else ""
-        return f"bedrock {self._model}{asked} at {self._service.where}"
+        suffix = f" (invoke, {self._family})" if self._family else ""
+        return f"bedrock {self._model}{suffix} at {self._service.where}"
 
     async def load(self) -> None:
         """Fetches credentials and opens two idle connections. Call it again later to keep them. Never fails."""

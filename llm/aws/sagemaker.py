@@ -87,8 +87,8 @@ class SageMakerChat:
     @property
     def detail(self) -> str:
         """Kind, endpoint and address."""
-        asked = "" if self._prompt is None else " (by prompt, without functions)"
-        return f"sagemaker {self._model}{asked} at {self._service.where}"
+        suffix = "" if self._prompt is None else " (by prompt, without functions)"
+        return f"sagemaker {self._model}{suffix} at {self._service.where}"
 
     async def load(self) -> None:
         """Fetches credentials and opens two idle connections. Call it again later to keep them. Never fails."""

@@ -234,8 +234,8 @@ class Routing:
         most_s = self.score_s(last_failed) + patience_s(self.healths[last_failed]) / 2
         for number in self.order(now_s, without=(last_failed,)):
             breaker = self.breakers[number]
-            alike = self.endpoints[number].tier == self.endpoints[last_failed].tier
-            if alike and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= most_s:
+            same_tier = self.endpoints[number].tier == self.endpoints[last_failed].tier
+            if same_tier and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= most_s:
                 return number
         return last_failed
 
@@ -268,7 +268,7 @@ class Routing:
         if self.policy not in {"latency", "geo"}:
             return breaker.wants_probe(now_s)
         if not breaker.closed(now_s):
-            hope = health.typical_s is None or breaker.failed_fast or self._was_better(number, best)
-            return breaker.wants_probe(now_s) and (hope or unmeasured_for_s > STALE_SLOW_S)
+            worthwhile = health.typical_s is None or breaker.failed_fast or self._was_better(number, best)
+            return breaker.wants_probe(now_s) and (worthwhile or unmeasured_for_s > STALE_SLOW_S)
         far = health.typical_s is not None and health.typical_s > SLOW_FACTOR * self.score_s(best)
         return unmeasured_for_s > (STALE_SLOW_S if far else STALE_S)

@@ -60,9 +60,9 @@ class Router:
 
     async def load(self) -> None:
         """Opens connections to the endpoints that may be asked next. Call it again when speech starts."""
-        few = self.routing.next_few(asyncio.get_running_loop().time(), MAX_WARM)
+        next_few = self.routing.next_few(asyncio.get_running_loop().time(), MAX_WARM)
         async with asyncio.TaskGroup() as group:
-            for number in few:
+            for number in next_few:
                 group.create_task(self._models[number].load(), name=f"warm {self._models[number].name}")
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:

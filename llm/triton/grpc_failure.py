@@ -21,7 +21,7 @@ from llm.http_errors import (
 _WRONG_REQUEST = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE"})
 """Codes that report an invalid request; another service may accept it."""
 
-_SAID: tuple[tuple[str, re.Pattern[str]], ...] = (
+_CODE_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NOT_FOUND", re.compile(r"unknown model|is not found|no available versions", re.IGNORECASE)),
     ("RESOURCE_EXHAUSTED", re.compile(r"maximum queue size|too many requests|overloaded", re.IGNORECASE)),
     ("CANCELLED", re.compile(r"request was cancell?ed", re.IGNORECASE)),
@@ -112,7 +112,7 @@ def failed_with_code(
 
 def failed_in_stream(endpoint: str, message: str, *, where: str, model: str, private: Sequence[str]) -> LlmError:
     """Returns the error for a failure that a service reports inside its answer, without a code."""
-    code = next((code for code, pattern in _SAID if pattern.search(message)), "UNKNOWN")
+    code = next((code for code, pattern in _CODE_PATTERNS if pattern.search(message)), "UNKNOWN")
     if code == "CANCELLED":
         return broken_off(endpoint, where)
     return _refused(endpoint, code, message, where=where, model=model, private=private)

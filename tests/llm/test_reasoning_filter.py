@@ -101,7 +101,7 @@ def test_models_with_unmarked_reasoning_are_known_by_name(model: str, *, unmarke
 
 def test_text_is_not_delayed_if_service_separates_reasoning() -> None:
     reasoning_filter = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
-    reasoning_filter.separated_by_service()
+    reasoning_filter.mark_separated()
     assert reasoning_filter.feed("It is") == "It is"
     assert not habit.begins_unmarked
 
