@@ -1,1 +1,1 @@
-"""Text: messages out, tokens in."""
+"""Language models: messages in, tokens out."""

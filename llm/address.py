@@ -1,4 +1,4 @@
-"""Where a service is and how it is addressed: checked once, at construction, with texts that name the setting."""
+"""Checks the address, the key and the headers of a service once, at construction. Errors name the setting."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -7,19 +7,28 @@ import httpx
 
 from llm.no_proxy import address_of
 
-_OURS = frozenset(
+_RESERVED = frozenset(
     {
         *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect"),
         *("host", "te", "traceparent", "trailer", "transfer-encoding", "upgrade"),
     }
 )
-"""Headers on which the reading of an answer, or HTTP itself, depends."""
+"""Headers that the program sets itself: HTTP, or the parsing of an answer, depends on them."""
 
 
 def base_url_of(endpoint: str, url: str, *, route: str, example: str = "http://127.0.0.1:8000/v1") -> httpx.URL:
-    """`url` without trailing slash, fragment and `route` (people paste either form); its query is kept.
+    """Returns the base address of a service: `url` without trailing slash, fragment and `route`; its query is kept.
 
-    `example`: what it should look like, for the error. Raises ValueError naming the endpoint and the key `url`.
+    Users may configure the address with or without the route.
+
+    Args:
+        endpoint: The endpoint's name in the configuration, for errors.
+        url: The address as configured.
+        route: The path that the client appends, such as "/chat/completions".
+        example: A valid address, for the error message.
+
+    Raises:
+        ValueError: The address is invalid; the text names the endpoint and the key `url`.
     """
     refusal = f"llm endpoint {endpoint!r}: url must look like {example}"
     try:
@@ -36,12 +45,12 @@ def base_url_of(endpoint: str, url: str, *, route: str, example: str = "http://1
 
 
 def route_url(base: httpx.URL, route: str) -> httpx.URL:
-    """`base` with `route` ("/models") added to its path."""
+    """Returns `base` with `route` (such as "/models") appended to its path."""
     return base.copy_with(path=base.path.rstrip("/") + route)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the service is on this machine. 0.0.0.0 and :: are: who asks there is answered by this machine itself."""
+    """Returns whether the host is this machine. 0.0.0.0 and :: count: a request to them reaches this machine itself."""
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -50,11 +59,12 @@ def is_loopback(host: str) -> bool:
 
 
 _PRIVATE_ENDINGS = (".localhost", ".local", ".lan", ".internal", ".home.arpa")
-"""Of names that no registrar gives to anybody; nor is there one without a dot, as containers have."""
+"""Suffixes of private host names; no registrar assigns them. Names without a dot, as containers have, are private too.
+"""
 
 
 def is_private(host: str) -> bool:
-    """Whether the service is on this machine or in a network of one's own, going by its address alone."""
+    """Returns whether the host is on this machine or in a private network, judged by the address alone."""
     try:
         return not ipaddress.ip_address(host).is_global
     except ValueError:
@@ -62,25 +72,35 @@ def is_private(host: str) -> bool:
 
 
 def checked_headers(endpoint: str, headers: Mapping[str, str], *, keyed: bool) -> Mapping[str, str]:
-    """Headers that somebody wrote for an endpoint, once it is known that they can be sent.
+    """Returns the configured headers of an endpoint after checking that none of them is set by the program.
 
-    `keyed`: the request has an authorization of its own. Raises ValueError, without showing a value.
+    Args:
+        endpoint: The endpoint's name in the configuration.
+        headers: The configured headers.
+        keyed: Whether the request has an authorization header already.
+
+    Raises:
+        ValueError: A header is set by the program. The text does not show its value.
     """
     for name in headers:
-        if name.lower() in _OURS or (keyed and name.lower() == "authorization"):
+        if name.lower() in _RESERVED or (keyed and name.lower() == "authorization"):
             raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is filled in by the program: leave it out")
     return headers
 
 
 def request_headers(endpoint: str, api_key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers of every request. Raises ValueError, without showing it, for a value HTTP cannot carry."""
-    # `identity`: a compressing proxy would hold tokens back until its block is full.
+    """Returns the headers of every request.
+
+    Raises:
+        ValueError: HTTP cannot carry a name or a value. The text does not show the value.
+    """
+    # `identity`: a compressing proxy would delay tokens until its block is full.
     fixed = {"accept": "text/event-stream, application/json", "accept-encoding": "identity"}
     return {**fixed, **own_headers(endpoint, api_key, headers)}
 
 
 def own_headers(endpoint: str, api_key: str | None, headers: Mapping[str, str]) -> dict[str, str]:
-    """The key's header and those of the configuration. Raises ValueError as `request_headers` does."""
+    """Returns the authorization header and the configured headers. Raises ValueError as `request_headers` does."""
     if api_key is not None and not _is_visible(api_key):
         raise ValueError(f"llm endpoint {endpoint!r}: the key in api_key_env has a space or a sign that no key has")
     for name, value in headers.items():

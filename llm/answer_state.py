@@ -1,20 +1,20 @@
-"""One answer while it comes: what was said, what was called, how it ends. For services with words of their own."""
+"""Collects the text, the function calls and the end of one answer, for services with a stream format of their own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llm.chat import CallInProgress, Finished, FunctionCall, Token
-from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, TOO_LONG, Came, empty, without_blanks
-from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
-from llm.http_errors import SPOKEN_FILTER, shown
+from llm.empty_answer import CUT_SHORT, LIMIT_REASONS, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
+from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
+from llm.http_errors import SPOKEN_FILTER, printable
 from llm.openai_stream import MAX_ANSWER_CHARS, MAX_CALLS
 from llm.reasoning_filter import ReasoningFilter, ReasoningHabit
 from llm.surrogates import Surrogates
 
-Said = Token | CallInProgress | FunctionCall | Finished
+AnswerEvent = Token | CallInProgress | FunctionCall | Finished
 
-_GIVEN_UP = frozenset({"error", "abort", "malformed_model_output", "malformed_tool_use"})
-_FILTERED = frozenset({"content_filter", "content_filtered", "guardrail_intervened", "refusal"})
+_FAILURE_REASONS = frozenset({"error", "abort", "malformed_model_output", "malformed_tool_use"})
+_FILTER_REASONS = frozenset({"content_filter", "content_filtered", "guardrail_intervened", "refusal"})
 
 
 @dataclass(slots=True)
@@ -25,23 +25,23 @@ class _Call:
 
 
 class AnswerState:
-    """Keeps the books of one answer.
+    """Collects one streamed answer and checks that it is complete.
 
     Attributes:
-        begun: Text that is to be heard came, or a call.
-        came: Some text came, if only thoughts.
-        reason: The service's word for the end, once it is known, else "".
-        over: Finished was said.
-        reasoned: The service sent the model's thoughts apart from its text.
-        prompt_tokens, completion_tokens, cached_tokens: As the service counts, else None.
+        begun: Whether visible text or a function call has arrived.
+        has_text: Whether any text has arrived, reasoning included.
+        reason: The service's finish reason; "" until it is known.
+        finished: Whether Finished was emitted.
+        reasoned: Whether the service sent reasoning separately from the text.
+        prompt_tokens, completion_tokens, cached_tokens: Counted by the service; None if it does not report them.
     """
 
     def __init__(self, endpoint: str, habit: ReasoningHabit | None = None) -> None:
-        """`habit`: of its model, where something is known of it."""
+        """Initializes an empty answer. `habit`: what is known about the model's reasoning; None if nothing is known."""
         self.begun = False
-        self.came = False
+        self.has_text = False
         self.reason = ""
-        self.over = False
+        self.finished = False
         self.reasoned = False
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
@@ -49,77 +49,77 @@ class AnswerState:
         self._endpoint = endpoint
         self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
-        self._thoughts = ReasoningFilter(habit or ReasoningHabit())
+        self._reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
         self._calls: dict[int, _Call] = {}
-        self._blanks = False  # text came that shows nothing
+        self._has_blanks = False  # text without a visible character arrived
 
-    def say(self, text: str) -> Iterator[Token]:
-        """Some more text. Raises LlmBroken where it is more than any answer has."""
-        if text and (whole := self._surrogates.whole(text)):
-            self._spend(len(whole))
-            self.came = True
-            yield from self._heard(self._thoughts.heard(whole))
+    def add_text(self, text: str) -> Iterator[Token]:
+        """Adds text and yields what can be passed on. Raises LlmBroken if the answer is too long."""
+        if text and (whole := self._surrogates.feed(text)):
+            self._count_chars(len(whole))
+            self.has_text = True
+            yield from self._emit(self._reasoning_filter.feed(whole))
 
-    def call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
-        """A call begins; `index` tells its later pieces. Raises LlmBroken for too many."""
+    def begin_call(self, index: int, call_id: str, name: str) -> Iterator[CallInProgress]:
+        """Starts a function call; later pieces name the same `index`. Raises LlmBroken if there are too many calls."""
         if len(self._calls) >= MAX_CALLS:
-            raise self.broken(f"called more than {MAX_CALLS} functions at once: offer fewer")
+            raise self.error(f"called more than {MAX_CALLS} functions at once: offer fewer")
         self.begun = True
         self._calls[index] = _Call(call_id or f"call_{index}", name)
         yield CallInProgress()
 
-    def argue(self, index: int, arguments: str) -> Iterator[CallInProgress]:
-        """A piece of a call's arguments. Raises LlmBroken where it is more than any answer has."""
+    def add_arguments(self, index: int, arguments: str) -> Iterator[CallInProgress]:
+        """Adds a piece of a call's arguments. Raises LlmBroken if the answer is too long."""
         if index in self._calls:
-            self._spend(len(arguments))
+            self._count_chars(len(arguments))
             self._calls[index].arguments += arguments
             yield CallInProgress()
 
-    def stop(self, reason: str) -> None:
-        """The service says that it is done, and why. Raises LlmError where that is no good end."""
-        self.reason = self.reason or shown(reason)[:40]
-        if self.reason in _GIVEN_UP:
-            raise self.broken(f"gave up its answer ({self.reason}): {SEE_ITS_LOG}")
-        if self.reason in _FILTERED:
+    def set_reason(self, reason: str) -> None:
+        """Records the finish reason. Raises LlmError if it reports a failure or a content filter."""
+        self.reason = self.reason or printable(reason)[:40]
+        if self.reason in _FAILURE_REASONS:
+            raise self.error(f"gave up its answer ({self.reason}): {SEE_ITS_LOG}")
+        if self.reason in _FILTER_REASONS:
             text = f"llm endpoint {self._endpoint!r} stopped its answer ({self.reason}): see its filter's settings"
             raise LlmFiltered(self._endpoint, text, spoken=SPOKEN_FILTER, retryable=False)
 
     def finish(self) -> Iterator[Token | FunctionCall | Finished]:
-        """The end: calls, whole, and Finished. Raises LlmBroken where there was no answer."""
-        if self.over:
+        """Ends the answer: yields the complete function calls and Finished. Raises LlmBroken if there was no answer."""
+        if self.finished:
             return
         if not self.reason:
             before = "" if self.begun else " before any text"
-            raise self.broken(f"ended its answer without an end mark{before}: {CUT_SHORT}")
-        yield from self._heard(self._thoughts.rest(cut=self.reason in TOO_LONG))
+            raise self.error(f"ended its answer without an end mark{before}: {CUT_SHORT}")
+        yield from self._emit(self._reasoning_filter.rest(cut=self.reason in LIMIT_REASONS))
         if not self.begun:
-            raise self.broken(empty(self._what_came(), self.reason))
-        self.over = True
+            raise self.error(empty_answer_text(self._empty_answer(), self.reason))
+        self.finished = True
         for _, call in sorted(self._calls.items()):
             yield FunctionCall(call.call_id, call.name, call.arguments or "{}")
         yield Finished(self.reason, self.prompt_tokens, self.completion_tokens, cached_tokens=self.cached_tokens)
 
-    def broken(self, what: str) -> LlmError:
-        """The error for what is no answer."""
-        spoken = SPOKEN_TORN if self.begun else SPOKEN_EMPTY
+    def error(self, what: str) -> LlmError:
+        """Returns the error for an invalid answer; `what` follows the endpoint's name."""
+        spoken = SPOKEN_BROKEN_OFF if self.begun else SPOKEN_EMPTY
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 
-    def _heard(self, text: str) -> Iterator[Token]:
-        if text and (self.begun or without_blanks(text)):
+    def _emit(self, text: str) -> Iterator[Token]:
+        if text and (self.begun or from_first_visible(text)):
             self.begun = True
             yield Token(text)
         elif text:
-            self._blanks = True
+            self._has_blanks = True
 
-    def _what_came(self) -> Came:
-        return Came(
+    def _empty_answer(self) -> EmptyAnswer:
+        return EmptyAnswer(
             reason=self.reason,
-            reasoning=self.reasoned or self._thoughts.came,
-            blanks=self._blanks,
+            reasoning=self.reasoned or self._reasoning_filter.seen,
+            blanks=self._has_blanks,
             completion_tokens=self.completion_tokens,
         )
 
-    def _spend(self, chars: int) -> None:
+    def _count_chars(self, chars: int) -> None:
         self._chars_left -= chars
         if self._chars_left < 0:
-            raise self.broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
+            raise self.error(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")

@@ -1,4 +1,4 @@
-"""The port to a language model: messages in, tokens out."""
+"""The interface to a language model: messages in, tokens out."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
@@ -9,11 +9,13 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class CallExtra:
-    """What else a service said of a call, as Gemini signs it: it wants that back with the call, and others refuse it.
+    """Additional fields that a service attached to a function call, such as Gemini's signature.
+
+    The service that sent them wants them back with the call; other services reject them.
 
     Attributes:
-        endpoint: Whose it is.
-        fields: A JSON object.
+        endpoint: The endpoint that sent them.
+        fields: A JSON object, as text.
     """
 
     endpoint: str
@@ -22,11 +24,11 @@ class CallExtra:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """The model wants a function called; as an event, it comes whole.
+    """A function call that the model requests. As an event, it is complete.
 
     Attributes:
-        arguments: JSON, as the model wrote it.
-        extra: To be sent back to the same endpoint with the call.
+        arguments: JSON text, as the model wrote it.
+        extra: Fields to send back to the same endpoint with the call.
     """
 
     call_id: str
@@ -40,8 +42,8 @@ class Message:
     """One message of a conversation, as the model sees it.
 
     Attributes:
-        calls: Of an assistant's message: what it called.
-        call_id: Of a tool's message: the call that it answers.
+        calls: The function calls of an assistant message.
+        call_id: For a tool message: the call whose output it is.
     """
 
     role: Role
@@ -51,7 +53,7 @@ class Message:
 
 
 def texts_of(messages: Sequence[Message]) -> tuple[str, ...]:
-    """All that was said or written: what a prompt is made of, and what no error may quote."""
+    """Returns all texts of the messages. Errors must not quote them."""
     return tuple(
         text for message in messages for text in (message.content, *(call.arguments for call in message.calls))
     )
@@ -71,19 +73,19 @@ class Function:
 
 
 NO_LIMIT = 0
-"""In place of a number of tokens: no limit is asked for."""
+"""Value of `ChatOptions.max_tokens` that requests no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """What one request asks for besides an answer.
+    """Options of one request.
 
     Attributes:
-        functions: Those the model may call.
-        choice: "auto", "none", "required", or the name of the function that it must call.
-        max_tokens: Longest answer; None: the endpoint's own setting; NO_LIMIT: as long as the service allows. One that
-            has to be told a number (TGI, Triton) is told the endpoint's own setting.
-        traceparent: W3C trace context of the turn, told to the service; "": none.
+        functions: Functions that the model may call.
+        choice: "auto", "none", "required", or the name of the function that the model must call.
+        max_tokens: Longest answer. None: the endpoint's own setting. NO_LIMIT: as long as the service allows; a service
+            that requires a number (TGI, Triton) gets the endpoint's own setting.
+        traceparent: W3C trace context of the turn, sent to the service; "" for none.
     """
 
     functions: tuple[Function, ...] = ()
@@ -93,37 +95,43 @@ class ChatOptions:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of this request alone."""
+        """The HTTP headers of this request."""
         return {"traceparent": self.traceparent} if self.traceparent else {}
 
 
 PLAIN = ChatOptions()
-"""Nothing but an answer."""
+"""A request without options."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweringEndpoint:
-    """Who answers, where the model at hand is several: said before the first token; the last one said is true."""
+    """Names the endpoint that answers, if there are several. Emitted before the first token; the last one is valid."""
 
     by: str
 
 
 Outcome = Literal["answered", "overtaken", "failed", "given up"]
-"""Of asking one endpoint: its first token came first, or another's did; an error; or it was silent for too long."""
+"""Outcome of a request to one endpoint.
+
+"answered": its first token was the first one. "overtaken": another endpoint's was. "failed": an error. "given up": it
+was silent for too long."""
 
 Why = Literal["first", "failover", "hedge", "look"]
-"""Why it was asked: first; another had failed; another was silent; to see whether it has become better."""
+"""Reason for a request to one endpoint.
+
+"first": the first request. "failover": another endpoint failed. "hedge": another endpoint was silent. "look": a probe,
+to measure whether the endpoint has become better."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointTried:
-    """One of several endpoints was asked, and this came of it. Said before the first token, or before the error.
+    """Reports the outcome of a request to one of several endpoints. Emitted before the first token or before the error.
 
     Attributes:
-        asked_at_s: Loop time.
-        took_s: From the asking to the first token, the error, or its being closed.
-        extra_tokens: What was asked for in vain, as far as it can be known here; of the one that answers 0.
-        extra_cost: Of these, in the currency of the endpoint's prices.
+        asked_at_s: Event-loop time of the request.
+        took_s: Time from the request to its first token, its error or its cancellation.
+        extra_tokens: Estimate of the tokens requested without use; 0 for the endpoint that answers.
+        extra_cost: Cost of these tokens, in the currency of the endpoint's prices.
     """
 
     endpoint: str
@@ -137,10 +145,10 @@ class EndpointTried:
 
 @dataclass(frozen=True, slots=True)
 class SlotAcquired:
-    """A connection slot was got: what came before was waiting for one.
+    """The request got a connection slot; until then it waited for one.
 
     Attributes:
-        at_s: Loop time, where it is told later; None: now.
+        at_s: Event-loop time, if the event is delivered later; None: now.
     """
 
     at_s: float | None = None
@@ -148,12 +156,11 @@ class SlotAcquired:
 
 @dataclass(frozen=True, slots=True)
 class RequestSent:
-    """The request is on its way.
+    """The request has been sent.
 
     Attributes:
-        round_trip_s: The network's share of the wait for the first token, where it is known (measured on the
-            connection's own handshake or an earlier one), else None.
-        at_s: Loop time, where it is told later; None: now.
+        round_trip_s: Network round trip, measured on this connection or an earlier one; None if unknown.
+        at_s: Event-loop time, if the event is delivered later; None: now.
     """
 
     round_trip_s: float | None
@@ -162,25 +169,25 @@ class RequestSent:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of the answer's text; never empty, never half a character."""
+    """A piece of the answer's text. Never empty; never ends inside a character."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallInProgress:
-    """A piece of a function call came, of which nothing can be passed on yet: a sign of life."""
+    """A piece of a function call has arrived. It carries no content and only shows that the model is active."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The stream ended as it should.
+    """The answer is complete.
 
     Attributes:
-        reason: The service's own word for it: "stop", "length", ...
-        prompt_tokens: As the service counts, else None; those that it had cached are among them.
-        completion_tokens: As the service counts, else None.
-        cached_tokens: How much of the prompt it had cached and did not read again; None where it does not say.
+        reason: The service's own finish reason: "stop", "length", ...
+        prompt_tokens: Counted by the service, cached tokens included; None if it does not report them.
+        completion_tokens: Counted by the service; None if it does not report them.
+        cached_tokens: Prompt tokens that the service read from its cache; None if it does not report them.
     """
 
     reason: str
@@ -195,11 +202,11 @@ ChatEvent = (
 
 
 class ChatModel(Protocol):
-    """A language model, or something that answers like one.
+    """A language model, or an object that answers like one.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
-        detail: One line for the screen: kind, model.
+        name: The endpoint's name in the configuration.
+        detail: One line for the screen: kind and model.
     """
 
     name: str
@@ -208,19 +215,20 @@ class ChatModel(Protocol):
     def detail(self) -> str: ...
 
     async def load(self) -> None:
-        """Get ready (open connections, build tables); never fails because a network is down."""
+        """Prepares the model (opens connections, builds tables). Does not fail if the network is down."""
         ...
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message. Events in order: Answering?, Queued?, Sent?, Token*, FunctionCall*, Finished;
-        Calling anywhere before the calls.
+        """Answers the last message.
 
-        Several endpoints behind one model: the first three come again where another takes over, and Tried among them.
-        Closing the generator cancels the request at once. Raises LlmError; whatever was yielded before stays
-        valid.
+        Yields AnsweringEndpoint?, SlotAcquired?, RequestSent?, Token*, FunctionCall*, Finished in this order;
+        CallInProgress at any place before the calls. With several endpoints, the first three repeat when another
+        endpoint takes over, and EndpointTried appears among them.
+
+        Closing the generator cancels the request at once. Raises LlmError; events yielded before stay valid.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         ...

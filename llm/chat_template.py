@@ -1,11 +1,13 @@
-"""Messages as the one text that a model continues, for services that know nothing of messages.
+"""Renders messages as one prompt text, for services that take no messages.
 
-Built in are the formats of Llama 2, Llama 3 and ChatML; any other comes as the model's own Jinja template. What a
-template can carry is found out once, by rendering a few words through it: where it takes no system message, that is put
-before the question after it; where questions and answers must alternate, a missing question is an empty one; and the
-control tokens that it puts between an answer and the next question are where an answer stops.
+The formats of Llama 2, Llama 3 and ChatML are built in; any other format is the model's own Jinja template. The
+capabilities of a template are determined once, by rendering a few test words through it:
 
-What people, tools and the model said is data: control tokens in it are broken up (`control_tokens`).
+- If it accepts no system message, that text is put before the next question.
+- If user and assistant must alternate, a missing question becomes an empty one.
+- The control tokens that it puts between an answer and the next question are the stop sequences.
+
+Texts of users, tools and the model are data: control tokens in them are broken up (see `control_tokens`).
 """
 
 import json
@@ -18,7 +20,7 @@ from llm.control_tokens import ControlTokens, control_tokens_in
 from llm.errors import LlmRefused
 from llm.http_errors import SPOKEN_REQUEST, quoted, refuse_functions
 from llm.jinja_template import RENDER_ERRORS, JinjaTemplate, Turn
-from llm.role_alternation import JOINT, joined
+from llm.role_alternation import SEPARATOR, joined
 from llm.template_file import TemplateError, TemplateSource, read_template
 
 BUILT_IN: Mapping[str, Mapping[str, str]] = {
@@ -26,22 +28,29 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
     "llama3": {"bos_token": "<|begin_of_text|>", "eos_token": "<|eot_id|>"},
     "chatml": {"eos_token": "<|im_end|>"},
 }
-"""Formats by name, with their tokens."""
+"""Built-in formats by name, with their special tokens."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 MAX_STOPS = 4
-"""TGI refuses more, unless it was started with another --max-stop-sequences."""
+"""TGI's default limit of stop sequences (`--max-stop-sequences`)."""
 
-_SYSTEM, _ASKED, _ANSWERED, _REMARK, _AGAIN = (f"zq{word}zq" for word in ("one", "two", "three", "four", "five"))
-"""What templates are tried with: words that no template says itself."""
+_SYSTEM, _QUESTION, _ANSWER, _LATER_SYSTEM, _NEXT_QUESTION = (
+    f"zq{word}zq" for word in ("one", "two", "three", "four", "five")
+)
+"""Words that templates are tested with; no template contains them."""
 
 
 def load_template(endpoint: str, template: str, *, now: datetime | None = None) -> "ChatTemplate":
-    """The template that a configuration's `template` names: one of BUILT_IN, or the path of a file.
+    """Loads the template that the setting `template` names: one of BUILT_IN, or the path of a file.
 
-    `now`: as `ChatTemplate.prompt` will get it: some templates cannot do without.
-    Raises ValueError, naming the endpoint, the key and the remedy.
+    Args:
+        endpoint: The endpoint's name in the configuration, for errors.
+        template: The configured name or path.
+        now: The date, as `ChatTemplate.prompt` gets it; some templates require one.
+
+    Raises:
+        ValueError: The template cannot be used; the text names the endpoint, the key and the remedy.
     """
     try:
         if template in BUILT_IN:
@@ -58,15 +67,15 @@ def load_template(endpoint: str, template: str, *, now: datetime | None = None) 
 
 
 class ChatTemplate:
-    """One model's format.
+    """The prompt format of one model.
 
     Attributes:
         name: As in the configuration.
-        stops: Where an answer ends, at the latest; at most MAX_STOPS.
+        stops: Stop sequences, at most MAX_STOPS.
     """
 
     def __init__(self, endpoint: str, name: str, source: TemplateSource, *, now: datetime | None = None) -> None:
-        """Raises TemplateError for a template that no conversation fits into."""
+        """Compiles and tests the template. Raises TemplateError if it cannot render a conversation."""
         self.name = name
         self._endpoint = endpoint
         self._jinja = JinjaTemplate(source)
@@ -74,33 +83,33 @@ class ChatTemplate:
         self._bos = tokens.get("bos_token", "")
         named = control_tokens_in(source.text)
         self._control = ControlTokens({*named, *source.special, *tokens.values()})
-        self._carries_calls = "tool_calls" in source.text
-        self.stops = self._found_stops(self._try(now), tokens.get("eos_token", ""))
+        self._supports_calls = "tool_calls" in source.text
+        self.stops = self._find_stops(self._probe(now), tokens.get("eos_token", ""))
 
     def prompt(self, messages: Sequence[Message], *, now: datetime | None = None, bos: bool = True) -> str:
-        """What the model continues with its answer.
+        """Returns the prompt that the model continues with its answer.
 
         Args:
-            messages: Consecutive ones of one role become one.
-            now: For templates that say the date.
-            bos: Begin with the model's token for the beginning of a text, if its template does. False for services
-                whose tokenizer adds it: twice is one too many, and costs quality.
+            messages: Consecutive messages of one role are joined.
+            now: For templates that state the date.
+            bos: Whether the prompt begins with the model's beginning-of-text token, if its template adds one. False for
+                services whose tokenizer adds it: a second one degrades quality.
 
         Raises:
-            LlmRefused: These messages do not fit into the template.
+            LlmRefused: The template cannot render these messages.
         """
-        if not self._carries_calls and any(message.calls or message.role == "tool" for message in messages):
+        if not self._supports_calls and any(message.calls or message.role == "tool" for message in messages):
             raise self._refused("has no place for calls of functions: use an endpoint with messages of its own")
         try:
             text = self._jinja.render(self._turns(messages), now)
         except RENDER_ERRORS as error:
-            says = quoted(str(error), texts_of(messages))
-            # Without the cause: it may quote what was said.
-            raise self._refused(f"does not take this conversation: check that it is the model's own{says}") from None
+            quote = quoted(str(error), texts_of(messages))
+            # Raised without the cause: that may quote the conversation.
+            raise self._refused(f"does not take this conversation: check that it is the model's own{quote}") from None
         return text if bos else text.removeprefix(self._bos)
 
-    def without_functions(self, options: ChatOptions) -> None:
-        """Raises LlmRefused where functions are offered: what a model would call in, each has its own language for."""
+    def reject_functions(self, options: ChatOptions) -> None:
+        """Raises LlmRefused if functions are offered: templates have no common format for calls."""
         why = f"its template ({self.name}) carries no functions: use an endpoint with messages of its own, or no tools"
         refuse_functions(self._endpoint, options, why)
 
@@ -108,41 +117,41 @@ class ChatTemplate:
         text = f"llm endpoint {self._endpoint!r}: its template ({self.name}) {what}"
         return LlmRefused(self._endpoint, text, spoken=SPOKEN_REQUEST, retryable=True)
 
-    # ---- what the template can carry ----
+    # ---- capabilities of the template ----
 
-    def _try(self, now: datetime | None) -> str:
-        """Find out; returns a plain conversation as it comes out."""
-        plain = [_turn("user", _ASKED), _turn("assistant", _ANSWERED), _turn("user", _AGAIN)]
-        system, remark = _turn("system", _SYSTEM), _turn("system", _REMARK)
+    def _probe(self, now: datetime | None) -> str:
+        """Determines the template's capabilities. Returns a rendered plain conversation."""
+        plain = [_turn("user", _QUESTION), _turn("assistant", _ANSWER), _turn("user", _NEXT_QUESTION)]
+        system, later_system = _turn("system", _SYSTEM), _turn("system", _LATER_SYSTEM)
         try:
             text = self._jinja.render(plain, now)
         except RENDER_ERRORS as error:
             raise TemplateError(f"it does not take a plain conversation ({error}): check that it is whole") from error
-        if missing := [word for word in (_ASKED, _ANSWERED, _AGAIN) if word not in text]:
-            lost = "answers" if missing == [_ANSWERED] else "questions"
+        if missing := [word for word in (_QUESTION, _ANSWER, _NEXT_QUESTION) if word not in text]:
+            lost = "answers" if missing == [_ANSWER] else "questions"
             raise TemplateError(f"it leaves out {lost}: check that it is a chat template")
-        self._system_first = self._carries([system, *plain], now)
-        self._system_later = self._carries([*plain[:2], remark, plain[2]], now)
-        self._alternates = not self._carries(plain[1:], now)
+        self._system_first = self._renders_all([system, *plain], now)
+        self._system_later = self._renders_all([*plain[:2], later_system, plain[2]], now)
+        self._alternates = not self._renders_all(plain[1:], now)
         return text
 
-    def _carries(self, turns: Sequence[Turn], now: datetime | None) -> bool:
-        """Whether all of these messages come through, each once."""
+    def _renders_all(self, turns: Sequence[Turn], now: datetime | None) -> bool:
+        """Returns whether each of these messages appears in the rendered text exactly once."""
         try:
             text = self._jinja.render(turns, now)
         except RENDER_ERRORS:
             return False
         return all(text.count(str(turn["content"])) == 1 for turn in turns)
 
-    def _found_stops(self, plain: str, eos: str) -> tuple[str, ...]:
-        between = plain.partition(_ANSWERED)[2].partition(_AGAIN)[0]
+    def _find_stops(self, plain: str, eos: str) -> tuple[str, ...]:
+        between = plain.partition(_ANSWER)[2].partition(_NEXT_QUESTION)[0]
         found = sorted(control_tokens_in(between), key=between.index)
         return tuple(dict.fromkeys(token for token in (eos, *found) if token not in {"", self._bos}))[:MAX_STOPS]
 
-    # ---- messages as it wants them ----
+    # ---- messages in the form that the template accepts ----
 
     def _turns(self, messages: Sequence[Message]) -> list[Turn]:
-        turns = self._with_system_in_its_place(messages)
+        turns = self._place_system_messages(messages)
         if self._alternates:
             if turns and turns[0].role == "assistant":
                 turns.insert(0, Message("user", ""))
@@ -152,24 +161,24 @@ class ChatTemplate:
                 turns.append(Message("user", ""))
         return [self._turn_of(message) for message in turns]
 
-    def _with_system_in_its_place(self, messages: Sequence[Message]) -> list[Message]:
-        """Joined, with system messages only where the template has a place for them."""
+    def _place_system_messages(self, messages: Sequence[Message]) -> list[Message]:
+        """Returns the messages joined, with system messages only where the template accepts them."""
         placed: list[Message] = []
-        homeless: list[str] = []
+        unplaced: list[str] = []
         for message in joined(messages):
             if message.role == "system" and not (self._system_later if placed else self._system_first):
-                homeless.append(message.content)
-            elif message.role == "user" and homeless:
-                placed.append(Message("user", JOINT.join([*homeless, message.content])))
-                homeless.clear()
+                unplaced.append(message.content)
+            elif message.role == "user" and unplaced:
+                placed.append(Message("user", SEPARATOR.join([*unplaced, message.content])))
+                unplaced.clear()
             else:
                 placed.append(message)
-        if homeless:
-            placed.append(Message("user", JOINT.join(homeless)))
+        if unplaced:
+            placed.append(Message("user", SEPARATOR.join(unplaced)))
         return joined(placed)
 
     def _turn_of(self, message: Message) -> Turn:
-        turn = _turn(message.role, self._control.broken_up(message.content))
+        turn = _turn(message.role, self._control.break_up(message.content))
         if message.role == "tool":
             turn["tool_call_id"] = message.call_id
         if message.calls:
@@ -177,27 +186,30 @@ class ChatTemplate:
                 {
                     "id": call.call_id,
                     "type": "function",
-                    "function": {"name": self._control.broken_up(call.name), "arguments": self._arguments(call)},
+                    "function": {"name": self._control.break_up(call.name), "arguments": self._arguments(call)},
                 }
                 for call in message.calls
             ]
         return turn
 
     def _arguments(self, call: FunctionCall) -> object:
-        """As templates want them: decoded, where the model wrote JSON. Escapes could hide a token before that."""
-        try:
-            return self._broken_up(json.loads(call.arguments))
-        except (ValueError, RecursionError):
-            return self._control.broken_up(call.arguments)
+        """Returns the arguments decoded, as templates expect them, with control tokens broken up.
 
-    def _broken_up(self, value: object) -> object:
+        Decoding comes first, because a JSON escape could hide a token. Text that is not JSON stays text.
+        """
+        try:
+            return self._break_up(json.loads(call.arguments))
+        except (ValueError, RecursionError):
+            return self._control.break_up(call.arguments)
+
+    def _break_up(self, value: object) -> object:
         match value:
             case str():
-                return self._control.broken_up(value)
+                return self._control.break_up(value)
             case list():
-                return [self._broken_up(inner) for inner in value]
+                return [self._break_up(inner) for inner in value]
             case dict():
-                return {self._broken_up(key): self._broken_up(inner) for key, inner in value.items()}
+                return {self._break_up(key): self._break_up(inner) for key, inner in value.items()}
             case _:
                 return value
 

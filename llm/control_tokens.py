@@ -1,28 +1,28 @@
-"""Control tokens inside what people, tools and models said: broken up, so that no tokenizer takes them for its own.
+"""Breaks up control tokens in texts of users, tools and models, so that no tokenizer recognizes them.
 
-A service reads a prompt as one text. Whoever pastes "<|im_end|>" would otherwise end their own message and could begin
-one in the system's name. One space goes in behind the first character of every such token, which is then plain text to
-the tokenizer, and to the model still readable. What cannot be told from prose stays as it is: formats that mark roles
-by words ("USER:", "### Instruction:") cannot be defended so.
+A service reads a prompt as one text. A pasted "<|im_end|>" would otherwise end its message and could begin a system
+message. A space is inserted after the first character of every control token: the tokenizer then reads plain text, and
+the model can still read it. Formats that mark roles by words ("USER:", "### Instruction:") cannot be protected in this
+way, because they cannot be distinguished from prose.
 """
 
 import re
 from collections.abc import Iterable
 
 _BARRED = r"<[|｜][^<>|｜\s]{1,60}[|｜]>"
-"""`<|name|>`: reserved by most tokenizers, whether or not a template uses that very one."""
+"""`<|name|>`: most tokenizers reserve this form, whether or not the template uses the particular token."""
 
 _TAGGED = r"<</?[A-Z]{2,20}>>|</?[A-Za-z][\w.-]{0,40}>|\[/?[A-Z][A-Z_]{1,40}\]"
-"""`<s>`, `<end_of_turn>`, `[INST]`, `<<SYS>>`: control tokens only where the model's own files say them."""
+"""`<s>`, `<end_of_turn>`, `[INST]`, `<<SYS>>`: control tokens only if the model's own files name them."""
 
 _ANY = re.compile(f"{_BARRED}|{_TAGGED}")
 
 MIN_TOKEN_CHARS = 3
-"""Shorter ones are punctuation."""
+"""Shorter tokens are punctuation."""
 
 
 def control_tokens_in(source: str) -> frozenset[str]:
-    """What looks like a control token in a template or a prompt."""
+    """Returns the texts in a template or prompt that have the form of a control token."""
     return frozenset(_ANY.findall(source))
 
 
@@ -30,18 +30,18 @@ class ControlTokens:
     """The control tokens of one model."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """`tokens`: as the model's files name them; those with spaces in them are no control tokens."""
-        # Barred ones are found by their form: a tokenizer may have hundreds.
+        """Compiles the pattern. `tokens`: as the model's files name them; those with spaces are ignored."""
+        # `<|name|>` tokens are matched by their form: a tokenizer may have hundreds of them.
         known = {token for token in tokens if _is_control(token) and not re.fullmatch(_BARRED, token)}
         either = "|".join([_BARRED, *map(re.escape, sorted(known))])
         first = "".join(sorted({"<", *(token[0] for token in known)}))
-        # Looking at the first character alone keeps this quick. One space breaks all that begin at the same place, also
-        # where one token begins inside another.
-        self._beginning = re.compile(f"(?=[{re.escape(first)}])(?={either})(.)")
+        # The test of the first character keeps the search fast. One space breaks all tokens that begin at the same
+        # position, and matching one character at a time also finds a token that begins inside another.
+        self._pattern = re.compile(f"(?=[{re.escape(first)}])(?={either})(.)")
 
-    def broken_up(self, text: str) -> str:
-        """`text` with no control token left in it."""
-        return self._beginning.sub(r"\1 ", text)
+    def break_up(self, text: str) -> str:
+        """Returns `text` without any complete control token."""
+        return self._pattern.sub(r"\1 ", text)
 
 
 def _is_control(token: str) -> bool:

@@ -1,8 +1,9 @@
-"""Who serves language models on this machine: the usual ports of 127.0.0.1 are asked for their lists of models.
+"""Finds language-model servers on this machine: asks the usual ports of 127.0.0.1 for their list of models.
 
-Nothing else: no model is loaded or asked anything, no other host is looked at, no proxy and no credentials are used.
+It does nothing else: it loads no model, sends no prompt, contacts no other host, and uses no proxy and no credentials.
 
-On h11 alone, since it runs while a conversation starts: importing httpx takes 80 ms, and its first request 50 more.
+It uses h11 directly because it runs while a conversation starts: importing httpx takes 80 ms, and its first request
+another 50 ms.
 """
 
 import asyncio
@@ -15,20 +16,21 @@ import h11
 from llm.model_list import model_list_of, wants_key
 
 PORTS = (11434, 8080, 8000, 1234)
-"""Where Ollama, llama.cpp, vLLM and LM Studio listen unless told otherwise, in the order in which they are offered."""
+"""Default ports of Ollama, llama.cpp, vLLM and LM Studio, in the order in which they are offered."""
 
 TIMEOUT_S = 0.4
-"""On loopback a list is there within milliseconds; who takes longer is busy, or somebody else."""
+"""Deadline for one port. A loopback server answers within milliseconds; a slower one is busy or not a model server."""
 
 MAX_BYTES = 256 << 10
-"""Of a list: about a hundred bytes a model."""
+"""Maximum size of a list; one model takes about a hundred bytes."""
 
 UNKNOWN = "an OpenAI-compatible server"
-"""The name of a server that does not say what it is."""
+"""Name of a server that does not identify itself."""
 
 LISTS_ALL = frozenset({"Ollama", "vLLM", "LM Studio"})
-"""Products that have no model but those that they list. llama.cpp answers to any name, and clouds know more than they
-list: variants, deployments, names of their own."""
+"""Products that serve only the models they list.
+
+llama.cpp accepts any name. Clouds accept more names than they list (variants, deployments, aliases)."""
 
 _HOST = "127.0.0.1"
 _BLOCK_BYTES = 64 << 10
@@ -36,15 +38,15 @@ _BLOCK_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class FoundServer:
-    """A server of language models.
+    """A language-model server.
 
     Attributes:
         name: The product, or `UNKNOWN`.
-        url: Base address, as the configuration wants it.
+        url: Base address, in the form the configuration uses.
         models: Its chat models, in its own order.
-        round_trip_ms: From the request, once connected, to the head of the answer.
-        needs_key: It answers only with a key, so that nothing more is known of it.
-        others: Models it has that are evidently not for chat.
+        round_trip_ms: Time from the request, once connected, to the response headers.
+        needs_key: Whether it requires a key; nothing else is known then.
+        others: Its models that are evidently not for chat.
     """
 
     name: str
@@ -56,12 +58,12 @@ class FoundServer:
 
     @property
     def usable(self) -> bool:
-        """Whether a conversation can be held with it as it is."""
+        """Whether it has a model that can be used without further configuration."""
         return bool(self.models)
 
 
 def is_listed(model: str, listed: Container[str]) -> bool:
-    """Whether it is in a list, perhaps as Ollama writes it, whose names have a tag, or Gemini, by a path."""
+    """Returns whether a model is in a list, allowing for Ollama's tags and Gemini's path prefix."""
     return model in listed or f"{model}:latest" in listed or f"models/{model}" in listed
 
 
@@ -73,10 +75,10 @@ class _Answer:
 
 
 async def discover(ports: Sequence[int] = PORTS, timeout_s: float = TIMEOUT_S) -> tuple[FoundServer, ...]:
-    """The servers of language models on 127.0.0.1, in the order of `ports`. Never fails.
+    """Returns the language-model servers on 127.0.0.1, in the order of `ports`. Never fails.
 
-    All are asked at once and each has `timeout_s`. What is no list of models (a web page, a redirect, anything huge)
-    is somebody else's and left out.
+    All ports are asked at the same time, each with the deadline `timeout_s`. Answers that are no list of models (web
+    pages, redirects, oversized bodies) are ignored.
     """
     async with asyncio.TaskGroup() as asking:
         tasks = [asking.create_task(look(port, timeout_s), name=f"port {port}") for port in ports]
@@ -84,7 +86,7 @@ async def discover(ports: Sequence[int] = PORTS, timeout_s: float = TIMEOUT_S) -
 
 
 async def look(port: int, timeout_s: float) -> FoundServer | None:
-    """The server on one port of 127.0.0.1; None if there is none, or none such. Never fails."""
+    """Returns the language-model server on one port of 127.0.0.1, or None. Never fails."""
     with suppress(OSError, TimeoutError, h11.RemoteProtocolError):
         async with asyncio.timeout(timeout_s):
             answer = await _get(port)
@@ -102,7 +104,7 @@ def _recognised(url: str, answer: _Answer) -> FoundServer | None:
 
 
 async def _get(port: int) -> _Answer | None:
-    """The answer to GET /v1/models; None if it is too long. The caller brings the deadline."""
+    """Sends GET /v1/models and returns the answer; None if it is too long. The caller sets the deadline."""
     reader, writer = await asyncio.open_connection(_HOST, port)
     try:
         connection = h11.Connection(h11.CLIENT)

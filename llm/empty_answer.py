@@ -1,6 +1,6 @@
-"""Why an answer holds no text, in words, with a remedy. Pure: no I/O.
+"""Explains why an answer has no text, with a remedy. Pure: no I/O.
 
-A service may end its answer properly and still have said nothing. What came besides text tells why.
+A service may end its answer properly without any text. The other parts of the answer tell why.
 """
 
 import re
@@ -9,35 +9,35 @@ from dataclasses import dataclass
 from llm.token_deadlines import THINKING_OFF
 
 SEE_ITS_LOG = "see the log of its model server"
-"""The remedy where only the service knows more. Never "the server's log": read there, that would be Repartee's own."""
+"""The remedy if only the service knows more. It does not say "the server's log", which would be Repartee's own."""
 
 CUT_SHORT = f"its model server, or a proxy before it, closed the stream early; {SEE_ITS_LOG}"
 
-TOO_LONG = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
-"""Reasons for an end at a limit."""
+LIMIT_REASONS = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
+"""Finish reasons that report a limit."""
 
-_CALLED = frozenset({"tool_calls", "function_call", "tool_use"})
-"""Reasons for an end that announce a call."""
+_CALL_REASONS = frozenset({"tool_calls", "function_call", "tool_use"})
+"""Finish reasons that announce a function call."""
 
-_BLANKS = re.compile(
+_INVISIBLE = re.compile(
     "[\\s\x00-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffc\U000e0000-\U000e0fff]*"
 )
-"""Characters that show nothing: whitespace, zero-width and control characters and fillers."""
+"""Invisible characters: whitespace, zero-width and control characters, and fillers."""
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """What came of an answer that holds no text.
+class EmptyAnswer:
+    """What arrived in an answer without text.
 
     Attributes:
-        reason: The service's word for the end; "" where it gave none.
-        events: Any event came.
-        choices: A choice, or what stands for one in other protocols, came.
-        reasoning: The model's thoughts came.
-        blanks: Text came, but only characters that show nothing.
-        unnamed_call: A function call without a name came.
-        completion_tokens: As the service counts, else None.
+        reason: The service's finish reason; "" if it gave none.
+        events: Whether any event arrived.
+        choices: Whether a choice, or its equivalent in other protocols, arrived.
+        reasoning: Whether reasoning arrived.
+        blanks: Whether text arrived that has only invisible characters.
+        unnamed_call: Whether a function call without a name arrived.
+        completion_tokens: Counted by the service; None if it does not report them.
     """
 
     reason: str
@@ -49,37 +49,37 @@ class Came:
     completion_tokens: int | None = None
 
 
-def without_blanks(text: str) -> str:
-    """The text from its first character that shows something on; "" where there is none."""
-    found = _BLANKS.match(text)
+def from_first_visible(text: str) -> str:
+    """Returns the text from its first visible character on; "" if there is none."""
+    found = _INVISIBLE.match(text)
     return text[found.end() :] if found else text
 
 
-def why_empty(came: Came) -> str:
-    """The cause, then a colon and the remedy: the first that fits what came."""
+def cause_of_empty_answer(answer: EmptyAnswer) -> str:
+    """Returns the first cause that matches the answer, a colon, and the remedy."""
     off = f"turn its thinking off ({THINKING_OFF})"
     parser = "check its server's tool-call parser and chat template"
-    at_limit = came.reason in TOO_LONG
-    full = came.reason == "model_context_window_exceeded"
-    count = "" if came.completion_tokens is None else f" after {_tokens(came.completion_tokens)}"
+    at_limit = answer.reason in LIMIT_REASONS
+    full = answer.reason == "model_context_window_exceeded"
+    count = "" if answer.completion_tokens is None else f" after {_tokens(answer.completion_tokens)}"
     causes = (
-        (came.reasoning and at_limit, f"its reasoning used all its tokens: raise llm.max_tokens, or {off}"),
+        (answer.reasoning and at_limit, f"its reasoning used all its tokens: raise llm.max_tokens, or {off}"),
         (full, "the prompt fills its context window: give its server a longer one, or shorten the instructions"),
         (at_limit, "its limit came before its first word: raise llm.max_tokens, or its server's context length"),
-        (came.unnamed_call, f"it called a function without naming it: {parser}"),
-        (came.reason in _CALLED, f"it announced a function call and sent none: {parser}"),
-        (came.reasoning, f"it sent its reasoning only: {off}, or check its server's reasoning parser"),
-        (came.blanks, "it sent only blanks: check its server's chat template, or choose another model"),
-        (not came.events, f"it sent nothing at all: check its url and any proxy before it, or {SEE_ITS_LOG}"),
-        (not came.choices, f"it sent no choice: check the name of its model, or {SEE_ITS_LOG}"),
+        (answer.unnamed_call, f"it called a function without naming it: {parser}"),
+        (answer.reason in _CALL_REASONS, f"it announced a function call and sent none: {parser}"),
+        (answer.reasoning, f"it sent its reasoning only: {off}, or check its server's reasoning parser"),
+        (answer.blanks, "it sent only blanks: check its server's chat template, or choose another model"),
+        (not answer.events, f"it sent nothing at all: check its url and any proxy before it, or {SEE_ITS_LOG}"),
+        (not answer.choices, f"it sent no choice: check the name of its model, or {SEE_ITS_LOG}"),
     )
     at_once = f"its model stopped at once{count}: check its server's chat template, or choose another model"
     return next((cause for fits, cause in causes if fits), at_once)
 
 
-def empty(came: Came, reason: str) -> str:
-    """The error's text after the endpoint's name. `reason`: how the service said that it is over."""
-    return f"ended its answer without any text ({reason}), {why_empty(came)}"
+def empty_answer_text(answer: EmptyAnswer, reason: str) -> str:
+    """Returns the error text after the endpoint's name. `reason`: how the service ended its answer."""
+    return f"ended its answer without any text ({reason}), {cause_of_empty_answer(answer)}"
 
 
 def _tokens(count: int) -> str:

@@ -1,4 +1,4 @@
-"""What the environment tells an HTTP client: a proxy, and whose certificates are trusted."""
+"""Reads proxies and trusted certificates for HTTP clients from the environment."""
 
 import logging
 import os
@@ -21,54 +21,65 @@ _PROXY_SCHEMES = {
     "": "http",
     "socks": "socks5",
 }
-"""Schemes of a proxy's address, and what they mean: without one it is plain HTTP."""
+"""Schemes in a proxy's address and the schemes they stand for; no scheme means plain HTTP."""
 
 CHECK_PROXY = "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"
-"""The remedy for a proxy that fails."""
+"""The remedy for a failing proxy."""
 
 
 def proxy_for(url: httpx.URL | str) -> str | None:
-    """The address of the proxy through which this address is to be asked; None: directly.
+    """Returns the address of the proxy for this address, or None for a direct connection.
 
-    A server on this machine is always asked directly, and so is what NO_PROXY names. Entries of NO_PROXY that cannot be
-    understood are ignored, with one warning. Raises ValueError, httpx.InvalidURL where the proxy's address is none.
+    Servers on this machine and addresses in NO_PROXY are always reached directly. Invalid entries of NO_PROXY are
+    ignored with one warning.
+
+    Raises:
+        ValueError, httpx.InvalidURL: The proxy's address is invalid.
     """
-    named = _proxy_named_for(url)
-    return _proxy_address(named) if named else None
+    configured = _configured_proxy(url)
+    return _proxy_address(configured) if configured else None
 
 
 def is_direct(url: httpx.URL | str) -> bool:
-    """Whether no proxy may lie before this address: it is on this machine, or NO_PROXY covers it."""
+    """Returns whether this address is reached without a proxy: it is on this machine, or NO_PROXY covers it."""
     url = httpx.URL(url)
     entries = _no_proxy(urllib.request.getproxies().get("no", ""))
     return is_loopback(url.host) or is_covered(entries, url.scheme, url.host, url.port)
 
 
 def goes_through_proxy(url: httpx.URL | str) -> bool:
-    """Whether a proxy from the environment lies before this address.
+    """Returns whether this address is reached through a proxy from the environment.
 
-    Raises httpx.InvalidURL, UnicodeError for a name that can be no host's.
+    Raises:
+        httpx.InvalidURL, UnicodeError: The name is not a valid host name.
     """
-    return bool(_proxy_named_for(url))
+    return bool(_configured_proxy(url))
 
 
 def certificates_for(url: httpx.URL | str) -> ssl.SSLContext | bool:
-    """What a client is to trust there: a certificate from the environment may well be of a server on this machine."""
+    """Returns the certificates to trust for this address, those from the environment included.
+
+    The environment applies to loopback addresses too: its certificate may belong to a server on this machine.
+    """
     return httpx.create_ssl_context() if urlsplit(str(url)).scheme == "https" else True
 
 
 @contextmanager
 def environment_of_client(endpoint: str = "") -> Generator[None]:
-    """Around `proxy_for` and the making of a client, of an endpoint or of something else: errors become one sentence.
+    """Converts errors of the environment into one sentence, around `proxy_for` and the creation of a client.
 
-    Raises ValueError.
+    Args:
+        endpoint: The endpoint's name in the configuration; "" for a client of anything else.
+
+    Raises:
+        ValueError: The environment cannot be used; the text names the variable.
     """
-    whose = f"llm endpoint {endpoint!r}: " if endpoint else ""
+    prefix = f"llm endpoint {endpoint!r}: " if endpoint else ""
     try:
         yield
-    except ImportError:  # a SOCKS proxy without httpx's extra
+    except ImportError:  # a SOCKS proxy, and httpx's extra is not installed
         what = "the proxy in the environment: install httpx[socks], or unset ALL_PROXY"
-    except OSError:  # an SSLError is one, too
+    except OSError:  # SSLError included
         file = os.environ.get("SSL_CERT_FILE", "")
         what = (
             f"the environment's SSL_CERT_FILE ({file}) holds no certificates that can be read: correct or unset it"
@@ -81,12 +92,12 @@ def environment_of_client(endpoint: str = "") -> Generator[None]:
         )
     else:
         return
-    # Without the cause: its text may quote a proxy's password.
-    raise ValueError(whose + what)
+    # Raised without the cause: its text may quote a proxy's password.
+    raise ValueError(prefix + what)
 
 
-def _proxy_named_for(url: httpx.URL | str) -> str:
-    """What the environment says, as it is written there; "" for no proxy."""
+def _configured_proxy(url: httpx.URL | str) -> str:
+    """Returns the proxy as the environment names it; "" for none."""
     url = httpx.URL(url)
     proxies = urllib.request.getproxies()
     scheme = {"grpc": "http", "grpcs": "https"}.get(url.scheme, url.scheme)
@@ -95,21 +106,23 @@ def _proxy_named_for(url: httpx.URL | str) -> str:
 
 @lru_cache(maxsize=16)
 def _no_proxy(text: str) -> tuple[NoProxyEntry, ...]:
-    """The entries of NO_PROXY. Cached, so that what cannot be understood is told once."""
+    """Parses NO_PROXY. Cached, so that the warning about invalid entries is logged once."""
     entries, unknown = read_no_proxy(text)
     if unknown:
-        # Something with "@" in it may be an address with a password.
-        shown = ", ".join("an entry with @" if "@" in said else repr(said) for said in unknown)
+        # An entry with "@" may be an address with a password.
+        shown = ", ".join("an entry with @" if "@" in entry else repr(entry) for entry in unknown)
         log.warning("NO_PROXY: %s ignored: write host names, addresses or networks with commas between them", shown)
     return entries
 
 
-def _proxy_address(named: str) -> str:
-    """The proxy's address as httpx takes it. Raises ValueError, httpx.InvalidURL."""
-    scheme, separator, rest = named.rpartition("://")
-    address = httpx.URL(f"{_PROXY_SCHEMES.get(scheme.lower(), scheme)}://{rest if separator else named.lstrip('/')}")
-    # httpx takes any number for a port, and connecting to it is no HTTPError.
-    if address.scheme not in _PROXY_SCHEMES.values() or not address.host or len(named.split()) > 1:
+def _proxy_address(configured: str) -> str:
+    """Returns the proxy's address in the form that httpx accepts. Raises ValueError, httpx.InvalidURL."""
+    scheme, separator, rest = configured.rpartition("://")
+    address = httpx.URL(
+        f"{_PROXY_SCHEMES.get(scheme.lower(), scheme)}://{rest if separator else configured.lstrip('/')}"
+    )
+    # httpx accepts any number as a port, and connecting to an invalid one does not raise HTTPError.
+    if address.scheme not in _PROXY_SCHEMES.values() or not address.host or len(configured.split()) > 1:
         raise ValueError
     if not 0 < (address.port or 80) < 65536:
         raise ValueError

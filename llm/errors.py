@@ -1,28 +1,35 @@
-"""What can go wrong with a language model.
+"""Errors of language models.
 
-LlmError                 what a person can be told, and whether trying elsewhere makes sense
-├── LlmUnreachable       nobody answers: refused, DNS, TLS, timeout before the first byte
-├── LlmRefused           an HTTP status or in-stream error says no (401, 404, 429, 5xx, validation)
-│   └── LlmFiltered      a content filter says no, before the answer or in the midst of it
+LlmError                 text for the user, and whether another endpoint may succeed
+├── LlmUnreachable       no answer: connection refused, DNS, TLS, timeout before the first byte
+├── LlmRefused           an HTTP status or in-stream error (401, 404, 429, 5xx, validation)
+│   └── LlmFiltered      a content filter refused, before or during the answer
 ├── LlmTooSlow           no content token, or no further one, before the deadline
-└── LlmBroken            what came is not an answer: HTML, no end mark, a torn stream
+└── LlmBroken            an invalid answer: HTML, no end mark, a broken stream
 """
 
-SPOKEN_TORN = "My language model broke off in the middle of its answer."
+SPOKEN_BROKEN_OFF = "My language model broke off in the middle of its answer."
 SPOKEN_EMPTY = "My language model gave no answer."
 
 
 class LlmError(Exception):
-    """Root of this package's errors.
+    """Base class of this package's errors.
 
     Attributes:
-        endpoint: Name of the endpoint in the configuration.
-        spoken: One clear sentence for the ear; no address, no jargon.
-        retryable: Whether another endpoint, or this one later, may do better.
+        endpoint: The endpoint's name in the configuration.
+        spoken: One sentence to speak to the user, without addresses or jargon.
+        retryable: Whether another endpoint, or this one later, may succeed.
     """
 
     def __init__(self, endpoint: str, message: str, *, spoken: str, retryable: bool) -> None:
-        """`message` is for the log and the screen: what, where, and what to do next; never what was said."""
+        """Initializes the error.
+
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            message: Text for the log and the screen: what, where and the remedy. It never quotes the conversation.
+            spoken: See the class.
+            retryable: See the class.
+        """
         super().__init__(message)
         self.endpoint = endpoint
         self.spoken = spoken
@@ -30,36 +37,39 @@ class LlmError(Exception):
 
 
 class LlmUnreachable(LlmError):
-    """Nobody answers."""
+    """The service does not answer."""
 
 
 class LlmRefused(LlmError):
-    """The endpoint says no.
+    """The service refuses the request.
 
     Attributes:
-        field: Of the request, where that is all it does not take; else "".
+        field: The request field that the service does not accept, if that is the only problem; else "".
     """
 
     def __init__(self, endpoint: str, message: str, *, spoken: str, retryable: bool, field: str = "") -> None:
-        """As the class above."""
+        """Initializes the error; arguments as for the base class."""
         super().__init__(endpoint, message, spoken=spoken, retryable=retryable)
         self.field = field
 
 
 class LlmFiltered(LlmRefused):
-    """A content filter says no. What came of the answer before stays valid."""
+    """A content filter refuses the request or stops the answer. Text that arrived before stays valid."""
 
 
 class LlmTooSlow(LlmError):
-    """No content token came before the deadline."""
+    """No content token arrived before the deadline."""
 
 
 class LlmBroken(LlmError):
-    """What came is not an answer."""
+    """The service sent an invalid answer."""
 
 
 def causes_of(error: BaseException) -> list[BaseException]:
-    """The chain behind an error: httpx and httpcore each wrap once, and anyio groups what several addresses said."""
+    """Returns the causes of an error, itself included.
+
+    httpx and httpcore each wrap an error once; anyio groups the errors of several addresses.
+    """
     found: list[BaseException] = []
     pending: list[BaseException | None] = [error]
     while pending and len(found) < 20:

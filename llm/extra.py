@@ -1,6 +1,9 @@
-"""How an extra is installed: the same words wherever one is missing. `audio/extra.py` says it likewise."""
+"""Tells how to install an optional extra. `audio/extra.py` uses the same words."""
 
 
 def installing(extra: str) -> str:
-    """What to do, as part of a sentence. Never by name: on PyPI another program is called repartee."""
+    """Returns the install command as part of a sentence.
+
+    It installs from the folder, not by name: another program on PyPI is called repartee.
+    """
     return f"run `.venv/bin/pip install -e '.[{extra}]'` in Repartee's folder"

@@ -1,7 +1,7 @@
-"""A service's "no", as an error that says what to do: HTTP statuses, and errors inside a stream.
+"""Converts a service's refusals into errors with a remedy: HTTP statuses, and errors inside a stream.
 
-What a service says about a request may repeat the request. A quotation is therefore cut, and left out altogether
-where it shares a run of letters with what must stay private, and not only words that every service says.
+An error text of a service may repeat the request. A quotation is therefore truncated. It is omitted if it shares a run
+of letters with a private text, unless all words of the run are in COMMON_WORDS.
 """
 
 import json
@@ -15,19 +15,24 @@ from llm.environment import CHECK_PROXY
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
 
 MAX_QUOTE_CHARS = 200
+"""Maximum length of a quotation."""
 
 MAX_CHECKED_CHARS = 4000
-"""More than is quoted, so that what the cut leaves of a repetition is noticed too."""
+"""Characters that are compared with private texts. More than is quoted, so that a truncated repetition is found too."""
 
 SHARED_RUN_CHARS = 8
-"""Letters and digits in a row that make a quotation suspect: two short words. A quotation too few is no loss."""
+"""Consecutive letters and digits, about two short words, that a quotation must not share with a private text.
+
+Omitting too many quotations does no harm."""
 
 WRONG_REQUEST_STATUSES = frozenset({400, 413, 414, 415, 422, 431})
-"""The service takes the request itself to be wrong. That may be so for this service only: its credit, its key, what its
-model can do. Where it is as wrong elsewhere, asking costs one more refusal; only a filter's no is final."""
+"""Statuses that report an invalid request.
+
+The cause may be specific to this service: credit, key, capabilities of its model. Another endpoint is therefore tried;
+only a content filter's refusal is final."""
 
 _WRONG_REQUEST_KINDS = ("invalid", "validation", "badrequest", "context_length")
-SERVICES_WORDS = frozenset(
+COMMON_WORDS = frozenset(
     "a an and any api are as at available be been billing body by can cannot check choice code context current default"
     " details does error exceeded exceeds extra field for from function functions has have if in input inputs instead"
     " invalid is it its key language length limit maximum message messages missing model models must name no not of on"
@@ -36,12 +41,12 @@ SERVICES_WORDS = frozenset(
     " user using value values was were what when which with you your max_tokens max_completion_tokens stream_options"
     " tool_choice".split()
 )
-"""What services say of any request: where people say such words, too, nothing of theirs is given away."""
+"""Words that services use about any request. Quoting them reveals nothing about the user."""
 
 _WORD = re.compile(r"\w+")
 
-SPARE_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
-"""Of our requests to chat completions: not every service takes them, and none needs them."""
+OPTIONAL_FIELDS = ("stream_options", "max_tokens", "max_completion_tokens", "temperature")
+"""Fields of our chat-completion requests that are optional. Not every service accepts them."""
 
 _NOT_TAKEN = re.compile(
     r"unsupported|(not|n't) support|unrecogni[sz]ed|unknown|unexpected|not (permitted|allowed)|extra_forbidden"
@@ -51,7 +56,7 @@ _NOT_TAKEN = re.compile(
 
 _ABOUT_KEY = re.compile(r"\b(keys?|credentials?|auth\w*|tokens?|sk-)", re.IGNORECASE)
 _API_KEY = re.compile(r"\bapi[ _-]?key\b", re.IGNORECASE)
-"""Gemini says that of a wrong one with 400."""
+"""Gemini reports a wrong API key with status 400."""
 
 _STATUS = re.compile("[45][0-9][0-9]")
 _ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -64,18 +69,18 @@ SPOKEN_REQUEST = "My language model could not handle the request."
 SPOKEN_FILTER = "My language model declined to answer that."
 SPOKEN_PROXY = "Something other than my language model answered."
 
-PROXY_SAYS_NO = f"lies behind a proxy that says no: {CHECK_PROXY}"
+PROXY_REFUSES = f"lies behind a proxy that says no: {CHECK_PROXY}"
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """What a service says about a failure, as far as it says anything.
+class ErrorReport:
+    """The parts of a service's error report.
 
     Attributes:
-        message: Its sentence, or "".
-        kind: Its words for the type and the code, joined, or "".
+        message: The error text, or "".
+        kind: Error type and error code, joined, or "".
         status: An HTTP status inside the body, or None.
-        param: The field of the request that it is about, or "".
+        param: The request field that the error is about, or "".
     """
 
     message: str
@@ -84,8 +89,8 @@ class Complaint:
     param: str = ""
 
 
-def complaint_of(body: object) -> Complaint:
-    """Read a decoded error body: OpenAI's, vLLM's, TGI's, FastAPI's, Mistral's, and Gemini's, which is a list."""
+def error_report_of(body: object) -> ErrorReport:
+    """Parses a decoded error body of OpenAI, vLLM, TGI, FastAPI, Mistral or Gemini (which sends a list)."""
     body = body[0] if isinstance(body, list) and len(body) == 1 else body
     fields = body if isinstance(body, dict) else {}
     inner = fields.get("error")
@@ -97,7 +102,7 @@ def complaint_of(body: object) -> Complaint:
     message = next((text for text in texts if isinstance(text, str)), "")
     kinds = [inner.get("type"), inner.get("code"), inner.get("status"), fields.get("error_type"), wrong.get("type")]
     codes = [int(code) for code in kinds if isinstance(code, int | str) and _STATUS.fullmatch(str(code))]
-    return Complaint(
+    return ErrorReport(
         message=message,
         kind=" ".join(kind[:60] for kind in kinds if isinstance(kind, str)),
         status=next(iter(codes), None),
@@ -106,7 +111,7 @@ def complaint_of(body: object) -> Complaint:
 
 
 def _wrong_field(body: object) -> dict[str, object] | None:
-    """The first of the fields that FastAPI finds wrong. What stood in it (`input`) is left where it is."""
+    """Returns the first field that FastAPI's validation reports. Its content (`input`) is not used."""
     found = _list_of(body.get("detail")) if isinstance(body, dict) else []
     return found[0] if found and isinstance(found[0], dict) else None
 
@@ -119,46 +124,46 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def complaint_of_body(body: bytes) -> Complaint:
-    """Read an undecoded error body; what is not JSON says nothing."""
+def error_report_of_body(body: bytes) -> ErrorReport:
+    """Parses an undecoded error body; a body that is not JSON gives an empty complaint."""
     try:
-        return complaint_of(json.loads(body))
+        return error_report_of(json.loads(body))
     except (ValueError, RecursionError):
-        return Complaint("", "", None)
+        return ErrorReport("", "", None)
 
 
 def quoted(message: str, private: Sequence[str]) -> str:
-    """`: "..."` to append to an error text, or "" where nothing can be quoted.
+    """Returns `: "..."` to append to an error text, or "" if the message must not be quoted.
 
-    `private` is all that must not come out: what was said, what was asked, the key.
+    `private`: texts that must not be revealed: the conversation, the request, the key.
     """
     letters = _letters(message[:MAX_CHECKED_CHARS])
-    runs = _telling_runs(message[:MAX_CHECKED_CHARS])
+    runs = _revealing_runs(message[:MAX_CHECKED_CHARS])
     for secret in filter(None, map(_letters, private)):
         starts = range(len(secret) - SHARED_RUN_CHARS + 1)
         if any(secret[start : start + SHARED_RUN_CHARS] in runs for start in starts):
             return ""
         if len(min(secret, letters, key=len)) < SHARED_RUN_CHARS and (secret in letters or letters in secret):
             return ""
-    cut = shown(message)[:MAX_QUOTE_CHARS]
+    cut = printable(message)[:MAX_QUOTE_CHARS]
     return f': "{cut}"' if cut else ""
 
 
-def shown(text: str) -> str:
-    """In one line, without what a terminal would obey."""
+def printable(text: str) -> str:
+    """Returns the text in one line, without control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
-def _telling_runs(text: str) -> set[str]:
-    """Its runs of SHARED_RUN_CHARS letters, but for those in which every letter is of one of SERVICES_WORDS."""
-    letters, telling = "", list[bool]()
+def _revealing_runs(text: str) -> set[str]:
+    """Returns the runs of SHARED_RUN_CHARS letters, except those that consist of COMMON_WORDS only."""
+    letters, revealing = "", list[bool]()
     for word in _WORD.findall(_unescaped(text).casefold()):
         own = _letters(word)
         letters += own
-        telling += [word not in SERVICES_WORDS] * len(own)
+        revealing += [word not in COMMON_WORDS] * len(own)
     starts = range(len(letters) - SHARED_RUN_CHARS + 1)
     runs = ((start, start + SHARED_RUN_CHARS) for start in starts)
-    return {letters[start:stop] for start, stop in runs if any(telling[start:stop])}
+    return {letters[start:stop] for start, stop in runs if any(revealing[start:stop])}
 
 
 def _letters(text: str) -> str:
@@ -175,43 +180,43 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
     *,
     where: str,
     model: str,
-    complaint: Complaint,
+    report: ErrorReport,
     private: Sequence[str],
     location: str = "",
-    by_headers: bool = False,
-    under: str = "",
+    key_in_headers: bool = False,
+    usual_ending: str = "",
 ) -> LlmError:
-    """The error for an HTTP status other than 200.
+    """Returns the error for an HTTP status other than 200.
 
-    A service's words about a key are never quoted, for some repeat a part of it.
+    Texts about keys are never quoted: some repeat a part of the key.
 
     Args:
-        where: The address without anything secret in it.
-        location: Where it leads to, likewise; of a status below 400.
-        by_headers: Its key is in one of its headers.
-        under: How the path of such an address usually ends.
+        where: The address without secrets.
+        location: The target of a redirect without secrets, for a status below 400.
+        key_in_headers: Whether the key is in one of the configured headers.
+        usual_ending: The usual end of the path of such an address.
     """
 
     def refused(text: str, spoken: str, *, retryable: bool = True, field: str = "") -> LlmRefused:
         text = f"llm endpoint {endpoint!r} {text}"
         return LlmRefused(endpoint, text, spoken=spoken, retryable=retryable, field=field)
 
-    says = quoted(complaint.message, private)
+    quote = quoted(report.message, private)
     match status:
-        case 403 if complaint.message and not _ABOUT_KEY.search(complaint.message):
-            text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'}, and from here{says}"
+        case 403 if report.message and not _ABOUT_KEY.search(report.message):
+            text = f"refuses access (HTTP 403): check whether its key may use {model or 'it'}, and from here{quote}"
             return refused(text, SPOKEN_REQUEST)
-        case 401 | 403 | 400 if status != 400 or _API_KEY.search(complaint.message):
-            what = "its headers" if by_headers else "the variable named by its api_key_env"
+        case 401 | 403 | 400 if status != 400 or _API_KEY.search(report.message):
+            what = "its headers" if key_in_headers else "the variable named by its api_key_env"
             return refused(f"wants a valid key (HTTP {status}): set {what} to a key that {where} accepts", SPOKEN_KEY)
         case 404 | 405:
-            usual = f"; most end in {under}" if under and under not in where else ""
+            usual = f"; most end in {usual_ending}" if usual_ending and usual_ending not in where else ""
             remedy = f"check its url ({where}{usual}) and its model ({model})"
-            return refused(f"was not found (HTTP {status}): {remedy}{says}", SPOKEN_NOT_FOUND)
+            return refused(f"was not found (HTTP {status}): {remedy}{quote}", SPOKEN_NOT_FOUND)
         case 407:
-            return refused(f"at {where} {PROXY_SAYS_NO}", SPOKEN_PROXY)
+            return refused(f"at {where} {PROXY_REFUSES}", SPOKEN_PROXY)
         case 402 | 429:
-            text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{says}"
+            text = f"takes no more requests for now (HTTP {status}): wait, or raise its quota{quote}"
             return refused(text, SPOKEN_BUSY)
         case _ if status < 400:
             final = f"the final address ({location})" if location else "the final address"
@@ -220,47 +225,47 @@ def refused_by_status(  # noqa: PLR0911 - one return for each kind of refusal
             text = f"llm endpoint {endpoint!r} {text}"
             return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
         case _:
-            text = f"failed (HTTP {status}) at {where}: {SEE_ITS_LOG}{says}"
+            text = f"failed (HTTP {status}) at {where}: {SEE_ITS_LOG}{quote}"
             if status not in WRONG_REQUEST_STATUSES:
                 return refused(text, SPOKEN_TROUBLE)
-    text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{says}"
-    filtered = is_filter(complaint)
+    text = f"rejects the request (HTTP {status}): check what its model ({model}) accepts{quote}"
+    filtered = is_filter(report)
     spoken = SPOKEN_FILTER if filtered else SPOKEN_REQUEST
-    return refused(text, spoken, retryable=not filtered, field=spare_field(complaint))
+    return refused(text, spoken, retryable=not filtered, field=unsupported_field(report))
 
 
-def spare_field(complaint: Complaint) -> str:
-    """The one of SPARE_FIELDS that a service says it does not take, or ""."""
-    if not _NOT_TAKEN.search(f"{complaint.kind} {complaint.message}"):
+def unsupported_field(report: ErrorReport) -> str:
+    """Returns the field of OPTIONAL_FIELDS that the service does not accept, or ""."""
+    if not _NOT_TAKEN.search(f"{report.kind} {report.message}"):
         return ""
-    named = [complaint.param] if complaint.param else re.findall(r"\w+", complaint.message)
-    return next((name for name in named if name in SPARE_FIELDS), "")
+    named = [report.param] if report.param else re.findall(r"\w+", report.message)
+    return next((name for name in named if name in OPTIONAL_FIELDS), "")
 
 
-def refused_in_stream(endpoint: str, complaint: Complaint, private: Sequence[str]) -> LlmRefused:
-    """The error for a service that says HTTP 200 first and no afterwards."""
-    kind = complaint.kind.casefold().replace("_error", "")
-    wrong = complaint.status in WRONG_REQUEST_STATUSES or any(word in kind for word in _WRONG_REQUEST_KINDS)
-    filtered = is_filter(complaint)
+def refused_in_stream(endpoint: str, report: ErrorReport, private: Sequence[str]) -> LlmRefused:
+    """Returns the error for a service that reports an error after HTTP 200."""
+    kind = report.kind.casefold().replace("_error", "")
+    wrong = report.status in WRONG_REQUEST_STATUSES or any(word in kind for word in _WRONG_REQUEST_KINDS)
+    filtered = is_filter(report)
     if filtered:
         spoken = SPOKEN_FILTER
-    elif complaint.status == 429 or "overload" in kind or "rate_limit" in kind:
+    elif report.status == 429 or "overload" in kind or "rate_limit" in kind:
         spoken = SPOKEN_BUSY
     else:
         spoken = SPOKEN_REQUEST if wrong else SPOKEN_TROUBLE
-    code = f" (code {complaint.status})" if complaint.status else ""
+    code = f" (code {report.status})" if report.status else ""
     text = f"llm endpoint {endpoint!r} reports an error inside its answer{code}: {SEE_ITS_LOG}"
     says_no = LlmFiltered if filtered else LlmRefused
-    return says_no(endpoint, text + quoted(complaint.message, private), spoken=spoken, retryable=not filtered)
+    return says_no(endpoint, text + quoted(report.message, private), spoken=spoken, retryable=not filtered)
 
 
 def refuse_functions(endpoint: str, options: ChatOptions, why: str) -> None:
-    """Raises LlmRefused where functions are offered; `why`: who cannot carry them, and what to use instead."""
+    """Raises LlmRefused if functions are offered. `why`: what does not support them, and the remedy."""
     if options.functions and options.choice != "none":
         text = f"llm endpoint {endpoint!r}: {why}"
         raise LlmRefused(endpoint, text, spoken=SPOKEN_REQUEST, retryable=True)
 
 
-def is_filter(complaint: Complaint) -> bool:
-    """Whether a content filter said no, which asking again does not change."""
-    return "content_filter" in complaint.kind or "content_policy" in complaint.kind
+def is_filter(report: ErrorReport) -> bool:
+    """Returns whether a content filter refused; a repeated request would not change that."""
+    return "content_filter" in report.kind or "content_policy" in report.kind

@@ -1,7 +1,7 @@
-"""A chat template in Jinja, rendered as the model's makers do: the same switches, names and functions, in a sandbox.
+"""Renders Jinja chat templates as Hugging Face does: same switches, names and functions, in a sandbox.
 
-A template is a program from the network. The sandbox keeps it from files, private attributes and changes to what it is
-given: plain dicts and texts.
+A template is untrusted code. The sandbox gives it no access to files and private attributes, and it cannot change its
+arguments, which are plain dicts and strings.
 """
 
 import json
@@ -18,34 +18,34 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from llm.template_file import TOKENIZER_CONFIG, TemplateError, TemplateSource
 
 Turn = dict[str, object]
-"""A message as templates know it: role, content, and perhaps tool_calls."""
+"""A message in the form that templates use: role, content, and optionally tool_calls."""
 
 RENDER_ERRORS = (JinjaError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What a template's own mistakes, and its `raise_exception`, come out as."""
+"""Exceptions that a template's mistakes and its `raise_exception` cause."""
 
 
 class GenerationBlock(Extension):
-    """`{% generation %}`: marks the assistant's words for training. What is inside is rendered as if it stood alone."""
+    """Supports `{% generation %}`, which marks assistant text for training. Its content is rendered unchanged."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja2 declares it so
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
-        """The block's own content."""
+        """Returns the nodes inside the block."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 class JinjaTemplate:
-    """One template and the tokens that it may name."""
+    """A compiled template and the special tokens that it may use."""
 
     def __init__(self, source: TemplateSource) -> None:
-        """Raises TemplateError for text that is no Jinja, and for tokens that nobody knows."""
+        """Compiles the template. Raises TemplateError for invalid Jinja and for special tokens that no file defines."""
         self._tokens = dict(source.tokens or {})
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True,
             lstrip_blocks=True,
             extensions=[GenerationBlock, loopcontrols],
-            autoescape=False,  # prompts are no HTML
+            autoescape=False,  # prompts are not HTML
         )
         environment.filters["tojson"] = _tojson
         environment.globals["raise_exception"] = _raise_exception
@@ -59,9 +59,9 @@ class JinjaTemplate:
             raise TemplateError(f"it uses {' and '.join(unknown)}, which no file says: {remedy}")
 
     def render(self, turns: Sequence[Turn], now: datetime | None) -> str:
-        """The prompt, up to where the assistant begins to speak. Raises one of RENDER_ERRORS.
+        """Returns the prompt up to the beginning of the assistant's answer. Raises one of RENDER_ERRORS.
 
-        `now`: for templates that say the date, where they may; None: they are offered none.
+        `now`: the date for templates that state it; None: the template gets no date function.
         """
         dating = {} if now is None else {"strftime_now": now.strftime}
         return self._template.render(
@@ -76,7 +76,7 @@ def _tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Without the escapes for HTML that Jinja's own puts in."""
+    """Encodes JSON without the HTML escapes of Jinja's own filter."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 

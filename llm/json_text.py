@@ -1,4 +1,4 @@
-"""The inside of one JSON string that arrives in pieces: its text, with the escapes undone. No I/O."""
+"""Decodes one JSON string that arrives in pieces. No I/O."""
 
 import re
 
@@ -8,11 +8,11 @@ _HEX = re.compile(r"[0-9a-fA-F]{4}")
 
 
 class JsonText:
-    """Takes what follows the opening quote.
+    """Decodes the text after the opening quote.
 
     Attributes:
-        closed: The closing quote came.
-        rest: What came after it.
+        closed: Whether the closing quote arrived.
+        rest: The text after the closing quote.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class JsonText:
         self._cut = ""
 
     def feed(self, piece: str) -> str:
-        """The text in `piece`, cut anywhere; halves of a character written as two escapes come as they are."""
+        """Returns the decoded text of `piece`, which may end anywhere. Surrogate halves are returned unjoined."""
         if self.closed:
             self.rest += piece
             return ""
@@ -45,7 +45,7 @@ class JsonText:
 
     @staticmethod
     def _escape_chars(piece: str, at: int) -> int | None:
-        """How long the escape is that goes on at `at`; None where it is cut."""
+        """Returns the length of the escape that continues at `at`; None if it is incomplete."""
         kind = piece[at : at + 1]
         size = 5 if kind == "u" else 1
         return size if len(piece) >= at + size else None
@@ -54,5 +54,5 @@ class JsonText:
     def _escaped(escape: str) -> str:
         if escape[0] == "u":
             return chr(int(escape[1:], 16)) if _HEX.fullmatch(escape[1:]) else "\ufffd"
-        # A server that pastes text without escaping it (a path, LaTeX) means the backslash itself.
+        # Some servers insert text without escaping it (a path, LaTeX): the backslash is then literal.
         return _SIMPLE.get(escape, f"\\{escape}")

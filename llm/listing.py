@@ -1,4 +1,4 @@
-"""What a service lists at an address that somebody gave: one GET, with the key and the proxies it needs."""
+"""Asks a service at a given address for its list of models: one GET, with the configured key and proxies."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from llm.address import base_url_of, request_headers, route_url
 from llm.errors import LlmTooSlow
 from llm.http.client import client_of
 from llm.http.encoding import CompressedError
-from llm.http.failure import SPOKEN_UNREACHABLE, compressed, nowhere, unreachable, web_page
+from llm.http.failure import SPOKEN_UNREACHABLE, compressed, invalid_redirect, unreachable, web_page
 from llm.http.stream import location_of
-from llm.http_errors import complaint_of_body, refused_by_status
+from llm.http_errors import error_report_of_body, refused_by_status
 from llm.model_list import ModelList, model_list_of
 from llm.name_lookup import use_name_lookup
 
 MAX_BYTES = 4 << 20
-"""Of a list; clouds have sent half a megabyte."""
+"""Maximum size of a list; lists of cloud services have reached half a megabyte."""
 
 MODELS_ROUTE = "/models"
 CHAT_ROUTE = "/chat/completions"
@@ -31,12 +31,12 @@ _NO_LIST = frozenset({httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, htt
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The answer of a service.
+    """A service's answer to the request for its models.
 
     Attributes:
-        models: What it has; None if it answers, but with no list that can be read: some services have none.
-        round_trip_ms: From the request, once connected, to the head of the answer.
-        needs_key: It wants a key, or another than it was given; then it lists nothing.
+        models: The models; None if the answer is no readable list, which some services do not offer.
+        round_trip_ms: Time from the request, once connected, to the response headers.
+        needs_key: Whether it requires a key, or a different one; it lists no models then.
     """
 
     models: ModelList | None
@@ -57,10 +57,18 @@ class _Answer:
 async def ask(
     endpoint: str, url: str, *, api_key: str | None, timeout_s: float, headers: Mapping[str, str] = NO_HEADERS
 ) -> Listing:
-    """What the service at `url`, the base address of a configured endpoint, lists. `headers`: of its own.
+    """Returns the models that the service at `url` lists.
 
-    Raises LlmError, saying what to do, if it cannot be reached, fails or is a web page; ValueError for an address or a
-    key that can never work.
+    Args:
+        endpoint: The endpoint's name, for errors.
+        url: The base address of an endpoint, as configured.
+        api_key: The key, or None.
+        timeout_s: Deadline for the whole answer.
+        headers: The endpoint's configured headers.
+
+    Raises:
+        LlmError: The service cannot be reached, fails, or is a web page. The text names the remedy.
+        ValueError: The address or the key is invalid.
     """
     base = base_url_of(endpoint, url, route=CHAT_ROUTE)
     where = str(base.copy_with(query=None))
@@ -74,8 +82,11 @@ async def ask(
             raise compressed(endpoint, where, error) from error
         except httpx.HTTPError as error:
             raise unreachable(endpoint, where, error) from error
-        except (httpx.InvalidURL, ValueError) as error:  # httpx reads a redirect's target even if it does not follow
-            raise nowhere(endpoint, where) from error
+        except (
+            httpx.InvalidURL,
+            ValueError,
+        ) as error:  # httpx parses a redirect's target even if it does not follow it
+            raise invalid_redirect(endpoint, where) from error
         except TimeoutError as error:
             text = f"llm endpoint {endpoint!r} at {where} did not answer within {timeout_s:g} s: check the server"
             raise LlmTooSlow(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True) from error
@@ -91,21 +102,23 @@ async def ask(
         endpoint,
         answer.status,
         where=where,
-        model="",  # only a 404 names one, and that is no refusal here
-        complaint=complaint_of_body(answer.body),
+        model="",  # only the text for 404 names it, and 404 is handled above
+        report=error_report_of_body(answer.body),
         private=(*headers.values(), *(() if api_key is None else (api_key,))),
         location=answer.location.removesuffix(MODELS_ROUTE),
     )
 
 
 async def _get(client: httpx.AsyncClient, url: httpx.URL) -> _Answer:
-    """GET with a bound on the body: what is beyond is not read. The caller brings the deadline."""
+    """Sends the request and reads at most MAX_BYTES of the body. The caller sets the deadline."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()
 
     async def trace(step: str, _: Mapping[str, object]) -> None:
         nonlocal began_s
-        if step == "http11.send_request_headers.started":  # also a proxy's CONNECT; the request itself comes last
+        if (
+            step == "http11.send_request_headers.started"
+        ):  # a proxy's CONNECT reports this too; the request itself comes last
             began_s = loop.time()
 
     response = await client.send(client.build_request("GET", url, extensions={"trace": trace}), stream=True)

@@ -1,4 +1,4 @@
-"""The answer to GET /models: which models a service lists, and which product it is. Pure."""
+"""Parses the answer to GET /models: which models a service lists, and which product it is. Pure."""
 
 import json
 import re
@@ -9,8 +9,10 @@ from types import MappingProxyType
 PRODUCTS: Mapping[str, str] = MappingProxyType(
     {"library": "Ollama", "llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
 )
-"""What their servers write into `owned_by`. Ollama's is the namespace of the model: "library" is its own registry's,
-so that an Ollama with nobody but foreign models is not told apart."""
+"""Values of `owned_by` by product.
+
+Ollama writes the namespace of the model; "library" is its own registry. An Ollama that has only models of other
+namespaces is not recognized."""
 
 MAX_MODELS = 1000
 MAX_ID_CHARS = 200
@@ -20,18 +22,18 @@ _NOT_CHAT_NAMES = re.compile(
     r"embed|rerank|(?<![a-z])(?:bge|gte|e5|minilm|colbert|whisper|tts|kokoro|stable-diffusion|dall-e)(?![a-z])",
     re.IGNORECASE,
 )
-"""Names that say what a model is for. The rest is taken for a chat model: names promise nothing."""
+"""Names of models that are not for chat. All other models are taken for chat models."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelList:
-    """What a service lists.
+    """The models that a service lists.
 
     Attributes:
-        chat: Models that may hold a conversation, in the service's order.
-        others: Models that evidently cannot: embeddings, rerankers, speech, images.
-        product: What runs there, or None where nothing in the list tells.
-        declared: Whether it calls itself a list, as OpenAI's does; some clouds leave that out.
+        chat: Models that may be used for chat, in the service's order.
+        others: Models that are evidently not for chat: embeddings, rerankers, speech, images.
+        product: The server product; None if the list does not tell.
+        declared: Whether the answer has `"object": "list"`, as OpenAI's has; some cloud services omit it.
     """
 
     chat: tuple[str, ...]
@@ -41,11 +43,11 @@ class ModelList:
 
 
 def model_list_of(body: bytes) -> ModelList | None:
-    """Read the body of an answer; None if it is anything but a list of models."""
+    """Parses the body of an answer; None if it is not a list of models."""
     answer = _object_of(body)
     if "data" not in answer:
         return None
-    data = answer["data"] if answer["data"] is not None else []  # null: older Ollama without any model
+    data = answer["data"] if answer["data"] is not None else []  # older Ollama versions without a model send null
     if not isinstance(data, list):
         return None
     entries = {entry["id"]: entry for entry in data if isinstance(entry, dict) and _is_name(entry.get("id"))}
@@ -62,9 +64,9 @@ def model_list_of(body: bytes) -> ModelList | None:
 
 
 def own_name(body: bytes, model: str) -> str:
-    """What a model is called by its makers, where it is served under another name; else `model`.
+    """Returns the original name of a model that is served under an alias; else `model`.
 
-    vLLM says it as the `root` of an alias; llama.cpp lists the one model that it has, and answers to any name.
+    vLLM reports it as the alias's `root`. llama.cpp lists its only model and accepts any name.
     """
     listed = _listed_in(body)
     entry = next((entry for entry in listed if entry.get("id") == model), None)
@@ -80,12 +82,12 @@ def _listed_in(body: bytes) -> list[dict[str, object]]:
 
 
 def wants_key(body: bytes) -> bool:
-    """Whether the body of a 401 is an API's: JSON with `error`, as all of these servers say it, and no web page."""
+    """Returns whether the body of a 401 comes from an API: JSON with `error`, not a web page."""
     return "error" in _object_of(body)
 
 
 def _object_of(body: bytes) -> dict[str, object]:
-    """A JSON object; anything else is an empty one."""
+    """Returns the JSON object, or an empty one for anything else."""
     try:
         answer: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -94,12 +96,12 @@ def _object_of(body: bytes) -> dict[str, object]:
 
 
 def _is_name(name: object) -> bool:
-    """Fit for a screen and a file: also without line breaks, controls and halves of characters."""
+    """Returns whether a name can be shown and stored: limited length, printable, no surrogates."""
     return isinstance(name, str) and 0 < len(name) <= MAX_ID_CHARS and name.isprintable() and not name.isspace()
 
 
 def _may_chat(name: str, entry: Mapping[str, object]) -> bool:
-    told = [entry.get("type"), entry.get("task")]
-    if any(isinstance(kind, str) and _NOT_CHAT_TYPES.search(kind) for kind in told):
+    kinds = [entry.get("type"), entry.get("task")]
+    if any(isinstance(kind, str) and _NOT_CHAT_TYPES.search(kind) for kind in kinds):
         return False
     return _NOT_CHAT_NAMES.search(name) is None

@@ -1,7 +1,7 @@
-"""A server that loads its model at the first question and stops when whoever asked has left (Ollama, LM Studio).
+"""Loads the model of a server that loads on demand and aborts the load when the client disconnects (Ollama, LM Studio).
 
-A question does not wait as long as such a load takes: each one would give up, end the load, and so would the next. So
-one short question is left there in its place, until it is answered.
+A turn cannot wait for such a load. Its request would time out and abort the load, and so would the next one. A short
+request therefore stays open in its place until it is answered.
 """
 
 import asyncio
@@ -11,38 +11,40 @@ from contextlib import aclosing, suppress
 
 from llm.chat import ChatEvent, RequestSent, SlotAcquired
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
-from llm.token_deadlines import Arriving, StreamParser
+from llm.token_deadlines import IncomingStream, StreamParser
 
 log = logging.getLogger(__name__)
 
-ASLEEP_AFTER_S = 60.0
-"""After its last answer a model may be unloaded: by Ollama after five minutes, or sooner where it is told so."""
+UNLOADED_AFTER_S = 60.0
+"""Time since the last answer after which the model may be unloaded.
 
-LATE_S = 1.0
-"""A question that was taken back sooner tells nothing of a load."""
+Ollama's default is five minutes; it is configurable."""
+
+MIN_LOAD_S = 1.0
+"""A request that was cancelled sooner does not indicate a load."""
 
 WAKE_TIMEOUT_S = 120.0
-"""For the load: 40 GB from a slow disk."""
+"""Deadline for the load: 40 GB from a slow disk."""
 
 CLOSE_TIMEOUT_S = 2.0
 
 
 class ModelWakeup:
-    """Wakes the model of one endpoint; never twice at a time."""
+    """Loads the model of one endpoint; at most one load request at a time."""
 
-    def __init__(self, endpoint: str, ask: Callable[[], tuple[Arriving, StreamParser]]) -> None:
-        """`ask`: puts a short question, of which nobody needs the answer. `endpoint`: its name, for the log."""
+    def __init__(self, endpoint: str, ask: Callable[[], tuple[IncomingStream, StreamParser]]) -> None:
+        """Initializes without I/O. `ask`: sends a short request whose answer is discarded. `endpoint`: for the log."""
         self._endpoint = endpoint
         self._ask = ask
-        self._complained = ""
+        self._last_warning = ""
         self._answered_at_s: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
     async def watch(self, events: AsyncGenerator[ChatEvent]) -> AsyncGenerator[ChatEvent]:
-        """The events of an answer, as they are; where it is given up without a word, the model is woken."""
+        """Passes on the events of an answer. Starts a load if the request is given up before any content."""
         asked_at_s = self._now_s()
-        sent, gone = False, True
+        sent, abandoned = False, True
         try:
             async with aclosing(events):
                 async for event in events:
@@ -50,27 +52,27 @@ class ModelWakeup:
                     if not isinstance(event, SlotAcquired | RequestSent):
                         self._answered_at_s = self._now_s()
                     yield event
-            gone = False
+            abandoned = False
         except LlmError as error:
-            gone = False
+            abandoned = False
             if sent and isinstance(error, LlmTooSlow):
                 self._wake(asked_at_s)
             raise
         finally:
-            if gone and sent and self._now_s() - asked_at_s >= LATE_S:
+            if abandoned and sent and self._now_s() - asked_at_s >= MIN_LOAD_S:
                 self._wake(asked_at_s)
 
     async def aclose(self) -> None:
-        """Take back what is under way. Idempotent; bounded in time."""
+        """Cancels the load request. Idempotent; bounded in time."""
         self._closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
 
     def _wake(self, asked_at_s: float) -> None:
-        awake = self._answered_at_s is not None and asked_at_s - self._answered_at_s < ASLEEP_AFTER_S
+        awake = self._answered_at_s is not None and asked_at_s - self._answered_at_s < UNLOADED_AFTER_S
         if not (awake or self._closed or (self._task is not None and not self._task.done())):
-            # Not of a TaskGroup: it outlives the question, and no group lives as long as a client does.
+            # Not in a TaskGroup: the task outlives the request, and no group lives as long as the client.
             self._task = asyncio.get_running_loop().create_task(self._load(), name="wake a model")
 
     async def _load(self) -> None:
@@ -79,29 +81,31 @@ class ModelWakeup:
             async with asyncio.timeout(WAKE_TIMEOUT_S):
                 await self._short_answer()
         except TimeoutError:
-            self._complain(f"was asked once more, for its model to be loaded, and gave no word in {WAKE_TIMEOUT_S:g} s")
+            self._warn_once(
+                f"was asked once more, for its model to be loaded, and gave no word in {WAKE_TIMEOUT_S:g} s"
+            )
         except LlmError as error:
-            self._complain(f"was asked once more, for its model to be loaded: {error}")
+            self._warn_once(f"was asked once more, for its model to be loaded: {error}")
         else:
-            self._complained = ""
-            if (took_s := self._now_s() - began_s) >= LATE_S:
+            self._last_warning = ""
+            if (took_s := self._now_s() - began_s) >= MIN_LOAD_S:
                 log.warning("llm endpoint %r has loaded its model, in another %.1f s", self._endpoint, took_s)
 
     async def _short_answer(self) -> None:
-        arriving, reading = self._ask()
-        async with aclosing(arriving):
-            async for item in arriving:
+        incoming, parser = self._ask()
+        async with aclosing(incoming):
+            async for item in incoming:
                 if isinstance(item, bytes):
-                    with suppress(LlmBroken):  # one token may be no word
-                        for _ in reading.feed(item):
+                    with suppress(LlmBroken):  # a single token may be invisible
+                        for _ in parser.feed(item):
                             pass
                     self._answered_at_s = self._now_s()
 
-    def _complain(self, what: str) -> None:
-        """Once, and not at every question."""
-        if what != self._complained:
+    def _warn_once(self, what: str) -> None:
+        """Logs a warning, unless it was the last one logged."""
+        if what != self._last_warning:
             log.warning("llm endpoint %r %s", self._endpoint, what)
-        self._complained = what
+        self._last_warning = what
 
     @staticmethod
     def _now_s() -> float:

@@ -1,8 +1,8 @@
-"""NO_PROXY: which hosts are asked directly, though the environment names a proxy. Pure.
+"""Parses NO_PROXY: the hosts that are reached directly although the environment names a proxy. Pure.
 
-Programs read the variable in different ways; this reads what any of them does: names (with what lies below them),
-`.example.com`, `*.example.com`, `*`, IPv4 and IPv6 addresses with and without brackets, networks (`10.0.0.0/8`,
-`fd00::/8`, `192.168.*`), each with or without a port and a scheme, separated by commas or blanks.
+Programs interpret the variable differently; this module accepts every common form: names (subdomains included),
+`.example.com`, `*.example.com`, `*`, IPv4 and IPv6 addresses with or without brackets, and networks (`10.0.0.0/8`,
+`fd00::/8`, `192.168.*`). Each may have a port and a scheme. Entries are separated by commas or blanks.
 """
 
 import re
@@ -21,10 +21,10 @@ class NoProxyEntry:
     """One entry.
 
     Attributes:
-        network: Addresses it covers; None where it is a name.
-        name: A host; so are all hosts below it. "*" is every host.
-        port: Only this one; None: all.
-        scheme: Only this one; "": all.
+        network: The addresses it covers; None for a name.
+        name: A host, subdomains included. "*" is every host.
+        port: The only port it covers; None: all ports.
+        scheme: The only scheme it covers; "": all schemes.
     """
 
     network: IPv4Network | IPv6Network | None = None
@@ -33,7 +33,7 @@ class NoProxyEntry:
     scheme: str = ""
 
     def covers(self, scheme: str, host: str, port: int) -> bool:
-        """Whether this address is asked directly."""
+        """Returns whether this address is reached directly."""
         if self.scheme not in {"", scheme} or self.port not in {None, port}:
             return False
         if self.name == "*":
@@ -46,27 +46,27 @@ class NoProxyEntry:
 
 
 def read_no_proxy(text: str) -> tuple[tuple[NoProxyEntry, ...], tuple[str, ...]]:
-    """The entries of the variable, and the texts in it that are none."""
+    """Returns the entries of the variable, and the invalid texts in it."""
     entries, unknown = [], []
-    for said in re.split(r"[\s,]+", text):
-        if not said:
+    for item in re.split(r"[\s,]+", text):
+        if not item:
             continue
-        entry = _entry(said)
+        entry = _entry(item)
         if entry is None:
-            unknown.append(said)
+            unknown.append(item)
         else:
             entries.append(entry)
     return tuple(entries), tuple(unknown)
 
 
 def is_covered(entries: tuple[NoProxyEntry, ...], scheme: str, host: str, port: int | None) -> bool:
-    """Whether an address is asked directly. `port`: None stands for the scheme's own."""
+    """Returns whether an address is reached directly. `port`: None stands for the scheme's default."""
     asked = _DEFAULT_PORTS.get(scheme, 80) if port is None else port
     return any(entry.covers(scheme, host, asked) for entry in entries)
 
 
 def address_of(host: str) -> IPv4Address | IPv6Address | None:
-    """The IP address that `host` is, one of IPv4 that is written as IPv6 as IPv4; None for a name."""
+    """Returns the IP address that `host` is, or None for a name. An IPv4-mapped IPv6 address becomes IPv4."""
     try:
         address = ip_address(host.strip("[]"))
     except ValueError:
@@ -75,8 +75,8 @@ def address_of(host: str) -> IPv4Address | IPv6Address | None:
     return address if mapped is None else mapped
 
 
-def _entry(said: str) -> NoProxyEntry | None:
-    scheme, _, rest = said.lower().rpartition("://")
+def _entry(item: str) -> NoProxyEntry | None:
+    scheme, _, rest = item.lower().rpartition("://")
     scheme = scheme.removeprefix("all")
     host, port = rest.removesuffix("/"), None
     if bracketed := _BRACKETED.fullmatch(host):
@@ -108,7 +108,7 @@ def _network(host: str) -> IPv4Network | IPv6Network | None:
 
 
 def _ascii(name: str) -> str:
-    """A name as DNS has it, lower case."""
+    """Returns a name in its DNS form, in lower case."""
     try:
         return name.rstrip(".").encode("idna").decode().lower()
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""`openai`: any service with OpenAI's chat completions (vLLM, TGI, llama.cpp, Ollama, the clouds)."""
+"""Service `openai`: any service with OpenAI's chat completions (vLLM, TGI, llama.cpp, Ollama, cloud services)."""
 
 import logging
 from collections.abc import AsyncGenerator, Sequence
@@ -9,41 +9,41 @@ from llm.chat import NO_LIMIT, PLAIN, ChatEvent, ChatOptions, Message
 from llm.errors import LlmRefused
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http.service import HttpService, HttpSettings
-from llm.http_errors import SPARE_FIELDS
+from llm.http_errors import OPTIONAL_FIELDS
 from llm.model_list import own_name
 from llm.model_wakeup import ModelWakeup
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.openai_stream import OpenAIStream
 from llm.reasoning_filter import ReasoningHabit, begins_unmarked
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 log = logging.getLogger(__name__)
 
 ROUTE = "/chat/completions"
 
-HELLO = (Message("user", "Hello."),)
-"""Asked for one token, so that a server loads its model."""
+WAKEUP_MESSAGES = (Message("user", "Hello."),)
+"""A request for one token that makes a server load its model."""
 
-OURS = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
-"""Fields that no parameter may be."""
+RESERVED = frozenset({"model", "messages", "stream", "n", "tools", "tool_choice", "functions", "function_call"})
+"""Fields that `parameters` must not contain."""
 
 
-_THINKING = frozenset(
+_REASONING_PARAMETERS = frozenset(
     {
         *("chat_template_kwargs", "reasoning", "reasoning_effort", "reasoning_format", "include_reasoning"),
         *("enable_thinking", "thinking", "think", "thinking_budget"),
     }
 )
-"""Parameters by which services are told how to think, or what to do with the thoughts."""
+"""Parameters that control reasoning, or how it is returned."""
 
 
 class OpenAIChat:
-    """A ChatModel over an OpenAI-compatible service.
+    """A ChatModel for an OpenAI-compatible service.
 
-    Read `stream` to its end: leaving it at Finished, too, costs the connection.
+    Read `stream` to its end: leaving it earlier, even at Finished, closes the connection.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -57,67 +57,76 @@ class OpenAIChat:
         parameters: Parameters = NO_PARAMETERS,
         **settings: Unpack[HttpSettings],
     ) -> None:
-        """`url` is the base ("http://127.0.0.1:8000/v1") or the whole address of the chat completions.
+        """Initializes the client without I/O. The first-token deadline includes the wait for a connection.
 
-        `parameters`: further fields of each request, as the service names them; `max_completion_tokens` among them
-        takes the place of `max_tokens`, and one of SPARE_FIELDS that is False is left out. The first-token deadline
-        counts from the first pull and covers waiting for a connection. Raises ValueError, naming the endpoint and the
-        setting, for what can never work.
+        Args:
+            name: The endpoint's name in the configuration.
+            url: The base address ("http://127.0.0.1:8000/v1") or the whole address of the chat completions.
+            model: The model's name on the service.
+            max_tokens: Longest answer; None: the service's default.
+            temperature: Sampling temperature; None: the service's default.
+            parameters: Additional request fields, under the service's names. `max_completion_tokens` replaces
+                `max_tokens`. A field of OPTIONAL_FIELDS that is False is omitted.
+
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
         self._model = model
-        parameters = checked(name, parameters, ours=OURS)
+        parameters = checked(name, parameters, reserved=RESERVED)
         self._limit = "max_completion_tokens" if "max_completion_tokens" in parameters else "max_tokens"
         self._max_tokens = max_tokens
         given = {} if temperature is None else {"temperature": temperature}
-        self._written = frozenset(parameters)
-        self._left_out = {field for field in SPARE_FIELDS if parameters.get(field) is False}
+        self._configured_fields = frozenset(parameters)
+        self._omitted = {field for field in OPTIONAL_FIELDS if parameters.get(field) is False}
         self._fixed = merged({"stream_options": {"include_usage": True}, **given}, parameters)
-        # Who has written how it shall think knows better than its name.
-        self._habit_known = bool(_THINKING & parameters.keys())
+        # A configured reasoning setting overrides the guess from the model's name.
+        self._habit_known = bool(_REASONING_PARAMETERS & parameters.keys())
         self._habit = ReasoningHabit(begins_unmarked=not self._habit_known and begins_unmarked(model))
         self._service = HttpService(name, url, settings, route=ROUTE, model=model)
-        self._waking = ModelWakeup(name, lambda: self._ask(HELLO, ChatOptions(max_tokens=1)))
+        self._wakeup = ModelWakeup(name, lambda: self._ask(WAKEUP_MESSAGES, ChatOptions(max_tokens=1)))
 
     @property
     def detail(self) -> str:
-        """Kind, model, address."""
+        """Kind, model and address."""
         return f"openai {self._model} at {self._service.where}"
 
     async def load(self) -> None:
-        """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
+        """Opens two idle connections. Call it again when speech starts, to keep them open. Never fails."""
         listed = await self._service.warm("/models")
         if listed and not self._habit_known:
             self._habit_known = True
             self._habit.begins_unmarked |= begins_unmarked(own_name(listed, self._model))
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`."""
-        events = paced(lambda: self._ask(messages, options), self._service.pace)
-        # Elsewhere a question that nobody asked might cost money.
-        return self._waking.watch(events) if self._service.private_address else events
+        """Answers the last message: see `ChatModel.stream`."""
+        events = with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
+        # Only in private networks: an additional request to a public service might cost money.
+        return self._wakeup.watch(events) if self._service.private_address else events
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
-        await self._waking.aclose()
+        """Closes the connections. Idempotent; bounded in time."""
+        await self._wakeup.aclose()
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         private = self._service.private(messages)
-        return self._arriving(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
+        return self._incoming(messages, options, private), OpenAIStream(self.name, private=private, habit=self._habit)
 
-    async def _arriving(self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]) -> Arriving:
-        """What comes of the request: once more for each field that the service does not take."""
+    async def _incoming(
+        self, messages: Sequence[Message], options: ChatOptions, private: Sequence[str]
+    ) -> IncomingStream:
+        """Yields the answer to the request; repeats the request without each field that the service does not accept."""
         while True:
             fields = self._fields(messages, options)
             try:
-                async with aclosing(self._service.post(ROUTE, fields, options, private)) as arriving:
-                    async for item in arriving:
+                async with aclosing(self._service.post(ROUTE, fields, options, private)) as incoming:
+                    async for item in incoming:
                         yield item
             except LlmRefused as refusal:
-                if refusal.field not in fields or refusal.field in self._written:
-                    raise  # what somebody wrote for this endpoint is theirs to take out
-                self._leave_out(refusal.field)
+                if refusal.field not in fields or refusal.field in self._configured_fields:
+                    raise  # a configured field is for the user to remove
+                self._omit(refusal.field)
             else:
                 return
 
@@ -126,14 +135,14 @@ class OpenAIChat:
         if self._max_tokens is not None and options.max_tokens != NO_LIMIT:
             fields[self._limit] = self._max_tokens
         fields |= {**self._fixed, **options_json(options, limit=self._limit)}
-        return {field: value for field, value in fields.items() if field not in self._left_out}
+        return {field: value for field, value in fields.items() if field not in self._omitted}
 
-    def _leave_out(self, field: str) -> None:
-        """From now on."""
-        if field not in self._left_out:
+    def _omit(self, field: str) -> None:
+        """Omits the field from all further requests."""
+        if field not in self._omitted:
             log.warning(
                 "llm endpoint %r does not take %s and is asked without: see docs/endpoints.md", self.name, field
             )
-        self._left_out.add(field)
+        self._omitted.add(field)
         if field == "max_tokens":
             self._limit = "max_completion_tokens"

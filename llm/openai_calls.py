@@ -1,7 +1,7 @@
-"""The function calls of one answer, put together from the pieces that OpenAI-compatible services send. Pure.
+"""Assembles the function calls of one answer from the pieces that OpenAI-compatible services send. Pure.
 
-Services agree on little: an index may be missing, no number or 0 for every call; an id may come with the first piece,
-with every piece, or be empty; and a call may come whole or in pieces.
+Services differ. An index may be missing, not a number, or 0 for every call. An id may be in the first piece, in every
+piece, or empty. A call may arrive whole or in pieces.
 """
 
 import json
@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _FIELDS = frozenset({"index", "id", "type", "function"})
-"""Of a call, as OpenAI has it."""
+"""Fields of a call in OpenAI's format."""
 
 _NO_ID = frozenset({"", "null"})
 
 
 @dataclass(slots=True)
-class CallSoFar:
-    """One call, of which more may come.
+class PartialCall:
+    """A partial function call.
 
     Attributes:
-        call_id: As the service named it; "" where it does not.
-        arguments: JSON, as far as it has come.
-        extra: Fields that only the service knows.
+        call_id: The service's id; "" if it gave none.
+        arguments: JSON text, as far as it has arrived.
+        extra: Fields that are not part of OpenAI's format.
     """
 
     call_id: str = ""
@@ -31,30 +31,30 @@ class CallSoFar:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its arguments have come to their end."""
+        """Whether the arguments are complete."""
         try:
             return isinstance(json.loads(self.arguments), dict)
         except (ValueError, RecursionError):
             return False
 
 
-class CallsSoFar:
-    """The calls of one answer.
+class CallAssembler:
+    """The function calls of one answer.
 
     Attributes:
         calls: In the order in which they began.
     """
 
     def __init__(self) -> None:
-        self.calls: list[CallSoFar] = []
-        self._last_at: dict[int, CallSoFar] = {}
+        self.calls: list[PartialCall] = []
+        self._last_at: dict[int, PartialCall] = {}
 
     def add(self, part: Mapping[str, object], number: int) -> int:
-        """Take a piece, the `number`-th of its event. Returns how many characters it brought."""
+        """Adds a piece, the `number`-th of its event. Returns the number of characters it added."""
         function = part.get("function")
         function = function if isinstance(function, dict) else {}
         name, arguments = _text(function.get("name")), function.get("arguments")
-        if isinstance(arguments, dict):  # some servers send an object where text is due
+        if isinstance(arguments, dict):  # some servers send an object instead of text
             arguments = json.dumps(arguments)
         arguments = _text(arguments)
         call_id, index = _text(part.get("id")), part.get("index")
@@ -62,7 +62,7 @@ class CallsSoFar:
         index = index if isinstance(index, int) and not isinstance(index, bool) else number
         call = self._known(call_id, index)
         if call is None or (not call_id and _begins_another(call, name, arguments)):
-            call = CallSoFar()
+            call = PartialCall()
             self.calls.append(call)
         self._last_at[index] = call
         call.call_id = call.call_id or call_id
@@ -72,16 +72,16 @@ class CallsSoFar:
         call.extra |= extra
         return len(arguments) + (len(json.dumps(extra)) if extra else 0)
 
-    def _known(self, call_id: str, index: int) -> CallSoFar | None:
-        """The call that a piece belongs to, if it has begun."""
+    def _known(self, call_id: str, index: int) -> PartialCall | None:
+        """Returns the call that a piece belongs to, or None for a new call."""
         if call_id and (same := next((call for call in self.calls if call.call_id == call_id), None)):
             return same
         call = self._last_at.get(index)
         return call if call is not None and not (call_id and call.call_id) else None
 
 
-def _begins_another(call: CallSoFar, name: str, arguments: str) -> bool:
-    """Whether a piece without an id is the first of a further call, and not more of this one."""
+def _begins_another(call: PartialCall, name: str, arguments: str) -> bool:
+    """Returns whether a piece without an id begins another call instead of continuing this one."""
     if not name or not call.name:
         return False
     return name != call.name or (bool(arguments) and call.is_whole)

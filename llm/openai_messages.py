@@ -1,24 +1,26 @@
-"""Messages and functions as OpenAI's chat completions want them."""
+"""Converts messages and functions to the format of OpenAI's chat completions."""
 
 import json
 from collections.abc import Sequence
 
 from llm.chat import ChatOptions, Function, FunctionCall, Message
-from llm.role_alternation import in_turns
+from llm.role_alternation import alternating
 
 JsonObject = dict[str, object]
 
 
 def messages_json(messages: Sequence[Message], endpoint: str) -> list[JsonObject]:
-    """`messages`, in turns: the templates of many models refuse two of one speaker in a row, and a greeting first.
+    """Converts messages; user and assistant alternate.
 
-    `endpoint`: who is asked, and gets back what it said of its own calls.
+    The templates of many models reject two consecutive messages of one role, and an initial greeting.
+
+    `endpoint`: the endpoint that is asked; it gets back the extra fields of its own calls.
     """
-    return [message_json(message, endpoint) for message in in_turns(messages)]
+    return [message_json(message, endpoint) for message in alternating(messages)]
 
 
 def message_json(message: Message, endpoint: str = "") -> JsonObject:
-    """One entry of `messages`."""
+    """Converts one message to an entry of `messages`."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.content}
     if message.calls:
@@ -31,7 +33,7 @@ def message_json(message: Message, endpoint: str = "") -> JsonObject:
 
 
 def options_json(options: ChatOptions, *, limit: str = "max_tokens") -> JsonObject:
-    """What goes beside `messages`; nothing for a plain request. `limit`: what the longest answer is called."""
+    """Returns the request fields for the options; none for a plain request. `limit`: the field for the token limit."""
     request: JsonObject = {}
     if options.max_tokens:
         request[limit] = options.max_tokens

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible chat stream means. No I/O: bytes in, tokens and the end out, or an error.
+"""Parses an OpenAI-compatible chat stream: bytes in, tokens and the end, or an error, out. No I/O.
 
 HTTP 200 is not success: the service may still report an error, abort, filter, or simply stop.
 """
@@ -7,51 +7,54 @@ import json
 from collections.abc import Iterator, Sequence
 
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
-from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, Came, empty, without_blanks
-from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmBroken, LlmError, LlmFiltered
-from llm.http_errors import SPOKEN_FILTER, SPOKEN_PROXY, Complaint, complaint_of, refused_in_stream, shown
-from llm.openai_calls import CallsSoFar
+from llm.empty_answer import CUT_SHORT, SEE_ITS_LOG, EmptyAnswer, empty_answer_text, from_first_visible
+from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmBroken, LlmError, LlmFiltered
+from llm.http_errors import SPOKEN_FILTER, SPOKEN_PROXY, ErrorReport, error_report_of, printable, refused_in_stream
+from llm.openai_calls import CallAssembler
 from llm.reasoning_filter import ReasoningFilter, ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
 from llm.surrogates import Surrogates
 
 MAX_ANSWER_CHARS = 256 * 1024
-"""About five hours of speech: what is longer is a fault, not an answer."""
+"""Maximum length of an answer, about five hours of speech; anything longer is a fault."""
 
 MAX_CALLS = 16
-"""Function calls in one answer."""
+"""Maximum number of function calls in one answer."""
 
 DONE_REASON = "done"
-"""For a service that ends with `[DONE]` and gives no finish_reason."""
+"""Finish reason for a service that ends with `[DONE]` and gives no finish_reason."""
 
-MOST_TOKENS = 1_000_000_000
-"""More than any service can have counted."""
+MAX_TOKEN_COUNT = 1_000_000_000
+"""Larger token counts are ignored as invalid."""
 
 _NO_REASON = frozenset({"", "null", "None"})
-"""What some services write as the finish_reason of an answer that goes on."""
+"""Values of finish_reason that some services send before the end."""
 
-_GIVEN_UP = frozenset({"error", "abort", "insufficient_system_resource"})
-"""The last is DeepSeek's."""
+_FAILURE_REASONS = frozenset({"error", "abort", "insufficient_system_resource"})
+"""Finish reasons that report a failure; the last one is DeepSeek's."""
 
 _MESSAGES = frozenset({"", "message"})
-"""Names of events that carry an answer; what has another name and is no JSON is a sign of life ("ping")."""
+"""Names of events that carry an answer. An event with another name that is not JSON ("ping") is ignored."""
 
 _REASONING = ("reasoning_content", "reasoning", "reasoning_details")
-"""Where services put thoughts that are no content."""
+"""Fields in which services send reasoning that is not content."""
 
-Said = Token | CallInProgress | FunctionCall | Finished
+AnswerEvent = Token | CallInProgress | FunctionCall | Finished
 
 
 class OpenAIStream:
-    """The meaning of one response body.
+    """Parses one response body.
 
     Attributes:
-        begun: A content token came.
-        finishing: The service gave its finish_reason; only bookkeeping can follow.
+        begun: Whether a content token or a function call arrived.
+        finishing: Whether the service gave its finish_reason; only token counts and the end mark can follow.
     """
 
     def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """`private`: texts that no error may quote; `habit`: of the endpoint's model, from its earlier answers."""
+        """Initializes the parser.
+
+        `private`: texts that errors must not quote. `habit`: how the model reasons, known from earlier answers.
+        """
         self.begun = False
         self.finishing = False
         self._endpoint = endpoint
@@ -59,59 +62,59 @@ class OpenAIStream:
         self._sse = SseReader()
         self._chars_left = MAX_ANSWER_CHARS
         self._surrogates = Surrogates()
-        self._thoughts = ReasoningFilter(habit or ReasoningHabit())
+        self._reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
         self._reasoned = False
-        self._came = False  # some content, if only thoughts
-        self._strange = False
+        self._has_content = False  # content arrived, reasoning included
+        self._unknown_format = False
         self._events = False
         self._choices = False
-        self._blanks = False  # text came that shows nothing
+        self._has_blanks = False  # text without a visible character arrived
         self._reason = ""
         self._prompt_tokens: int | None = None
         self._completion_tokens: int | None = None
         self._cached_tokens: int | None = None
         self._over = False
         self._ending = False
-        self._calls = CallsSoFar()
+        self._calls = CallAssembler()
 
     @property
     def thinking(self) -> bool:
-        """Whether the last that came were thoughts."""
-        return self._reasoned or self._thoughts.thinking
+        """Whether the last content was reasoning."""
+        return self._reasoned or self._reasoning_filter.thinking
 
-    def feed(self, data: bytes) -> Iterator[Said]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. To be iterated to its end.
+    def feed(self, data: bytes) -> Iterator[AnswerEvent]:
+        """Yields the events in `data`, which may end anywhere; none after Finished. Iterate it to its end.
 
-        Raises LlmError, after everything that was said before the fault.
+        Raises LlmError, after all events before the fault.
         """
         yield from self._read(self._sse.feed(data))
 
-    def end(self) -> Iterator[Said]:
-        """The body is over, or enough of it was waited for. Raises LlmError where it was cut short."""
+    def end(self) -> Iterator[AnswerEvent]:
+        """Ends the body, or gives up waiting for its rest. Raises LlmError if the answer is incomplete."""
         self._ending = True
         yield from self._read(self._sse.end())
         if not self._over:
-            if not self._reason and self._strange and not self.begun:
+            if not self._reason and self._unknown_format and not self.begun:
                 raise self._broken("answers, but not with chat completions: check its url, and its kind")
             if not self._reason and not self._events:
-                raise self._broken(empty(self._what_came(), "an empty body"))
+                raise self._broken(empty_answer_text(self._empty_answer(), "an empty body"))
             if not self._reason:
                 raise self._broken(f"ended its answer without an end mark{self._before_text}: {CUT_SHORT}")
             yield from self._finish()
 
-    def _read(self, events: Iterator[Event]) -> Iterator[Said]:
+    def _read(self, events: Iterator[Event]) -> Iterator[AnswerEvent]:
         try:
             for event in events:
                 if not self._over:
-                    yield from self._meaning(event)
+                    yield from self._parse_event(event)
         except StreamFormatError as error:
             if self._over:
                 return
-            spoken = SPOKEN_PROXY if not self.begun else SPOKEN_TORN
+            spoken = SPOKEN_PROXY if not self.begun else SPOKEN_BROKEN_OFF
             text = f"does not answer as a language model ({error}): check its url, and any proxy before it"
             raise self._broken(text, spoken) from error
 
-    def _meaning(self, event: Event) -> Iterator[Said]:
+    def _parse_event(self, event: Event) -> Iterator[AnswerEvent]:
         self._events = True
         if event.data == "[DONE]":
             self._reason = self._reason or DONE_REASON
@@ -119,9 +122,9 @@ class OpenAIStream:
             return
         chunk = self._decoded(event)
         if event.name == "error" or chunk.get("error") or chunk.get("object") == "error":
-            raise refused_in_stream(self._endpoint, complaint_of(chunk), self._private)
+            raise refused_in_stream(self._endpoint, error_report_of(chunk), self._private)
         self._count(chunk.get("usage"))
-        self._strange = self._strange or not {"choices", "usage", "object"} & chunk.keys()
+        self._unknown_format = self._unknown_format or not {"choices", "usage", "object"} & chunk.keys()
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and not choice.get("index"):
@@ -133,15 +136,15 @@ class OpenAIStream:
             chunk: object = json.loads(event.data)
         except (ValueError, RecursionError):
             if self._ending and self.finishing:
-                return {}  # counts, cut off
+                return {}  # truncated token counts
             if self._ending:
                 raise self._broken(f"ended its answer in the middle of an event: {CUT_SHORT}") from None
             if event.name == "error":
-                complaint = Complaint(event.data, "", None)
-                raise refused_in_stream(self._endpoint, complaint, self._private) from None
+                report = ErrorReport(event.data, "", None)
+                raise refused_in_stream(self._endpoint, report, self._private) from None
             if event.name not in _MESSAGES:
                 return {}
-            # Without the cause: its text quotes the answer.
+            # Raised without the cause: its text quotes the answer.
             raise self._broken("sent an event that is not JSON: check its url, and any proxy before it") from None
         if isinstance(chunk, list) and len(chunk) == 1:  # Gemini's errors
             chunk = chunk[0]
@@ -150,43 +153,43 @@ class OpenAIStream:
         return chunk
 
     def _choice(self, choice: dict[str, object]) -> Iterator[Token | CallInProgress]:
-        # A service that cannot stream says the whole answer in `message`; it is an answer nevertheless. Some say it
-        # there once more, behind what came in pieces.
-        delta = choice.get("delta") or (None if self.begun or self._came else choice.get("message"))
-        # A refusal is what the model has to say: OpenAI gives it a field of its own.
+        # A service that cannot stream sends the whole answer in `message`. Some services repeat it there after they
+        # streamed it.
+        delta = choice.get("delta") or (None if self.begun or self._has_content else choice.get("message"))
+        # OpenAI sends the text of a refusal in a field of its own.
         content = self._text_of(delta.get("content") or delta.get("refusal")) if isinstance(delta, dict) else ""
-        if content and (text := self._surrogates.whole(content)):
-            self._spend(len(text))
-            self._reasoned, self._came = False, True
-            yield from self._say(self._thoughts.heard(text))
+        if content and (text := self._surrogates.feed(content)):
+            self._count_chars(len(text))
+            self._reasoned, self._has_content = False, True
+            yield from self._emit(self._reasoning_filter.feed(text))
         elif isinstance(delta, dict) and any(delta.get(field) for field in _REASONING):
-            self._think()
+            self._note_reasoning()
         calls = delta.get("tool_calls") if isinstance(delta, dict) else None
         for number, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
                 self._call(call, number)
                 yield CallInProgress()
-        reason = shown(str(choice.get("finish_reason") or ""))[:40]
+        reason = printable(str(choice.get("finish_reason") or ""))[:40]
         if reason not in _NO_REASON:
             self._reason = reason
             self.finishing = True
-            self._judge()
+            self._check_reason()
 
-    def _think(self) -> None:
+    def _note_reasoning(self) -> None:
         self._reasoned = True
-        self._thoughts.told_apart()
+        self._reasoning_filter.mark_separated()
 
-    def _say(self, text: str) -> Iterator[Token]:
-        if text and (self.begun or without_blanks(text)):
+    def _emit(self, text: str) -> Iterator[Token]:
+        if text and (self.begun or from_first_visible(text)):
             self.begun = True
             yield Token(text)
         elif text:
-            self._blanks = True
+            self._has_blanks = True
 
     def _text_of(self, content: object) -> str:
-        """Of content that may be a list of parts: those of text; a model's thoughts are parts of another type."""
+        """Returns the text of content, which may be a list of parts. Parts of other types are reasoning."""
         if isinstance(content, list):
-            self._think()  # unless there is text, too
+            self._note_reasoning()  # reset by the caller if there is text
             texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
             return "".join(text for text in texts if isinstance(text, str))
         if content is not None and not isinstance(content, str):
@@ -196,18 +199,18 @@ class OpenAIStream:
     def _call(self, part: dict[str, object], number: int) -> None:
         index = part.get("index")
         too_many = isinstance(index, int) and not 0 <= index < MAX_CALLS
-        self._spend(self._calls.add(part, number))
+        self._count_chars(self._calls.add(part, number))
         if too_many or len(self._calls.calls) > MAX_CALLS:
             raise self._broken(f"called more than {MAX_CALLS} functions at once: see its model's template")
         self.begun = self.begun or any(call.name or call.arguments for call in self._calls.calls)
 
-    def _spend(self, chars: int) -> None:
+    def _count_chars(self, chars: int) -> None:
         self._chars_left -= chars
         if self._chars_left < 0:
             raise self._broken(f"went on past {MAX_ANSWER_CHARS} characters: set max_tokens")
 
-    def _judge(self) -> None:
-        if self._reason in _GIVEN_UP:
+    def _check_reason(self) -> None:
+        if self._reason in _FAILURE_REASONS:
             raise self._broken(f"gave up its answer (finish_reason {self._reason}): {SEE_ITS_LOG}")
         if self._reason == "content_filter":
             text = "stopped its answer (finish_reason content_filter): see its filter's settings"
@@ -221,27 +224,27 @@ class OpenAIStream:
             details = usage.get("prompt_tokens_details")
             self._cached_tokens = count_of(details.get("cached_tokens")) if isinstance(details, dict) else None
 
-    def _finish(self) -> Iterator[Said]:
-        yield from self._say(self._thoughts.rest(cut=self._reason == "length"))
+    def _finish(self) -> Iterator[AnswerEvent]:
+        yield from self._emit(self._reasoning_filter.rest(cut=self._reason == "length"))
         if not self.begun:
             reason = "[DONE]" if self._reason == DONE_REASON else f"finish_reason {self._reason}"
-            raise self._broken(empty(self._what_came(), reason), SPOKEN_EMPTY)
+            raise self._broken(empty_answer_text(self._empty_answer(), reason), SPOKEN_EMPTY)
         if any(call.arguments and not call.name for call in self._calls.calls):
             raise self._broken("called a function without naming it: see its model's template")
         self._over = True
         for number, call in enumerate(self._calls.calls):
-            if call.name:  # some services send an empty one with every answer
+            if call.name:  # some services send an empty call with every answer
                 extra = CallExtra(self._endpoint, json.dumps(call.extra)) if call.extra else None
                 yield FunctionCall(call.call_id or f"call_{number}", call.name, call.arguments or "{}", extra)
         yield Finished(self._reason, self._prompt_tokens, self._completion_tokens, cached_tokens=self._cached_tokens)
 
-    def _what_came(self) -> Came:
-        return Came(
+    def _empty_answer(self) -> EmptyAnswer:
+        return EmptyAnswer(
             reason=self._reason,
             events=self._events,
             choices=self._choices,
-            reasoning=self._reasoned or self._thoughts.came,
-            blanks=self._blanks,
+            reasoning=self._reasoned or self._reasoning_filter.seen,
+            blanks=self._has_blanks,
             unnamed_call=bool(self._calls.calls),
             completion_tokens=self._completion_tokens,
         )
@@ -253,10 +256,10 @@ class OpenAIStream:
         return " while it was still reasoning" if self.thinking else " before any text"
 
     def _broken(self, what: str, spoken: str | None = None) -> LlmError:
-        spoken = spoken or (SPOKEN_TORN if self.begun else SPOKEN_EMPTY)
+        spoken = spoken or (SPOKEN_BROKEN_OFF if self.begun else SPOKEN_EMPTY)
         return LlmBroken(self._endpoint, f"llm endpoint {self._endpoint!r} {what}", spoken=spoken, retryable=True)
 
 
 def count_of(value: object) -> int | None:
-    """A token count, or None for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
+    """Returns a token count, or None for an invalid value."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKEN_COUNT else None

@@ -1,13 +1,13 @@
-"""A model's thoughts, where a service sends them amidst its answer: told apart from what is to be heard. No I/O.
+"""Separates a model's reasoning from its answer, if a service sends both as text. No I/O.
 
-Most services have a parser for that. Without one, thoughts stand between marks before the answer; or the template has
-already said the first mark, and only the last one comes; or the marks are gone, as gpt-oss's, and words are left.
+Most services separate them. Otherwise there are three forms: reasoning between marks before the answer; only the end
+mark, because the template contains the first one; or plain words in place of the marks (gpt-oss).
 """
 
 import re
 from dataclasses import dataclass
 
-from llm.empty_answer import without_blanks
+from llm.empty_answer import from_first_visible
 
 _MARKS = {
     **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")},
@@ -16,10 +16,11 @@ _MARKS = {
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",
     "<|channel|>final<|message|>": "",
 }
-"""Where thoughts begin and end; the last has none, or they were left out."""
+"""Marks at the beginning and the end of reasoning. The last entry has no end mark: reasoning is absent or was removed.
+"""
 
 _BARE = "analysis"
-"""gpt-oss without its marks: "analysisThe user asks...assistantfinalIt is four."."""
+"""gpt-oss without its marks writes "analysisThe user asks...assistantfinalIt is four.", in one word."""
 
 _ENDS = {**_MARKS, _BARE: "assistantfinal"}
 
@@ -28,8 +29,9 @@ _ALWAYS_UNMARKED = re.compile(
     r"|olmo-?3[\w.:-]*-think(?![a-z])",
     re.IGNORECASE,
 )
-"""Models that always think, and whose own templates have said the first mark. Of those that can do without, the name
-does not tell what they do here."""
+"""Models that always reason and whose template contains the first mark.
+
+For models with optional reasoning, the name does not tell whether it is on."""
 
 _LONE_END = re.compile("|".join(re.escape(end) for end in _MARKS.values() if "/" in end), re.IGNORECASE)
 _MOST_CHARS = max(map(len, (*_ENDS, *_ENDS.values())))
@@ -37,102 +39,102 @@ _MOST_CHARS = max(map(len, (*_ENDS, *_ENDS.values())))
 
 @dataclass(slots=True)
 class ReasoningHabit:
-    """How an endpoint's model thinks, from one answer to the next.
+    """How an endpoint's model reasons; carried over from one answer to the next.
 
     Attributes:
-        begins_unmarked: Its thoughts ended with a mark and had begun with none.
+        begins_unmarked: Whether its reasoning had an end mark but no begin mark.
     """
 
     begins_unmarked: bool = False
 
 
 def begins_unmarked(model: str) -> bool:
-    """Whether a model of that name thinks before every answer, and without a first mark.
+    """Returns whether a model of this name reasons before every answer, without a begin mark.
 
-    Where it is wrong, only the first answer waits for its end: what comes tells better.
+    If the guess is wrong, only the first answer is held back until its end; its text then corrects the guess.
     """
     return _ALWAYS_UNMARKED.search(model) is not None
 
 
 def habit_of(prompt: str) -> ReasoningHabit:
-    """Where a prompt ends with the first mark, thoughts follow it."""
-    said = prompt.rstrip().lower()
+    """Returns the habit for a prompt: reasoning follows if the prompt ends with a begin mark."""
+    prompt_end = prompt.rstrip().lower()
     return ReasoningHabit(
-        begins_unmarked=any(said.endswith(mark.lower()) for mark, end in _MARKS.items() if "/" in end)
+        begins_unmarked=any(prompt_end.endswith(mark.lower()) for mark, end in _MARKS.items() if "/" in end)
     )
 
 
 class ReasoningFilter:
-    """Of one answer.
+    """Removes the reasoning from one answer.
 
     Attributes:
-        came: Some came.
+        seen: Whether reasoning arrived.
     """
 
     def __init__(self, habit: ReasoningHabit) -> None:
-        """`habit` of the endpoint: what is learned of it here is remembered there."""
-        self.came = False
+        """Initializes the filter. `habit`: the endpoint's habit; the filter updates it."""
+        self.seen = False
         self._habit = habit
         self._held = ""
-        self._searched = 0  # no end begins before that place of what is held
+        self._searched = 0  # no end mark begins before this position of the held text
         self._end: re.Pattern[str] | None = None
         self._answers = False
         self._passed = ""
 
     @property
     def thinking(self) -> bool:
-        """Whether the last that came was a thought."""
+        """Whether the last text was reasoning."""
         return self._end is not None
 
-    def told_apart(self) -> None:
-        """The service tells thoughts by itself: what comes as text is the answer."""
+    def mark_separated(self) -> None:
+        """Records that the service separates reasoning itself; all text is the answer then."""
         self._habit.begins_unmarked = False
 
-    def heard(self, text: str) -> str:
-        """What of some more text is the answer; "" while that is not known."""
+    def feed(self, text: str) -> str:
+        """Adds text and returns the part that is the answer; "" while that is not known."""
         self._held += text
         while not self._answers:
             if not (self._begin() if self._end is None else self._ended(self._end)):
                 return ""
         text, self._held = self._held, ""
-        if not self.came:
+        if not self.seen:
             if _LONE_END.search(self._passed + text):
                 self._habit.begins_unmarked = True
             self._passed = (self._passed + text)[-_MOST_CHARS:]
         return text
 
     def rest(self, *, cut: bool) -> str:
-        """What was held back and is the answer after all. `cut`: the answer was, so that these are thoughts."""
-        if self._end is not None and not self.came:
-            self.came = cut
+        """Returns held text that is the answer after all. `cut`: the answer was truncated; held text is reasoning."""
+        if self._end is not None and not self.seen:
+            self.seen = cut
             self._habit.begins_unmarked = cut
         text, self._held = self._held, ""
-        return "" if self._end is not None and self.came else text
+        return "" if self._end is not None and self.seen else text
 
     def _begin(self) -> bool:
-        """Whether it is known what comes: thoughts, or the answer."""
-        begun = without_blanks(self._held)
+        """Decides whether reasoning or the answer follows. Returns whether that is known yet."""
+        begun = from_first_visible(self._held)
         mark = next((mark for mark in _ENDS if begun.lower().startswith(mark.lower())), "")
         if mark == _BARE and not begun[len(mark) :][:1].isalnum():
             mark = ""
         if mark:
-            self._held, self.came = begun[len(mark) :], True
+            self._held, self.seen = begun[len(mark) :], True
             self._end = re.compile(re.escape(_ENDS[mark]), re.IGNORECASE)
         elif not begun or begun == _BARE or any(mark.lower().startswith(begun.lower()) for mark in _MARKS):
             return False
-        elif self._habit.begins_unmarked and not self.came:
+        elif self._habit.begins_unmarked and not self.seen:
             self._end = _LONE_END
         else:
-            self._held = begun if self.came else self._held
+            self._held = begun if self.seen else self._held
             self._answers = True
         return True
 
     def _ended(self, end: re.Pattern[str]) -> bool:
         found = end.search(self._held, self._searched)
         if found is None:
-            if self.came:
+            if self.seen:
                 self._held = self._held[-_MOST_CHARS:]
             self._searched = max(0, len(self._held) - _MOST_CHARS)
             return False
-        self._held, self._searched, self._end, self.came = self._held[found.end() :], 0, None, True
+        self._held, self._searched, self._end, self.seen = self._held[found.end() :], 0, None, True
         return True

@@ -1,7 +1,7 @@
-"""Messages for services whose templates want user and assistant to take turns. Pure.
+"""Prepares messages for services whose templates require user and assistant to alternate. Pure.
 
-Ours may begin with a greeting, have two messages of one speaker in a row (a timer that rang, a question whose answer
-never came), or ask the assistant to speak without the user having said anything new.
+A conversation may begin with a greeting, have two consecutive messages of one role (a timer that rang, a question
+without an answer), or request another answer without a new user message.
 """
 
 from collections.abc import Sequence
@@ -10,47 +10,47 @@ from itertools import groupby
 
 from llm.chat import Message
 
-JOINT = "\n\n"
-"""Between messages that become one."""
+SEPARATOR = "\n\n"
+"""Separator between joined messages."""
 
 OPENING = "…"
-"""What the user is taken to have said before the assistant spoke first, or speaks again without being asked."""
+"""Placeholder user message before a greeting, and after an assistant message that is to be followed by another one."""
 
 NO_OUTPUT = "(no output)"
-"""The result of a call that gave none. Bedrock refuses a blank text, in every later request of the conversation too."""
+"""Result of a call without output. Bedrock rejects a blank text, in all later requests of the conversation too."""
 
 
 def result_text(message: Message) -> str:
-    """What a tool's message says; never blank."""
+    """Returns the text of a tool message; never blank."""
     return message.content if message.content.strip() else NO_OUTPUT
 
 
 def without_blanks(messages: Sequence[Message]) -> list[Message]:
-    """Messages in which something is said or called. A blank one tells a model nothing, and many services refuse it."""
-    said: list[Message] = []
+    """Returns the messages that have a text or a call. Many services reject blank ones."""
+    non_blank: list[Message] = []
     for message in messages:
         if message.role == "tool":
-            said.append(replace(message, content=result_text(message)))
+            non_blank.append(replace(message, content=result_text(message)))
         elif message.calls or message.content.strip():
-            said.append(message)
-    return said
+            non_blank.append(message)
+    return non_blank
 
 
 def joined(messages: Sequence[Message]) -> list[Message]:
-    """Consecutive messages of one role as one, without blank ones; what calls or answers a call stays by itself."""
+    """Joins consecutive messages of one role and drops blank ones. Calls and their results stay separate."""
     together: list[Message] = []
-    said = without_blanks(messages)
-    for (role, alone), group in groupby(said, lambda message: (message.role, _stands_alone(message))):
+    non_blank = without_blanks(messages)
+    for (role, alone), group in groupby(non_blank, lambda message: (message.role, _stands_alone(message))):
         same = list(group)
-        together += same if alone else [Message(role, JOINT.join(message.content for message in same))]
+        together += same if alone else [Message(role, SEPARATOR.join(message.content for message in same))]
     return together
 
 
-def in_turns(messages: Sequence[Message]) -> list[Message]:
-    """Joined; the first and the last of those that are not the system's is the user's, or what a tool returned.
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """Joins messages so that, system messages aside, the first and the last are the user's or a tool result.
 
-    Several services refuse any other request. What is added at the end of `messages` changes nothing before their last,
-    except that an OPENING at the end makes way for it.
+    Several services reject other requests. A message appended to `messages` changes nothing before their last one,
+    except that it replaces an OPENING at the end.
     """
     turns = joined(messages)
     first = next((at for at, message in enumerate(turns) if message.role != "system"), None)

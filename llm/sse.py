@@ -1,32 +1,32 @@
-"""Server-sent events as language-model services really write them. No I/O: bytes in, events out.
+"""Parses server-sent events in the variants that language-model services write: bytes in, events out. No I/O.
 
-The standard hands an event out at the blank line after it. Services differ: some write one JSON document per line
-with neither `data:` nor blank line, some put the blank line in a later packet. So a payload that is whole by
-itself is handed out at its own newline, and only one that is visibly not (pretty-printed JSON over several lines)
-waits for the blank line. Lines are cut as bytes and decoded whole, so a character cut by the network is no matter.
+The standard dispatches an event at the blank line after it. Some services write one JSON document per line, without
+`data:` and blank line; some send the blank line in a later packet. A complete payload is therefore dispatched at its
+own newline. Only an incomplete one (pretty-printed JSON over several lines) waits for the blank line. Lines are split
+as bytes and decoded whole, so a packet boundary inside a character does no harm.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_LINE_BYTES = 1 << 20
-"""One line: a token with its surroundings is a few hundred bytes, a whole answer in one piece some ten thousand."""
+"""Maximum length of a line. A token event has a few hundred bytes, a whole answer some ten thousand."""
 
 MAX_STREAM_BYTES = 32 << 20
-"""One answer: at 300 bytes a token more than 100,000 tokens."""
+"""Maximum size of an answer: at 300 bytes per token more than 100,000 tokens."""
 
 
 class StreamFormatError(Exception):
-    """The bytes are no event stream, or too many; the text says which, and never quotes them."""
+    """The bytes are not an event stream, or too many. The text never quotes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One payload.
+    """One event.
 
     Attributes:
-        name: Of the event where the service names it ("error"), else "".
-        data: Its payload, never empty: JSON, or a word such as "[DONE]".
+        name: The event's name ("error"); "" if it has none.
+        data: The payload, never empty: JSON, or a word such as "[DONE]".
     """
 
     name: str
@@ -34,7 +34,7 @@ class Event:
 
 
 class SseReader:
-    """Cuts one response body into events."""
+    """Splits one response body into events."""
 
     def __init__(self, *, max_line_bytes: int = MAX_LINE_BYTES, max_stream_bytes: int = MAX_STREAM_BYTES) -> None:
         self._max_line_bytes = max_line_bytes
@@ -48,17 +48,17 @@ class SseReader:
         self._held_bare = False
 
     def feed(self, data: bytes) -> Iterator[Event]:
-        """The events that `data` (of any length, cut anywhere) completes. To be iterated to its end.
+        """Yields the events that `data` completes; `data` may end anywhere. Iterate it to its end.
 
         Raises:
-            StreamFormatError: a line or the stream is too long, or it is a page for a browser.
+            StreamFormatError: A line or the stream is too long, or it is a web page.
         """
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
             self._after_cr = False
         if not data:
             return
-        # A CR ends a line at once; the LF that may follow in the next packet then belongs to it.
+        # A CR ends a line at once; an LF at the start of the next packet belongs to it.
         self._after_cr = data.endswith(b"\r")
         for piece in data.splitlines(keepends=True):
             self._bytes_left -= len(piece)
@@ -71,7 +71,7 @@ class SseReader:
                 yield from self._end_of_line()
 
     def end(self) -> Iterator[Event]:
-        """The body is over: what the last line, or the last event without its blank line, holds."""
+        """Ends the body: yields the event in the last line, or the last event without its blank line."""
         if self._partial:
             yield from self._end_of_line()
         yield from self._release()
@@ -102,7 +102,7 @@ class SseReader:
             yield from self._payload(value, size_bytes, bare=False)
         elif field == "event":
             self._name = value
-        # Comments (an empty field name), id, retry and unknown fields carry nothing for us, as the standard says.
+        # Comments (an empty field name), id, retry and unknown fields are ignored.
 
     def _payload(self, value: str, size_bytes: int, *, bare: bool) -> Iterator[Event]:
         value = value.strip()

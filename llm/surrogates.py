@@ -1,4 +1,4 @@
-"""Characters that were cut into two JSON escapes (`\\ud83d` now, `\\ude00` in the next token), joined again."""
+"""Joins characters that a service split into two JSON escapes (`\\ud83d` now, `\\ude00` in the next token)."""
 
 import re
 
@@ -6,13 +6,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Surrogates:
-    """Holds back the first half of a character until the second one comes."""
+    """Holds back the first half of a surrogate pair until the second half arrives."""
 
     def __init__(self) -> None:
         self._half = ""
 
-    def whole(self, text: str) -> str:
-        """What is whole of all that came so far; a half without its other half becomes U+FFFD."""
+    def feed(self, text: str) -> str:
+        """Returns the complete characters so far; a half without its counterpart becomes U+FFFD."""
         text, self._half = self._half + text, ""
         if text.isascii() or not _SURROGATE.search(text):
             return text

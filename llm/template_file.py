@@ -1,4 +1,4 @@
-"""A model's own chat template, as it lies beside the model: a Jinja file, or the JSON of its tokenizer."""
+"""Reads a model's own chat template: a Jinja file, or the JSON file of its tokenizer."""
 
 import json
 from collections.abc import Mapping
@@ -8,21 +8,21 @@ from pathlib import Path
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TEMPLATE_FILE = "chat_template.jinja"
 DEFAULT_TEMPLATE = "default"
-"""The name of the one for plain conversations where a model has several."""
+"""Name of the template for plain conversations, if a model has several."""
 
 
 class TemplateError(Exception):
-    """What is wrong with a template, and the remedy: to be put behind the endpoint's name."""
+    """A template is invalid. The text names the problem and the remedy; the endpoint's name is put before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """What a template needs besides messages.
+    """A template and its special tokens.
 
     Attributes:
-        text: Jinja.
-        tokens: "bos_token", "eos_token" and the like to their text; None: no file says them.
-        special: All control tokens of the tokenizer, as far as the files say.
+        text: Jinja source.
+        tokens: Text of "bos_token", "eos_token" and others; None if no file defines them.
+        special: All control tokens of the tokenizer that the files name.
     """
 
     text: str
@@ -31,8 +31,15 @@ class TemplateSource:
 
 
 def read_template(path: Path) -> TemplateSource:
-    """Read a .jinja file (with the tokenizer_config.json beside it, if there is one) or a JSON file that holds
-    `chat_template`. Raises TemplateError."""
+    """Reads a template.
+
+    Args:
+        path: A .jinja file, read with the tokenizer_config.json beside it if there is one; or a JSON file with
+            `chat_template`.
+
+    Raises:
+        TemplateError: The file cannot be used.
+    """
     beside = path.parent / TOKENIZER_CONFIG
     if path.suffix == ".json":
         fields = _object_of(path)
@@ -82,7 +89,7 @@ def _template_in(path: Path, fields: Mapping[str, object]) -> str:
 
 
 def _tokens_in(config: Mapping[str, object]) -> dict[str, str]:
-    """What is null there, the model does not have: an empty text."""
+    """Returns the special tokens. A token that is null in the file becomes "": the model does not have it."""
     return {key: _token_text(value) for key, value in config.items() if key.endswith("_token")}
 
 

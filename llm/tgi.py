@@ -1,7 +1,6 @@
-"""`tgi`: Text Generation Inference by its native route, which takes a prompt instead of messages.
+"""Service `tgi`: Text Generation Inference by its native route, which takes a prompt instead of messages.
 
-TGI's other route, OpenAI's chat completions, is service `openai`. This one is for models whose template TGI does not
-know, or knows wrongly.
+For models whose template TGI does not know or applies wrongly. Service `openai` uses TGI's chat completions.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -14,27 +13,27 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.reasoning_filter import habit_of
 from llm.tgi_stream import TgiStream
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 ROUTE = "/generate_stream"
 
 WARM_ROUTE = "/info"
-"""Constant facts; `/health` may ask the model for a token."""
+"""Returns static information. `/health` may run the model."""
 
 DEFAULT_MAX_TOKENS = 512
-"""Longest answer where nobody says: TGI's own default of 100 tokens (once 20) stops in the middle of a sentence."""
+"""Longest answer if nothing is configured. TGI's default of 100 tokens (formerly 20) stops inside a sentence."""
 
-OURS = frozenset({"stop", "details", "return_full_text", "best_of"})
-"""Fields that no parameter may be; an answer ends where the template says."""
+RESERVED = frozenset({"stop", "details", "return_full_text", "best_of"})
+"""Fields that `parameters` must not contain. The template defines the stop sequences."""
 
 
 class TgiChat:
-    """A ChatModel over TGI's `/generate_stream`.
+    """A ChatModel for TGI's `/generate_stream`. It does not support functions.
 
-    Read `stream` to its end: leaving it at Finished, too, costs the connection. Functions cannot be carried.
+    Read `stream` to its end: leaving it earlier, even at Finished, closes the connection.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -51,23 +50,27 @@ class TgiChat:
         now: Callable[[], datetime] | None = None,
         **settings: Unpack[HttpSettings],
     ) -> None:
-        """`url` is the server's address ("http://127.0.0.1:8080"), with or without the route.
+        """Initializes the client without I/O. The first-token deadline includes the wait for a connection.
 
         Args:
-            template: As `load_template` gives it.
-            model: For people: a server has one model, and takes no name.
-            parameters: Further ones, as TGI names them ("top_p", "repetition_penalty").
-            bos: The prompt begins with the model's token for the beginning of a text; TGI's tokenizer adds it itself.
-            now: The time of day, for templates that say it; None: they are not offered any.
+            name: The endpoint's name in the configuration.
+            url: The server's address ("http://127.0.0.1:8080"), with or without the route.
+            template: As `load_template` returns it.
+            model: Shown to the user only: a TGI server has one model and takes no name.
+            max_tokens: Longest answer; None: DEFAULT_MAX_TOKENS.
+            temperature: Sampling temperature; None: the server's default.
+            parameters: Additional parameters, under TGI's names ("top_p", "repetition_penalty").
+            bos: Whether the prompt begins with the model's beginning-of-text token; TGI's tokenizer adds it itself.
+            now: Returns the date, for templates that state it; None: they get none.
 
-        The first-token deadline counts from the first pull and covers waiting for a connection.
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
         self._template = template
         self._bos = bos
         self._now = now
-        parameters = checked(name, parameters, ours=OURS)
+        parameters = checked(name, parameters, reserved=RESERVED)
         self._parameters = {
             "max_new_tokens": DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
             **({} if "temperature" in parameters else _sampling(temperature)),
@@ -81,24 +84,24 @@ class TgiChat:
 
     @property
     def detail(self) -> str:
-        """Kind, model, template, address."""
+        """Kind, model, template and address."""
         model = f"{self._model} " if self._model else ""
         return f"tgi {model}({self._template.name}) at {self._service.where}"
 
     async def load(self) -> None:
-        """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
+        """Opens two idle connections. Call it again when speech starts, to keep them open. Never fails."""
         await self._service.warm(WARM_ROUTE)
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
-        self._template.without_functions(options)
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
+        self._template.reject_functions(options)
         private = self._service.private(messages)
         now = None if self._now is None else self._now()
         parameters = {
@@ -111,12 +114,12 @@ class TgiChat:
             parameters["max_new_tokens"] = options.max_tokens
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         fields = {"inputs": prompt, "parameters": parameters}
-        reading = TgiStream(self.name, stops=self._template.stops, private=private, habit=habit_of(prompt))
-        return self._service.post(ROUTE, fields, options, private), reading
+        parser = TgiStream(self.name, stops=self._template.stops, private=private, habit=habit_of(prompt))
+        return self._service.post(ROUTE, fields, options, private), parser
 
 
 def _sampling(temperature: float | None) -> dict[str, object]:
-    """TGI refuses a temperature of 0: its word for always taking the likeliest token is not to sample."""
+    """Returns the sampling parameters. TGI rejects temperature 0; greedy decoding is `do_sample: false` there."""
     if temperature is None:
         return {}
     return {"do_sample": True, "temperature": temperature} if temperature > 0 else {"do_sample": False}

@@ -1,20 +1,20 @@
-"""What TGI's native stream means: token lines up to one that has `generated_text` and, if asked for, `details`. No I/O.
+"""Parses TGI's native stream: token lines up to one with `generated_text` and, if requested, `details`. No I/O.
 
     data:{"index":1,"token":{"id":9,"text":" Hi","logprob":-0.1,"special":false},"generated_text":null,"details":null}
 
-There is no [DONE]: an answer without its last line was cut short. The status is always 200: an error comes as
+There is no [DONE]: an answer without its last line was cut short. The status is always 200. An error arrives as
 `data:{"error","error_type"}`, also in place of the first token.
 """
 
 from collections.abc import Sequence
 
 from llm.reasoning_filter import ReasoningHabit
-from llm.stops import Stopping
+from llm.stops import StopSequenceParser
 from llm.token_stream import TokenStream
 
 
-class TgiStream(Stopping):
-    """The meaning of one response body, without special tokens and up to the first stop sequence."""
+class TgiStream(StopSequenceParser):
+    """Parses one response body, without special tokens and up to the first stop sequence."""
 
     def __init__(
         self,
@@ -24,6 +24,6 @@ class TgiStream(Stopping):
         private: Sequence[str] = (),
         habit: ReasoningHabit | None = None,
     ) -> None:
-        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
+        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
         lines = TokenStream(endpoint, private=private, suspect="any proxy before it", habit=habit)
         super().__init__(endpoint, lines, stops)

@@ -1,6 +1,6 @@
-"""The deadlines of an answer: on its first content token and between content tokens, whatever else comes meanwhile.
+"""Enforces the deadlines of an answer: for its first content token and between content tokens.
 
-httpx's own read timeout is between bytes, so that keep-alive comments of a stalled service would renew it for ever.
+httpx's read timeout applies between bytes; keep-alive comments of a stalled service would renew it forever.
 """
 
 import asyncio
@@ -10,60 +10,60 @@ from dataclasses import dataclass
 from typing import Protocol, Self, TypedDict, runtime_checkable
 
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired
-from llm.errors import SPOKEN_EMPTY, SPOKEN_TORN, LlmError, LlmTooSlow
+from llm.errors import SPOKEN_BROKEN_OFF, SPOKEN_EMPTY, LlmError, LlmTooSlow
 
 USAGE_TIMEOUT_S = 0.5
-"""From the model's last word to the token counts and the end mark, which are due at once; no answer hangs on them."""
+"""Deadline for token counts and the end mark after the text. The answer does not depend on them."""
 
 DRAIN_TIMEOUT_S = 0.05
-"""From the end mark to the end of the body, after which the connection can be used again."""
+"""Deadline from the end mark to the end of the body, after which the connection can be reused."""
 
 THINKING_OFF = "by its parameters, as chat_template_kwargs = { enable_thinking = false } or reasoning_effort"
-"""How: the model's maker says which."""
+"""How to turn reasoning off; the model's documentation says which parameter applies."""
 
 LOADING = "if it is still loading its model, wait for that or load it there first; else "
-"""In an error's remedy."""
+"""Part of an error's remedy."""
 
-NEXT = "next content token"
-"""What is waited for once something was said."""
+NEXT_CONTENT = "next content token"
+"""What the request waits for after the first content."""
 
 SPOKEN_TOO_SLOW = "My language model did not answer in time."
 SPOKEN_STALLED = "My language model stopped in the middle of its answer."
 
 
 class StreamParser(Protocol):
-    """The meaning of one answer's bytes, as a service writes them. No I/O."""
+    """Parses the bytes of one answer in a service's format. No I/O."""
 
     @property
     def finishing(self) -> bool:
-        """Whether the text is complete, and only counts and end marks are still to come."""
+        """Whether the text is complete; only token counts and end marks can follow."""
         ...
 
     def feed(self, data: bytes) -> Iterable[ChatEvent]:
-        """Take the next bytes, cut anywhere. Raises LlmError."""
+        """Returns the events in `data`, which may end anywhere. Raises LlmError."""
         ...
 
     def end(self) -> Iterable[ChatEvent]:
-        """The body has ended, or is given up after `finishing`: Finished, unless it was given. Raises LlmError."""
+        """Ends the body, or gives up waiting for its rest. Yields Finished unless that was done. Raises LlmError."""
         ...
 
 
 @runtime_checkable
 class ReasoningParser(Protocol):
-    """A Reading that knows thoughts."""
+    """A StreamParser that recognizes reasoning."""
 
     @property
     def thinking(self) -> bool:
-        """Whether the last that came were thoughts, which nobody hears."""
+        """Whether the last content was reasoning, which is not spoken."""
         ...
 
 
-Arriving = AsyncGenerator[SlotAcquired | RequestSent | bytes]
-"""What comes of a request, as from `HttpStream.post`."""
+IncomingStream = AsyncGenerator[SlotAcquired | RequestSent | bytes]
+"""Events and bytes of a request, as from `HttpStream.post`."""
 
 
 class DeadlineOptions(TypedDict, total=False):
-    """The deadlines of answers, as `Pace` has them; all may be left out: 8 s and 5 s."""
+    """The deadlines of `TokenDeadlines`; defaults are 8 s and 5 s."""
 
     first_token_timeout_s: float
     token_gap_timeout_s: float
@@ -71,13 +71,13 @@ class DeadlineOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class TokenDeadlines:
-    """How long the parts of an answer may take.
+    """The deadlines of an answer.
 
     Attributes:
-        endpoint: Its name in the configuration.
-        where: Its address for people.
-        first_token_timeout_s: From the call to the first content token, waiting for a connection included.
-        token_gap_timeout_s: From when one content token was taken to the next.
+        endpoint: The endpoint's name in the configuration.
+        where: Its address, for messages.
+        first_token_timeout_s: From the call to the first content token, the wait for a connection included.
+        token_gap_timeout_s: From the consumption of one content token to the next token.
     """
 
     endpoint: str
@@ -86,19 +86,19 @@ class TokenDeadlines:
     token_gap_timeout_s: float
 
     def __post_init__(self) -> None:
-        """Raises ValueError, naming the endpoint and the setting, for what can never work."""
+        """Raises ValueError for an invalid deadline; the text names the endpoint and the setting."""
         for setting in ("first_token_timeout_s", "token_gap_timeout_s"):
             if not (value_s := getattr(self, setting)) > 0:
                 raise ValueError(f"llm endpoint {self.endpoint!r}: {setting} must be greater than 0, not {value_s}")
 
     @classmethod
     def of(cls, endpoint: str, where: str, limits: DeadlineOptions) -> Self:
-        """Those of an endpoint. Raises ValueError as the class does."""
+        """Returns the deadlines of an endpoint. Raises ValueError as the class does."""
         return cls(endpoint, where, limits.get("first_token_timeout_s", 8.0), limits.get("token_gap_timeout_s", 5.0))
 
     def too_slow(self, waiting_for: str, *, thinking: bool = False) -> LlmTooSlow:
-        """The error for a wait that took too long. `thinking`: all that came were thoughts."""
-        gap = waiting_for == NEXT
+        """Returns the error for a missed deadline. `thinking`: only reasoning arrived."""
+        gap = waiting_for == NEXT_CONTENT
         limit = "token_gap_timeout_s" if gap else "first_token_timeout_s"
         value_s = self.token_gap_timeout_s if gap else self.first_token_timeout_s
         text = f"llm endpoint {self.endpoint!r} at {self.where} gave no {waiting_for} within {value_s:g} s"
@@ -112,56 +112,59 @@ class TokenDeadlines:
         )
 
 
-async def paced(ask: Callable[[], tuple[Arriving, StreamParser]], pace: TokenDeadlines) -> AsyncGenerator[ChatEvent]:
-    """The events of an answer, in time.
+async def with_deadlines(
+    ask: Callable[[], tuple[IncomingStream, StreamParser]], deadlines: TokenDeadlines
+) -> AsyncGenerator[ChatEvent]:
+    """Yields the events of an answer and enforces its deadlines.
 
     Args:
-        ask: Called at the first pull, so that whatever it raises reaches whoever listens: what arrives, which is
-            closed here, and what its bytes mean. Read to its end: leaving at Finished, too, costs the connection.
-        pace: The deadlines; that on the first token counts from the first pull.
+        ask: Called at the first iteration, so that its errors reach the consumer. Returns the incoming bytes, which are
+            closed here, and their parser. Read to its end: leaving earlier, even at Finished, closes the connection.
+        deadlines: The deadlines; the one for the first token starts at the first iteration.
 
     Raises:
-        LlmError: What `ask`, the arriving or the reading raises, and LlmTooSlow.
+        LlmTooSlow: A deadline passed.
+        LlmError: As `ask`, the incoming stream and the parser raise it.
     """
     loop = asyncio.get_running_loop()
-    deadline_s = loop.time() + pace.first_token_timeout_s
+    deadline_s = loop.time() + deadlines.first_token_timeout_s
     waiting_for = "connection"
-    arriving, reading = ask()
-    async with aclosing(arriving):
+    incoming, parser = ask()
+    async with aclosing(incoming):
         while True:
             try:
                 async with asyncio.timeout_at(deadline_s):
-                    item = await anext(arriving, None)
+                    item = await anext(incoming, None)
             except TimeoutError as error:
-                if not reading.finishing:
-                    thinking = isinstance(reading, ReasoningParser) and reading.thinking
-                    raise pace.too_slow(waiting_for, thinking=thinking) from error
+                if not parser.finishing:
+                    thinking = isinstance(parser, ReasoningParser) and parser.thinking
+                    raise deadlines.too_slow(waiting_for, thinking=thinking) from error
                 item = None
             except LlmError as error:
-                if not reading.finishing:
-                    if error.spoken == SPOKEN_TORN and waiting_for != NEXT:
-                        error.spoken = SPOKEN_EMPTY  # who reads the connection does not know words
+                if not parser.finishing:
+                    if error.spoken == SPOKEN_BROKEN_OFF and waiting_for != NEXT_CONTENT:
+                        error.spoken = SPOKEN_EMPTY  # the connection layer cannot tell whether content arrived
                     raise
-                item = None  # the text is whole; what its connection still owed were counts
+                item = None  # the text is complete; only token counts are missing
             if isinstance(item, SlotAcquired | RequestSent):
                 yield item
                 waiting_for = "first content token"
                 continue
-            was_finishing = reading.finishing
-            for event in reading.end() if item is None else reading.feed(item):
+            was_finishing = parser.finishing
+            for event in parser.end() if item is None else parser.feed(item):
                 yield event
                 if isinstance(event, Finished):
-                    await _drain(arriving)
+                    await _drain(incoming)
                     return
-                # Counted from when the listener comes back: its own time is not the service's.
-                deadline_s = loop.time() + pace.token_gap_timeout_s
-                waiting_for = NEXT
-            if reading.finishing and not was_finishing:
+                # Starts when the consumer asks for more: its own time does not count against the service.
+                deadline_s = loop.time() + deadlines.token_gap_timeout_s
+                waiting_for = NEXT_CONTENT
+            if parser.finishing and not was_finishing:
                 deadline_s = min(deadline_s, loop.time() + USAGE_TIMEOUT_S)
 
 
-async def _drain(arriving: Arriving) -> None:
+async def _drain(incoming: IncomingStream) -> None:
     with suppress(LlmError, TimeoutError):
         async with asyncio.timeout(DRAIN_TIMEOUT_S):
-            async for _ in arriving:
+            async for _ in incoming:
                 pass

@@ -1,1 +1,1 @@
-"""Models on AWS: SageMaker and Bedrock, signed requests and event streams."""
+"""Models on AWS: SageMaker and Bedrock, with signed requests and event streams."""

@@ -1,4 +1,4 @@
-"""`bedrock`: Amazon's models and those of others, by ConverseStream or by InvokeModelWithResponseStream."""
+"""Service `bedrock`: models on Bedrock, by ConverseStream or InvokeModelWithResponseStream."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -6,36 +6,36 @@ from typing import Literal, Unpack, get_args
 
 from llm.answer_state import AnswerState
 from llm.aws.bedrock_request import BedrockOptions, JsonObject, anthropic_body, converse_body, llama_body
-from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, Llama, Meaning
+from llm.aws.bedrock_stream import Anthropic, BedrockStream, Converse, EventParser, Llama
 from llm.aws.request import BEDROCK
 from llm.aws.service import AwsService, AwsSettings, path_part
 from llm.chat import PLAIN, ChatEvent, ChatOptions, Message
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.reasoning_filter import habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
 Api = Literal["converse", "invoke"]
 Family = Literal["anthropic", "llama"]
 Latency = Literal["standard", "optimized"]
 Prompt = Callable[[Sequence[Message]], str]
 
-OURS: Mapping[str, frozenset[str]] = MappingProxyType(
+RESERVED: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "": frozenset({"messages", "system", "toolConfig"}),
         "anthropic": frozenset({"messages", "system", "tools", "tool_choice"}),
         "llama": frozenset({"prompt"}),
     }
 )
-"""Fields that no parameter may be, by family; "" is Converse."""
+"""Fields that `parameters` must not contain, by model family; "" is Converse."""
 
 
 class BedrockChat:
-    """A ChatModel over one model of Bedrock.
+    """A ChatModel for one model on Bedrock.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -54,19 +54,26 @@ class BedrockChat:
         parameters: Parameters = NO_PARAMETERS,
         **settings: Unpack[AwsSettings],
     ) -> None:
-        """Args:
-            model: Id of a model or an inference profile, or the ARN of either or of provisioned throughput.
-            api: "converse" is the same for all models; "invoke" is the model's own format.
-            family: Whose format, for "invoke"; None: told by the id, which an ARN of provisioned throughput does
-                not say.
-            prompt: What makes the text that a Llama model goes on from; for "invoke" only.
-            stops: Where such a text ends, at the latest: it is cut there, and the request closed.
-            cache: Mark the system prompt as worth keeping: see `BedrockOptions`.
-            latency: "optimized" asks for the variant that answers sooner, where model and region have one.
-            parameters: Further fields of each request: of Converse (`inferenceConfig`, `additionalModelRequestFields`,
-                `guardrailConfig`), or of the model's own format.
+        """Initializes the client without I/O.
 
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        Args:
+            name: The endpoint's name in the configuration.
+            model: Id of a model or an inference profile, or the ARN of either or of provisioned throughput.
+            api: "converse" has one format for all models; "invoke" uses the model's own format.
+            family: The model's format, for "invoke". None: taken from the id; an ARN of provisioned throughput does not
+                contain it.
+            prompt: Renders the prompt of a Llama model; for "invoke" only.
+            stops: Stop sequences of such a prompt: the answer is cut there and the request closed.
+            cache: Whether to cache the system prompt: see `BedrockOptions`.
+            latency: "optimized" requests the latency-optimized variant, if the model has one in the region.
+            max_tokens: Longest answer; None: the service's default.
+            temperature: Sampling temperature; None: the service's default.
+            parameters: Additional request fields: of Converse (`inferenceConfig`, `additionalModelRequestFields`,
+                `guardrailConfig`), or of the model's own format.
+            settings: See `AwsSettings`.
+
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         self.name = name
         self._model = model
@@ -78,7 +85,7 @@ class BedrockChat:
         self._stops = tuple(stops)
         is_optimized = _one_of(name, "latency", latency, get_args(Latency)) == "optimized"
         self._fixed = BedrockOptions(max_tokens, temperature, cache, is_optimized)
-        self._parameters = checked(name, parameters, ours=OURS[self._family])
+        self._parameters = checked(name, parameters, reserved=RESERVED[self._family])
         self._headers: dict[str, str] = {}
         if self._family and is_optimized:
             self._headers["x-amzn-bedrock-performanceconfig-latency"] = "optimized"
@@ -88,36 +95,36 @@ class BedrockChat:
 
     @property
     def detail(self) -> str:
-        """Kind, model, address."""
-        asked = f" (invoke, {self._family})" if self._family else ""
-        return f"bedrock {self._model}{asked} at {self._service.where}"
+        """Kind, model and address."""
+        suffix = f" (invoke, {self._family})" if self._family else ""
+        return f"bedrock {self._model}{suffix} at {self._service.where}"
 
     async def load(self) -> None:
-        """Have credentials and two idle connections ready; again later to keep them. Never fails."""
+        """Fetches credentials and opens two idle connections. Call it again later to keep them. Never fails."""
         await self._service.load()
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions to Llama by "invoke"."""
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         if self._family == "llama":
             why = "Llama by api invoke takes no functions: use api converse, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = self._prompt(messages) if self._prompt is not None and self._family == "llama" else None
         answer = AnswerState(self.name, habit_of(prompt or ""))
-        meaning = self._meaning(answer, options, private)
-        stream = BedrockStream(self.name, answer, meaning, self._service.refusals, private=private)
+        event_parser = self._event_parser(answer, options, private)
+        stream = BedrockStream(self.name, answer, event_parser, self._service.refusals, private=private)
         fields = merged(self._fields(messages, prompt, options), self._parameters)
-        arriving = self._service.post(self._route, fields, options, private, self._headers)
-        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+        incoming = self._service.post(self._route, fields, options, private, self._headers)
+        return incoming, StopSequenceParser(self.name, stream, self._stops, read_on=False)
 
-    def _meaning(self, answer: AnswerState, options: ChatOptions, private: Sequence[str]) -> Meaning:
+    def _event_parser(self, answer: AnswerState, options: ChatOptions, private: Sequence[str]) -> EventParser:
         match self._family:
             case "anthropic":
                 return Anthropic(answer, self.name, private)

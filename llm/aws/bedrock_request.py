@@ -1,4 +1,4 @@
-"""What Bedrock is asked: the bodies of Converse and of InvokeModel, by the family of the model. Pure."""
+"""Builds the request bodies of Converse and, by model family, of InvokeModel. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,21 @@ JsonObject = dict[str, object]
 ANTHROPIC_VERSION = "bedrock-2023-05-31"
 
 ANTHROPIC_MAX_TOKENS = 1024
-"""It must be given: several minutes of speech."""
+"""Default token limit, several minutes of speech. Anthropic's format requires one."""
 
 _ANY_OBJECT = '{"type":"object"}'
 
 
 @dataclass(frozen=True, slots=True)
 class BedrockOptions:
-    """What every request of an endpoint asks for.
+    """Options of every request of an endpoint.
 
     Attributes:
-        cache: Keep what is read up to the end of the lasting system prompt for the next request. A short one is not
-            kept (less than 1024 tokens, for some models 4096), and nothing says so but the count of cached tokens.
-        is_optimized: Ask for the latency-optimized variant of the model.
+        max_tokens: Longest answer; None: the service's default.
+        temperature: Sampling temperature; None: the service's default.
+        cache: Whether to cache the request up to the end of the lasting system prompt. A short prompt is not cached
+            (less than 1024 tokens, for some models 4096); only the count of cached tokens shows it.
+        is_optimized: Whether to request the latency-optimized variant of the model.
     """
 
     max_tokens: int | None = None
@@ -33,17 +35,17 @@ class BedrockOptions:
     is_optimized: bool = False
 
     def max_tokens_of(self, options: ChatOptions) -> int | None:
-        """The request's own limit, else the endpoint's; None: none is asked for."""
+        """Returns the request's own limit, else the endpoint's; None: no limit is sent."""
         return self.max_tokens if options.max_tokens is None else options.max_tokens or None
 
 
 def converse_body(messages: Sequence[Message], options: ChatOptions, fixed: BedrockOptions) -> JsonObject:
-    """The body of ConverseStream."""
+    """Returns the body of ConverseStream."""
     conversation = conversation_of(messages)
-    system: list[JsonObject] = [{"text": text} for text in conversation.lasting]
+    system: list[JsonObject] = [{"text": text} for text in conversation.leading_system]
     if fixed.cache and system:
         system.append({"cachePoint": {"type": "default"}})
-    system += [{"text": text} for text in conversation.passing]
+    system += [{"text": text} for text in conversation.later_system]
     limits = {"maxTokens": fixed.max_tokens_of(options), "temperature": fixed.temperature}
     body: JsonObject = {
         "messages": [
@@ -72,7 +74,7 @@ def _converse_block(block: Block) -> JsonObject:
 
 
 def _offered(conversation: BedrockConversation, options: ChatOptions) -> list[Function]:
-    """What may be called, and what was called before: both services want to know that too."""
+    """Returns the functions that may be called and those called before: both services require their definitions."""
     offered = list(options.functions) if options.choice != "none" or conversation.called else []
     names = {function.name for function in offered}
     return offered + [Function(name, "", _ANY_OBJECT) for name in conversation.called if name not in names]
@@ -87,7 +89,7 @@ def _converse_tool(function: Function) -> JsonObject:
 def _converse_choice(options: ChatOptions) -> JsonObject:
     match options.choice:
         case "auto" | "none":
-            return {}  # "none" is unknown there: a call is dropped when it comes
+            return {}  # Converse has no "none": calls are dropped when they arrive
         case "required":
             return {"toolChoice": {"any": {}}}
         case name:
@@ -95,12 +97,12 @@ def _converse_choice(options: ChatOptions) -> JsonObject:
 
 
 def anthropic_body(messages: Sequence[Message], options: ChatOptions, fixed: BedrockOptions) -> JsonObject:
-    """The body of InvokeModel for Anthropic's models."""
+    """Returns the body of InvokeModel for Anthropic's models."""
     conversation = conversation_of(messages)
-    system: list[JsonObject] = [{"type": "text", "text": text} for text in conversation.lasting]
+    system: list[JsonObject] = [{"type": "text", "text": text} for text in conversation.leading_system]
     if fixed.cache and system:
         system[-1]["cache_control"] = {"type": "ephemeral"}
-    system += [{"type": "text", "text": text} for text in conversation.passing]
+    system += [{"type": "text", "text": text} for text in conversation.later_system]
     body: JsonObject = {
         "anthropic_version": ANTHROPIC_VERSION,
         "max_tokens": fixed.max_tokens_of(options) or ANTHROPIC_MAX_TOKENS,
@@ -135,7 +137,7 @@ def _anthropic_tool(function: Function) -> JsonObject:
 
 
 def llama_body(prompt: str, options: ChatOptions, fixed: BedrockOptions) -> JsonObject:
-    """The body of InvokeModel for Meta's models: text, and no functions."""
+    """Returns the body of InvokeModel for Meta's models: a prompt, without functions."""
     limits = {"max_gen_len": fixed.max_tokens_of(options), "temperature": fixed.temperature}
     return {"prompt": prompt, **_given(limits)}
 

@@ -1,7 +1,7 @@
-"""A conversation as Bedrock's models want it: user and assistant in turns, each call right before its result. Pure.
+"""Converts a conversation for Bedrock: user and assistant alternate, and each call is followed by its result. Pure.
 
-Ours may begin with a greeting, have two messages of one speaker in a row, or a call whose result never came: the
-service refuses each of these.
+A conversation may begin with a greeting, have two consecutive messages of one role, or contain a call without a result.
+The service rejects each of these.
 """
 
 import json
@@ -18,14 +18,14 @@ _NOT_IN_ID = re.compile("[^a-zA-Z0-9_-]")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Something said; never blank."""
+    """A text; never blank."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Something called."""
+    """A function call."""
 
     call_id: str
     name: str
@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call gave; never blank."""
+    """The output of a call; never blank."""
 
     call_id: str
     text: str
@@ -45,7 +45,7 @@ Block = Text | Call | Result
 
 @dataclass(frozen=True, slots=True)
 class RoleTurn:
-    """All that one of the two says, until the other one does."""
+    """Consecutive blocks of one role."""
 
     role: Literal["user", "assistant"]
     blocks: list[Block] = field(default_factory=list)
@@ -53,43 +53,43 @@ class RoleTurn:
 
 @dataclass(frozen=True, slots=True)
 class BedrockConversation:
-    """A conversation, sorted.
+    """A conversation in Bedrock's structure.
 
     Attributes:
-        lasting: The system prompt that it begins with, which stays the same from request to request.
-        passing: System messages from further on.
-        turns: In turns; the first is the user's.
+        leading_system: System prompt at the beginning; the same in all requests of a conversation.
+        later_system: System messages from later positions.
+        turns: Alternating turns; the first is the user's.
     """
 
-    lasting: tuple[str, ...]
-    passing: tuple[str, ...]
+    leading_system: tuple[str, ...]
+    later_system: tuple[str, ...]
     turns: tuple[RoleTurn, ...]
 
     @property
     def called(self) -> tuple[str, ...]:
-        """Names of the functions that were called in it, each once."""
+        """Names of the functions that were called, each once."""
         calls = (block for turn in self.turns for block in turn.blocks if isinstance(block, Call))
         return tuple(dict.fromkeys(call.name for call in calls))
 
 
 def conversation_of(messages: Sequence[Message]) -> BedrockConversation:
-    """Sort `messages`. A call without a result, and a result without a call, are left out."""
+    """Converts messages. Calls without a result and results without a call are dropped."""
     begin = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
     results = {message.call_id: result_text(message) for message in messages if message.role == "tool"}
     turns = [RoleTurn("user")]
     for message in messages[begin:]:
         match message.role:
             case "user":
-                _add(turns, "user", _said(message))
+                _add(turns, "user", _text_blocks(message))
             case "assistant":
                 answered = [call for call in message.calls if call.call_id in results]
-                _add(turns, "assistant", [*_said(message), *map(_call, answered)])
+                _add(turns, "assistant", [*_text_blocks(message), *map(_call_block, answered)])
                 _add(turns, "user", [Result(_id(call.call_id), results[call.call_id]) for call in answered])
             case "tool" | "system":
-                pass  # results stand behind their calls, system messages outside
+                pass  # results were added after their calls; system messages are separate
     if not turns[0].blocks:
         turns[0].blocks.append(Text(OPENING))
-    if turns[-1].role == "assistant":  # it is to speak again without being asked: some models refuse to go on
+    if turns[-1].role == "assistant":  # some models reject a conversation that ends with the assistant
         _add(turns, "user", [Text(OPENING)])
     return BedrockConversation(_system(messages[:begin]), _system(messages[begin:]), tuple(turns))
 
@@ -106,11 +106,11 @@ def _add(turns: list[RoleTurn], role: Literal["user", "assistant"], blocks: Sequ
     turns[-1].blocks.extend(blocks)
 
 
-def _said(message: Message) -> list[Block]:
+def _text_blocks(message: Message) -> list[Block]:
     return [Text(message.content)] if message.content.strip() else []
 
 
-def _call(call: FunctionCall) -> Call:
+def _call_block(call: FunctionCall) -> Call:
     try:
         arguments: object = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -119,5 +119,5 @@ def _call(call: FunctionCall) -> Call:
 
 
 def _id(call_id: str) -> str:
-    """An id that another service gave, in the letters and the length that these allow."""
+    """Returns an id of another service, reduced to the characters and the length that Bedrock permits."""
     return _NOT_IN_ID.sub("_", call_id)[:64] or "call"

@@ -1,7 +1,7 @@
-"""AWS credentials from botocore's own chain: environment, profile, single sign-on, container, instance.
+"""Provides AWS credentials from botocore's chain: environment, profile, single sign-on, container, instance.
 
-Looking them up may read files and ask servers, so it happens in a thread of its own, with a deadline. What was found
-is kept and renewed before it expires: a turn waits only where there is nothing valid to sign with.
+The look-up may read files and query servers, so it runs in its own thread, with a deadline. Credentials are kept and
+renewed before they expire. A turn waits only if there are no valid ones.
 """
 
 import asyncio
@@ -14,19 +14,20 @@ from llm.aws.sdk import import_sdk, sdk
 from llm.errors import LlmError, LlmRefused, LlmUnreachable
 
 FETCH_TIMEOUT_S = 5.0
-"""A chain of three servers that answer at once takes less; a turn that waits longer is lost anyway."""
+"""Deadline for a turn that waits for credentials. A chain of three responsive servers needs less."""
 
 STEP_TIMEOUT_S = 2.0
-"""One connection, or one answer, of a server that gives credentials; botocore's own 60 s outlive any turn."""
+"""Deadline for one connection to, or one answer of, a credential server; botocore's default of 60 s exceeds any turn.
+"""
 
 RENEW_BEFORE_S = 15 * 60
-"""Aside, while the old ones still serve: what botocore itself does without waiting for it."""
+"""Time before expiry from which credentials are renewed in the background; botocore's own value."""
 
 UNUSABLE_BEFORE_S = 30
-"""Less is left than a request may wait for its connection and be on its way."""
+"""Time before expiry from which credentials are not used: a request may take this long to connect and be sent."""
 
 RETRY_S = 10.0
-"""After a failure nothing is looked up for so long: no turn waits again for what failed in the last one."""
+"""Pause after a failed look-up, so that consecutive turns do not wait for the same failure."""
 
 SPOKEN_NO_CREDENTIALS = "I have no valid key for my language model."
 SPOKEN_NO_ANSWER = "I can't get the key for my language model right now."
@@ -44,14 +45,14 @@ _REMEDIES = {
     "RuntimeError": f"has credentials that expired: {_RENEWING}",
     "MissingDependencyException": "has a profile for aws login: pip install 'botocore[crt]'",
 }
-"""By the name of botocore's error. Its text is never quoted: it may name what is in the files."""
+"""Remedies by the name of botocore's exception. Its text is never quoted: it may contain parts of the files."""
 
 
 class Keys(Protocol):
-    """Credentials that do not change any more.
+    """Immutable credentials.
 
     Attributes:
-        token: Of a session; None for keys that last.
+        token: Session token; None for permanent keys.
     """
 
     access_key: str
@@ -60,18 +61,24 @@ class Keys(Protocol):
 
 
 class CredentialSource(Protocol):
-    """What botocore found: it can be asked again, and then renews what has expired; that may take its time."""
+    """A source that botocore found. It renews expired credentials on request, which may take time."""
 
     def get_frozen_credentials(self) -> Keys: ...
 
 
 class AwsCredentials:
-    """The credentials of one endpoint, kept fresh."""
+    """The credentials of one endpoint, kept valid."""
 
     def __init__(
         self, endpoint: str, profile: str | None, *, find: Callable[[str | None], CredentialSource | None] | None = None
     ) -> None:
-        """`profile` of ~/.aws, None for the environment's choice. `find` looks a source up, in a thread."""
+        """Initializes without I/O.
+
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            profile: A profile in ~/.aws; None: the environment's choice.
+            find: Finds a source; called in a thread.
+        """
         self._endpoint = endpoint
         self._profile = profile
         self._find = find or find_source
@@ -82,7 +89,7 @@ class AwsCredentials:
         self._fetching: asyncio.Future[None] | None = None
 
     async def current(self) -> Keys:
-        """Keys to sign with now. Raises LlmError where there are none, or none came within FETCH_TIMEOUT_S."""
+        """Returns keys to sign with. Raises LlmError if there are none, or none within FETCH_TIMEOUT_S."""
         now_s = asyncio.get_running_loop().time()
         if self._keys is None or self._expires_within(RENEW_BEFORE_S):
             usable = self._keys is not None and not self._expires_within(UNUSABLE_BEFORE_S)
@@ -93,13 +100,13 @@ class AwsCredentials:
                     if not fetching.done():
                         self._failed, self._retry_at_s = TimeoutError(), now_s + FETCH_TIMEOUT_S + RETRY_S
             if not usable and self._failed is not None:
-                raise self._missing(self._failed)
+                raise self._missing_error(self._failed)
         if self._keys is None:
-            raise self._late()
+            raise self._timeout_error()
         return self._keys
 
     def forget(self) -> None:
-        """The service does not take them any more: look them up anew for the next request."""
+        """Discards the credentials, which the service no longer accepts; the next request looks them up again."""
         self._source = self._keys = None
 
     def _expires_within(self, seconds: float) -> bool:
@@ -107,45 +114,45 @@ class AwsCredentials:
         return needed is not None and bool(needed(seconds))
 
     def _fetch(self) -> "asyncio.Future[None]":
-        """Start to look them up, unless that is under way; many may wait for the same."""
+        """Starts a look-up unless one is running; callers share it."""
         if self._fetching is None:
             loop = asyncio.get_running_loop()
             self._fetching = loop.create_future()
-            told, source = self._fetching, self._source
+            done, source = self._fetching, self._source
 
             def run() -> None:
                 found, keys = _look_up(source, self._profile, self._find)
                 with suppress(RuntimeError):  # the loop was closed meanwhile
-                    loop.call_soon_threadsafe(self._fetched, told, found, keys)
+                    loop.call_soon_threadsafe(self._fetched, done, found, keys)
 
-            # A daemon: a server that hangs must not keep the process from ending.
+            # A daemon thread: an unresponsive server must not prevent the process from exiting.
             threading.Thread(target=run, name=f"aws credentials {self._endpoint}", daemon=True).start()
         return self._fetching
 
-    def _fetched(self, told: "asyncio.Future[None]", found: CredentialSource | Exception, keys: Keys | None) -> None:
+    def _fetched(self, done: "asyncio.Future[None]", found: CredentialSource | Exception, keys: Keys | None) -> None:
         self._fetching = None
         if isinstance(found, Exception):
             self._failed = found
             self._retry_at_s = asyncio.get_running_loop().time() + RETRY_S
         else:
             self._source, self._keys, self._failed, self._retry_at_s = found, keys, None, 0.0
-        if not told.done():
-            told.set_result(None)
+        if not done.done():
+            done.set_result(None)
 
-    def _missing(self, error: Exception) -> LlmError:
+    def _missing_error(self, error: Exception) -> LlmError:
         if isinstance(error, TimeoutError):
-            return self._late()
+            return self._timeout_error()
         kinds = [kind.__name__ for kind in type(error).__mro__]
-        says = next((_REMEDIES[kind] for kind in kinds if kind in _REMEDIES), None)
-        if says is None and isinstance(error, LookupError):
-            says = "has no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role"
-        elif says is None:
-            says = f"could not get its AWS credentials ({kinds[0]}): check the profile, the role and the network"
+        reason = next((_REMEDIES[kind] for kind in kinds if kind in _REMEDIES), None)
+        if reason is None and isinstance(error, LookupError):
+            reason = "has no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role"
+        elif reason is None:
+            reason = f"could not get its AWS credentials ({kinds[0]}): check the profile, the role and the network"
         return LlmRefused(
-            self._endpoint, f"llm endpoint {self._endpoint!r} {says}", spoken=SPOKEN_NO_CREDENTIALS, retryable=True
+            self._endpoint, f"llm endpoint {self._endpoint!r} {reason}", spoken=SPOKEN_NO_CREDENTIALS, retryable=True
         )
 
-    def _late(self) -> LlmError:
+    def _timeout_error(self) -> LlmError:
         text = f"llm endpoint {self._endpoint!r} got no AWS credentials within {FETCH_TIMEOUT_S:g} s"
         text = f"{text}: check the server that gives them (container, instance, sign-on), and the network"
         return LlmUnreachable(self._endpoint, text, spoken=SPOKEN_NO_ANSWER, retryable=True)
@@ -154,18 +161,21 @@ class AwsCredentials:
 def _look_up(
     source: CredentialSource | None, profile: str | None, find: Callable[[str | None], CredentialSource | None]
 ) -> tuple[CredentialSource | Exception, Keys | None]:
-    """The source and its keys, or why there are none; in a thread."""
+    """Returns the source and its keys, or the error. Runs in a thread."""
     try:
         source = source or find(profile)
         if source is None:
             return LookupError("nothing in the chain has credentials"), None
         return source, source.get_frozen_credentials()
-    except Exception as error:  # noqa: BLE001  # told to whoever waits; files, servers and processes fail in many ways
+    except Exception as error:  # noqa: BLE001  # passed on to the waiting callers; files, servers and processes fail in many ways
         return error, None
 
 
 def find_source(profile: str | None) -> CredentialSource | None:
-    """What botocore's chain finds first, or None. Reads files and may ask servers. Raises botocore's errors."""
+    """Returns the first source of botocore's chain, or None.
+
+    Reads files and may query servers. Raises botocore's exceptions.
+    """
     import_sdk()
     session = sdk("session").Session(profile=profile)
     limits = {"connect_timeout": STEP_TIMEOUT_S, "read_timeout": STEP_TIMEOUT_S, "retries": {"total_max_attempts": 2}}

@@ -1,6 +1,6 @@
-"""How AWS says no: before an answer (status, header, JSON) and inside one (an exception frame), as errors.
+"""Converts AWS's errors: refused requests (status, header, JSON) and exception frames inside an answer.
 
-Texts about keys and signatures are never quoted: some repeat the whole request, its session token included.
+Texts about keys and signatures are never quoted: some repeat the whole request, the session token included.
 """
 
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from llm.aws.frames import EventStreamMessage
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmTooSlow
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError, LlmRefused, LlmTooSlow
 from llm.http_errors import (
     SPOKEN_BUSY,
     SPOKEN_KEY,
@@ -36,23 +36,23 @@ _VALIDATION = frozenset({"validation", "validationerror", "serialization", "malf
 _MODEL = frozenset({"modelerror", "modelstreamerror"})
 
 _ABOUT_THE_NAME = ("not found", "could not find", "model identifier", "on-demand throughput", "end of its life")
-"""In a ValidationError: it is the endpoint or model that is wrong, not the request."""
+"""Phrases in a ValidationError that blame the endpoint or the model, not the request."""
 
 _DATE = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 _SKEW_MIN_S = 60.0
-"""Signatures are refused from 300 s on; what is less is not what was meant."""
+"""Smallest clock difference that is reported; signatures are refused from 300 s on."""
 
 
 @dataclass(frozen=True, slots=True)
 class AwsFault:
-    """What AWS says about a failure.
+    """AWS's description of a failure.
 
     Attributes:
-        code: Its word for it in small letters, without "Exception": "throttling", "modelnotready"; or "".
-        message: Its sentence, or "".
-        status: Of HTTP; None for an exception frame.
-        original_status: What the model's own server said, where that is what failed.
-        detail: SageMaker's ErrorCode of a stream that broke, or "".
+        code: Error code in lower case, without "Exception": "throttling", "modelnotready"; or "".
+        message: The error text, or "".
+        status: HTTP status; None for an exception frame.
+        original_status: Status of the model's own server, if that failed.
+        detail: SageMaker's ErrorCode of a broken stream, or "".
     """
 
     code: str
@@ -62,27 +62,27 @@ class AwsFault:
     detail: str = ""
 
     @property
-    def is_of_old_keys(self) -> bool:
-        """Whether newer credentials may help: these have expired, or are not known any more."""
+    def has_outdated_keys(self) -> bool:
+        """Whether newer credentials may help: these have expired or are no longer known."""
         return self.code in _EXPIRED | _KEY
 
 
 def fault_of_answer(status: int, headers: Mapping[str, str], body: bytes) -> AwsFault:
-    """Read an answer that is not 200."""
+    """Parses an answer with a status other than 200."""
     fields = fields_of(body)
     code = headers.get("x-amzn-errortype") or fields.get("__type") or fields.get("code") or fields.get("Code")
     return _fault(str(code or ""), fields, status)
 
 
 def fault_of_frame(frame: EventStreamMessage) -> AwsFault:
-    """Read an exception frame, or an error frame, whose message is a header."""
+    """Parses an exception frame, or an error frame, whose message is in a header."""
     fields = fields_of(frame.payload)
     message = frame.headers.get(":error-message")
     return _fault(frame.name, {"message": message, **fields} if isinstance(message, str) else fields, None)
 
 
 def fields_of(body: bytes) -> dict[str, object]:
-    """A JSON object, or nothing."""
+    """Returns the JSON object, or an empty one for anything else."""
     try:
         fields: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -106,14 +106,14 @@ def _fault(code: str, fields: dict[str, object], status: int | None) -> AwsFault
 
 @dataclass(frozen=True, slots=True)
 class AwsRefusals:
-    """Makes errors of one endpoint's faults.
+    """Converts the faults of one endpoint into errors.
 
     Attributes:
-        endpoint: Its name in the configuration.
-        where: Its address for people.
-        model: What it is asked for: an endpoint, a model, a profile.
-        action: What an IAM policy must allow.
-        region: That it is asked in.
+        endpoint: The endpoint's name in the configuration.
+        where: Its address, for messages.
+        model: The SageMaker endpoint, model or inference profile.
+        action: The action that an IAM policy must allow.
+        region: The region of the requests.
     """
 
     endpoint: str
@@ -123,17 +123,17 @@ class AwsRefusals:
     region: str
 
     def error_of(self, fault: AwsFault, private: Sequence[str]) -> LlmError:
-        """The error that a fault is. `private`: texts that it may not quote."""
-        says = quoted(fault.message, private)
+        """Returns the error for a fault. `private`: texts that it must not quote."""
+        quote = quoted(fault.message, private)
         return (
-            self._of_key(fault)
-            or self._of_model(fault, says)
-            or self._of_name(fault, says)
-            or self._of_load(fault, says)
-            or self._other(fault, says)
+            self._key_error(fault)
+            or self._model_error(fault, quote)
+            or self._name_error(fault, quote)
+            or self._load_error(fault, quote)
+            or self._other_error(fault, quote)
         )
 
-    def _of_key(self, fault: AwsFault) -> LlmError | None:
+    def _key_error(self, fault: AwsFault) -> LlmError | None:
         code = f"({fault.code or f'HTTP {fault.status}'})"
         if fault.code in _EXPIRED:
             remedy = "renew them (aws sso login, aws login, or the role's source); they are read again for the next one"
@@ -148,54 +148,54 @@ class AwsRefusals:
             return self._refused(f"does not accept its AWS credentials {code}: {remedy}", SPOKEN_KEY)
         return None
 
-    def _of_model(self, fault: AwsFault, says: str) -> LlmError | None:
-        """The model's own server failed, or took too long."""
+    def _model_error(self, fault: AwsFault, quote: str) -> LlmError | None:
+        """Returns the error if the model's own server failed or timed out."""
         if fault.detail == "ModelInvocationTimeExceeded" or fault.code == "modeltimeout":
-            text = f"gave up: its model took longer than it may: ask for less (max_tokens), or see its load{says}"
-            # A stream that ran out of time had the whole time; the same again would too.
+            text = f"gave up: its model took longer than it may: ask for less (max_tokens), or see its load{quote}"
+            # A stream that used up its time would use it up again.
             return self._error(LlmTooSlow, text, SPOKEN_TOO_SLOW, retryable=not fault.detail)
         if fault.code not in _MODEL:
             return None
         if fault.original_status in WRONG_REQUEST_STATUSES:
             text = (
-                f"rejects the request (its model says {fault.original_status}): check what {self.model} accepts{says}"
+                f"rejects the request (its model says {fault.original_status}): check what {self.model} accepts{quote}"
             )
             return self._refused(text, SPOKEN_REQUEST)
         if fault.original_status in {429, 503}:
             return self._refused(
-                f"is too busy (its model says {fault.original_status}): add instances{says}", SPOKEN_BUSY
+                f"is too busy (its model says {fault.original_status}): add instances{quote}", SPOKEN_BUSY
             )
         if fault.code == "modelstreamerror":
-            text = f"broke off its answer ({fault.detail or fault.code}): see the model's log{says}"
-            return self._error(LlmBroken, text, SPOKEN_TORN, retryable=True)
+            text = f"broke off its answer ({fault.detail or fault.code}): see the model's log{quote}"
+            return self._error(LlmBroken, text, SPOKEN_BROKEN_OFF, retryable=True)
         status = f" with {fault.original_status}" if fault.original_status else ""
-        return self._refused(f"has a model that failed{status}: see the model's log{says}", SPOKEN_TROUBLE)
+        return self._refused(f"has a model that failed{status}: see the model's log{quote}", SPOKEN_TROUBLE)
 
-    def _of_name(self, fault: AwsFault, says: str) -> LlmError | None:
+    def _name_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         about_the_name = any(words in fault.message.casefold() for words in _ABOUT_THE_NAME)
         if fault.code == "resourcenotfound" or fault.status == 404 or (fault.code in _VALIDATION and about_the_name):
-            text = f"finds no {self.model} at {self.where}: check the name, the region and the account{says}"
+            text = f"finds no {self.model} at {self.where}: check the name, the region and the account{quote}"
             return self._refused(text, SPOKEN_NOT_FOUND)
         return None
 
-    def _of_load(self, fault: AwsFault, says: str) -> LlmError | None:
+    def _load_error(self, fault: AwsFault, quote: str) -> LlmError | None:
         if fault.code in _STARTING or fault.status == 503:
-            text = f"is not ready ({fault.code or 'HTTP 503'}): wait, or see whether {self.model} has instances{says}"
+            text = f"is not ready ({fault.code or 'HTTP 503'}): wait, or see whether {self.model} has instances{quote}"
             return self._refused(text, SPOKEN_BUSY)
         if fault.code in _BUSY or fault.status == 429:
-            text = f"takes no more requests for now ({fault.code or 'HTTP 429'}): wait, or raise its quota{says}"
+            text = f"takes no more requests for now ({fault.code or 'HTTP 429'}): wait, or raise its quota{quote}"
             return self._refused(text, SPOKEN_BUSY)
         return None
 
-    def _other(self, fault: AwsFault, says: str) -> LlmError:
+    def _other_error(self, fault: AwsFault, quote: str) -> LlmError:
         if fault.code in _VALIDATION or fault.status in WRONG_REQUEST_STATUSES:
             text = (
-                f"rejects the request ({fault.code or f'HTTP {fault.status}'}): check what {self.model} accepts{says}"
+                f"rejects the request ({fault.code or f'HTTP {fault.status}'}): check what {self.model} accepts{quote}"
             )
             return self._refused(text, SPOKEN_REQUEST)
         code = fault.code[:40] or (f"HTTP {fault.status}" if fault.status else "no reason given")
         return self._refused(
-            f"failed ({code}) at {self.where}: try again, or see AWS's health page{says}", SPOKEN_TROUBLE
+            f"failed ({code}) at {self.where}: try again, or see AWS's health page{quote}", SPOKEN_TROUBLE
         )
 
     def _refused(self, text: str, spoken: str) -> LlmError:
@@ -206,9 +206,12 @@ class AwsRefusals:
 
 
 def _remedy_of_skew(message: str) -> str:
-    """AWS names the request's time first and its own last, where they are too far apart."""
+    """Returns the remedy for a rejected signature.
+
+    If the clocks differ too much, the message names the request's time first and AWS's own time last.
+    """
     dates = list[datetime]()
-    with suppress(ValueError):  # digits that are no date
+    with suppress(ValueError):  # digits that are not a date
         dates += [datetime.strptime(date, "%Y%m%dT%H%M%S%z") for date in _DATE.findall(message[:1000])]
     off_s = (dates[0] - dates[-1]).total_seconds() if len(dates) > 1 else 0.0
     if abs(off_s) >= _SKEW_MIN_S:

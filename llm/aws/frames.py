@@ -1,4 +1,4 @@
-"""AWS's event stream: one answer as frames, each with headers, a payload and two checksums. No I/O."""
+"""Splits AWS's event stream into messages, each with headers, a payload and two checksums. No I/O."""
 
 import struct
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from llm.aws.sdk import sdk
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError
 from llm.http_errors import SPOKEN_PROXY
 
 MAX_FRAME_BYTES = 1 << 20
-"""A token in a frame is a few hundred bytes; the format itself would allow 24 MiB."""
+"""Maximum size of a message. A token takes a few hundred bytes; the format permits 24 MiB."""
 
 MAX_STREAM_BYTES = 64 << 20
-"""One answer: at 600 bytes a token more than 100,000 tokens."""
+"""Maximum size of an answer: at 600 bytes per token more than 100,000 tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class EventStreamMessage:
 
     Attributes:
         kind: "event", "exception" or "error".
-        name: Which event or exception.
+        name: Type of the event or exception.
     """
 
     kind: str
@@ -32,18 +32,18 @@ class EventStreamMessage:
 
 
 class EventStreamReader:
-    """Cuts one response body into frames."""
+    """Splits one response body into messages."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
-        # Made at the first bytes: by then the request's signature has imported botocore, in a thread.
+        # Created at the first bytes: by then the signing of the request has imported botocore, in a thread.
         self._buffer: Any = None
         self._held_bytes = 0
         self._left_bytes = MAX_STREAM_BYTES
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[EventStreamMessage]:
-        """The frames that `data` (cut anywhere) completes. To be iterated to its end. Raises LlmBroken."""
+        """Yields the messages in `data`, which may end anywhere. Iterate it to its end. Raises LlmBroken."""
         self._left_bytes -= len(data)
         if self._left_bytes < 0:
             raise self._broken(f"went on past {MAX_STREAM_BYTES} bytes: set max_tokens")
@@ -57,7 +57,7 @@ class EventStreamReader:
             raise self._broken(f"sent a frame of more than {MAX_FRAME_BYTES} bytes: check its url")
 
     def end(self) -> None:
-        """The body is over. Raises LlmBroken where that was inside a frame."""
+        """Ends the body. Raises LlmBroken if it ended inside a message."""
         if self._held_bytes:
             raise self._broken("ended its answer inside a frame: ask again; see any proxy before it")
 
@@ -78,7 +78,7 @@ class EventStreamReader:
 
     def _broken(self, what: str) -> LlmError:
         text = f"llm endpoint {self._endpoint!r} {what}"
-        spoken = SPOKEN_TORN if self._begun else SPOKEN_PROXY
+        spoken = SPOKEN_BROKEN_OFF if self._begun else SPOKEN_PROXY
         return LlmBroken(self._endpoint, text, spoken=spoken, retryable=True)
 
 

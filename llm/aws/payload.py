@@ -1,4 +1,4 @@
-"""Which format a SageMaker container answers in, as configured or by its first bytes. No I/O.
+"""Selects the parser for a SageMaker container's answer, by configuration or by its first bytes. No I/O.
 
 tgi, lmi-jsonlines, lmi-sse    token lines (`token_stream`)
 lmi-chat                       chunks of chat completions (`openai_stream`)
@@ -21,10 +21,10 @@ Payload = Literal["auto", "tgi", "lmi-jsonlines", "lmi-sse", "lmi-chat", "djl-0.
 PAYLOADS: tuple[Payload, ...] = get_args(Payload)
 
 
-def reading_of(
+def parser_for(
     payload: Payload, endpoint: str, private: Sequence[str], habit: ReasoningHabit | None = None
 ) -> StreamParser:
-    """What reads one answer in a format; `habit` of the model."""
+    """Returns the parser for one answer in a format. `habit`: how the model reasons, if known."""
     match payload:
         case "auto":
             return DetectedStream(endpoint, private=private, habit=habit)
@@ -37,50 +37,50 @@ def reading_of(
 
 
 class DetectedStream:
-    """Waits for the first line, or the beginning of the one string, and then reads as its format wants.
+    """Detects the format by the first line or the beginning of the string, and then parses it.
 
-    Nothing is lost by waiting: no format says a word before that.
+    The detection causes no delay: no format sends text before that.
     """
 
     def __init__(self, endpoint: str, *, private: Sequence[str] = (), habit: ReasoningHabit | None = None) -> None:
-        """`private`: texts that no error may quote; `habit`: of the model, where something is known of it."""
+        """Initializes the parser. `private`: texts that errors must not quote. `habit`: see `ReasoningHabit`."""
         self._endpoint = endpoint
         self._private = private
         self._habit = habit
         self._held = b""
-        self._scout = SseReader()
-        self._reading: StreamParser | None = None
+        self._probe = SseReader()
+        self._parser: StreamParser | None = None
 
     @property
     def finishing(self) -> bool:
         """Whether the text is complete."""
-        return self._reading is not None and self._reading.finishing
+        return self._parser is not None and self._parser.finishing
 
     def feed(self, data: bytes) -> Iterable[ChatEvent]:
-        """What `data` (cut anywhere) says, in order. Raises LlmError."""
-        if self._reading is not None:
-            return self._reading.feed(data)
+        """Returns the events in `data`, which may end anywhere. Raises LlmError."""
+        if self._parser is not None:
+            return self._parser.feed(data)
         self._held += data
-        self._reading = self._detected(data)
-        return () if self._reading is None else self._reading.feed(self._held)
+        self._parser = self._detect(data)
+        return () if self._parser is None else self._parser.feed(self._held)
 
     def end(self) -> Iterator[ChatEvent]:
-        """The body is over. Raises LlmError where it was cut short, or is in no known format."""
-        if self._reading is None:
-            self._reading = self._by_line(self._scout.end()) or self._of(TokenStream)
-            yield from self._reading.feed(self._held)
-        yield from self._reading.end()
+        """Ends the body. Raises LlmError if the answer is incomplete or its format is unknown."""
+        if self._parser is None:
+            self._parser = self._detect_by_line(self._probe.end()) or self._make(TokenStream)
+            yield from self._parser.feed(self._held)
+        yield from self._parser.end()
 
-    def _detected(self, data: bytes) -> StreamParser | None:
+    def _detect(self, data: bytes) -> StreamParser | None:
         if HEAD.match(self._held):
-            return self._of(GeneratedTextStream)
-        return self._by_line(self._scout.feed(data))
+            return self._make(GeneratedTextStream)
+        return self._detect_by_line(self._probe.feed(data))
 
-    def _by_line(self, events: Iterator[Event]) -> StreamParser | None:
+    def _detect_by_line(self, events: Iterator[Event]) -> StreamParser | None:
         try:
             first = next(iter(list(events)), None)
         except StreamFormatError:
-            return self._of(TokenStream)  # says what is wrong
+            return self._make(TokenStream)  # raises the error for the invalid format
         if first is None:
             return None
         try:
@@ -88,7 +88,7 @@ class DetectedStream:
         except (ValueError, RecursionError):
             line = None
         is_chat = isinstance(line, dict) and ("choices" in line or str(line.get("object")).startswith("chat."))
-        return self._of(OpenAIStream if is_chat else TokenStream)
+        return self._make(OpenAIStream if is_chat else TokenStream)
 
-    def _of(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> StreamParser:
+    def _make(self, kind: type[OpenAIStream] | type[TokenStream] | type[GeneratedTextStream]) -> StreamParser:
         return kind(self._endpoint, private=self._private, habit=self._habit)

@@ -1,4 +1,4 @@
-"""Requests to an AWS service: which region, which address, and the signature of one request (SigV4)."""
+"""Region, address and signature (SigV4) of requests to an AWS service."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _SUFFIXES = (
     ("eu-isoe-", "cloud.adc-e.uk"),
     ("us-iso-", "c2s.ic.gov"),
 )
-"""Domains of AWS's partitions by the beginning of the region; all others: amazonaws.com."""
+"""Domains of AWS's partitions by region prefix; all other regions: amazonaws.com."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class AwsApi:
     """One of AWS's services.
 
     Attributes:
-        signing_name: As signatures call it.
+        signing_name: Its name in signatures.
         host: First part of its address.
-        action: What an IAM policy must allow.
+        action: The action that an IAM policy must allow.
     """
 
     signing_name: str
@@ -36,7 +36,7 @@ class AwsApi:
     action: str
 
     def url(self, region: str) -> str:
-        """Its address in a region."""
+        """Returns its address in a region."""
         suffix = next((suffix for prefix, suffix in _SUFFIXES if region.startswith(prefix)), "amazonaws.com")
         return f"https://{self.host}.{region}.{suffix}"
 
@@ -46,9 +46,10 @@ BEDROCK = AwsApi("bedrock", "bedrock-runtime", "bedrock:InvokeModelWithResponseS
 
 
 def region_of(endpoint: str, region: str | None, profile: str | None) -> str:
-    """The region to ask in: `region`, else the environment's, else the profile's.
+    """Returns the region: `region`, else the environment's, else the profile's.
 
-    Raises ValueError, naming the endpoint and the places to set it.
+    Raises:
+        ValueError: There is no region, or it is invalid; the text names the endpoint and the remedy.
     """
     found = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _of_profile(profile)
     if not found:
@@ -63,19 +64,23 @@ def _of_profile(profile: str | None) -> str | None:
     try:
         region: str | None = sdk("session").Session(profile=profile).get_config_variable("region")
     except sdk("exceptions").BotoCoreError:
-        return None  # no such profile: said where the credentials are looked up
+        return None  # no such profile: the look-up of the credentials reports it
     return region
 
 
 def signed_headers(
     api: AwsApi, region: str, keys: Keys, url: str, *, body: bytes, headers: Mapping[str, str]
 ) -> dict[str, str]:
-    """`headers` of a POST and those that sign it: date, session token, authorization.
+    """Returns the headers of a POST request with its signature: date, session token, authorization.
 
     Args:
-        url: Exactly as it goes over the wire. botocore encodes its path once more for the signature, as these
-            services do: a `%3A` in it must come here as `%3A`.
-        headers: All of them are signed, with the host.
+        api: The service.
+        region: The region.
+        keys: The keys to sign with.
+        url: Exactly as sent. botocore encodes its path once more for the signature, as these services do: a `%3A` in it
+            must be passed as `%3A`.
+        body: The body.
+        headers: Headers to sign, in addition to the host.
     """
     request = sdk("awsrequest").AWSRequest("POST", url, headers=dict(headers), data=body)
     sdk("auth").SigV4Auth(keys, api.signing_name, region).add_auth(request)

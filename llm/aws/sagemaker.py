@@ -1,9 +1,9 @@
-"""`sagemaker`: a model behind a SageMaker endpoint, in TGI's or LMI's (DJL) container."""
+"""Service `sagemaker`: a model behind a SageMaker endpoint, in TGI's or LMI's (DJL) container."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Unpack
 
-from llm.aws.payload import PAYLOADS, Payload, reading_of
+from llm.aws.payload import PAYLOADS, Payload, parser_for
 from llm.aws.request import SAGEMAKER
 from llm.aws.sagemaker_stream import SageMakerStream
 from llm.aws.service import AwsService, AwsSettings, path_part
@@ -12,22 +12,22 @@ from llm.http.request_body import NO_PARAMETERS, Parameters, checked, merged
 from llm.http_errors import refuse_functions
 from llm.openai_messages import JsonObject, messages_json, options_json
 from llm.reasoning_filter import ReasoningHabit, habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 
-OURS = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
-OURS_BY_PROMPT = frozenset({"details", "return_full_text"})
-"""Fields that no parameter may be, of a request with messages and of one with a prompt."""
+RESERVED = frozenset({"messages", "stream", "n", "tools", "tool_choice"})
+RESERVED_WITH_PROMPT = frozenset({"details", "return_full_text"})
+"""Fields that `parameters` must not contain, for requests with messages and with a prompt."""
 
 Prompt = Callable[[Sequence[Message]], str]
-"""Messages as the text that a model without a chat interface goes on from."""
+"""Renders messages as a prompt, for a model without a chat interface."""
 
 
 class SageMakerChat:
-    """A ChatModel over one SageMaker endpoint.
+    """A ChatModel for one SageMaker endpoint.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -45,18 +45,25 @@ class SageMakerChat:
         parameters: Parameters = NO_PARAMETERS,
         **settings: Unpack[AwsSettings],
     ) -> None:
-        """Args:
-            model: The endpoint's name (or ARN) in SageMaker.
-            payload: The format of its answers; "auto" tells by their first bytes.
-            prompt: Asks with `inputs` and `parameters`, for containers that know no chat messages; functions are
-                refused then. None: asks with `messages`.
-            stops: Where an answer to a prompt ends, at the latest: it is cut there, and the request closed.
-            inference_component: Which model, where the endpoint has several.
-            target_variant: Which variant, where it must not be chosen by weight.
-            parameters: Further fields of each request, as the container names them; with a prompt, of its
-                `parameters`.
+        """Initializes the client without I/O.
 
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        Args:
+            name: The endpoint's name in the configuration.
+            model: The endpoint's name (or ARN) in SageMaker.
+            payload: The format of its answers; "auto" detects it by their first bytes.
+            prompt: Renders the prompt for containers without chat messages: the request has `inputs` and `parameters`,
+                and functions are refused. None: the request has `messages`.
+            stops: Stop sequences of a prompt: the answer is cut there and the request closed.
+            inference_component: The model, if the endpoint has several.
+            target_variant: The variant, if it must not be chosen by weight.
+            max_tokens: Longest answer; None: the container's default.
+            temperature: Sampling temperature; None: the container's default.
+            parameters: Additional request fields under the container's names; with a prompt, fields of its
+                `parameters`.
+            settings: See `AwsSettings`.
+
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         if payload not in PAYLOADS:
             raise ValueError(f"llm endpoint {name!r}: payload must be one of {', '.join(PAYLOADS)}, not {payload!r}")
@@ -68,7 +75,7 @@ class SageMakerChat:
         self._stops = tuple(stops)
         self._max_tokens = max_tokens
         self._temperature = temperature
-        self._parameters = checked(name, parameters, ours=OURS if prompt is None else OURS_BY_PROMPT)
+        self._parameters = checked(name, parameters, reserved=RESERVED if prompt is None else RESERVED_WITH_PROMPT)
         chosen = {
             "x-amzn-sagemaker-inference-component": inference_component,
             "x-amzn-sagemaker-target-variant": target_variant,
@@ -79,39 +86,39 @@ class SageMakerChat:
 
     @property
     def detail(self) -> str:
-        """Kind, endpoint, address."""
-        asked = "" if self._prompt is None else " (by prompt, without functions)"
-        return f"sagemaker {self._model}{asked} at {self._service.where}"
+        """Kind, endpoint and address."""
+        suffix = "" if self._prompt is None else " (by prompt, without functions)"
+        return f"sagemaker {self._model}{suffix} at {self._service.where}"
 
     async def load(self) -> None:
-        """Have credentials and two idle connections ready; again later to keep them. Never fails."""
+        """Fetches credentials and opens two idle connections. Call it again later to keep them. Never fails."""
         await self._service.load()
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions where it asks by prompt."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions if it uses a prompt."""
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         if self._prompt is not None:
             why = "asked by its template, it takes no functions: use an endpoint that takes messages, or no tools"
             refuse_functions(self.name, options, why)
         private = self._service.private(messages)
         prompt = None if self._prompt is None else self._prompt(messages)
         habit = self._habit if prompt is None else habit_of(prompt)
-        inner = reading_of(self._payload, self.name, private, habit)
+        inner = parser_for(self._payload, self.name, private, habit)
         stream = SageMakerStream(self.name, inner, self._service.refusals, private=private)
         request = self._request(messages, prompt, options)
-        arriving = self._service.post(self._route, request, options, private, self._headers)
-        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+        incoming = self._service.post(self._route, request, options, private, self._headers)
+        return incoming, StopSequenceParser(self.name, stream, self._stops, read_on=False)
 
     def _request(self, messages: Sequence[Message], prompt: str | None, options: ChatOptions) -> JsonObject:
         sampling: JsonObject = {} if self._temperature is None else {"temperature": self._temperature}
         if prompt is not None:
-            # Details tell why it ended; without them an answer that was cut looks like any other.
+            # Details contain the finish reason, without which a truncated answer is not recognizable.
             fixed: JsonObject = {"details": True, "return_full_text": False, **sampling}
             if self._max_tokens is not None:
                 fixed["max_new_tokens"] = self._max_tokens

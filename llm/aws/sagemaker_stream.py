@@ -1,6 +1,6 @@
-"""What SageMaker's InvokeEndpointWithResponseStream says: frames around the container's own bytes. No I/O.
+"""Parses SageMaker's InvokeEndpointWithResponseStream: messages around the container's own bytes. No I/O.
 
-A frame's payload is cut anywhere: in a line, in a character. The container's format is read as if there were no frames.
+A payload may end anywhere, even inside a line or a character. The container's format is parsed over all payloads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ from llm.token_deadlines import StreamParser
 
 
 class SageMakerStream:
-    """The meaning of one response body."""
+    """Parses one response body."""
 
     def __init__(
         self, endpoint: str, inner: StreamParser, refusals: AwsRefusals, *, private: Sequence[str] = ()
     ) -> None:
-        """`inner` reads the container's bytes; `private`: texts that no error may quote."""
+        """Initializes the parser. `inner` parses the container's bytes; `private`: texts that errors must not quote."""
         self._inner = inner
         self._frames = EventStreamReader(endpoint)
         self._refusals = refusals
@@ -29,18 +29,18 @@ class SageMakerStream:
         return self._inner.finishing
 
     def feed(self, data: bytes) -> Iterator[ChatEvent]:
-        """What `data` (cut anywhere) says, in order. Raises LlmError."""
+        """Yields the events in `data`, which may end anywhere. Raises LlmError."""
         for frame in self._frames.feed(data):
             if frame.kind == "event":
                 if frame.name == "PayloadPart":
                     yield from self._inner.feed(frame.payload)
             elif self.finishing:
-                yield from self._inner.end()  # the text is whole, only its counts are lost
+                yield from self._inner.end()  # the text is complete; only the token counts are lost
             else:
                 raise self._refusals.error_of(fault_of_frame(frame), self._private)
 
     def end(self) -> Iterator[ChatEvent]:
-        """The body is over. Raises LlmError where it was cut short."""
+        """Ends the body. Raises LlmError if the answer is incomplete."""
         if not self.finishing:
             self._frames.end()
         yield from self._inner.end()

@@ -1,4 +1,4 @@
-"""botocore, which knows AWS's credentials, signatures and frames. An extra: imported on use, never with a module."""
+"""Loads botocore, which implements AWS's credentials, signatures and event streams. Optional; imported on first use."""
 
 import importlib
 import importlib.util
@@ -11,21 +11,21 @@ _USED = ("auth", "awsrequest", "config", "eventstream", "exceptions", "session")
 
 
 def demand_sdk(endpoint: str) -> None:
-    """Raises ValueError, naming the extra, where botocore is not installed. Imports nothing."""
+    """Raises ValueError, naming the extra, if botocore is not installed. Imports nothing."""
     if importlib.util.find_spec("botocore") is None:
         remedy = installing("aws")
         raise ValueError(f"llm endpoint {endpoint!r}: AWS's services need botocore, which is not installed: {remedy}")
 
 
 def sdk(name: str) -> ModuleType:
-    """One module of botocore, as `sdk("auth")`. The first import of them takes a tenth of a second and more."""
+    """Returns a module of botocore, such as `sdk("auth")`. The first import takes 0.1 s or more."""
     return importlib.import_module(f"botocore.{name}")
 
 
 def import_sdk() -> None:
-    """Import all that is used here; to be called in a thread before the first request needs them."""
+    """Imports all modules that are used; call it in a thread before the first request."""
     for name in _USED:
         sdk(name)
-    # At DEBUG it writes session tokens, signatures and whole answers of the token service into the log.
+    # At DEBUG level, botocore logs session tokens, signatures and whole answers of the token service.
     logger = logging.getLogger("botocore")
     logger.setLevel(max(logger.level, logging.INFO))

@@ -1,4 +1,4 @@
-"""One AWS service over HTTP: credentials, signature, connections, refusals; what its answer means is for others."""
+"""An AWS service over HTTP: credentials, signature, connections and refusals. It does not parse the answers."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -17,18 +17,18 @@ from llm.http.stream import CONNECT_TIMEOUT_S, HttpStream
 from llm.token_deadlines import DeadlineOptions, TokenDeadlines
 
 WARM_ROUTE = "/ping"
-"""Any answer will do, also a refusal: it is the connection that is wanted."""
+"""Any answer will do, even a refusal: the request only opens a connection."""
 
 
 class AwsSettings(DeadlineOptions, total=False):
-    """How a service is reached; all may be left out.
+    """Connection settings of a service; all are optional.
 
     Attributes:
-        region: Else AWS_REGION, AWS_DEFAULT_REGION, or the profile's.
-        profile: Of ~/.aws; else the environment's choice.
-        url: Of a VPC endpoint or a test server; else the region's public one.
-        headers: Further ones of every request, signed with it; their values are as private as a key.
-        connect_timeout_s: For TCP and for TLS each; 3 s.
+        region: Default: AWS_REGION, AWS_DEFAULT_REGION, or the profile's region.
+        profile: A profile in ~/.aws; default: the environment's choice.
+        url: Address of a VPC endpoint or a test server; default: the region's public address.
+        headers: Additional signed headers of every request; their values are as private as a key.
+        connect_timeout_s: For TCP and for TLS each; default 3 s.
     """
 
     region: str | None
@@ -39,19 +39,20 @@ class AwsSettings(DeadlineOptions, total=False):
 
 
 class AwsService:
-    """Signed requests to one service, and a pool of connections.
+    """Signed requests to one service over a connection pool.
 
     Attributes:
-        where: Its address for people.
-        pace: The deadlines of its answers.
-        refusals: What makes errors of its faults, also of those inside an answer.
+        where: Its address, for messages.
+        deadlines: The deadlines of its answers.
+        refusals: Converts its faults into errors, including those inside an answer.
     """
 
     def __init__(self, endpoint: str, api: AwsApi, model: str, settings: AwsSettings) -> None:
-        """`model` as people know it, for errors.
+        """Initializes the pool without I/O. `model`: the model's name, for messages.
 
-        Raises ValueError, naming the endpoint and the remedy, where botocore or a region is missing, or a setting can
-        never work.
+        Raises:
+            ValueError: botocore or a region is missing, or a setting is invalid; the text names the endpoint and the
+                remedy.
         """
         demand_sdk(endpoint)
         profile = settings.get("profile")
@@ -67,20 +68,20 @@ class AwsService:
             api_key=None,
             headers={"accept": "application/vnd.amazon.eventstream"},
             connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
-            refusing=self._refusing,
+            parse_refusal=self._parse_refusal,
         )
         self.where = self._http.where.rstrip("/")
-        self.pace = TokenDeadlines.of(endpoint, self.where, settings)
+        self.deadlines = TokenDeadlines.of(endpoint, self.where, settings)
         self.refusals = AwsRefusals(endpoint, self.where, model, api.action, self._region)
 
     async def load(self) -> None:
-        """Have credentials and two idle connections ready; again later to keep them. Never fails."""
+        """Fetches credentials and opens two idle connections. Call it again later to keep them. Never fails."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._find_credentials(), name="aws credentials")
             group.create_task(self._http.warm(WARM_ROUTE), name="aws connections")
 
     def private(self, messages: Sequence[Message]) -> tuple[str, ...]:
-        """What no error may quote: what was said, and what may be secret."""
+        """Returns the texts that errors must not quote: the conversation and the secrets."""
         return (*texts_of(messages), *self._headers.values())
 
     async def post(
@@ -91,10 +92,9 @@ class AwsService:
         private: Sequence[str],
         headers: Mapping[str, str],
     ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
-        """As `HttpStream.post`, the body as JSON, signed. `route` in the form that goes over the wire: see `path_part`.
+        """Sends the fields as signed JSON: see `HttpStream.post`. `route` is in its encoded form: see `path_part`.
 
-        The headers of `options` are not signed: a proxy on the way may rewrite the trace context, and a signature
-        would break.
+        The headers of `options` are not signed: a proxy may rewrite the trace context, which would break a signature.
         """
         keys, body = await self._credentials.current(), encoded(fields)
         url = str(route_url(self._base, route))
@@ -107,22 +107,22 @@ class AwsService:
                 yield item
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._http.aclose()
 
     async def _find_credentials(self) -> None:
         with suppress(LlmError):
             await self._credentials.current()
 
-    def _refusing(self, status: int, headers: Mapping[str, str], body: bytes, private: Sequence[str]) -> LlmError:
+    def _parse_refusal(self, status: int, headers: Mapping[str, str], body: bytes, private: Sequence[str]) -> LlmError:
         fault = fault_of_answer(status, headers, body)
-        if fault.is_of_old_keys:
+        if fault.has_outdated_keys:
             self._credentials.forget()
         return self.refusals.error_of(fault, private)
 
 
 def _checked(endpoint: str, headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Raises ValueError for headers that the signature makes itself, or that HTTP cannot carry."""
+    """Returns the headers. Raises ValueError for headers that the signature sets or that HTTP cannot carry."""
     for name in headers:
         if name.lower().startswith("x-amz-"):
             raise ValueError(f"llm endpoint {endpoint!r}: headers: {name} is filled in by the program: leave it out")
@@ -130,5 +130,5 @@ def _checked(endpoint: str, headers: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def path_part(name: str) -> str:
-    """A name as one part of a path: an ARN has colons and slashes, which belong to it."""
+    """Returns a name encoded as one path segment: the colons and slashes of an ARN belong to it."""
     return quote(name, safe="-_.~")

@@ -1,1 +1,1 @@
-"""What all clients of HTTP services share."""
+"""Shared parts of the clients of HTTP services."""

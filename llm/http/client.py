@@ -1,4 +1,4 @@
-"""The httpx client of one service, with the proxies and certificates that the environment names."""
+"""Creates the httpx client of a service, with the proxies and certificates from the environment."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from llm.environment import certificates_for, environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, refuse_compressed_async
 
 LIMITS = httpx.Limits()
-"""httpx's own."""
+"""httpx's default limits."""
 
 
 def client_of(
@@ -19,9 +19,10 @@ def client_of(
     timeout: httpx.Timeout,
     limits: httpx.Limits = LIMITS,
 ) -> httpx.AsyncClient:
-    """A client that follows no redirects and refuses compressed answers (CompressedError).
+    """Returns a client that follows no redirects and refuses compressed answers (CompressedError).
 
-    Raises ValueError, naming the variable, for an environment that cannot be used.
+    Raises:
+        ValueError: The environment cannot be used; the text names the variable.
     """
     with environment_of_client(endpoint):
         return httpx.AsyncClient(

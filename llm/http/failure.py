@@ -1,5 +1,7 @@
-"""What httpx raises, renamed: who did not answer, and what to do about it. Foreign texts are never quoted: some
-repeat headers or bytes of the answer."""
+"""Converts httpx's exceptions into errors with a remedy.
+
+Their texts are never quoted: some repeat headers or bytes of the answer.
+"""
 
 import socket
 import ssl
@@ -10,9 +12,9 @@ import httpx
 
 from llm.empty_answer import SEE_ITS_LOG
 from llm.environment import CHECK_PROXY, goes_through_proxy
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmUnreachable, causes_of
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError, LlmUnreachable, causes_of
 from llm.http.encoding import CompressedError
-from llm.http_errors import PROXY_SAYS_NO, SPOKEN_PROXY
+from llm.http_errors import PROXY_REFUSES, SPOKEN_PROXY
 
 SPOKEN_UNREACHABLE = "I can't reach my language model right now."
 
@@ -22,11 +24,11 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (ssl.SSLError, "does not speak TLS as expected: check whether its url should begin with http://"),
     (ConnectionRefusedError, "refuses connections: start the server, or check the port in its url"),
     (httpx.ConnectTimeout, "did not take the connection in time: check that the server is up, and the network"),
-    (httpx.ProxyError, PROXY_SAYS_NO),
+    (httpx.ProxyError, PROXY_REFUSES),
     (httpx.ConnectError, "cannot be connected to: check its url and the network"),
     (httpx.TransportError, "closed the connection without an answer: check that its url leads to an HTTP server"),
 )
-"""By what lies deepest first: httpx itself says ConnectError to most of them."""
+"""Reasons by exception type, most specific first: httpx wraps most causes in ConnectError."""
 
 _REASONS_OF_PROXY: Mapping[type[BaseException], str] = MappingProxyType(
     {
@@ -36,38 +38,38 @@ _REASONS_OF_PROXY: Mapping[type[BaseException], str] = MappingProxyType(
         httpx.ConnectError: "cannot be connected to",
     }
 )
-"""Where a connection would have been to a proxy: the service itself was not asked."""
+"""Reasons for a failed connection to a proxy: the service itself was not contacted."""
 
 
 def unreachable(endpoint: str, where: str, error: httpx.HTTPError) -> LlmUnreachable:
-    """The error for a request that got no answer at all."""
+    """Returns the error for a request without any answer."""
     text = f"llm endpoint {endpoint!r} at {where} {_reason(where, error)}"
     return LlmUnreachable(endpoint, text, spoken=SPOKEN_UNREACHABLE, retryable=True)
 
 
-def nowhere(endpoint: str, where: str) -> LlmError:
-    """The error for a redirect whose target is no address."""
+def invalid_redirect(endpoint: str, where: str) -> LlmError:
+    """Returns the error for a redirect with an invalid target."""
     text = f"llm endpoint {endpoint!r} at {where} answers with a redirect to nowhere: check its url"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
 def web_page(endpoint: str, where: str) -> LlmError:
-    """The error for an answer that is a page for a browser."""
+    """Returns the error for an answer that is a web page."""
     text = f"llm endpoint {endpoint!r} answers with a web page: check its url ({where}), and any proxy before it"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
 def compressed(endpoint: str, where: str, error: CompressedError) -> LlmError:
-    """The error for an answer that is compressed."""
+    """Returns the error for a compressed answer."""
     remedy = "turn compression off there, or in the proxy before it"
     text = f"llm endpoint {endpoint!r} at {where} answers compressed ({error.header}), which is not read: {remedy}"
     return LlmBroken(endpoint, text, spoken=SPOKEN_PROXY, retryable=True)
 
 
-def torn(endpoint: str, where: str) -> LlmError:
-    """The error for an answer whose connection broke while it was read."""
+def broken_off(endpoint: str, where: str) -> LlmError:
+    """Returns the error for an answer whose connection broke while it was read."""
     text = f"llm endpoint {endpoint!r} at {where} broke the connection inside its answer: {SEE_ITS_LOG}"
-    return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
+    return LlmBroken(endpoint, text, spoken=SPOKEN_BROKEN_OFF, retryable=True)
 
 
 def _reason(where: str, error: httpx.HTTPError) -> str:

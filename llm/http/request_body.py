@@ -1,28 +1,31 @@
-"""The body of a request: our fields, and those that somebody wrote for one endpoint. Pure."""
+"""Builds the body of a request from the client's fields and the configured parameters of an endpoint. Pure."""
 
 import json
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 Parameters = Mapping[str, object]
-"""Further fields, as the service names them: whatever JSON can carry."""
+"""Additional request fields under the service's names; any JSON value."""
 
 NO_PARAMETERS: Parameters = MappingProxyType({})
 
 
-def checked(endpoint: str, parameters: Parameters, *, ours: Collection[str], flat: bool = False) -> dict[str, object]:
-    """The parameters, once it is known that they can be sent.
+def checked(
+    endpoint: str, parameters: Parameters, *, reserved: Collection[str], flat: bool = False
+) -> dict[str, object]:
+    """Returns the parameters after checking that they can be sent.
 
     Args:
-        endpoint: Its name in the configuration.
-        parameters: As somebody wrote them.
-        ours: Fields that the client fills in itself, with the conversation or with what it needs to read the answer.
-        flat: The service takes single texts, numbers and truth values only.
+        endpoint: The endpoint's name in the configuration.
+        parameters: As configured.
+        reserved: Fields that the client sets: the conversation, and fields that affect the parsing of the answer.
+        flat: Whether the service accepts only strings, numbers and booleans.
 
-    Raises ValueError, naming the endpoint and the parameter.
+    Raises:
+        ValueError: A parameter is invalid; the text names the endpoint and the parameter.
     """
     for name, value in parameters.items():
-        if name in ours:
+        if name in reserved:
             raise ValueError(f"llm endpoint {endpoint!r}: parameters: {name} is filled in by the program: leave it out")
         if flat and not isinstance(value, str | int | float):
             what = "takes single texts, numbers and truth values only, no lists and no tables"
@@ -31,15 +34,15 @@ def checked(endpoint: str, parameters: Parameters, *, ours: Collection[str], fla
 
 
 def merged(fields: Mapping[str, object], parameters: Parameters) -> dict[str, object]:
-    """Our fields and the parameters, which go before ours; a table is put into ours and does not replace it."""
+    """Returns the fields with the parameters, which take precedence. A table is merged into the field of its name."""
     body = dict(fields)
     for name, value in parameters.items():
-        ours = body.get(name)
-        both = isinstance(ours, Mapping) and isinstance(value, Mapping)
-        body[name] = {**ours, **value} if both else value  # type: ignore[dict-item]
+        own = body.get(name)
+        both = isinstance(own, Mapping) and isinstance(value, Mapping)
+        body[name] = {**own, **value} if both else value  # type: ignore[dict-item]
     return body
 
 
 def encoded(fields: Mapping[str, object]) -> bytes:
-    """As JSON. Half a character, which UTF-8 cannot carry, becomes a question mark."""
+    """Returns the fields as JSON. A surrogate half, which UTF-8 cannot encode, becomes a question mark."""
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

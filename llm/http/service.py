@@ -1,4 +1,4 @@
-"""One service over HTTP, as its client needs it: address, key, connections, deadlines, and what no error may quote."""
+"""An HTTP service as its client uses it: address, key, connections, deadlines, and the texts errors must not quote."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
@@ -10,12 +10,12 @@ from llm.token_deadlines import DeadlineOptions, TokenDeadlines
 
 
 class HttpSettings(DeadlineOptions, total=False):
-    """How a service is asked; all may be left out.
+    """Connection settings of a service; all are optional.
 
     Attributes:
         api_key: Sent as bearer token.
-        headers: Further ones of every request; their values are as private as the key.
-        connect_timeout_s: For TCP and for TLS each; 3 s.
+        headers: Additional headers of every request; their values are as private as the key.
+        connect_timeout_s: For TCP and for TLS each; default 3 s.
     """
 
     api_key: str | None
@@ -24,12 +24,12 @@ class HttpSettings(DeadlineOptions, total=False):
 
 
 class HttpService:
-    """A pool of connections to one service.
+    """A connection pool for one service.
 
     Attributes:
-        where: Its address for people.
-        private_address: It is on this machine or in a network of one's own.
-        pace: The deadlines of its answers.
+        where: Its address, for messages.
+        private_address: Whether it is on this machine or in a private network.
+        deadlines: The deadlines of its answers.
     """
 
     def __init__(
@@ -42,9 +42,18 @@ class HttpService:
         model: str,
         example: str = "http://127.0.0.1:8000/v1",
     ) -> None:
-        """`url` with or without `route`; `model` as people know it; `example`: of an address, for the error.
+        """Initializes the pool without I/O.
 
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            url: The address, with or without `route`.
+            settings: See HttpSettings.
+            route: The path of the requests.
+            model: The model's name, for messages.
+            example: A valid address, for error messages.
+
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         # A key read from a file or a shell often ends in a newline.
         key = (settings.get("api_key") or "").strip() or None
@@ -59,25 +68,25 @@ class HttpService:
             api_key=key,
             headers=headers,
             connect_timeout_s=settings.get("connect_timeout_s", CONNECT_TIMEOUT_S),
-            under="/v1" if example.endswith("/v1") else "",
+            usual_ending="/v1" if example.endswith("/v1") else "",
         )
         self.where = self._http.where
-        self.pace = TokenDeadlines.of(endpoint, self.where, settings)
+        self.deadlines = TokenDeadlines.of(endpoint, self.where, settings)
 
     async def warm(self, route: str) -> bytes:
-        """As `HttpStream.warm`."""
+        """Opens connections: see `HttpStream.warm`."""
         return await self._http.warm(route)
 
     def private(self, messages: Sequence[Message]) -> tuple[str, ...]:
-        """What no error may quote: what was said, and what is secret."""
+        """Returns the texts that errors must not quote: the conversation and the secrets."""
         return (*texts_of(messages), *self._secrets)
 
     def post(
         self, route: str, fields: Mapping[str, object], options: ChatOptions, private: Sequence[str]
     ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
-        """As `HttpStream.post`, the body as JSON."""
+        """Sends the fields as JSON: see `HttpStream.post`."""
         return self._http.post(route, encoded(fields), private=private, headers=options.headers)
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._http.aclose()

@@ -1,8 +1,8 @@
-"""One service over HTTP: POST a request, get the bytes of its answer as they come. Knows nothing of their meaning.
+"""Sends POST requests to one service and yields the bytes of the answers as they arrive, without parsing them.
 
-HTTP/1.1 only: httpcore 1.0.9 drops a cancelled HTTP/2 stream without RST_STREAM (`http2.py`, `_response_closed`),
-so the service would go on generating for nobody. Every service notices a closed HTTP/1.1 connection; the price,
-one connection per cancelled answer, is paid by the spare one that `warm` keeps.
+HTTP/1.1 only: httpcore 1.0.9 drops a cancelled HTTP/2 stream without RST_STREAM (`http2.py`, `_response_closed`), so
+the service would continue to generate. Every service notices a closed HTTP/1.1 connection. A cancelled answer thus
+costs one connection; `warm` keeps a spare one.
 """
 
 import asyncio
@@ -17,35 +17,42 @@ from llm.chat import RequestSent, SlotAcquired
 from llm.errors import LlmError
 from llm.http.client import client_of
 from llm.http.encoding import CompressedError
-from llm.http.failure import compressed, nowhere, torn, unreachable, web_page
-from llm.http.progress import Handshakes, Progress
-from llm.http_errors import complaint_of_body, refused_by_status
+from llm.http.failure import broken_off, compressed, invalid_redirect, unreachable, web_page
+from llm.http.progress import Progress, RoundTripEstimate
+from llm.http_errors import error_report_of_body, refused_by_status
 from llm.name_lookup import use_name_lookup
 
 WARM_CONNECTIONS = 2
-"""One for the next request, one for the request after that one was cancelled."""
+"""One for the next request, and one for the request after a cancelled one."""
 
 MAX_ANSWERS = 64
-"""Answers at once from one service to this process. Counted here and not by httpcore's pool, which can lose a slot
-where a request is cancelled while it waits for one, and which closes idle connections for the sake of busy ones."""
+"""Concurrent answers from one service to this process.
+
+Counted here and not by httpcore's pool, which can lose a slot if a waiting request is cancelled, and which closes idle
+connections in favour of busy ones."""
 
 KEEPALIVE_S = 120.0
-"""Longer than a pause in a conversation, shorter than NAT tables forget (240 s and more). httpx's own 5 s are too
-short; a service that closes earlier is noticed, at the latest by the silent retry."""
+"""Idle time before a connection is closed.
+
+Longer than a pause in a conversation, shorter than the timeout of NAT tables (240 s and more). httpx's default of 5 s
+is too short. A connection that the service closes earlier is detected, at the latest by the silent retry."""
 
 CONNECT_TIMEOUT_S = 3.0
-"""Where nobody says."""
+"""Default deadline for TCP and for TLS each."""
 
 WARM_TIMEOUT_S = 2.0
 WARM_BODY_MAX_BYTES = 4 << 20
-"""Lists of models run to half a megabyte; only a connection whose body was read to the end is kept."""
+"""Maximum body that is read to keep its connection: only a fully read body makes it reusable.
+
+Lists of models reach half a megabyte."""
 
 LONG_BODY_BYTES = 64 << 10
-"""What is longer is not fetched again every 3 s while somebody speaks, and on the line that their question needs: HEAD
-asks the same without the body."""
+"""Larger bodies are not fetched again: HEAD requests the same without the body.
+
+The request repeats every 3 s while the user speaks, on the connection that the turn's request needs."""
 
 PIECE_BYTES = 4 << 10
-"""Read at a time, so that other conversations have their turn."""
+"""Maximum piece that is passed on at once, so that other conversations get their turn on the event loop."""
 
 CLOSE_TIMEOUT_S = 1.0
 ERROR_BODY_TIMEOUT_S = 1.0
@@ -54,15 +61,15 @@ ERROR_BODY_MAX_BYTES = 64 << 10
 
 T = TypeVar("T")
 
-Refusing = Callable[[int, Mapping[str, str], bytes, Sequence[str]], LlmError]
-"""Status, headers and body of an answer from 400 on, and the texts that must not be quoted, to the error they mean."""
+RefusalParser = Callable[[int, Mapping[str, str], bytes, Sequence[str]], LlmError]
+"""Converts status, headers and body of an answer from 400 on, and the texts that must not be quoted, into an error."""
 
 
 class HttpStream:
-    """A pool of connections to one service.
+    """A connection pool for one service.
 
     Attributes:
-        where: Its address for people, without query.
+        where: Its address without query, for messages.
     """
 
     def __init__(
@@ -74,13 +81,23 @@ class HttpStream:
         api_key: str | None,
         headers: Mapping[str, str],
         connect_timeout_s: float,
-        under: str = "",
-        refusing: Refusing | None = None,
+        usual_ending: str = "",
+        parse_refusal: RefusalParser | None = None,
     ) -> None:
-        """`base` as `base_url_of` gives it; `under`: how its path usually ends; `refusing`: of a service that words its
-        refusals in its own way.
+        """Initializes the pool without I/O.
 
-        Raises ValueError for what HTTP cannot carry, or can never work.
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            base: The address, as `base_url_of` returns it.
+            model: The model's name, for messages.
+            api_key: Sent as bearer token.
+            headers: Additional headers of every request.
+            connect_timeout_s: For TCP and for TLS each.
+            usual_ending: The usual end of the address's path, for messages.
+            parse_refusal: Converts refusals of a service that has its own format for them.
+
+        Raises:
+            ValueError: A setting is invalid, or HTTP cannot carry a header.
         """
         if not connect_timeout_s > 0:
             raise ValueError(
@@ -90,11 +107,11 @@ class HttpStream:
         self._endpoint = endpoint
         self._base = base
         self._model = model
-        self._by_headers = bool(headers) and api_key is None
-        self._under = under
-        self._refusing = refusing
-        self._handshakes = Handshakes()
-        self._warms_with = "GET"
+        self._key_in_headers = bool(headers) and api_key is None
+        self._usual_ending = usual_ending
+        self._parse_refusal = parse_refusal
+        self._round_trip = RoundTripEstimate()
+        self._warm_method = "GET"
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         self._client = client_of(
             endpoint,
@@ -105,9 +122,9 @@ class HttpStream:
         )
 
     async def warm(self, route: str) -> bytes:
-        """Open idle connections, or show the open ones a sign of life, asking for `route`. Never fails.
+        """Opens idle connections or refreshes the open ones, by requesting `route`. Never fails.
 
-        Returns what was answered, if it was short.
+        Returns the body of an answer if it was short, else b"".
         """
         use_name_lookup()
         url = route_url(self._base, route)
@@ -116,21 +133,21 @@ class HttpStream:
         return next(filter(None, (task.result() for task in asking)), b"")
 
     async def _warm_one(self, url: httpx.URL) -> bytes:
-        progress = Progress(self._handshakes)
-        request = self._client.build_request(self._warms_with, url, extensions={"trace": progress.trace})
-        async with _owned(self._get(request), progress) as getting:
+        progress = Progress(self._round_trip)
+        request = self._client.build_request(self._warm_method, url, extensions={"trace": progress.trace})
+        async with _request_task(self._get(request), progress) as getting:
             await asyncio.wait({getting}, timeout=WARM_TIMEOUT_S)
             return getting.result() if getting.done() else b""
 
     async def _get(self, request: httpx.Request) -> bytes:
-        with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):  # the last two: a redirect to nowhere
+        with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):  # the last two: an invalid redirect target
             response = await self._client.send(request, stream=True)
             try:
                 length, body = 0, b""
                 async for chunk in response.aiter_raw():
                     length += len(chunk)
                     if length > LONG_BODY_BYTES:
-                        self._warms_with = "HEAD"
+                        self._warm_method = "HEAD"
                     else:
                         body += chunk
                     if length > WARM_BODY_MAX_BYTES:
@@ -143,12 +160,20 @@ class HttpStream:
     async def post(
         self, route: str, body: bytes, *, private: Sequence[str], headers: Mapping[str, str] | None = None
     ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
-        """Queued, Sent, then the body of a 200 answer, as it comes. The caller brings the deadlines.
+        """Yields SlotAcquired, RequestSent, and then the body of a 200 answer. The caller sets the deadlines.
 
-        Closing the generator closes the connection unless the body was read to its end. `private`: texts that
-        no error may quote. `headers`: of this request alone, as a signature. Raises LlmError.
+        Closing the generator closes the connection unless the body was read to its end.
+
+        Args:
+            route: The path of the request.
+            body: JSON.
+            private: Texts that errors must not quote.
+            headers: Headers of this request only, such as a signature.
+
+        Raises:
+            LlmError: The service cannot be reached, refuses the request, or breaks off.
         """
-        progress = Progress(self._handshakes)
+        progress = Progress(self._round_trip)
         request = self._client.build_request(
             "POST",
             route_url(self._base, route),
@@ -158,20 +183,20 @@ class HttpStream:
         )
         async with self._slots:
             yield SlotAcquired()
-            async with _owned(self._ask(request, progress, private), progress):
-                while (news := await progress.news.get()) is not None:
+            async with _request_task(self._ask(request, progress, private), progress):
+                while (news := await progress.queue.get()) is not None:
                     if isinstance(news, Exception):
                         raise news
                     yield news
 
     async def aclose(self) -> None:
-        """Close all connections. Idempotent."""
+        """Closes all connections. Idempotent."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
                 await self._client.aclose()
 
     async def _ask(self, request: httpx.Request, progress: Progress, private: Sequence[str]) -> None:
-        """Send a request and read its answer: in one task, which is cancelled only where httpcore bears it."""
+        """Sends a request and reads its answer, in one task that is cancelled only where httpcore tolerates it."""
         try:
             response = await self._send(request, progress)
             try:
@@ -179,19 +204,19 @@ class HttpStream:
                     raise failure
                 async for chunk in response.aiter_raw():
                     for at in range(0, len(chunk), PIECE_BYTES):
-                        await progress.news.put(chunk[at : at + PIECE_BYTES])
+                        await progress.queue.put(chunk[at : at + PIECE_BYTES])
             except httpx.HTTPError as error:
-                raise torn(self._endpoint, self.where) from error
+                raise broken_off(self._endpoint, self.where) from error
             finally:
                 await response.aclose()
         except Exception as error:  # noqa: BLE001
-            # LlmError, or a defect: it is told to whoever listens.
-            await progress.news.put(error)
+            # LlmError, or a programming error: it is passed on to the consumer.
+            await progress.queue.put(error)
         else:
-            await progress.news.put(None)
+            await progress.queue.put(None)
 
     async def _send(self, request: httpx.Request, progress: Progress) -> httpx.Response:
-        """Send, once more for each kept connection that the service had closed meanwhile."""
+        """Sends the request; retries for each kept connection that the service had closed meanwhile."""
         use_name_lookup()
         try:
             for attempt in range(WARM_CONNECTIONS + 1):
@@ -206,8 +231,11 @@ class HttpStream:
             raise compressed(self._endpoint, self.where, error) from error
         except httpx.HTTPError as error:
             raise unreachable(self._endpoint, self.where, error) from error
-        except (httpx.InvalidURL, ValueError) as error:  # httpx reads a redirect's target even if it does not follow
-            raise nowhere(self._endpoint, self.where) from error
+        except (
+            httpx.InvalidURL,
+            ValueError,
+        ) as error:  # httpx parses a redirect's target even if it does not follow it
+            raise invalid_redirect(self._endpoint, self.where) from error
 
     async def _failure(self, response: httpx.Response, private: Sequence[str]) -> LlmError | None:
         if response.status_code == httpx.codes.OK:
@@ -217,23 +245,23 @@ class HttpStream:
         with suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(ERROR_BODY_TIMEOUT_S):
                 body = await _read_up_to(response, ERROR_BODY_MAX_BYTES)
-        if self._refusing is not None and response.status_code >= httpx.codes.BAD_REQUEST:
-            return self._refusing(response.status_code, response.headers, body, private)
+        if self._parse_refusal is not None and response.status_code >= httpx.codes.BAD_REQUEST:
+            return self._parse_refusal(response.status_code, response.headers, body, private)
         return refused_by_status(
             self._endpoint,
             response.status_code,
             where=self.where,
             model=self._model,
-            complaint=complaint_of_body(body),
+            report=error_report_of_body(body),
             private=private,
             location=location_of(response),
-            by_headers=self._by_headers,
-            under=self._under,
+            key_in_headers=self._key_in_headers,
+            usual_ending=self._usual_ending,
         )
 
 
 def location_of(response: httpx.Response) -> str:
-    """Where a redirect leads to, without what may be secret in it; "" where nobody says."""
+    """Returns the target of a redirect without possible secrets; "" if there is none."""
     try:
         target = response.url.join(response.headers["location"])
     except (KeyError, httpx.InvalidURL):
@@ -251,10 +279,10 @@ async def _read_up_to(response: httpx.Response, max_bytes: int) -> bytes:
 
 
 @asynccontextmanager
-async def _owned(request: Coroutine[None, None, T], progress: Progress) -> AsyncGenerator[asyncio.Task[T]]:
-    """The task of a request: on leaving it is over, and its response is closed.
+async def _request_task(request: Coroutine[None, None, T], progress: Progress) -> AsyncGenerator[asyncio.Task[T]]:
+    """Runs a request in a task. At exit the task has ended and its response is closed.
 
-    Not a TaskGroup: leaving one by closing a generator inside it turns GeneratorExit into an exception group.
+    A TaskGroup would not do: closing a generator inside one wraps GeneratorExit in an exception group.
     """
     task = asyncio.get_running_loop().create_task(request)
     try:
@@ -271,7 +299,7 @@ async def _close(task: asyncio.Task[T], progress: Progress) -> None:
         task.cancel()
         await asyncio.wait({task})
     if not task.cancelled():
-        task.result()  # a defect is told, not lost
+        task.result()  # re-raises a programming error
     elif progress.socket is not None:
         # httpcore leaves the socket of a cancelled TLS handshake open.
         await progress.socket.aclose()

@@ -1,1 +1,1 @@
-"""Several endpoints as one model: who is asked when, and who answers in place of whom."""
+"""Presents several endpoints as one model: selection, hedging and failover."""

@@ -1,12 +1,12 @@
-"""Which of several endpoints is asked. Pure; time and luck come in as values.
+"""Selects the endpoint that is asked. Pure; time and random numbers are arguments.
 
-    latency   the least recent time to the first token; in the order given until it is known
-    geo       the same; the nearest by coordinates until it is known
-    ordered   in the order given
-    weighted  by lot, as heavy as their weights
+    latency   lowest recent time to the first token; configured order until it is known
+    geo       the same; nearest by coordinates until it is known
+    ordered   configured order
+    weighted  at random, in proportion to the weights
 
-A lower tier goes before a higher one, whatever the policy; an endpoint that failed waits until its breaker lets it be
-tried again, and is asked all the same where nobody else is left.
+Lower tiers come before higher ones under every policy. An endpoint that failed waits until its breaker permits a retry;
+if no other endpoint is left, it is asked anyway.
 """
 
 import math
@@ -22,35 +22,40 @@ from llm.routing.hedging import HedgeBudget, Question, patience_s
 Policy = Literal["latency", "geo", "ordered", "weighted"]
 
 UNKNOWN_S = 0.5
-"""What an endpoint is taken for until it was measured."""
+"""Assumed time to the first token of an endpoint that was not measured."""
 
 EARTH_RADIUS_KM = 6371.0
 
 S_PER_KM = 1.5 / 100_000
-"""Of a round trip: light in glass makes 100 km and back in a millisecond, and cables run half as far again."""
+"""Round-trip time per kilometre: light in fibre covers 100 km and back in 1 ms, and cables are 1.5 times as long."""
 
 SWITCH_SHARE, SWITCH_S = 0.85, 0.02
-"""Another endpoint takes over only where it is quicker by both: a share of the time, and a difference one may hear."""
+"""Another endpoint takes over only if it is faster by both thresholds: a share of the time, and an audible difference.
+"""
 
 STALE_S = 20.0
-STALE_FAR_S = 300.0
-FAR = 2.0
-"""How long after its last answer an endpoint is looked at again: one that took twice as long as the best, seldom."""
+STALE_SLOW_S = 300.0
+SLOW_FACTOR = 2.0
+"""Time after which an endpoint without a measurement is probed again.
+
+STALE_SLOW_S applies to endpoints whose time is more than FAR times the best one's."""
 
 TRIAL_EVERY = 50
-"""Where the budget never suffices for asking twice out of curiosity, every so many questions one goes to an endpoint
-that was not measured lately."""
+"""Interval, in questions, of measurements with a real turn.
+
+Applies if the budget never permits a second request for exploration. The question goes to an endpoint without a recent
+measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeoPoint:
-    """A point of the earth, in degrees."""
+    """A geographic position, in degrees."""
 
     latitude: float
     longitude: float
 
     def distance_km(self, other: "GeoPoint") -> float:
-        """Along the surface."""
+        """Returns the great-circle distance."""
         north, other_north = math.radians(self.latitude), math.radians(other.latitude)
         east = math.radians(other.longitude - self.longitude)
         half = math.sin((other_north - north) / 2) ** 2
@@ -60,17 +65,17 @@ class GeoPoint:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What is known of one endpoint before it was asked.
+    """Configured properties of an endpoint.
 
     Attributes:
         name: As in the configuration.
-        tier: 1 is asked first; the next where nobody of it can be asked.
-        weight: For the policy `weighted`; 0: only where nobody else can be asked.
-        place: Where it stands; None: not known.
-        price_in_per_million: Of prompt tokens; 0: free, or not known.
-        price_out_per_million: Of the answer's.
-        patience_s: How long it is waited for at the least before another is asked in its place, and before another is
-            asked too as long as it has never answered; 0: as its own times say.
+        tier: Tier 1 is asked first; the next one if no endpoint of it can be asked.
+        weight: For policy `weighted`; 0: only if no other endpoint can be asked.
+        place: Its position; None if unknown.
+        price_in_per_million: Price of a million prompt tokens; 0: free or unknown.
+        price_out_per_million: Price of a million answer tokens.
+        patience_s: Minimum wait before another endpoint replaces it, and wait before a hedge while it has never
+            answered; 0: derived from its measured times.
     """
 
     name: str
@@ -82,33 +87,33 @@ class Endpoint:
     patience_s: float = 0.0
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float:
-        """In the currency of its prices."""
+        """Returns the cost, in the currency of the prices."""
         return (prompt_tokens * self.price_in_per_million + answer_tokens * self.price_out_per_million) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a question begins.
+    """The first requests for a question.
 
     Attributes:
-        first: Who is asked.
-        why: "look": to see whether it has become better.
-        rival: Who is asked at the same time, to see that; None: nobody.
+        first: Number of the endpoint that is asked.
+        why: "look": to measure whether it has become better.
+        parallel: Number of an endpoint that is asked at the same time, to measure it; None for none.
     """
 
     first: int
     why: Why = "first"
-    rival: int | None = None
+    parallel: int | None = None
 
 
 @dataclass(slots=True)
 class Routing:
-    """The endpoints of a process, by number, and what is known of them.
+    """The endpoints of a process, by number, with their measurements.
 
     Attributes:
-        here: Where this machine stands, for `geo`.
-        budget: For asking twice.
-        luck: A number from 0 to below 1, by chance.
+        here: Position of this machine, for `geo`.
+        budget: Budget for second requests.
+        luck: Returns a random number in [0, 1).
     """
 
     endpoints: Sequence[Endpoint]
@@ -121,7 +126,7 @@ class Routing:
     _favourite: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError: there is no endpoint, or what the policy needs is not known."""
+        """Raises ValueError if there is no endpoint, or if the policy lacks a setting."""
         if not self.endpoints:
             raise ValueError("there is no endpoint to choose from: add one to [[llm.endpoints]]")
         if self.policy == "geo" and self.here is None:
@@ -130,24 +135,24 @@ class Routing:
         self.breakers = tuple(Breaker() for _ in self.endpoints)
 
     def plan(self, now_s: float, question: Question, extra_tokens: int) -> Plan:
-        """Whom to ask. `extra_tokens`: what asking a second one would cost."""
+        """Returns the first requests. `extra_tokens`: cost of a second request."""
         best = self._favourite = self.order(now_s)[0]
         usable = self.breakers[best].closed(now_s)
-        if usable and self.breakers[best].doubted and not self.budget.affords(extra_tokens):
-            return Plan(self._instead_of(best, now_s))
-        candidate = self._worth_a_look(now_s, best) if usable else None
+        if usable and self.breakers[best].last_failed and not self.budget.affords(extra_tokens):
+            return Plan(self._alternative_to(best, now_s))
+        candidate = self._exploration_candidate(now_s, best) if usable else None
         if candidate is None:
             return Plan(best)
         breaker = self.breakers[candidate]
-        if breaker.wants_probe(now_s) and (breaker.cheap or self._was_better(candidate, best)):
+        if breaker.wants_probe(now_s) and (breaker.failed_fast or self._was_better(candidate, best)):
             return Plan(candidate, "look")
         if self.budget.may_hedge(question, extra_tokens, exploring=True):
-            return Plan(best, rival=candidate)
+            return Plan(best, parallel=candidate)
         trial = not self.budget.explores and self.budget.questions % TRIAL_EVERY == 0
         return Plan(candidate, "look") if trial else Plan(best)
 
     def order(self, now_s: float, without: Container[int] = ()) -> list[int]:
-        """The endpoints to ask, the best first; those that failed lately last, the first to be tried again before."""
+        """Returns the endpoints, the best first. Those with an open breaker come last, by the time of their retry."""
         left = [number for number in range(len(self.endpoints)) if number not in without]
         usable = [number for number in left if self.breakers[number].closed(now_s)]
         failing = [number for number in left if number not in usable]
@@ -155,7 +160,7 @@ class Routing:
         return [*self._by_policy(usable), *failing]
 
     def usable(self, now_s: float, without: Container[int] = ()) -> int | None:
-        """The best that has not failed lately, or may be tried again; None: there is none left."""
+        """Returns the best endpoint that has not failed lately or may be probed; None if there is none left."""
         best = next(iter(self.order(now_s, without)), None)
         if best is None:
             return None
@@ -163,12 +168,12 @@ class Routing:
         return best if breaker.closed(now_s) or breaker.wants_probe(now_s) else None
 
     def next_few(self, now_s: float, most: int) -> list[int]:
-        """Those that may be asked next: to be kept warm."""
+        """Returns the endpoints that may be asked next, to keep their connections open."""
         order = [number for number in self.order(now_s) if self.breakers[number].state(now_s) != "open"]
         return (order or self.order(now_s))[:most]
 
     def score_s(self, number: int) -> float:
-        """The time to the first token that is to be expected."""
+        """Returns the expected time to the first token."""
         health = self.healths[number]
         if health.typical_s is not None:
             return health.typical_s
@@ -193,13 +198,13 @@ class Routing:
             case "ordered":
                 return numbers
             case "weighted":
-                return self._drawn(numbers)
+                return self._weighted_order(numbers)
             case "latency" | "geo":
                 by_score = sorted(numbers, key=lambda number: (self.score_s(number), number))
-                return self._steady(by_score) if lead else by_score
+                return self._keep_favourite(by_score) if lead else by_score
 
-    def _drawn(self, numbers: list[int]) -> list[int]:
-        """By lot, one after the other; who weighs nothing comes last."""
+    def _weighted_order(self, numbers: list[int]) -> list[int]:
+        """Returns the endpoints in random order, in proportion to their weights; those with weight 0 come last."""
         left, drawn = [number for number in numbers if self.endpoints[number].weight > 0], list[int]()
         while left:
             at = self.luck() * sum(self.endpoints[number].weight for number in left)
@@ -211,8 +216,8 @@ class Routing:
             drawn.append(number)
         return [*drawn, *(number for number in numbers if number not in drawn)]
 
-    def _steady(self, by_score: list[int]) -> list[int]:
-        """The favourite stays first until another is clearly quicker."""
+    def _keep_favourite(self, by_score: list[int]) -> list[int]:
+        """Returns the order with the current favourite first, unless another endpoint is clearly faster."""
         best, favourite = by_score[0], self._favourite
         if favourite in by_score and favourite is not None:
             ours_s, theirs_s = self.score_s(favourite), self.score_s(best)
@@ -220,21 +225,22 @@ class Routing:
                 best = favourite
         return [best, *(number for number in by_score if number != best)]
 
-    def _instead_of(self, doubted: int, now_s: float) -> int:
-        """Whom to ask while the best may be silent again and no hedge is in hand: one that takes little longer.
+    def _alternative_to(self, last_failed: int, now_s: float) -> int:
+        """Returns the endpoint to ask while the best one may be silent again and no hedge is affordable.
 
-        Little is half of what would be waited for in vain: one failure may also have been chance.
+        The alternative's expected time may exceed that of the best one by at most half of the wait that a silent
+        endpoint would cost: a single failure may have been chance.
         """
-        most_s = self.score_s(doubted) + patience_s(self.healths[doubted]) / 2
-        for number in self.order(now_s, without=(doubted,)):
+        most_s = self.score_s(last_failed) + patience_s(self.healths[last_failed]) / 2
+        for number in self.order(now_s, without=(last_failed,)):
             breaker = self.breakers[number]
-            alike = self.endpoints[number].tier == self.endpoints[doubted].tier
-            if alike and breaker.closed(now_s) and not breaker.doubted and self.score_s(number) <= most_s:
+            same_tier = self.endpoints[number].tier == self.endpoints[last_failed].tier
+            if same_tier and breaker.closed(now_s) and not breaker.last_failed and self.score_s(number) <= most_s:
                 return number
-        return doubted
+        return last_failed
 
-    def _worth_a_look(self, now_s: float, best: int) -> int | None:
-        """Who may have become better than the best: the one that was not measured for longest."""
+    def _exploration_candidate(self, now_s: float, best: int) -> int | None:
+        """Returns the endpoint that may have become better than the best: the one unmeasured for longest."""
         tier = self.endpoints[best].tier
         found = [
             number
@@ -244,9 +250,13 @@ class Routing:
         return max(found, key=lambda number: self.healths[number].unmeasured_for_s(now_s), default=None)
 
     def _was_better(self, number: int, best: int) -> bool:
-        """Before it failed. Then it is worth a turn of its own: it is given up as soon as another would be hedged."""
+        """Returns whether the endpoint was better before it failed.
+
+        It is then worth probing with a real turn, because it is given up as soon as another endpoint would be hedged.
+        """
         if self.policy == "weighted":
-            # By lot nobody is better; but beside a quicker one it would lose each time, and never come back.
+            # Under `weighted`, no endpoint is better. A probe beside a faster one would always lose, and the
+            # endpoint would never recover.
             return self.endpoints[number].weight > 0
         typical_s = self.healths[number].typical_s
         by_order = self.policy == "ordered" and number < best
@@ -258,7 +268,7 @@ class Routing:
         if self.policy not in {"latency", "geo"}:
             return breaker.wants_probe(now_s)
         if not breaker.closed(now_s):
-            hope = health.typical_s is None or breaker.cheap or self._was_better(number, best)
-            return breaker.wants_probe(now_s) and (hope or unmeasured_for_s > STALE_FAR_S)
-        far = health.typical_s is not None and health.typical_s > FAR * self.score_s(best)
-        return unmeasured_for_s > (STALE_FAR_S if far else STALE_S)
+            worthwhile = health.typical_s is None or breaker.failed_fast or self._was_better(number, best)
+            return breaker.wants_probe(now_s) and (worthwhile or unmeasured_for_s > STALE_SLOW_S)
+        far = health.typical_s is not None and health.typical_s > SLOW_FACTOR * self.score_s(best)
+        return unmeasured_for_s > (STALE_SLOW_S if far else STALE_S)

@@ -1,8 +1,8 @@
-"""How an endpoint has done lately: its times to the first token. Pure; times come in as loop seconds.
+"""Statistics of an endpoint's recent times to the first token. Pure; times are event-loop seconds.
 
-A time that is not known to its end (the request was overtaken and closed) counts as what it was at least, or as what
-the endpoint usually takes where that is longer: so a loser never looks quicker than the winner it lost against. Such
-times say whom to ask, not how long to wait: else each question in vain would make the next one wait for longer.
+A request that was overtaken and closed has no exact time. It counts as the longer of the time it took so far and the
+endpoint's typical time, so that the loser never looks faster than the winner. These times affect the selection of
+endpoints but not the wait for one: otherwise each lost request would lengthen the next wait.
 """
 
 import math
@@ -10,22 +10,22 @@ from collections import deque
 from dataclasses import dataclass, field
 
 WINDOW = 50
-"""Answers looked back on for percentiles: at one percent steps of two."""
+"""Number of answers for percentiles."""
 
 TYPICAL_OF = 5
-"""Answers whose median is what an endpoint takes now: three slow ones in a row are no chance any more."""
+"""Number of answers whose median is the current time: three slow ones in a row are not chance."""
 
 MAX_AGE_S = 900.0
-"""Older times tell nothing of today's load; the newest TYPICAL_OF are kept all the same, for want of better."""
+"""Older times are dropped because the load has changed; the newest TYPICAL_OF are kept regardless."""
 
 
 @dataclass(slots=True)
 class Health:
-    """One endpoint's recent times to the first token.
+    """Recent times to the first token of one endpoint.
 
     Attributes:
-        round_trip_s: The network's share, as last told by its connections; None: not known.
-        measured_at_s: When the newest time came; None: never.
+        round_trip_s: Network round trip, as last reported by its connections; None if unknown.
+        measured_at_s: When the newest time arrived; None: never.
     """
 
     round_trip_s: float | None = None
@@ -34,49 +34,49 @@ class Health:
     _answered: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=WINDOW))  # (when, seconds)
 
     def first_token(self, now_s: float, took_s: float) -> None:
-        """It answered: `took_s` from the asking to the first content token."""
+        """Records an answer: `took_s` from the request to the first content token."""
         self._newest.append(took_s)
         self._answered.append((now_s, took_s))
         self.measured_at_s = now_s
         while len(self._answered) > TYPICAL_OF and now_s - self._answered[0][0] > MAX_AGE_S:
             self._answered.popleft()
 
-    def at_least(self, now_s: float, waited_s: float) -> None:
-        """It was closed after `waited_s` without a token."""
+    def overtaken(self, now_s: float, waited_s: float) -> None:
+        """Records a request that was closed after `waited_s` without a token."""
         self._newest.append(max(waited_s, self.typical_s or 0.0))
         self.measured_at_s = now_s
 
-    def afresh(self, now_s: float, took_s: float) -> None:
-        """It answered after it was not asked, or failed, for a while: what was before counts no more."""
+    def restart(self, now_s: float, took_s: float) -> None:
+        """Records an answer after a failure or a time without requests; earlier times are discarded."""
         self._newest.clear()
         self._answered.clear()
         self.first_token(now_s, took_s)
 
     @property
     def samples(self) -> int:
-        """How many answers are known."""
+        """Number of recorded answers."""
         return len(self._answered)
 
     @property
     def typical_s(self) -> float | None:
-        """The median of the last few times: what is to be expected; None: it was never measured."""
+        """Median of the last few times, overtaken requests included: the expected time. None: never measured."""
         return _quantile(list(self._newest), 0.5) if self._newest else None
 
     @property
     def usual_s(self) -> float | None:
-        """The median of its last few answers: how long to wait for it; None: it never answered."""
+        """Median of the last few answers: the basis of waiting times. None: it never answered."""
         newest = list(self._answered)[-TYPICAL_OF:]
         return _quantile([took_s for _, took_s in newest], 0.5) if newest else None
 
     def quantile_s(self, share: float) -> float | None:
-        """The time that `share` of the recent answers did not exceed; None: it never answered."""
+        """Returns the time that `share` of the recent answers did not exceed; None if it never answered."""
         return _quantile([took_s for _, took_s in self._answered], share) if self._answered else None
 
     def unmeasured_for_s(self, now_s: float) -> float:
-        """How long ago the newest time came; infinite: there is none."""
+        """Returns the age of the newest time; infinite if there is none."""
         return float("inf") if self.measured_at_s is None else now_s - self.measured_at_s
 
 
 def _quantile(values: list[float], share: float) -> float:
-    """By nearest rank: a time that really was."""
+    """Returns the quantile by nearest rank, which is always a measured value."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]

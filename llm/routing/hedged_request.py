@@ -1,9 +1,10 @@
-"""One question, put to one endpoint after the other or to two at once, until a first token. Pure: what came is told,
-what is to be done is returned; time comes in as loop seconds.
+"""State machine of one question: asks one endpoint after another, or two at once, until a first token arrives.
 
-Nothing of a second endpoint is passed on before its first token has won. After that nobody else is asked, whatever
-happens: an answer of which something was said is never begun again. One that broke off inside its first call is: nobody
-has heard or done anything of it.
+Pure: events are method calls, actions are returned; times are event-loop seconds.
+
+Events of a second endpoint are held until its first token has won. After that no other endpoint is asked: an answer
+that was partly passed on is never restarted. Exception: an answer that broke off inside its first function call,
+because nothing of it has taken effect.
 """
 
 from dataclasses import dataclass, field
@@ -26,18 +27,21 @@ from llm.routing.endpoint_selection import Endpoint, Routing
 from llm.routing.hedging import LOSER_TOKENS, Question, hedge_delay_s, patience_s
 from llm.token_deadlines import LOADING, SPOKEN_TOO_SLOW
 
-MOST_ASKED = 4
-"""Endpoints asked for one answer, hedges included: whatever all of them refuse is not asked of a fifth."""
+MAX_ENDPOINTS = 4
+"""Maximum number of endpoints asked for one answer, hedges included.
 
-LOOK_AGAIN_S = 0.05
+A request that all of them refuse is not sent to a fifth."""
+
+RECHECK_S = 0.05
+"""Interval of repeated checks while an endpoint is late."""
 
 JITTER_S = 0.03
-"""Who was refused waits up to so long before the next is asked, so that a service's troubles do not move on as one."""
+"""Maximum random delay after a refusal before the next endpoint is asked, so that the load does not move in a burst."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskEndpoint:
-    """Put the question to an endpoint."""
+    """Send the request to an endpoint."""
 
     number: int
 
@@ -51,14 +55,14 @@ class CloseRequest:
 
 @dataclass(frozen=True, slots=True)
 class PassOn:
-    """Pass this on to whoever listens."""
+    """Pass an event on to the consumer."""
 
     event: ChatEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Nobody answers any more: raise this."""
+    """Raise this error: no endpoint answers any more."""
 
     error: Exception
 
@@ -68,33 +72,33 @@ Effect = AskEndpoint | CloseRequest | PassOn | Fail
 
 @dataclass(slots=True)
 class _Request:
-    """To one endpoint.
+    """A running request to one endpoint.
 
     Attributes:
-        leads: What it says of its progress is passed on; a second one's is kept until it wins.
-        queued: When it had its slot, as it said.
-        sent: When it was on its way, as it said.
+        is_primary: Whether its progress events are passed on; those of a second request are held until it wins.
+        queued: Its SlotAcquired event.
+        sent: Its RequestSent event.
     """
 
     number: int
     why: Why
-    leads: bool
+    is_primary: bool
     asked_at_s: float
     queued: SlotAcquired | None = None
     sent: RequestSent | None = None
 
     @property
-    def left(self) -> bool:
-        """Whether the question may have reached the service; a client that tells nothing is taken to have sent it."""
+    def may_have_been_sent(self) -> bool:
+        """Whether the request may have reached the service; assumed for a client without progress events."""
         return self.sent is not None or self.queued is None
 
 
 @dataclass(slots=True)
 class HedgedRequest:
-    """One question. Begin it, tell it what comes, and say when it is over.
+    """One question. Call `begin`, report events, and call `over` at the end.
 
     Attributes:
-        wake_s: When time itself is to be told; None: never.
+        wake_s: When to call `tick`; None: never.
     """
 
     routing: Routing
@@ -105,11 +109,11 @@ class HedgedRequest:
     _running: dict[int, _Request] = field(default_factory=dict)
     _asked: list[int] = field(default_factory=list)
     _winner: int | None = None
-    _said: bool = False  # by the winner, more than that it is calling
+    _passed_on: bool = False  # the winner sent more than CallInProgress
     _hedged: int | None = None
     _error: Exception | None = None
     _first_error: Exception | None = None
-    _again_at_s: float | None = None
+    _retry_at_s: float | None = None
 
     def __post_init__(self) -> None:
         self.question = self.routing.budget.ask(self.prompt_tokens)
@@ -119,16 +123,16 @@ class HedgedRequest:
         return self.prompt_tokens + LOSER_TOKENS
 
     def begin(self, now_s: float) -> list[Effect]:
-        """Ask the first."""
+        """Starts the first request."""
         plan = self.routing.plan(now_s, self.question, self._extra_tokens)
         effects = self._ask(plan.first, plan.why, now_s)
-        if plan.rival is not None:
-            effects += self._hedge(plan.rival, "look", now_s)
+        if plan.parallel is not None:
+            effects += self._hedge(plan.parallel, "look", now_s)
         self._set_alarm(now_s)
         return effects
 
     def came(self, number: int, event: ChatEvent, now_s: float) -> list[Effect]:
-        """An endpoint said something."""
+        """Handles an event of an endpoint."""
         request = self._running.get(number)
         if request is None or isinstance(event, AnsweringEndpoint | EndpointTried):
             return []
@@ -143,35 +147,35 @@ class HedgedRequest:
         return [*effects, PassOn(event)]
 
     def failed(self, number: int, error: Exception, now_s: float) -> list[Effect]:
-        """An endpoint will say nothing more."""
+        """Handles an endpoint's error."""
         request = self._running.pop(number, None)
         if request is None:
             return []
         final = not isinstance(error, LlmError) or not error.retryable
-        # What is found wrong by one that was asked besides another, or out of curiosity, may be its own fault.
-        aside = request.why == "look" or (self._running and not request.leads)
-        for_good = final and (number == self._winner or not aside)
-        self._blame(request, error, now_s, for_good=for_good)
+        # A refusal by a hedge or a probe may be caused by that endpoint, not by the question.
+        secondary = request.why == "look" or (self._running and not request.is_primary)
+        ends_question = final and (number == self._winner or not secondary)
+        self._record_failure(request, error, now_s, ends_question=ends_question)
         if number == self._winner:
-            if self._said or final:
+            if self._passed_on or final:
                 return [Fail(error)]
             self._winner = None
         self._error = error
         self._first_error = self._first_error or error
-        effects: list[Effect] = [self._tried(request, "failed", now_s)]
-        if for_good:
+        effects: list[Effect] = [self._record_outcome(request, "failed", now_s)]
+        if ends_question:
             return [*effects, *self._close_all(now_s), Fail(error)]
         if not self._running:
             if not self._may_ask_again(now_s):
-                return [*effects, Fail(_told_with(self._first_error, error))]
+                return [*effects, Fail(_with_first_refusal(self._first_error, error))]
             waits = isinstance(error, LlmRefused) and not final
-            self._again_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
+            self._retry_at_s = now_s + (JITTER_S * self.routing.luck() if waits else 0.0)
             effects += self._ask_again(now_s)
         self._set_alarm(now_s)
         return effects
 
     def ended(self, number: int, now_s: float) -> list[Effect] | None:
-        """An endpoint's stream has ended without an error; None: and the answer with it."""
+        """Handles the end of an endpoint's stream without an error. Returns None if the answer has ended with it."""
         if number == self._winner:
             return None
         name = self.routing.endpoints[number].name
@@ -179,7 +183,7 @@ class HedgedRequest:
         return self.failed(number, LlmBroken(name, text, spoken=SPOKEN_EMPTY, retryable=True), now_s)
 
     def tick(self, now_s: float) -> list[Effect]:
-        """Time has passed."""
+        """Handles the passage of time."""
         effects: list[Effect] = []
         if self._winner is None:
             if now_s >= self.deadline_s:
@@ -189,23 +193,23 @@ class HedgedRequest:
         return effects
 
     def over(self, now_s: float) -> None:
-        """Nobody listens any more, or the answer has ended: what is still under way is taken back."""
+        """Ends the question: the answer has ended or the consumer has left. Running requests are written off."""
         for request in list(self._running.values()):
             if request.number != self._winner:
-                self.routing.breakers[request.number].let_go(request.asked_at_s)
-                self._tried(request, "overtaken", now_s)
+                self.routing.breakers[request.number].cancelled(request.asked_at_s)
+                self._record_outcome(request, "overtaken", now_s)
         self._running.clear()
 
-    # ---- asking ----
+    # ---- requests ----
 
     def _ask(self, number: int, why: Why, now_s: float) -> list[Effect]:
         self._asked.append(number)
-        leads = not any(request.leads for request in self._running.values())
-        self._running[number] = _Request(number, why, leads, now_s)
+        is_primary = not any(request.is_primary for request in self._running.values())
+        self._running[number] = _Request(number, why, is_primary, now_s)
         self.routing.breakers[number].asked(now_s)
-        if not leads:
+        if not is_primary:
             return [AskEndpoint(number)]
-        self._again_at_s = None
+        self._retry_at_s = None
         return [AskEndpoint(number), PassOn(AnsweringEndpoint(self._endpoint(number).name))]
 
     def _hedge(self, number: int, why: Why, now_s: float) -> list[Effect]:
@@ -214,17 +218,17 @@ class HedgedRequest:
         return self._ask(number, why, now_s)
 
     def _may_ask_again(self, now_s: float) -> bool:
-        left = len(self._asked) < min(MOST_ASKED, len(self.routing.endpoints))
-        return left and now_s < self.deadline_s
+        may_ask_more = len(self._asked) < min(MAX_ENDPOINTS, len(self.routing.endpoints))
+        return may_ask_more and now_s < self.deadline_s
 
     def _ask_again(self, now_s: float) -> list[Effect]:
-        """After a failure: the next one, once its time has come."""
-        if self._again_at_s is None or now_s < self._again_at_s:
+        """After a failure: asks the next endpoint once its delay has passed."""
+        if self._retry_at_s is None or now_s < self._retry_at_s:
             return []
         return self._ask(self.routing.order(now_s, without=self._asked)[0], "failover", now_s)
 
     def _hedge_or_switch(self, now_s: float) -> list[Effect]:
-        """Who is asked is silent: the next is asked besides, or in the place of one that was waited for long enough."""
+        """If an endpoint is silent: asks the next one too, or in place of one that was waited for long enough."""
         next_one = self.routing.usable(now_s, without=self._asked)
         if next_one is None or not self._may_ask_again(now_s):
             return []
@@ -238,20 +242,20 @@ class HedgedRequest:
         return []
 
     def _switch(self, request: _Request, next_one: int, now_s: float) -> list[Effect]:
-        """Give one up for another."""
+        """Replaces a request by one to another endpoint."""
         del self._running[request.number]
         waited_s = now_s - request.asked_at_s
-        # Not among its times: what was waited for depends on them, and would grow from one such question to the next.
-        self.routing.breakers[request.number].failed(now_s, waited_s, surely=True)
-        closing: list[Effect] = [CloseRequest(request.number), self._tried(request, "given up", now_s)]
+        # Not recorded as a time: the wait depends on those times and would grow from one question to the next.
+        self.routing.breakers[request.number].failed(now_s, waited_s, certain=True)
+        closing: list[Effect] = [CloseRequest(request.number), self._record_outcome(request, "given up", now_s)]
         return [*closing, *self._ask(next_one, "failover", now_s)]
 
     def _alarms(self, request: _Request) -> tuple[float, float]:
-        """When it has been silent for long enough to hedge, and to be given up."""
+        """Returns when the request has been silent for long enough to hedge, and to be replaced."""
         health = self.routing.healths[request.number]
         least_s = self._endpoint(request.number).patience_s
         hedge_s = hedge_delay_s(health, least_s)
-        # Who alone is asked out of curiosity is given up as soon as another would be asked too.
+        # A probe without another request is replaced as soon as a hedge would be due.
         switch_s = hedge_s if request.why == "look" and len(self._running) == 1 else patience_s(health, least_s)
         return request.asked_at_s + hedge_s, request.asked_at_s + switch_s
 
@@ -260,15 +264,15 @@ class HedgedRequest:
             self.wake_s = None
             return
         alarms = [self.deadline_s]
-        if self._again_at_s is not None:
-            alarms.append(self._again_at_s)
+        if self._retry_at_s is not None:
+            alarms.append(self._retry_at_s)
         if self._may_ask_again(now_s):
             for request in self._running.values():
-                # Once one is late, other conversations may still make room in the budget, or a breaker close.
-                alarms += [at_s if at_s > now_s else now_s + LOOK_AGAIN_S for at_s in self._alarms(request)]
+                # When a request is late, the budget may still grow by other conversations, or a breaker may close.
+                alarms += [at_s if at_s > now_s else now_s + RECHECK_S for at_s in self._alarms(request)]
         self.wake_s = min(alarms)
 
-    # ---- what comes of it ----
+    # ---- results ----
 
     def _progress(self, request: _Request, event: SlotAcquired | RequestSent, now_s: float) -> list[Effect]:
         if isinstance(event, SlotAcquired):
@@ -276,61 +280,61 @@ class HedgedRequest:
         else:
             request.sent = RequestSent(event.round_trip_s, now_s)
             self.routing.healths[request.number].round_trip_s = event.round_trip_s
-        return [PassOn(event)] if request.leads else []
+        return [PassOn(event)] if request.is_primary else []
 
     def _win(self, request: _Request, now_s: float) -> list[Effect]:
-        """The first token: whoever else was asked is closed."""
+        """Handles the first token: closes all other requests."""
         took_s = now_s - request.asked_at_s
         health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
         if request.why == "look" or not breaker.closed(now_s):
-            health.afresh(now_s, took_s)
+            health.restart(now_s, took_s)
         else:
             health.first_token(now_s, took_s)
         breaker.succeeded(request.asked_at_s)
         self._winner = request.number
-        effects: list[Effect] = [*self._close_all(now_s), self._tried(request, "answered", now_s)]
-        if not request.leads:
+        effects: list[Effect] = [*self._close_all(now_s), self._record_outcome(request, "answered", now_s)]
+        if not request.is_primary:
             effects.append(PassOn(AnsweringEndpoint(self._endpoint(request.number).name)))
             effects += [PassOn(event) for event in (request.queued, request.sent) if event is not None]
         return effects
 
     def _close_all(self, now_s: float) -> list[Effect]:
-        """Everybody but the winner."""
+        """Closes all requests but the winner's."""
         effects: list[Effect] = []
         for request in [request for number, request in self._running.items() if number != self._winner]:
             del self._running[request.number]
             if self._winner is None and now_s < self.deadline_s:
-                self.routing.breakers[request.number].let_go(request.asked_at_s)  # the question itself was wrong
+                self.routing.breakers[request.number].cancelled(request.asked_at_s)  # the question itself was invalid
             else:
-                self._lost(request, now_s)
-            effects += [CloseRequest(request.number), self._tried(request, "overtaken", now_s)]
+                self._record_loss(request, now_s)
+            effects += [CloseRequest(request.number), self._record_outcome(request, "overtaken", now_s)]
         return effects
 
-    def _lost(self, request: _Request, now_s: float) -> None:
-        """Who was silent for longer than a hedge waits may be dead; who lost sooner is merely no better."""
+    def _record_loss(self, request: _Request, now_s: float) -> None:
+        """Records a lost request. One that was silent beyond the hedge delay may be dead; others are merely slower."""
         health, breaker = self.routing.healths[request.number], self.routing.breakers[request.number]
         waited_s, late = now_s - request.asked_at_s, now_s >= self._alarms(request)[0]
-        health.at_least(now_s, waited_s)
+        health.overtaken(now_s, waited_s)
         if late:
-            breaker.failed(now_s, waited_s, surely=self._winner is None)
+            breaker.failed(now_s, waited_s, certain=self._winner is None)
         else:
-            breaker.let_go(request.asked_at_s)
+            breaker.cancelled(request.asked_at_s)
 
-    def _blame(self, request: _Request, error: Exception, now_s: float, *, for_good: bool) -> None:
-        """An error of the endpoint counts against it; one of the question, as a filter's, does not."""
+    def _record_failure(self, request: _Request, error: Exception, now_s: float, *, ends_question: bool) -> None:
+        """Records an error against the endpoint. Errors of the question, such as a content filter's, do not count."""
         breaker = self.routing.breakers[request.number]
-        if for_good:
-            breaker.let_go(request.asked_at_s)
+        if ends_question:
+            breaker.cancelled(request.asked_at_s)
             return
         doubtful = isinstance(error, LlmBroken) or (isinstance(error, LlmRefused) and error.retryable)
-        surely = request.number != self._winner and not doubtful
-        breaker.failed(now_s, now_s - request.asked_at_s, surely=surely)
+        certain = request.number != self._winner and not doubtful
+        breaker.failed(now_s, now_s - request.asked_at_s, certain=certain)
 
-    def _tried(self, request: _Request, outcome: Outcome, now_s: float) -> PassOn:
-        """For the books: what it was, and what was asked for in vain."""
-        nobody_there = outcome == "failed" and isinstance(self._error, LlmUnreachable)
-        tokens = self._extra_tokens if outcome != "answered" and request.left and not nobody_there else 0
-        # What a hedge costs is the request of the two that lost, whichever it is.
+    def _record_outcome(self, request: _Request, outcome: Outcome, now_s: float) -> PassOn:
+        """Records the outcome of a request and the tokens it cost without use."""
+        unreachable = outcome == "failed" and isinstance(self._error, LlmUnreachable)
+        tokens = self._extra_tokens if outcome != "answered" and request.may_have_been_sent and not unreachable else 0
+        # The cost of a hedge is the losing request of the two, whichever it is.
         if self._hedged is not None and outcome != "answered" and self._hedged in {request.number, self._winner}:
             self.routing.budget.settle(self.question, tokens)
         endpoint = self._endpoint(request.number)
@@ -339,7 +343,7 @@ class HedgedRequest:
         return PassOn(EndpointTried(endpoint.name, request.why, outcome, request.asked_at_s, took_s, tokens, cost))
 
     def _count(self, event: ChatEvent) -> None:
-        self._said = self._said or not isinstance(event, CallInProgress)
+        self._passed_on = self._passed_on or not isinstance(event, CallInProgress)
         if isinstance(event, Token | CallInProgress | FunctionCall):
             self.routing.budget.answered(self.question, 1)
 
@@ -357,8 +361,8 @@ class HedgedRequest:
         )
 
 
-def _told_with(first: Exception, last: Exception) -> Exception:
-    """The last error, with what was refused first: what is wrong with a question, most of them say in their own way."""
+def _with_first_refusal(first: Exception, last: Exception) -> Exception:
+    """Returns the last error, extended by the first refusal: endpoints describe an invalid question differently."""
     if first is last or not isinstance(first, LlmRefused) or not isinstance(last, LlmError):
         return last
     return type(last)(last.endpoint, f"{last}; before it, {first}", spoken=last.spoken, retryable=last.retryable)

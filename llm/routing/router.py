@@ -1,7 +1,7 @@
-"""Several endpoints as one model: the best is asked, a silent one hedged, a failed one replaced, until the first token.
+"""Presents several endpoints as one model: selects, hedges and replaces endpoints until the first token.
 
-`HedgedRequest` decides who is asked when, from what all conversations of the process have seen (`Routing`). Here are
-only the requests, each a task of its stream's group, and the one queue they write to.
+`HedgedRequest` decides which endpoint is asked when, from the measurements of all conversations (`Routing`). This
+module runs the requests: each is a task in its stream's group, and all write to one queue.
 """
 
 import asyncio
@@ -12,33 +12,39 @@ from llm.chat import PLAIN, ChatEvent, ChatModel, ChatOptions, Message, texts_of
 from llm.routing.endpoint_selection import Routing
 from llm.routing.hedged_request import AskEndpoint, CloseRequest, Effect, Fail, HedgedRequest, PassOn
 
-NEWS_AHEAD = 32
-"""Events of an answer that wait for the listener before its endpoint is held back."""
+MAX_QUEUED = 32
+"""Events of an answer that are queued for the consumer before its endpoint has to wait."""
 
-WARM_MOST = 3
-"""Endpoints whose connections are kept open: the one asked next, its hedge, and one that may take over."""
+MAX_WARM = 3
+"""Endpoints whose connections stay open: the next one, its hedge, and one that may take over."""
 
 BYTES_PER_TOKEN = 4
-"""Good enough for a budget: both sides of it are counted alike."""
+"""Rough estimate; sufficient because both sides of the budget are counted alike."""
 
-_News = tuple[int, ChatEvent | Exception | None]
-"""Of which endpoint; what it said, what went wrong, or None at the end of its answer."""
+_QueueItem = tuple[int, ChatEvent | Exception | None]
+"""Number of the endpoint, and its event, its error, or None at the end of its answer."""
 
 
 class Router:
-    """A ChatModel over several; shared by all conversations of a process.
+    """A ChatModel over several endpoints, shared by all conversations of a process.
 
     Attributes:
-        name: What the trace calls it until an endpoint is chosen.
-        routing: What is known of the endpoints, in the order of the models.
+        name: Name in the trace until an endpoint is chosen.
+        routing: The endpoints, in the order of the models.
     """
 
     name = "endpoints"
 
     def __init__(self, models: Sequence[ChatModel], routing: Routing, *, first_token_timeout_s: float) -> None:
-        """`models` belong to `routing.endpoints`, one by one; they are closed with the router.
+        """Initializes the router.
 
-        `first_token_timeout_s` is for all that are asked together. Raises ValueError where they are not as many.
+        Args:
+            models: One model for each of `routing.endpoints`; closed with the router.
+            routing: The endpoints and their measurements.
+            first_token_timeout_s: Deadline for all endpoints of a question together.
+
+        Raises:
+            ValueError: The numbers of models and endpoints differ.
         """
         if len(models) != len(routing.endpoints):
             raise ValueError(f"{len(models)} models for {len(routing.endpoints)} endpoints: each needs one of its own")
@@ -48,27 +54,27 @@ class Router:
 
     @property
     def detail(self) -> str:
-        """The policy, and the endpoints."""
+        """The policy and the endpoints."""
         names = ", ".join(endpoint.name for endpoint in self.routing.endpoints)
         return f"{len(self._models)} endpoints, {self.routing.policy}: {names}"
 
     async def load(self) -> None:
-        """Open connections to the few that may be asked next; again later (when speech starts) to keep them."""
-        few = self.routing.next_few(asyncio.get_running_loop().time(), WARM_MOST)
+        """Opens connections to the endpoints that may be asked next. Call it again when speech starts."""
+        next_few = self.routing.next_few(asyncio.get_running_loop().time(), MAX_WARM)
         async with asyncio.TaskGroup() as group:
-            for number in few:
+            for number in next_few:
                 group.create_task(self._models[number].load(), name=f"warm {self._models[number].name}")
 
     async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`."""
+        """Answers the last message: see `ChatModel.stream`."""
         loop = asyncio.get_running_loop()
-        contest = HedgedRequest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
+        hedged = HedgedRequest(self.routing, prompt_tokens(messages), loop.time() + self._first_token_timeout_s)
         closed, failure = False, None
-        # Neither GeneratorExit nor an error may leave through the group: it would come out as an exception group.
+        # GeneratorExit and errors must not leave through the task group, which would wrap them in an exception group.
         async with asyncio.TaskGroup() as group:
             requests = _Requests(self._models, messages, options, group)
             try:
-                effects: list[Effect] | None = contest.begin(loop.time())
+                effects: list[Effect] | None = hedged.begin(loop.time())
                 while failure is None and effects is not None:
                     for effect in effects:
                         if isinstance(effect, PassOn):
@@ -77,29 +83,29 @@ class Router:
                             failure = effect.error
                         else:
                             requests.perform(effect)
-                    effects = None if failure is not None else await _next(requests, contest, loop)
+                    effects = None if failure is not None else await _next(requests, hedged, loop)
             except GeneratorExit:
                 closed = True
             finally:
-                contest.over(loop.time())
+                hedged.over(loop.time())
                 await requests.close()
         if failure is not None and not closed:
             raise failure
 
     async def aclose(self) -> None:
-        """Close connections of all. Idempotent; bounded in time, as each of them is."""
+        """Closes the connections of all models. Idempotent; bounded in time, as each model is."""
         async with asyncio.TaskGroup() as group:
             for model in self._models:
                 group.create_task(model.aclose(), name=f"close {model.name}")
 
 
 class _Requests:
-    """The requests of one stream, by endpoint."""
+    """The requests of one stream, by endpoint number."""
 
     def __init__(
         self, models: Sequence[ChatModel], messages: Sequence[Message], options: ChatOptions, group: asyncio.TaskGroup
     ) -> None:
-        self.news: asyncio.Queue[_News] = asyncio.Queue(NEWS_AHEAD)
+        self.queue: asyncio.Queue[_QueueItem] = asyncio.Queue(MAX_QUEUED)
         self._models = models
         self._messages = messages
         self._options = options
@@ -107,7 +113,7 @@ class _Requests:
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     def perform(self, effect: AskEndpoint | CloseRequest) -> None:
-        """Ask an endpoint, or close the request to it."""
+        """Sends or closes a request."""
         number = effect.number
         if isinstance(effect, AskEndpoint):
             name = f"ask {self._models[number].name}"
@@ -116,12 +122,12 @@ class _Requests:
             self._tasks[number].cancel()
 
     async def close(self) -> None:
-        """All of them at once. Waited for here: a group that is cancelled would cut short what is closing already."""
+        """Closes all requests and waits for them: a cancelled task group would interrupt those that are closing."""
         for task in self._tasks.values():
             if not task.cancelling():
                 task.cancel()
-        while not self.news.empty():
-            self.news.get_nowait()  # nobody listens any more; what fails while it is closed must still find room
+        while not self.queue.empty():
+            self.queue.get_nowait()  # the consumer has left; errors during closing still need room in the queue
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
@@ -129,28 +135,28 @@ class _Requests:
         try:
             async with aclosing(self._models[number].stream(self._messages, self._options)) as events:
                 async for event in events:
-                    await self.news.put((number, event))
+                    await self.queue.put((number, event))
         except Exception as error:  # noqa: BLE001
-            # LlmError, or a defect of a client: it ends this request, and is told to whoever listens.
-            await self.news.put((number, error))
+            # LlmError, or a client's programming error: it ends this request and is passed on to the consumer.
+            await self.queue.put((number, error))
         else:
-            await self.news.put((number, None))
+            await self.queue.put((number, None))
 
 
-async def _next(requests: _Requests, contest: HedgedRequest, loop: asyncio.AbstractEventLoop) -> list[Effect] | None:
-    """What is to be done about whatever happens next; None: the answer has ended."""
+async def _next(requests: _Requests, hedged: HedgedRequest, loop: asyncio.AbstractEventLoop) -> list[Effect] | None:
+    """Returns the actions for the next event; None: the answer has ended."""
     try:
-        async with asyncio.timeout_at(contest.wake_s):
-            number, what = await requests.news.get()
+        async with asyncio.timeout_at(hedged.wake_s):
+            number, what = await requests.queue.get()
     except TimeoutError:
-        return contest.tick(loop.time())
+        return hedged.tick(loop.time())
     if isinstance(what, Exception):
-        return contest.failed(number, what, loop.time())
+        return hedged.failed(number, what, loop.time())
     if what is None:
-        return contest.ended(number, loop.time())
-    return contest.came(number, what, loop.time())
+        return hedged.ended(number, loop.time())
+    return hedged.came(number, what, loop.time())
 
 
 def prompt_tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens the messages are."""
+    """Returns an estimate of the messages' token count."""
     return 1 + sum(len(text.encode("utf-8", "replace")) for text in texts_of(messages)) // BYTES_PER_TOKEN

@@ -1,4 +1,4 @@
-"""`triton`: a model on Triton by its generate extension over HTTP (`/v2/models/M/generate_stream`)."""
+"""Service `triton`: a model on Triton by its generate extension over HTTP (`/v2/models/M/generate_stream`)."""
 
 import itertools
 import secrets
@@ -14,26 +14,31 @@ from llm.chat_template import ChatTemplate
 from llm.http.request_body import NO_PARAMETERS, Parameters, checked
 from llm.http.service import HttpService, HttpSettings
 from llm.reasoning_filter import habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, with_deadlines
 from llm.triton.generate_stream import TEXT_OUTPUT, TritonStream
 
 WARM_ROUTE = "/v2/health/ready"
 
 DEFAULT_MAX_TOKENS = 512
-"""Longest answer where nobody says: vLLM's own default of 16 tokens stops in the middle of a sentence, and
-TensorRT-LLM has none."""
+"""Longest answer if nothing is configured. vLLM's default of 16 tokens stops inside a sentence; TensorRT-LLM has none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TritonInputs:
-    """What a model on Triton calls its inputs; "" for what it does not have.
+    """Names of a model's inputs and its output; "" for an input that the model does not have.
 
     Attributes:
-        nested: They go into `parameters`, where only single texts, numbers and truth values may stand; else beside
-            the prompt.
-        stop: Takes a list of texts, and so is no nested one.
-        exclude_input: True keeps the prompt out of the answer.
+        nested: Whether inputs are fields of `parameters`, where only strings, numbers and booleans are permitted;
+            otherwise they are beside the prompt.
+        text: The prompt.
+        output: The output with the text.
+        stream: Requests streaming.
+        max_tokens: Longest answer.
+        temperature: Sampling temperature.
+        stop: Stop sequences, a list of strings; not permitted with `nested`.
+        exclude_input: Keeps the prompt out of the answer.
     """
 
     nested: bool
@@ -46,12 +51,12 @@ class TritonInputs:
     exclude_input: str = "exclude_input_in_output"
 
     @property
-    def ours(self) -> frozenset[str]:
-        """Inputs that no parameter may be."""
+    def reserved(self) -> frozenset[str]:
+        """Inputs that `parameters` must not contain."""
         return frozenset({"id", "parameters", self.text, self.stream, self.exclude_input, self.stop})
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what the protocol cannot carry."""
+        """Raises ValueError for names that the protocol does not permit."""
         if self.nested and self.stop:
             raise ValueError(f"stop ({self.stop!r}) takes a list, which cannot be nested in parameters: leave it empty")
         if not self.text or not self.output:
@@ -59,7 +64,7 @@ class TritonInputs:
 
 
 VLLM = TritonInputs(nested=True)
-"""Triton's vLLM backend. Stop sequences are cut here, and the request is closed there."""
+"""Triton's vLLM backend. Stop sequences are applied by the client, which then closes the request."""
 
 TENSORRT_LLM = TritonInputs(nested=False, stop="stop_words")
 """The `ensemble` and `tensorrt_llm_bls` models of the TensorRT-LLM backend."""
@@ -68,12 +73,12 @@ BACKENDS: Mapping[str, TritonInputs] = MappingProxyType({"vllm": VLLM, "tensorrt
 
 
 class TritonChat:
-    """A ChatModel over Triton's generate extension.
+    """A ChatModel for Triton's generate extension. It does not support functions.
 
-    Read `stream` to its end: leaving it at Finished, too, costs the connection. Functions cannot be carried.
+    Read `stream` to its end: leaving it earlier, even at Finished, closes the connection.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -93,19 +98,25 @@ class TritonChat:
         now: Callable[[], datetime] | None = None,
         **settings: Unpack[HttpSettings],
     ) -> None:
-        """`url` is the server's address ("http://127.0.0.1:8000"), with or without the whole route.
+        """Initializes the client without I/O. The first-token deadline includes the wait for a connection.
 
         Args:
-            template: As `load_template` gives it.
-            version: Of the model; "": Triton's choice.
-            inputs: What the model calls its inputs: one of BACKENDS, or one's own.
-            parameters: Further ones, as the model names them ("top_p"; "return_finish_reason" for vLLM's).
-            echo: The backend repeats the prompt before the answer, whatever `exclude_input` says.
-            bos: The prompt begins with the model's token for the beginning of a text; both backends' tokenizers add it.
-            now: The time of day, for templates that say it; None: they are not offered any.
+            name: The endpoint's name in the configuration.
+            url: The server's address ("http://127.0.0.1:8000"), with or without the whole route.
+            model: The model's name on the server.
+            template: As `load_template` returns it.
+            version: Version of the model; "": Triton's choice.
+            inputs: Names of the model's inputs: one of BACKENDS, or custom ones.
+            max_tokens: Longest answer; None: DEFAULT_MAX_TOKENS.
+            temperature: Sampling temperature; None: the backend's default.
+            parameters: Additional inputs under the model's names ("top_p"; "return_finish_reason" for vLLM).
+            echo: Whether the backend repeats the prompt before the answer regardless of `exclude_input`.
+            bos: Whether the prompt begins with the model's beginning-of-text token; the tokenizers of both backends add
+                it.
+            now: Returns the date, for templates that state it; None: they get none.
 
-        The first-token deadline counts from the first pull and covers waiting for a connection.
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         if not model:
             raise ValueError(f"llm endpoint {name!r}: model must name a model of the server, not be empty")
@@ -122,42 +133,42 @@ class TritonChat:
                 inputs.exclude_input: True,
                 inputs.max_tokens: DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens,
                 inputs.temperature: temperature,
-                **checked(name, parameters, ours=inputs.ours, flat=inputs.nested),
+                **checked(name, parameters, reserved=inputs.reserved, flat=inputs.nested),
             }
         )
         self._route = f"/v2/models/{_quoted(model)}{f'/versions/{_quoted(version)}' if version else ''}/generate_stream"
-        self._run = secrets.token_hex(4)  # the server has other clients, too
+        self._run = secrets.token_hex(4)  # distinguishes this client from others of the server
         self._requests = itertools.count(1)
         example = "http://127.0.0.1:8000"
         self._service = HttpService(name, url, settings, route=self._route, model=model, example=example)
 
     @property
     def detail(self) -> str:
-        """Kind, model, template, address."""
+        """Kind, model, template and address."""
         return f"triton {self._model} ({self._template.name}) at {self._service.where}"
 
     async def load(self) -> None:
-        """Have two idle connections ready; again later (when speech starts) to keep them. Never fails."""
+        """Opens two idle connections. Call it again when speech starts, to keep them open. Never fails."""
         await self._service.warm(WARM_ROUTE)
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return paced(lambda: self._ask(messages, options), self._service.pace)
+        """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
+        return with_deadlines(lambda: self._ask(messages, options), self._service.deadlines)
 
     async def aclose(self) -> None:
-        """Close connections. Idempotent; bounded in time."""
+        """Closes the connections. Idempotent; bounded in time."""
         await self._service.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
-        self._template.without_functions(options)
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
+        self._template.reject_functions(options)
         now = None if self._now is None else self._now()
         prompt = self._template.prompt(messages, now=now, bos=self._bos)
         private = self._service.private(messages)
         echo = prompt if self._echo else ""
         habit = habit_of(prompt)
-        reading = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private, habit=habit)
-        arriving = self._service.post(self._route, self._fields(prompt, options), options, private)
-        return arriving, Stopping(self.name, reading, self._template.stops, waiting=False)
+        parser = TritonStream(self.name, text_output=self._inputs.output, echo=echo, private=private, habit=habit)
+        incoming = self._service.post(self._route, self._fields(prompt, options), options, private)
+        return incoming, StopSequenceParser(self.name, parser, self._template.stops, read_on=False)
 
     def _fields(self, prompt: str, options: ChatOptions) -> dict[str, object]:
         named: dict[str, object] = dict(self._parameters)
@@ -173,7 +184,7 @@ class TritonChat:
 
 
 def _named(parameters: Mapping[str, object]) -> dict[str, object]:
-    """Those that have a name and a value."""
+    """Returns the parameters that have a name and a value."""
     return {name: value for name, value in parameters.items() if name and value is not None}
 
 

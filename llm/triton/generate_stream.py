@@ -1,18 +1,18 @@
-"""What Triton's generate extension streams: one `data:{"model_name",...,"text_output":"piece"}` per response. No I/O.
+"""Parses Triton's generate stream: one `data:{"model_name",...,"text_output":"piece"}` per response. No I/O.
 
-The extension knows no mark of the end: where the body ends, the answer is over, and Finished comes then. A lost
-connection does not look like that: the body is chunked, and without its last chunk httpx reports a broken one. The
-status was fixed by the first response: what fails later comes under it as `data:{"error":...}`.
+The extension has no end mark: the answer ends with the body, and Finished is emitted then. A lost connection is
+different: the body is chunked, and httpx reports an error if the last chunk is missing. The first response fixes the
+status; a later failure arrives as `data:{"error":...}`.
 
-Backends that say more are believed: `finish_reason` and token counts as the vLLM backend gives them when asked.
+Additional outputs are used if present: `finish_reason` and token counts, which the vLLM backend sends on request.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 
-from llm.answer_state import AnswerState, Said
+from llm.answer_state import AnswerEvent, AnswerState
 from llm.empty_answer import CUT_SHORT
-from llm.http_errors import complaint_of, refused_in_stream
+from llm.http_errors import error_report_of, refused_in_stream
 from llm.openai_stream import DONE_REASON, count_of
 from llm.reasoning_filter import ReasoningHabit
 from llm.sse import Event, SseReader, StreamFormatError
@@ -20,11 +20,11 @@ from llm.sse import Event, SseReader, StreamFormatError
 TEXT_OUTPUT = "text_output"
 
 NOT_FINISHED = frozenset({"", "None"})
-"""What the vLLM backend gives as finish_reason while it goes on: Python's None, spelled."""
+"""Values of finish_reason that the vLLM backend sends before the end ("None" is Python's None as text)."""
 
 
 class TritonStream:
-    """The meaning of one response body."""
+    """Parses one response body."""
 
     def __init__(
         self,
@@ -35,11 +35,15 @@ class TritonStream:
         private: Sequence[str] = (),
         habit: ReasoningHabit | None = None,
     ) -> None:
-        """`text_output`: the name of the output with the text; `private`: texts that no error may quote.
+        """Initializes the parser.
 
-        `echo`: the prompt, where the backend says it again before the answer: it is left out. An answer that does not
-        begin with it is broken, for what of it is an answer cannot be told. `habit`: of the model, where something is
-        known of it.
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            text_output: The name of the output with the text.
+            echo: The prompt, if the backend repeats it before the answer; it is removed. An answer that does not begin
+                with it is an error, because its text cannot be separated.
+            private: Texts that errors must not quote.
+            habit: How the model reasons, if known.
         """
         self._endpoint = endpoint
         self._text_output = text_output
@@ -51,47 +55,45 @@ class TritonStream:
 
     @property
     def finishing(self) -> bool:
-        """Whether the backend has given its reason for the end, and only the end of the body is still to come."""
+        """Whether the backend gave its finish reason; only the end of the body can follow."""
         return bool(self._answer.reason)
 
-    def feed(self, data: bytes) -> Iterator[Said]:
-        """What `data` (cut anywhere) says, in order; nothing after Finished. Raises LlmError."""
+    def feed(self, data: bytes) -> Iterator[AnswerEvent]:
+        """Yields the events in `data`, which may end anywhere; none after Finished. Raises LlmError."""
         yield from self._read(self._sse.feed(data))
 
-    def end(self) -> Iterator[Said]:
-        """The body is over, and with it the answer. Raises LlmBroken where there was none."""
+    def end(self) -> Iterator[AnswerEvent]:
+        """Ends the body and the answer. Raises LlmBroken if there was no answer."""
         self._ending = True
         yield from self._read(self._sse.end())
         if not self._answer.reason:
-            self._answer.stop(DONE_REASON)
+            self._answer.set_reason(DONE_REASON)
         yield from self._answer.finish()
 
-    def _read(self, events: Iterator[Event]) -> Iterator[Said]:
+    def _read(self, events: Iterator[Event]) -> Iterator[AnswerEvent]:
         try:
             for event in events:
-                if not self._answer.over and event.data != "[DONE]":
-                    yield from self._meaning(event)
+                if not self._answer.finished and event.data != "[DONE]":
+                    yield from self._parse_event(event)
         except StreamFormatError as error:
             text = f"does not answer as a Triton server ({error}): check its url, and any proxy before it"
-            raise self._answer.broken(text) from error
+            raise self._answer.error(text) from error
 
-    def _meaning(self, event: Event) -> Iterator[Said]:
+    def _parse_event(self, event: Event) -> Iterator[AnswerEvent]:
         response = self._decoded(event.data)
         if event.name == "error" or response.get("error"):
-            raise refused_in_stream(self._endpoint, complaint_of(response), self._private)
+            raise refused_in_stream(self._endpoint, error_report_of(response), self._private)
         text = _first(response.get(self._text_output, ""))
         if not isinstance(text, str):
             remedy = f"check which output of its model ({self._text_output}) has the text"
-            raise self._answer.broken(f"sent an output that is not text: {remedy}")
-        yield from self._answer.say(self._without_echo(text))
+            raise self._answer.error(f"sent an output that is not text: {remedy}")
+        yield from self._answer.add_text(self._remove_echo(text))
         self._count(response)
 
-    def _without_echo(self, text: str) -> str:
+    def _remove_echo(self, text: str) -> str:
         size = min(len(text), len(self._echo_left))
         if text[:size] != self._echo_left[:size]:
-            raise self._answer.broken(
-                "does not repeat its prompt as `echo` says: set echo = false, or another template"
-            )
+            raise self._answer.error("does not repeat its prompt as `echo` says: set echo = false, or another template")
         self._echo_left = self._echo_left[size:]
         return text[size:]
 
@@ -100,29 +102,29 @@ class TritonStream:
         more = count_of(_first(response.get("num_output_tokens")))
         if prompt_tokens is not None:
             self._answer.prompt_tokens = prompt_tokens
-        if more is not None:  # those of this response
+        if more is not None:  # counts of this response only
             self._answer.completion_tokens = (self._answer.completion_tokens or 0) + more
         reason = _first(response.get("finish_reason"))
         if isinstance(reason, str) and reason not in NOT_FINISHED:
-            self._answer.stop(reason)
+            self._answer.set_reason(reason)
 
     def _decoded(self, data: str) -> dict[str, object]:
         try:
             response: object = json.loads(data)
         except (ValueError, RecursionError):
             if self._ending:
-                raise self._answer.broken(f"ended its answer inside a response: {CUT_SHORT}") from None
-            # Without the cause: its text quotes the answer.
-            raise self._answer.broken(
+                raise self._answer.error(f"ended its answer inside a response: {CUT_SHORT}") from None
+            # Raised without the cause: its text quotes the answer.
+            raise self._answer.error(
                 "sent a response that is not JSON: check its url, and any proxy before it"
             ) from None
         if not isinstance(response, dict):
-            raise self._answer.broken("sent a response that is not a JSON object: check its url")
+            raise self._answer.error("sent a response that is not a JSON object: check its url")
         return response
 
 
 def _first(value: object) -> object:
-    """Of an output with several elements the first: that of the first answer."""
+    """Returns the first element of an output, which belongs to the first answer."""
     while isinstance(value, list):
         value = value[0] if value else None
     return "" if value is None else value

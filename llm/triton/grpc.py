@@ -1,4 +1,4 @@
-"""`grpc`: a model on Triton, by its streaming gRPC call (KServe's ModelStreamInfer). Needs the extra `grpc`."""
+"""Service `grpc`: a model on Triton by its streaming gRPC call (KServe's ModelStreamInfer). Needs the extra `grpc`."""
 
 import itertools
 import json
@@ -14,8 +14,8 @@ from llm.http.service import HttpSettings
 from llm.http.stream import CONNECT_TIMEOUT_S
 from llm.http_errors import refuse_functions
 from llm.reasoning_filter import habit_of
-from llm.stops import Stopping
-from llm.token_deadlines import Arriving, StreamParser, TokenDeadlines, paced
+from llm.stops import StopSequenceParser
+from llm.token_deadlines import IncomingStream, StreamParser, TokenDeadlines, with_deadlines
 from llm.triton.generate_stream import TEXT_OUTPUT
 from llm.triton.grpc_channel import GrpcChannel
 from llm.triton.kserve_messages import (
@@ -34,33 +34,34 @@ from llm.triton.kserve_stream import FINISH_REASON_OUTPUT, INPUT_TOKENS_OUTPUT, 
 Backend = Literal["vllm", "tensorrt_llm"]
 
 DEFAULT_MAX_TOKENS = 512
-"""Longest answer where nobody says: vLLM's own default of 16 tokens stops in the middle of a sentence."""
+"""Longest answer if nothing is configured. vLLM's default of 16 tokens stops inside a sentence."""
 
 STATUS_CODES = ("triton_grpc_error", "true")
-"""Asks Triton (from 24.08 on) to end a failed stream with a status code, which says more than a sentence."""
+"""Metadata that makes Triton (from 24.08 on) end a failed stream with a status code, in addition to the text."""
 
-OURS = frozenset(
+RESERVED = frozenset(
     {
         *("text_input", "stream", "exclude_input_in_output", "sampling_parameters"),
         *("return_finish_reason", "return_num_input_tokens", "return_num_output_tokens"),
     }
 )
-"""Inputs that no parameter may be."""
+"""Inputs that `parameters` must not contain."""
 
 _FLOATS = frozenset(
     {"temperature", "top_p", "length_penalty", "repetition_penalty", "presence_penalty", "frequency_penalty"}
 )
+"""Inputs of TensorRT-LLM's models that are FP32, even if an integer is configured."""
 _WIDE = frozenset({"seed", "lora_task_id"})
-"""Inputs of TensorRT-LLM's models that are FP32, also where somebody writes 1, and UINT64."""
+"""Inputs of TensorRT-LLM's models that are UINT64."""
 
 
 class TritonGrpcChat:
-    """A ChatModel over Triton's gRPC service.
+    """A ChatModel for Triton's gRPC service. It does not support functions.
 
-    One call an answer, so that cancelling the call cancels that answer alone. Functions cannot be carried.
+    Each answer is a call of its own, so that cancelling the call cancels only that answer.
 
     Attributes:
-        name: Of the endpoint, as in the configuration.
+        name: The endpoint's name in the configuration.
     """
 
     def __init__(
@@ -81,21 +82,29 @@ class TritonGrpcChat:
         ca_file: Path | None = None,
         **settings: Unpack[HttpSettings],
     ) -> None:
-        """`url`: grpc://host:8001, or grpcs:// (https://) for TLS.
+        """Initializes the client without I/O.
 
         Args:
-            prompt: Messages to the text that the model continues: its chat template.
-            stops: Where an answer ends, at the latest: it is cut there, and the call cancelled.
-            version: Of the model; "": Triton's choice.
-            backend: Whose inputs the model has: those of Triton's vLLM or of its TensorRT-LLM backend.
-            parameters: Further sampling parameters, as the backend names them.
-            details: Ask for the reason of the end and token counts too; vLLM's backend has them from 24.12 on, and
-                an older one refuses the question.
-            keepalive_s: Between pings of the idle connection, for a server that permits them; None: none. Triton's
-                options `--grpc-keepalive-permit-without-calls` and `--grpc-http2-min-recv-ping-interval-without-data`.
+            name: The endpoint's name in the configuration.
+            url: grpc://host:8001, or grpcs:// (https://) for TLS.
+            model: The model's name on the server.
+            prompt: Renders messages as the prompt: the model's chat template.
+            stops: Stop sequences: the answer is cut there and the call cancelled.
+            version: Version of the model; "": Triton's choice.
+            backend: The backend that defines the model's inputs: Triton's vLLM or its TensorRT-LLM backend.
+            max_tokens: Longest answer; None: DEFAULT_MAX_TOKENS.
+            temperature: Sampling temperature; None: the backend's default.
+            parameters: Additional sampling parameters under the backend's names.
+            details: Whether to request the finish reason and token counts. The vLLM backend supports this from 24.12
+                on; older ones reject the request.
+            keepalive_s: Interval of pings on the idle connection, for a server that permits them; None: no pings. See
+                Triton's options `--grpc-keepalive-permit-without-calls` and
+                `--grpc-http2-min-recv-ping-interval-without-data`.
             ca_file: Certificates to trust for TLS; None: gRPC's own.
+            settings: See `HttpSettings`.
 
-        Raises ValueError, naming the endpoint and the setting, for what can never work.
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         if backend not in get_args(Backend):
             allowed = ", ".join(get_args(Backend))
@@ -111,15 +120,15 @@ class TritonGrpcChat:
         self._prompt = prompt
         self._stops = tuple(stops)
         self._details = details
-        ours: dict[str, object] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS}
+        defaults: dict[str, object] = {"max_tokens": max_tokens or DEFAULT_MAX_TOKENS}
         if temperature is not None:
-            ours["temperature"] = float(temperature)
-        self._parameters = ours | checked(name, parameters, ours=OURS, flat=backend == "tensorrt_llm")
+            defaults["temperature"] = float(temperature)
+        self._parameters = defaults | checked(name, parameters, reserved=RESERVED, flat=backend == "tensorrt_llm")
         # A key read from a file or a shell often ends in a newline.
         key = (settings.get("api_key") or "").strip() or None
         own_headers = checked_headers(name, settings.get("headers", {}), keyed=key is not None)
         self._secrets = (*own_headers.values(), *(() if key is None else (key,)))
-        self._run = secrets.token_hex(4)  # the server has other clients, too
+        self._run = secrets.token_hex(4)  # distinguishes this client from others of the server
         self._requests = itertools.count(1)
         self._channel = GrpcChannel(
             name,
@@ -131,27 +140,27 @@ class TritonGrpcChat:
             keepalive_s=keepalive_s,
             ca_file=ca_file,
         )
-        self._pace = TokenDeadlines.of(name, self._channel.where, settings)
-        self._inputs("", None)  # a parameter that cannot be sent is known now
+        self._deadlines = TokenDeadlines.of(name, self._channel.where, settings)
+        self._inputs("", None)  # reports invalid parameters at construction
 
     @property
     def detail(self) -> str:
-        """Kind, model, address."""
+        """Kind, model and address."""
         return f"grpc {self._model} at {self._channel.where}"
 
     async def load(self) -> None:
-        """Have the connection ready; again later (when speech starts) to see that it still stands. Never fails."""
+        """Opens the connection. Call it again when speech starts, to check that it is still open. Never fails."""
         await self._channel.warm(SERVER_READY, SERVER_READY_REQUEST)
 
     def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
-        """Answer the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
-        return paced(lambda: self._ask(messages, options), self._pace)
+        """Answers the last message: see `ChatModel.stream`. Raises LlmRefused for functions."""
+        return with_deadlines(lambda: self._ask(messages, options), self._deadlines)
 
     async def aclose(self) -> None:
-        """Close the connection. Idempotent; bounded in time."""
+        """Closes the connection. Idempotent; bounded in time."""
         await self._channel.aclose()
 
-    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[Arriving, StreamParser]:
+    def _ask(self, messages: Sequence[Message], options: ChatOptions) -> tuple[IncomingStream, StreamParser]:
         why = "a Triton model takes no functions: use a service that does, or no tools"
         refuse_functions(self.name, options, why)
         private = (*texts_of(messages), *self._secrets)
@@ -168,17 +177,17 @@ class TritonGrpcChat:
         inputs = self._inputs(prompt, options.max_tokens)
         request = request_bytes(self._model, self._version, request_id, inputs, self._outputs)
         metadata = (STATUS_CODES, *options.headers.items())
-        arriving = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
-        return arriving, Stopping(self.name, stream, self._stops, waiting=False)
+        incoming = self._channel.ask(STREAM_INFER, request, metadata=metadata, private=private)
+        return incoming, StopSequenceParser(self.name, stream, self._stops, read_on=False)
 
     @property
     def _outputs(self) -> tuple[str, ...]:
-        """Named, since a model may also have outputs that are large and no use here, as logits."""
+        """The requested outputs. They are listed because a model may also have large unused ones, such as logits."""
         more = (FINISH_REASON_OUTPUT, INPUT_TOKENS_OUTPUT, OUTPUT_TOKENS_OUTPUT) if self._details else ()
         return (TEXT_OUTPUT, *more)
 
     def _inputs(self, prompt: str, max_tokens: int | None) -> list[InputTensor]:
-        """Raises ValueError for a parameter that the backend's inputs cannot carry."""
+        """Returns the input tensors. Raises ValueError for a parameter that the backend's inputs cannot carry."""
         parameters = self._parameters if not max_tokens else {**self._parameters, "max_tokens": max_tokens}
         # TensorRT-LLM's models have a batch dimension, vLLM's have none.
         shape = (1,) if self._backend == "vllm" else (1, 1)
@@ -195,7 +204,7 @@ class TritonGrpcChat:
 
 
 def _tensor(endpoint: str, name: str, value: object, shape: tuple[int, ...]) -> InputTensor:
-    """A parameter as an input of its own. Raises ValueError for a number that does not fit."""
+    """Returns a parameter as an input tensor. Raises ValueError for a number out of range."""
     if isinstance(value, bool):
         return flag_tensor(name, value, shape)
     if isinstance(value, str):

@@ -1,6 +1,6 @@
-"""One service over gRPC: a request message out, response messages in as they come. Knows nothing of their meaning.
+"""Sends request messages to one service over gRPC and yields the responses, without parsing them.
 
-One HTTP/2 connection, kept open and warm: a cancelled call costs a stream and not, as with HTTP/1.1, the connection.
+It uses one HTTP/2 connection, kept open: a cancelled call costs a stream and not, as with HTTP/1.1, the connection.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from llm.chat import RequestSent, SlotAcquired
 from llm.environment import is_direct
 from llm.errors import LlmError
 from llm.extra import installing
-from llm.http.progress import Handshakes
-from llm.triton.grpc_failure import failed_with_code, is_lost, too_slow_to_connect, torn
+from llm.http.progress import RoundTripEstimate
+from llm.triton.grpc_failure import broken_off, failed_with_code, is_lost, too_slow_to_connect
 
 try:
     import grpc
@@ -26,10 +26,10 @@ except ImportError as error:
     raise ImportError(f"llm service 'grpc' needs grpcio: {installing('grpc')}") from error
 
 MAX_ANSWERS = 64
-"""Answers at once from one service to this process; a server's own limit of streams is often 100."""
+"""Concurrent answers from one service to this process; a server's own limit of streams is often 100."""
 
 CALL_PING_S = 120.0
-"""Between pings while a call runs and nothing comes."""
+"""Interval of pings while a call is running without data."""
 
 PING_TIMEOUT_S = 5.0
 WARM_TIMEOUT_S = 2.0
@@ -37,7 +37,7 @@ CLOSE_TIMEOUT_S = 1.0
 
 FIRST_RETRY_MS = 200
 LAST_RETRY_MS = 2000
-"""How long gRPC itself waits before it connects again; a turn that comes meanwhile does not wait for that."""
+"""gRPC's first and last delay between connection attempts. A request in between does not wait for it."""
 
 _SECURE = {"grpc": False, "http": False, "grpcs": True, "https": True}
 _FAILED = frozenset({ChannelConnectivity.TRANSIENT_FAILURE, ChannelConnectivity.SHUTDOWN})
@@ -46,10 +46,10 @@ T = TypeVar("T")
 
 
 class GrpcChannel:
-    """A connection to one service, made on first use and again after it was lost. For one event loop.
+    """A connection to one service, opened on first use and reopened after a loss. For one event loop.
 
     Attributes:
-        where: Its address for people.
+        where: Its address, for messages.
     """
 
     def __init__(
@@ -64,13 +64,22 @@ class GrpcChannel:
         keepalive_s: float | None = None,
         ca_file: Path | None = None,
     ) -> None:
-        """`url`: grpc://host:8001 or grpcs://host (TLS).
+        """Initializes without I/O.
 
-        `keepalive_s`: between pings of the idle connection, for servers that permit them; None: none. By default
-        Triton does not (`--grpc-keepalive-permit-without-calls`): it closes the connection at the third one, where
-        without any it stays open for hours.
+        Args:
+            endpoint: The endpoint's name in the configuration.
+            url: grpc://host:8001 or grpcs://host (TLS).
+            model: The model's name, for messages.
+            api_key: Sent as bearer token.
+            headers: Additional metadata of every call.
+            connect_timeout_s: Deadline for a connection.
+            keepalive_s: Interval of pings on the idle connection, for servers that permit them; None: no pings. Triton
+                does not permit them by default (`--grpc-keepalive-permit-without-calls`): it closes the connection at
+                the third one. Without pings it stays open for hours.
+            ca_file: Certificates to trust for TLS; None: gRPC's own.
 
-        Raises ValueError for what can never work.
+        Raises:
+            ValueError: A setting is invalid; the text names the endpoint and the setting.
         """
         for setting, value_s in (("connect_timeout_s", connect_timeout_s), ("keepalive_s", keepalive_s)):
             if value_s is not None and not value_s > 0:
@@ -84,18 +93,18 @@ class GrpcChannel:
                 raise ValueError(
                     f"llm endpoint {endpoint!r}: headers: {name} has a meaning of gRPC's own: leave it out"
                 )
-        # gRPC refuses names of headers that are not in lower case.
+        # gRPC accepts header names in lower case only.
         own = own_headers(endpoint, api_key, headers).items()
         self._metadata = tuple((name.lower(), value) for name, value in own)
         self._connect_timeout_s = connect_timeout_s
         self._credentials = _credentials(endpoint, ca_file) if secure else None
         self._options = _options(self._target, connect_timeout_s, keepalive_s)
-        self._handshakes = Handshakes()
+        self._round_trip = RoundTripEstimate()
         self._slots = asyncio.Semaphore(MAX_ANSWERS)
         self._channel: aio.Channel | None = None
 
     async def warm(self, method: str, request: bytes) -> None:
-        """Open the connection, or see by a small call whether it still stands, and measure it. Never fails."""
+        """Opens the connection, or checks it and measures its round trip by a small call. Never fails."""
         loop = asyncio.get_running_loop()
         with suppress(aio.AioRpcError, LlmError):
             try:
@@ -103,20 +112,29 @@ class GrpcChannel:
                     channel, ready = await self._connected()
                     began_s = loop.time()
                     asking: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(method)
-                    await self._own(asking(request, metadata=self._metadata))
+                    await self._await_result(asking(request, metadata=self._metadata))
                     if ready:
-                        self._handshakes.add(loop.time() - began_s)
+                        self._round_trip.add(loop.time() - began_s)
             except TimeoutError:
-                # It looks open and nobody answers: the next turn had better not try it. Who still uses it keeps it.
+                # The connection looks open but does not answer: the next turn opens a new one. Running calls keep it.
                 self._channel = None
 
     async def ask(
         self, method: str, request: bytes, *, metadata: Sequence[tuple[str, str]] = (), private: Sequence[str]
     ) -> AsyncGenerator[SlotAcquired | RequestSent | bytes]:
-        """Queued, Sent, then the responses of a call with one request, as they come. The caller brings the deadlines.
+        """Yields SlotAcquired, RequestSent, and then the responses of a call. The caller sets the deadlines.
 
-        Closing the generator cancels the call. A connection that turns out to be lost before anything came is made
-        anew, once and silently. `private`: texts that no error may quote. Raises LlmError.
+        Closing the generator cancels the call. If the connection turns out to be lost before any response, it is
+        reopened once, silently.
+
+        Args:
+            method: The full name of the method.
+            request: The encoded request message.
+            metadata: Metadata of this call.
+            private: Texts that errors must not quote.
+
+        Raises:
+            LlmError: The service cannot be reached, refuses the request, or breaks off.
         """
         async with self._slots:
             yield SlotAcquired()
@@ -128,19 +146,19 @@ class GrpcChannel:
                 try:
                     if ready and not sent:
                         sent = True
-                        yield RequestSent(self._handshakes.round_trip_s)
-                    while isinstance(data := await self._own(call.read()), bytes):
+                        yield RequestSent(self._round_trip.round_trip_s)
+                    while isinstance(data := await self._await_result(call.read()), bytes):
                         begun = True
                         yield data
                 except aio.AioRpcError as error:
                     connected = channel.get_state() is ChannelConnectivity.READY
-                    # The state may be of a new connection already, or not yet tell that the old one went.
-                    gone = not connected or is_lost(error.details() or "")
-                    lost = ready and gone and error.code() is grpc.StatusCode.UNAVAILABLE
+                    # The state may already be that of a new connection, or not yet reflect the loss of the old one.
+                    was_lost = not connected or is_lost(error.details() or "")
+                    lost = ready and was_lost and error.code() is grpc.StatusCode.UNAVAILABLE
                     if begun or retried or not lost:
                         raise self._failure(error, connected=connected, begun=begun, private=private) from None
                     retried = True
-                    if self._channel is channel:  # it may say for a moment longer that it is connected
+                    if self._channel is channel:  # its state may be READY for a moment longer
                         self._channel = None
                 else:
                     return
@@ -148,7 +166,7 @@ class GrpcChannel:
                     call.cancel()
 
     async def aclose(self) -> None:
-        """Close the connection, cancelling what runs over it. Idempotent."""
+        """Closes the connection and cancels its calls. Idempotent."""
         channel, self._channel = self._channel, None
         if channel is not None:
             with suppress(TimeoutError):
@@ -156,16 +174,16 @@ class GrpcChannel:
                     await channel.close()
 
     async def _connected(self) -> tuple[aio.Channel, bool]:
-        """The channel, and whether it is connected: if not, a call over it fails at once and says why."""
+        """Returns the channel, and whether it is connected: if not, a call fails at once with the reason."""
         if self._channel is None or self._channel.get_state() in _FAILED:
-            # A new one tries at once; the old one would wait out its own retry, and dies with its last call.
+            # A new channel connects at once; the old one would first wait for its retry. It ends with its last call.
             self._channel = self._open()
         channel = self._channel
         try:
             async with asyncio.timeout(self._connect_timeout_s):
                 while (state := channel.get_state(try_to_connect=True)) is not ChannelConnectivity.READY:
                     if state is ChannelConnectivity.SHUTDOWN:
-                        raise torn(self._endpoint, self.where)  # closed by us, meanwhile
+                        raise broken_off(self._endpoint, self.where)  # closed by `aclose` meanwhile
                     if state is ChannelConnectivity.TRANSIENT_FAILURE:
                         return channel, False
                     await channel.wait_for_state_change(state)
@@ -178,15 +196,15 @@ class GrpcChannel:
             return aio.insecure_channel(self._target, self._options)
         return aio.secure_channel(self._target, self._credentials, self._options)
 
-    async def _own(self, waiting: Awaitable[T]) -> T:
-        """What grpcio gives. It raises CancelledError, too, where the service cancels, or the channel is closed."""
+    async def _await_result(self, waiting: Awaitable[T]) -> T:
+        """Awaits a result of grpcio, which raises CancelledError also if the service cancels or the channel closes."""
         try:
             return await waiting
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise torn(self._endpoint, self.where) from None
+            raise broken_off(self._endpoint, self.where) from None
 
     def _failure(self, error: aio.AioRpcError, *, connected: bool, begun: bool, private: Sequence[str]) -> LlmError:
         return failed_with_code(
@@ -202,7 +220,11 @@ class GrpcChannel:
 
 
 def target_of(endpoint: str, url: str) -> tuple[str, bool]:
-    """Host and port, as gRPC wants them, and whether to use TLS. Raises ValueError naming the endpoint and the key."""
+    """Returns host and port in gRPC's form, and whether to use TLS.
+
+    Raises:
+        ValueError: The address is invalid; the text names the endpoint and the key.
+    """
     refusal = f"llm endpoint {endpoint!r}: url must look like grpc://127.0.0.1:8001, or grpcs:// for TLS"
     try:
         base = httpx.URL(url.strip())
@@ -232,13 +254,13 @@ def _credentials(endpoint: str, ca_file: Path | None) -> grpc.ChannelCredentials
 def _options(target: str, connect_timeout_s: float, keepalive_s: float | None) -> list[tuple[str, int]]:
     proxied = not is_direct(f"grpc://{target}")
     return [
-        ("grpc.use_local_subchannel_pool", 1),  # else a new channel shares the old one's wait for its retry
+        ("grpc.use_local_subchannel_pool", 1),  # otherwise a new channel shares the old one's retry delay
         ("grpc.enable_http_proxy", int(proxied)),
-        ("grpc.compression_enabled_algorithms_bitset", 1),  # plain messages only: a compressed one is refused
+        ("grpc.compression_enabled_algorithms_bitset", 1),  # uncompressed messages only: compressed ones are refused
         ("grpc.keepalive_time_ms", round((keepalive_s or CALL_PING_S) * 1000)),
         ("grpc.keepalive_timeout_ms", round(PING_TIMEOUT_S * 1000)),
         ("grpc.keepalive_permit_without_calls", int(keepalive_s is not None)),
-        ("grpc.http2.max_pings_without_data", 0),  # as many as it takes
+        ("grpc.http2.max_pings_without_data", 0),  # 0: no limit
         ("grpc.min_reconnect_backoff_ms", round(connect_timeout_s * 1000)),
         ("grpc.initial_reconnect_backoff_ms", FIRST_RETRY_MS),
         ("grpc.max_reconnect_backoff_ms", LAST_RETRY_MS),

@@ -1,13 +1,13 @@
-"""What a gRPC service complains of, as an error that says what to do: status codes, and texts inside a stream. Pure.
+"""Converts the failures of a gRPC service into errors with a remedy: status codes, and texts inside a stream. Pure.
 
-A code is given by its name ("UNAVAILABLE"): nothing here needs grpcio.
+Codes are names ("UNAVAILABLE"), so that this module does not need grpcio.
 """
 
 import re
 from collections.abc import Sequence
 
 from llm.empty_answer import SEE_ITS_LOG
-from llm.errors import SPOKEN_TORN, LlmBroken, LlmError, LlmRefused, LlmUnreachable
+from llm.errors import SPOKEN_BROKEN_OFF, LlmBroken, LlmError, LlmRefused, LlmUnreachable
 from llm.http.failure import SPOKEN_UNREACHABLE
 from llm.http_errors import (
     SPOKEN_BUSY,
@@ -19,9 +19,9 @@ from llm.http_errors import (
 )
 
 _WRONG_REQUEST = frozenset({"INVALID_ARGUMENT", "OUT_OF_RANGE"})
-"""The service takes the request itself to be wrong; another may not."""
+"""Codes that report an invalid request; another service may accept it."""
 
-_SAID: tuple[tuple[str, re.Pattern[str]], ...] = (
+_CODE_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("NOT_FOUND", re.compile(r"unknown model|is not found|no available versions", re.IGNORECASE)),
     ("RESOURCE_EXHAUSTED", re.compile(r"maximum queue size|too many requests|overloaded", re.IGNORECASE)),
     ("CANCELLED", re.compile(r"request was cancell?ed", re.IGNORECASE)),
@@ -34,7 +34,7 @@ _SAID: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""Triton's own words for what a code would say: without one, its stream carries nothing but a sentence."""
+"""Triton's error texts by the code they correspond to: without status codes, its stream reports text only."""
 
 _WHY_NOT_CONNECTED: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile("connection refused", re.IGNORECASE), "refuses connections: start the server, or check the port"),
@@ -55,16 +55,16 @@ _WHY_NOT_CONNECTED: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 _LOST = re.compile(r"socket closed|stream removed|connection reset|broken pipe|end of file|goaway", re.IGNORECASE)
-"""What gRPC itself says of a connection that went: a server's own UNAVAILABLE has other words."""
+"""gRPC's own texts for a lost connection. A server's own UNAVAILABLE has other texts."""
 
 
 def is_lost(details: str) -> bool:
-    """Whether gRPC's account of an UNAVAILABLE is of a connection that was lost under the call."""
+    """Returns whether gRPC's text for UNAVAILABLE describes a connection that was lost during the call."""
     return _LOST.search(details) is not None
 
 
 def unreachable(endpoint: str, where: str, details: str) -> LlmUnreachable:
-    """The error for a service without a connection. `details` is gRPC's own account, which is not quoted."""
+    """Returns the error for a service without a connection. `details`: gRPC's own text, which is not quoted."""
     matching = (reason for pattern, reason in _WHY_NOT_CONNECTED if pattern.search(details))
     reason = next(matching, "cannot be connected to: check its url and the network")
     text = f"llm endpoint {endpoint!r} at {where} {reason}"
@@ -72,17 +72,17 @@ def unreachable(endpoint: str, where: str, details: str) -> LlmUnreachable:
 
 
 def too_slow_to_connect(endpoint: str, where: str, timeout_s: float) -> LlmUnreachable:
-    """The error for a service that did not take a connection in time."""
+    """Returns the error for a service that did not accept a connection in time."""
     text = f"did not take the connection within {timeout_s:g} s: check that the server is up, and the network"
     return LlmUnreachable(
         endpoint, f"llm endpoint {endpoint!r} at {where} {text}", spoken=SPOKEN_UNREACHABLE, retryable=True
     )
 
 
-def torn(endpoint: str, where: str) -> LlmBroken:
-    """The error for an answer that was broken off, by the service or with the connection."""
+def broken_off(endpoint: str, where: str) -> LlmBroken:
+    """Returns the error for an answer that broke off, by the service or with the connection."""
     text = f"llm endpoint {endpoint!r} at {where} broke off its answer: {SEE_ITS_LOG}"
-    return LlmBroken(endpoint, text, spoken=SPOKEN_TORN, retryable=True)
+    return LlmBroken(endpoint, text, spoken=SPOKEN_BROKEN_OFF, retryable=True)
 
 
 def failed_with_code(
@@ -96,25 +96,25 @@ def failed_with_code(
     begun: bool,
     private: Sequence[str],
 ) -> LlmError:
-    """The error for a call that ended with a code other than OK.
+    """Returns the error for a call that ended with a code other than OK.
 
     Args:
-        connected: Whether the connection is still there: then the service itself said UNAVAILABLE.
-        begun: Whether a part of the answer had come.
+        connected: Whether the connection is still open: UNAVAILABLE then comes from the service itself.
+        begun: Whether a part of the answer had arrived.
         private: Texts that must not be quoted.
     """
     if code == "UNAVAILABLE" and not connected:
-        return torn(endpoint, where) if begun else unreachable(endpoint, where, details)
+        return broken_off(endpoint, where) if begun else unreachable(endpoint, where, details)
     if code == "CANCELLED":
-        return torn(endpoint, where)
+        return broken_off(endpoint, where)
     return _refused(endpoint, code, details, where=where, model=model, private=private)
 
 
 def failed_in_stream(endpoint: str, message: str, *, where: str, model: str, private: Sequence[str]) -> LlmError:
-    """The error for a service that complains inside its answer, without a code."""
-    code = next((code for code, pattern in _SAID if pattern.search(message)), "UNKNOWN")
+    """Returns the error for a failure that a service reports inside its answer, without a code."""
+    code = next((code for code, pattern in _CODE_PATTERNS if pattern.search(message)), "UNKNOWN")
     if code == "CANCELLED":
-        return torn(endpoint, where)
+        return broken_off(endpoint, where)
     return _refused(endpoint, code, message, where=where, model=model, private=private)
 
 
@@ -122,18 +122,18 @@ def _refused(endpoint: str, code: str, details: str, *, where: str, model: str, 
     def refused(text: str, spoken: str) -> LlmRefused:
         return LlmRefused(endpoint, f"llm endpoint {endpoint!r} {text}", spoken=spoken, retryable=True)
 
-    says = quoted(details, private)
+    quote = quoted(details, private)
     if code in {"UNAUTHENTICATED", "PERMISSION_DENIED"}:
-        # Never quoted: some repeat a part of the key.
+        # The text is never quoted: it may repeat a part of the key.
         remedy = f"set the variable named by its api_key_env to a key that {where} accepts"
         return refused(f"wants a valid key ({code}): {remedy}", SPOKEN_KEY)
     if code in {"NOT_FOUND", "UNIMPLEMENTED"}:
         return refused(
-            f"was not found ({code}): check its url ({where}) and its model ({model}){says}", SPOKEN_NOT_FOUND
+            f"was not found ({code}): check its url ({where}) and its model ({model}){quote}", SPOKEN_NOT_FOUND
         )
     if code == "RESOURCE_EXHAUSTED":
-        return refused(f"takes no more requests for now ({code}): wait, or raise its queue{says}", SPOKEN_BUSY)
+        return refused(f"takes no more requests for now ({code}): wait, or raise its queue{quote}", SPOKEN_BUSY)
     if code in _WRONG_REQUEST:
-        text = f"rejects the request ({code}): check what its model ({model}) accepts{says}"
+        text = f"rejects the request ({code}): check what its model ({model}) accepts{quote}"
         return refused(text, SPOKEN_REQUEST)
-    return refused(f"failed ({code}) at {where}: {SEE_ITS_LOG}{says}", SPOKEN_TROUBLE)
+    return refused(f"failed ({code}) at {where}: {SEE_ITS_LOG}{quote}", SPOKEN_TROUBLE)

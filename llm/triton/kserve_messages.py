@@ -1,8 +1,8 @@
-"""The messages of KServe's inference protocol (v2, as Triton speaks it) that a streamed answer needs. No I/O.
+"""Messages of KServe's inference protocol (v2, as Triton implements it) for a streamed answer. No I/O.
 
-Made at import from the protocol's field numbers, without generated code, in a pool of their own: another package's
-copy of the same messages stays out of the way. Fields that the protocol calls strings are bytes here, which is the same
-on the wire: broken text from a service is no reason not to read the rest.
+The message classes are created at import from the protocol's field numbers, without generated code. They are in a
+separate descriptor pool, so that they do not conflict with another package's copy. String fields are declared as bytes,
+which is the same on the wire: invalid UTF-8 from a service does not prevent reading the rest.
 """
 
 import struct
@@ -26,7 +26,7 @@ SERVER_READY_REQUEST = b""
 
 ASK_FOR_END_MARK = "triton_enable_empty_final_response"
 END_MARK = "triton_final_response"
-"""Of a response's parameters: true on the last one, which may say nothing else if it was asked for so."""
+"""Response parameter: true in the last response, which may be otherwise empty if ASK_FOR_END_MARK was sent."""
 
 _FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
@@ -64,13 +64,13 @@ _FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = MappingProxyType(
         "ModelStreamInferResponse": {"error_message": (1, "bytes"), "infer_response": (2, "ModelInferResponse")},
     }
 )
-"""Field to number and type; `*`: repeated. A map's entries are, on the wire, repeated messages of key and value."""
+"""Field name to number and type; `*`: repeated. On the wire, a map is a repeated message of key and value."""
 
 _RAW_COUNTS = MappingProxyType({"INT32": "<i", "UINT32": "<I", "INT64": "<q", "UINT64": "<Q"})
 
 
 class KserveFormatError(ValueError):
-    """What came is no response of this protocol."""
+    """The data is not a response of this protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class InputTensor:
     Attributes:
         datatype: "BYTES", "BOOL", "INT32", "UINT64" or "FP32".
         shape: With a batch dimension if the model's configuration has one.
-        raw: The elements, as the protocol lays them out.
+        raw: The elements in the protocol's encoding.
     """
 
     name: str
@@ -94,11 +94,11 @@ class KserveResponse:
     """One message of a streamed answer.
 
     Attributes:
-        error: What the service complains of, or "".
-        request_id: The request that it belongs to, or "" where the service does not say.
-        final: Whether the service marks it as the last one; None: it says nothing of the kind.
-        texts: Elements of the BYTES outputs by name; may be cut inside a character.
-        counts: Elements of the whole-number outputs by name.
+        error: The service's error text, or "".
+        request_id: The id of its request; "" if the service does not send it.
+        final: Whether the service marks it as the last one; None: it has no mark.
+        texts: Elements of the BYTES outputs by name; they may end inside a character.
+        counts: Elements of the integer outputs by name.
     """
 
     error: str
@@ -109,18 +109,18 @@ class KserveResponse:
 
 
 def text_tensor(name: str, text: str, shape: tuple[int, ...]) -> InputTensor:
-    """A BYTES tensor of one element: its length, then UTF-8."""
+    """Returns a BYTES tensor of one element: its length, then UTF-8."""
     data = text.encode("utf-8", "replace")
     return InputTensor(name, "BYTES", shape, struct.pack("<I", len(data)) + data)
 
 
 def flag_tensor(name: str, flag: bool, shape: tuple[int, ...]) -> InputTensor:
-    """A BOOL tensor of one element."""
+    """Returns a BOOL tensor of one element."""
     return InputTensor(name, "BOOL", shape, struct.pack("<?", flag))
 
 
 def int_tensor(name: str, value: int, shape: tuple[int, ...], *, datatype: str = "INT32") -> InputTensor:
-    """A whole number, INT32 or UINT64. Raises ValueError for one that does not fit."""
+    """Returns an integer tensor, INT32 or UINT64. Raises ValueError for a number out of range."""
     try:
         return InputTensor(name, datatype, shape, struct.pack(_RAW_COUNTS[datatype], value))
     except struct.error as error:
@@ -128,14 +128,14 @@ def int_tensor(name: str, value: int, shape: tuple[int, ...], *, datatype: str =
 
 
 def float_tensor(name: str, value: float, shape: tuple[int, ...]) -> InputTensor:
-    """An FP32 tensor of one element."""
+    """Returns an FP32 tensor of one element."""
     return InputTensor(name, "FP32", shape, struct.pack("<f", value))
 
 
 def request_bytes(
     model: str, version: str, request_id: str, inputs: Sequence[InputTensor], outputs: Sequence[str]
 ) -> bytes:
-    """A ModelInferRequest that asks for `outputs`, and for the mark on the last response."""
+    """Returns an encoded ModelInferRequest for `outputs`, which also requests the end mark."""
     request = _MESSAGES["ModelInferRequest"](
         model_name=model.encode(), model_version=version.encode(), id=request_id.encode()
     )
@@ -151,11 +151,11 @@ def request_bytes(
 
 
 def response_of(data: bytes) -> KserveResponse:
-    """Read a ModelStreamInferResponse. Raises KserveFormatError."""
+    """Parses a ModelStreamInferResponse. Raises KserveFormatError."""
     try:
         message = _MESSAGES["ModelStreamInferResponse"].FromString(data)
     except DecodeError:
-        # Without the cause: its text may quote the answer.
+        # Raised without the cause: its text may quote the answer.
         raise KserveFormatError("a message that is none of the inference protocol's") from None
     inner = message.infer_response
     texts: dict[str, tuple[bytes, ...]] = {}
@@ -178,7 +178,7 @@ def response_of(data: bytes) -> KserveResponse:
 
 
 def _elements(raw: bytes) -> tuple[bytes, ...]:
-    """BYTES elements, each behind its length."""
+    """Splits BYTES elements, each preceded by its length."""
     found: list[bytes] = []
     at = 0
     while at < len(raw):
@@ -206,7 +206,7 @@ def _text(data: bytes) -> str:
 
 
 def _messages() -> dict[str, Any]:
-    """Message name to class."""
+    """Returns the message classes by name."""
     kind = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="kserve.proto", package=PACKAGE, syntax="proto2")
     for name, fields in _FIELDS.items():
@@ -219,7 +219,7 @@ def _messages() -> dict[str, Any]:
                 added.type, added.type_name = kind.TYPE_MESSAGE, f".{PACKAGE}.{base}"
                 continue
             added.type = kind.Type.Value(f"TYPE_{base.upper()}")
-            # Numbers packed, as proto3 does; both are read.
+            # Numbers are packed, as in proto3; parsers accept both forms.
             added.options.packed = base not in {spelled, "bytes"}
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)

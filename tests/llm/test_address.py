@@ -1,4 +1,4 @@
-"""Addresses, checked at construction."""
+"""Validation of addresses, keys and headers at construction."""
 
 import pytest
 
@@ -19,7 +19,7 @@ ROUTE = "/chat/completions"
         ("http://[::1]:8000/v1", "http://[::1]:8000/v1/chat/completions"),
     ],
 )
-def test_every_form_leads_to_the_route(url: str, whole: str) -> None:
+def test_base_url_accepts_address_with_or_without_route(url: str, whole: str) -> None:
     assert str(route_url(base_url_of("near", url, route=ROUTE), ROUTE)) == whole
 
 
@@ -28,49 +28,49 @@ def test_every_form_leads_to_the_route(url: str, whole: str) -> None:
     ["", "h:1/v1", "127.0.0.1:8000", "ftp://h/v1", "http://", "http:///v1", "http://h:99999/v1", "http://h:x/v1",
      "http://" + "a" * 70 + ".com/", "http://h\n/v1"],
 )  # fmt: skip
-def test_malformed_url_names_endpoint_and_key(url: str) -> None:
+def test_malformed_url_error_names_endpoint_and_key(url: str) -> None:
     with pytest.raises(ValueError, match=r"llm endpoint 'near': url must look like"):
         base_url_of("near", url, route=ROUTE)
 
 
-def test_password_in_the_url_is_refused_without_showing_it() -> None:
+def test_url_with_password_is_refused_without_quoting_it() -> None:
     with pytest.raises(ValueError, match="api_key_env") as caught:
         base_url_of("near", "http://me:hunter2@h/v1", route=ROUTE)
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["sk-a b", "sk-ä", "sk\nx", ""])
-def test_impossible_key_is_refused_without_showing_it(key: str) -> None:
+def test_invalid_key_is_refused_without_quoting_it(key: str) -> None:
     with pytest.raises(ValueError, match="api_key_env") as caught:
         request_headers("near", key, {})
     assert "sk" not in str(caught.value)
 
 
-def test_impossible_header_is_refused_without_showing_it() -> None:
+def test_invalid_header_is_refused_without_quoting_it() -> None:
     with pytest.raises(ValueError, match="x-tenant") as caught:
         request_headers("near", None, {"x-tenant": "a\r\nhunter2"})
     assert "hunter2" not in str(caught.value)
 
 
-def test_headers_of_the_configuration_win() -> None:
+def test_configured_headers_override_defaults() -> None:
     assert request_headers("near", "k", {"authorization": "Basic x"})["authorization"] == "Basic x"
 
 
 @pytest.mark.parametrize(
-    ("host", "here"),
+    ("host", "is_local"),
     [("localhost", True), ("127.0.0.2", True), ("::1", True), ("10.0.0.1", False), ("example.org", False)],
 )
-def test_loopback(host: str, here: bool) -> None:
-    assert is_loopback(host) is here
+def test_loopback_hosts_are_recognized(host: str, is_local: bool) -> None:
+    assert is_loopback(host) is is_local
 
 
 @pytest.mark.parametrize(
-    ("host", "ours"),
+    ("host", "is_in_private_network"),
     [
         *[(host, True) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.7", "192.168.1.2", "fd00::1")],
         *[(host, True) for host in ("100.64.0.9", "ollama", "nas.local", "host.docker.internal")],
         *[(host, False) for host in ("8.8.8.8", "2600::1", "api.openai.com", "local.example.org")],
     ],
 )
-def test_private(host: str, *, ours: bool) -> None:
-    assert is_private(host) is ours
+def test_private_hosts_are_recognized(host: str, *, is_in_private_network: bool) -> None:
+    assert is_private(host) is is_in_private_network

@@ -1,4 +1,4 @@
-"""What a request asks for besides an answer reaches every kind of service: the trace context."""
+"""The trace context of a request reaches every kind of service."""
 
 import asyncio
 from collections.abc import Callable
@@ -49,7 +49,7 @@ async def ask(model: ChatModel, options: ChatOptions) -> None:
 
 
 @pytest.mark.parametrize("make", HTTP.values(), ids=HTTP)
-def test_every_http_service_is_told(make: Callable[[str], ChatModel]) -> None:
+def test_http_services_receive_trace_context(make: Callable[[str], ChatModel]) -> None:
     async def main() -> None:
         async with llm_server.serving(REFUSED) as server:
             await ask(make(server.url), TRACED)
@@ -62,7 +62,7 @@ def test_every_http_service_is_told(make: Callable[[str], ChatModel]) -> None:
 
 
 @pytest.mark.parametrize("make", AWS.values(), ids=AWS)
-def test_the_signature_holds_whatever_a_proxy_makes_of_it(
+def test_aws_signature_excludes_trace_context(
     make: Callable[[str], ChatModel], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     aws_server.own_environment(monkeypatch, tmp_path)
@@ -78,7 +78,7 @@ def test_the_signature_holds_whatever_a_proxy_makes_of_it(
     asyncio.run(main())
 
 
-def test_a_grpc_service_is_told() -> None:
+def test_grpc_service_receives_trace_context() -> None:
     async def main() -> None:
         async with grpc_server.serving((grpc_server.Fail(grpc.StatusCode.INVALID_ARGUMENT),)) as triton:
             await ask(TritonGrpcChat("near", triton.url, "m", prompt=lambda messages: "hello"), TRACED)
@@ -87,7 +87,7 @@ def test_a_grpc_service_is_told() -> None:
     asyncio.run(main())
 
 
-def test_whoever_is_asked_after_a_failure_is_told_too() -> None:
+def test_failover_endpoint_receives_trace_context() -> None:
     async def main() -> None:
         refused = llm_server.status(503, {"error": "busy"})
         async with llm_server.serving(refused) as one, llm_server.serving(llm_server.answer("Yes.")) as other:
@@ -101,6 +101,6 @@ def test_whoever_is_asked_after_a_failure_is_told_too() -> None:
     asyncio.run(main())
 
 
-def test_options_without_a_trace_have_no_header() -> None:
+def test_options_without_trace_context_have_no_header() -> None:
     assert PLAIN.headers == {}
     assert replace(PLAIN, traceparent=TRACEPARENT).headers == {"traceparent": TRACEPARENT}

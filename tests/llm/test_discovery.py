@@ -1,4 +1,4 @@
-"""Discovery against real servers on loopback: products, and everything else that may listen on such a port."""
+"""Discovery against real servers on loopback: known products, and other services on these ports."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ def port_of(url: str) -> int:
 
 
 def found_with(*scripts: Script, timeout_s: float = 5.0) -> tuple[FoundServer, ...]:
-    """What is found where a server each serves these lists."""
+    """Returns the servers found if each of the scripts is served by one."""
 
     async def look() -> tuple[FoundServer, ...]:
         async with AsyncExitStack() as stack:
@@ -43,16 +43,16 @@ def found_with(*scripts: Script, timeout_s: float = 5.0) -> tuple[FoundServer, .
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    with socket.socket() as bound:  # bound, but not listening: nobody else gets it
+    with socket.socket() as bound:  # bound but not listening, so that no other program can use it
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
 
 
-def test_the_usual_ports() -> None:
+def test_default_ports() -> None:
     assert PORTS == (11434, 8080, 8000, 1234)
 
 
-def test_a_server_is_found() -> None:
+def test_server_is_found() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = status(200, models("llama3.2:latest", "nomic-embed-text:latest"), JSON)
@@ -70,7 +70,7 @@ def test_a_server_is_found() -> None:
     asyncio.run(run())
 
 
-def test_several_are_found_in_the_order_of_the_ports_and_at_once() -> None:
+def test_servers_are_found_concurrently_in_port_order() -> None:
     slow: Script = (Wait(0.3), *status(200, models("a", owner="vllm")))
     found = found_with(slow, status(200, models("b", owner="llamacpp")), slow, slow)
     assert [server.name for server in found] == ["vLLM", "llama.cpp", "vLLM", "vLLM"]
@@ -87,13 +87,13 @@ def test_several_are_found_in_the_order_of_the_ports_and_at_once() -> None:
     assert took.undisturbed_s < 1.0
 
 
-def test_one_slow_or_foreign_server_does_not_hide_the_others() -> None:
+def test_slow_or_foreign_server_does_not_hide_others() -> None:
     page = status(200, b"<!doctype html>", PAGE)
     found = found_with((Wait(30),), page, status(200, models("m", owner="vllm")), (Abort(),), timeout_s=1.5)
     assert [server.name for server in found] == ["vLLM"]
 
 
-def test_a_closed_port_is_nothing(closed_port: int) -> None:
+def test_closed_port_is_ignored(closed_port: int) -> None:
     assert asyncio.run(discover([closed_port])) == ()
     assert asyncio.run(discover([])) == ()
 
@@ -108,12 +108,12 @@ def test_a_closed_port_is_nothing(closed_port: int) -> None:
     ],
     ids=["chunked", "until-close-1.0", "until-close-1.1", "after-100"],
 )
-def test_every_framing_of_a_list_is_read(script: Script) -> None:
+def test_list_is_read_in_every_http_framing(script: Script) -> None:
     (found,) = found_with(script)
     assert (found.name, found.models) == ("Ollama", ("m",))
 
 
-def test_a_server_without_models_is_found_and_not_usable() -> None:
+def test_server_without_models_is_not_usable() -> None:
     (found,) = found_with(status(200, {"object": "list", "data": None}))
     assert (found.name, found.models, found.usable) == (UNKNOWN, (), False)
     (found,) = found_with(status(200, models("nomic-embed-text")))
@@ -121,7 +121,7 @@ def test_a_server_without_models_is_found_and_not_usable() -> None:
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_one_that_wants_a_key_says_so(code: int) -> None:
+def test_server_that_needs_key_is_reported(code: int) -> None:
     (found,) = found_with(status(code, {"error": "Unauthorized"}, JSON))
     assert (found.name, found.needs_key, found.models, found.usable) == (UNKNOWN, True, (), False)
 
@@ -161,11 +161,11 @@ HUGE = json.dumps(models(*(f"model-{n}" for n in range(MAX_BYTES // 40)))).encod
     ],
     ids=lambda script: repr(script[0])[:40] if isinstance(script[0], bytes) else type(script[0]).__name__,
 )
-def test_everybody_else_is_ignored(script: Script) -> None:
+def test_other_services_are_ignored(script: Script) -> None:
     assert found_with(script, timeout_s=0.5) == ()
 
 
-def test_a_redirect_is_not_followed() -> None:
+def test_redirect_is_not_followed() -> None:
     async def run() -> None:
         async with serving() as other, serving() as server:
             other.models = status(200, models("m"))
@@ -177,7 +177,7 @@ def test_a_redirect_is_not_followed() -> None:
     asyncio.run(run())
 
 
-def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         async with serving() as proxy, serving() as server:
             for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
@@ -191,7 +191,7 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -
     asyncio.run(run())
 
 
-def test_no_connection_is_left_open() -> None:
+def test_connections_are_closed() -> None:
     async def run() -> None:
         async with serving() as served, serving() as silent:
             served.models, silent.models = status(200, models("m")), (Wait(30),)
@@ -203,7 +203,7 @@ def test_no_connection_is_left_open() -> None:
     asyncio.run(run())
 
 
-def test_a_cancelled_search_leaves_nothing() -> None:
+def test_cancelled_search_closes_connections() -> None:
     async def run() -> None:
         async with serving() as silent:
             silent.models = (Wait(30),)

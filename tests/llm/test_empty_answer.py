@@ -1,4 +1,4 @@
-"""What is said of an answer without text: the cause and the remedy, whatever protocol it came in."""
+"""Error texts for answers without text: cause and remedy, for every protocol."""
 
 import json
 import re
@@ -9,21 +9,21 @@ from typing import Protocol
 
 import pytest
 
-from llm.answer_state import AnswerState, Said
+from llm.answer_state import AnswerEvent, AnswerState
 from llm.aws.bedrock_stream import Anthropic, Converse
 from llm.chat import Finished, Token
-from llm.empty_answer import without_blanks
+from llm.empty_answer import from_first_visible
 from llm.errors import LlmError
-from llm.stops import Stopping
+from llm.stops import StopSequenceParser
 from llm.tgi_stream import TgiStream
 from llm.token_stream import TokenStream
 from llm.triton.generate_stream import TritonStream
 
 
 class Stream(Protocol):
-    def feed(self, data: bytes) -> Iterator[Said]: ...
+    def feed(self, data: bytes) -> Iterator[AnswerEvent]: ...
 
-    def end(self) -> Iterator[Said]: ...
+    def end(self) -> Iterator[AnswerEvent]: ...
 
 
 def sse(*lines: object) -> bytes:
@@ -41,34 +41,34 @@ KINDS = [
     pytest.param(lambda: TokenStream("far"), sse({"outputs": [" "]}), "only blanks", id="LMI"),
     pytest.param(lambda: TritonStream("far"), sse({"text_output": "\u200b"}), "only blanks", id="Triton"),
     pytest.param(lambda: TritonStream("far"), b"", "stopped at once", id="Triton without a response"),
-    pytest.param(lambda: TritonStream("far"), sse({"text_output": "<think>Hm"}), "reasoning", id="Triton, thoughts"),
+    pytest.param(lambda: TritonStream("far"), sse({"text_output": "<think>Hm"}), "reasoning", id="Triton, reasoning"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "body", "says"), KINDS)
-def test_an_answer_without_text_names_its_cause(kind: Callable[[], Stream], body: bytes, says: str) -> None:
+@pytest.mark.parametrize(("kind", "body", "expected_text"), KINDS)
+def test_answer_without_text_names_cause(kind: Callable[[], Stream], body: bytes, expected_text: str) -> None:
     stream = kind()
-    with pytest.raises(LlmError, match=f"'far' ended its answer without any text .*{says}"):
+    with pytest.raises(LlmError, match=f"'far' ended its answer without any text .*{expected_text}"):
         list(chain(stream.feed(body), stream.end()))
 
 
-def test_reasoning_only_is_told_of_bedrock_too() -> None:
+def test_reasoning_only_answer_of_bedrock_names_cause() -> None:
     answer = AnswerState("far")
     meaning = Converse(answer)
     thought: dict[str, object] = {"delta": {"reasoningContent": {"text": "Hm"}}}
-    assert list(meaning.take("contentBlockDelta", thought)) == []
-    assert list(meaning.take("messageStop", {"stopReason": "max_tokens"})) == []
+    assert list(meaning.parse("contentBlockDelta", thought)) == []
+    assert list(meaning.parse("messageStop", {"stopReason": "max_tokens"})) == []
     with pytest.raises(LlmError, match=r"its reasoning used all its tokens: raise llm\.max_tokens"):
-        list(meaning.take("metadata", {}))
+        list(meaning.parse("metadata", {}))
 
 
-def test_reasoning_only_is_told_of_anthropic_too() -> None:
+def test_reasoning_only_answer_of_anthropic_names_cause() -> None:
     answer = AnswerState("far")
     meaning = Anthropic(answer, "far")
-    list(meaning.take("", {"type": "content_block_delta", "delta": {"thinking": "Hm"}}))
-    list(meaning.take("", {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}))
+    list(meaning.parse("", {"type": "content_block_delta", "delta": {"thinking": "Hm"}}))
+    list(meaning.parse("", {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}))
     with pytest.raises(LlmError, match="it sent its reasoning only"):
-        list(meaning.take("", {"type": "message_stop"}))
+        list(meaning.parse("", {"type": "message_stop"}))
 
 
 class Scripted:
@@ -81,23 +81,23 @@ class Scripted:
         yield from ()
 
 
-def test_blanks_before_a_stop_sequence_are_no_answer() -> None:
+def test_blanks_before_stop_sequence_are_not_an_answer() -> None:
     with pytest.raises(LlmError, match="began its answer with a stop sequence"):
-        list(Stopping("far", Scripted(), ["User:"]).feed(b""))
+        list(StopSequenceParser("far", Scripted(), ["User:"]).feed(b""))
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\u200b\ufeff", "\u00ad\u2060", "\ufe0f", "\u3164"])
-def test_blanks_show_nothing(text: str) -> None:
-    assert without_blanks(text) == ""
-    assert without_blanks(f"{text}a ") == "a "
+def test_blank_characters_are_stripped(text: str) -> None:
+    assert from_first_visible(text) == ""
+    assert from_first_visible(f"{text}a ") == "a "
 
 
 @pytest.mark.parametrize("text", ["a", "é", "你", "...", "🙂", "\u0301"])
-def test_what_shows_something_is_no_blank(text: str) -> None:
-    assert without_blanks(text) == text
+def test_visible_characters_are_kept(text: str) -> None:
+    assert from_first_visible(text) == text
 
 
-def test_no_text_of_the_program_points_to_a_log_it_stands_in() -> None:
+def test_error_texts_do_not_point_to_own_log() -> None:
     root = Path(__file__).parents[2]
     told = re.compile(r"(see|look (in|at)) the server's log")
     places = [root / name for name in ("assistant", "audio", "llm", "web")]

@@ -1,4 +1,4 @@
-"""A proxy or certificates that the environment names: which addresses they are for, and what cannot be used."""
+"""Proxies and certificates from the environment: the addresses they apply to, and invalid values."""
 
 import logging
 
@@ -17,12 +17,12 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-def test_what_belongs_to_no_endpoint_names_none() -> None:
+def test_error_without_endpoint_names_no_endpoint() -> None:
     with pytest.raises(ValueError, match=r"^the proxy in the environment"), environment_of_client():
         raise ImportError("socksio")
 
 
-def test_a_proxy_that_nothing_goes_through_may_be_any(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_unused_proxy_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "proxy.example:70000")
     with pytest.raises(ValueError, match="correct HTTP_PROXY"), environment_of_client():
         proxy_for("https://llm.example/v1")
@@ -33,7 +33,7 @@ def test_a_proxy_that_nothing_goes_through_may_be_any(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("configured", "normalized"),
     [
         ("http://proxy.example:3128", "http://proxy.example:3128/"),
         ("http://proxy.example:3128/", "http://proxy.example:3128/"),
@@ -48,22 +48,22 @@ def test_a_proxy_that_nothing_goes_through_may_be_any(monkeypatch: pytest.Monkey
         ("socks://proxy.example:1080/", "socks5://proxy.example:1080/"),
     ],
 )
-def test_address_of_proxy_is_understood(monkeypatch: pytest.MonkeyPatch, said: str, meant: str) -> None:
-    monkeypatch.setenv("HTTP_PROXY", said)
-    assert proxy_for("http://llm.example/v1") == meant
-    assert httpx.URL(meant)
+def test_proxy_address_is_normalized(monkeypatch: pytest.MonkeyPatch, configured: str, normalized: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", configured)
+    assert proxy_for("http://llm.example/v1") == normalized
+    assert httpx.URL(normalized)
 
 
-@pytest.mark.parametrize("said", ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"])
-def test_address_that_is_no_proxy_is_refused(monkeypatch: pytest.MonkeyPatch, said: str) -> None:
-    monkeypatch.setenv("HTTP_PROXY", said)
+@pytest.mark.parametrize("configured", ["ftp://proxy.example", "http://", "http://[::1", "proxy.example:70000", "a b"])
+def test_invalid_proxy_address_is_refused(monkeypatch: pytest.MonkeyPatch, configured: str) -> None:
+    monkeypatch.setenv("HTTP_PROXY", configured)
     with pytest.raises(ValueError, match="correct HTTP_PROXY"), environment_of_client("near"):
         proxy_for("http://llm.example/v1")
     assert goes_through_proxy("http://llm.example/v1")
 
 
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"])
-def test_variable_may_be_upper_or_lower_case(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_proxy_variable_may_be_upper_or_lower_case(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "http://proxy.example")
     assert proxy_for("https://llm.example/v1") == "http://proxy.example/"
     for variable in ("NO_PROXY", "no_proxy"):
@@ -85,13 +85,13 @@ def test_variable_may_be_upper_or_lower_case(monkeypatch: pytest.MonkeyPatch, na
         *("http://[::1]:8000", "http://0.0.0.0:8000", "http://[::]:8000", "http://[::ffff:127.0.0.1]:8000"),
     ],
 )
-def test_server_on_this_machine_is_asked_directly(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_server_on_this_machine_bypasses_proxy(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example")
     assert proxy_for(url) is None
     assert not goes_through_proxy(url)
 
 
-def test_entries_that_are_none_are_ignored_with_one_warning(
+def test_invalid_no_proxy_entries_are_ignored_with_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example")

@@ -1,9 +1,9 @@
-"""A service's no: what it means, and what must not be quoted."""
+"""Refusals of services: their meaning, and the texts that must not be quoted."""
 
 import pytest
 
 from llm.errors import LlmBroken, LlmError, LlmRefused
-from llm.http_errors import Complaint, complaint_of_body, quoted, refused_by_status
+from llm.http_errors import ErrorReport, error_report_of_body, quoted, refused_by_status
 
 
 def refusal(
@@ -13,23 +13,23 @@ def refusal(
     *,
     where: str = "http://h/v1",
     location: str = "",
-    by_headers: bool = False,
+    key_in_headers: bool = False,
 ) -> LlmError:
     return refused_by_status(
         "near",
         status,
         where=where,
         model="m7",
-        complaint=complaint_of_body(body),
+        report=error_report_of_body(body),
         private=private,
         location=location,
-        by_headers=by_headers,
-        under="/v1",
+        key_in_headers=key_in_headers,
+        usual_ending="/v1",
     )
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 422, 424, 429, 500, 503])
-def test_whatever_one_refuses_another_may_do(status: int) -> None:
+def test_refusal_by_status_is_retryable(status: int) -> None:
     error = refusal(
         status, b'{"error": {"message": "Your credit balance is too low.", "type": "invalid_request_error"}}'
     )
@@ -39,24 +39,24 @@ def test_whatever_one_refuses_another_may_do(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_key_names_its_setting_and_is_not_quoted(status: int) -> None:
+def test_key_error_names_setting_without_quotation(status: int) -> None:
     error = refusal(status, b'{"error": {"message": "Incorrect key: sk-12*****89"}}')
     assert "api_key_env" in str(error)
     assert "sk-" not in str(error)
     assert error.spoken == "My language model refused the request: the key is not accepted."
 
 
-def test_a_key_in_headers_is_looked_for_there() -> None:
-    assert "set its headers to a key" in str(refusal(401, by_headers=True))
+def test_key_error_names_headers_if_key_is_in_headers() -> None:
+    assert "set its headers to a key" in str(refusal(401, key_in_headers=True))
 
 
-def test_a_wrong_key_is_known_where_its_status_is_of_a_wrong_request() -> None:
+def test_wrong_key_with_status_400_is_recognized() -> None:
     error = refusal(400, b'[{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}]')
     assert "api_key_env" in str(error)
     assert "max_tokens" in str(refusal(400, b'{"error": "max_tokens is too large"}'))
 
 
-def test_access_that_is_refused_for_another_reason_than_the_key() -> None:
+def test_status_403_for_other_reasons_is_not_a_key_error() -> None:
     error = refusal(403, b'{"error": {"message": "Country, region, or territory not supported"}}')
     assert "api_key_env" not in str(error)
     assert str(error).endswith('may use m7, and from here: "Country, region, or territory not supported"')
@@ -64,15 +64,15 @@ def test_access_that_is_refused_for_another_reason_than_the_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "says"),
+    ("where", "expected_text"),
     [
         ("http://h:11434", "(http://h:11434; most end in /v1)"),
         ("http://h/v1", "(http://h/v1)"),
         ("http://h/v1beta/openai", "(http://h/v1beta/openai)"),
     ],
 )
-def test_a_url_that_lacks_its_usual_end_is_told(where: str, says: str) -> None:
-    assert says in str(refusal(404, where=where))
+def test_not_found_mentions_missing_path_ending(where: str, expected_text: str) -> None:
+    assert expected_text in str(refusal(404, where=where))
 
 
 def test_not_found_names_url_and_model() -> None:
@@ -82,36 +82,36 @@ def test_not_found_names_url_and_model() -> None:
     assert '"The model does not exist"' in text
 
 
-def test_redirect_is_no_answer() -> None:
+def test_redirect_is_an_invalid_answer() -> None:
     assert isinstance(refusal(308), LlmBroken)
     assert "the final address (https://h/v1), not http://h/v1" in str(refusal(307, location="https://h/v1"))
 
 
-def test_filter_before_the_stream() -> None:
+def test_content_filter_refusal_is_final() -> None:
     error = refusal(400, b'{"error": {"code": "content_filter", "message": "no"}}')
     assert error.spoken == "My language model declined to answer that."
     assert not error.retryable
 
 
 @pytest.mark.parametrize(
-    ("body", "complaint"),
+    ("body", "report"),
     [
-        (b'{"error": {"message": "a", "type": "t", "code": 503}}', Complaint("a", "t", 503)),
-        (b'{"error": {"message": "a", "type": null, "code": "rate"}}', Complaint("a", "rate", None)),
-        (b'{"error": "a", "error_type": "overloaded"}', Complaint("a", "overloaded", None)),
-        (b'{"detail": "Not Found"}', Complaint("Not Found", "", None)),
-        (b'{"detail": [{"input": "said"}]}', Complaint("", "", None)),
-        (b'{"detail": [{"loc": ["body", "n"], "msg": "Extra", "type": "t"}]}', Complaint("n: Extra", "t", None, "n")),
-        (b'{"message": {"detail": [{"loc": ["body", "n", 1], "msg": "No"}]}}', Complaint("n: No", "", None, "n")),
-        (b'[{"error": {"message": "a", "code": 503, "status": "BUSY"}}]', Complaint("a", "BUSY", 503)),
-        (b'{"error": {"message": "a", "param": "n"}}', Complaint("a", "", None, "n")),
-        (b"[1]", Complaint("", "", None)),
-        (b"<html>", Complaint("", "", None)),
-        (b"[" * 100_000, Complaint("", "", None)),
+        (b'{"error": {"message": "a", "type": "t", "code": 503}}', ErrorReport("a", "t", 503)),
+        (b'{"error": {"message": "a", "type": null, "code": "rate"}}', ErrorReport("a", "rate", None)),
+        (b'{"error": "a", "error_type": "overloaded"}', ErrorReport("a", "overloaded", None)),
+        (b'{"detail": "Not Found"}', ErrorReport("Not Found", "", None)),
+        (b'{"detail": [{"input": "said"}]}', ErrorReport("", "", None)),
+        (b'{"detail": [{"loc": ["body", "n"], "msg": "Extra", "type": "t"}]}', ErrorReport("n: Extra", "t", None, "n")),
+        (b'{"message": {"detail": [{"loc": ["body", "n", 1], "msg": "No"}]}}', ErrorReport("n: No", "", None, "n")),
+        (b'[{"error": {"message": "a", "code": 503, "status": "BUSY"}}]', ErrorReport("a", "BUSY", 503)),
+        (b'{"error": {"message": "a", "param": "n"}}', ErrorReport("a", "", None, "n")),
+        (b"[1]", ErrorReport("", "", None)),
+        (b"<html>", ErrorReport("", "", None)),
+        (b"[" * 100_000, ErrorReport("", "", None)),
     ],
 )
-def test_bodies(body: bytes, complaint: Complaint) -> None:
-    assert complaint_of_body(body) == complaint
+def test_error_bodies_are_parsed(body: bytes, report: ErrorReport) -> None:
+    assert error_report_of_body(body) == report
 
 
 def test_quotation_is_one_short_line() -> None:
@@ -134,7 +134,7 @@ def test_quotation_is_one_short_line() -> None:
         "no: yes",
     ],
 )
-def test_what_was_said_is_not_quoted(message: str) -> None:
+def test_private_text_is_not_quoted(message: str) -> None:
     assert quoted(message, ["Please call my sister in Lisbon.", "sk-abcdefghijkl", "Yes!", ""]) == ""
 
 
@@ -145,15 +145,15 @@ def test_what_was_said_is_not_quoted(message: str) -> None:
         "You exceeded your current quota, please check your plan and billing details.",
     ],
 )
-def test_words_that_every_service_says_are_no_repetition(message: str) -> None:
+def test_common_words_do_not_prevent_quotation(message: str) -> None:
     said = ["Which phones are supported with this model?", "Please check your messages.", "Is it not supported?"]
     assert quoted(message, said) == f': "{message}"'
 
 
 @pytest.mark.parametrize("message", ["model is ann not supported", "unsupported value: 'is ann not with bob'"])
-def test_such_words_do_not_cover_others(message: str) -> None:
+def test_common_words_do_not_hide_private_ones(message: str) -> None:
     assert quoted(message, ["Is Ann not with Bob?", "my model is Ann"]) == ""
 
 
-def test_what_is_not_about_the_words_is_quoted() -> None:
+def test_unrelated_message_is_quoted() -> None:
     assert quoted("out of memory", ["Please call my sister in Lisbon."]) == ': "out of memory"'

@@ -1,4 +1,4 @@
-"""Jinja as models' templates expect it."""
+"""Jinja features that models' templates use."""
 
 from datetime import datetime
 
@@ -30,33 +30,33 @@ def rendered(text: str, now: datetime | None = None) -> str:
         ("{{ tools is none }}{{ documents is none }}{{ add_generation_prompt }}", "TrueTrueTrue"),
     ],
 )
-def test_rendering(text: str, prompt: str) -> None:
+def test_template_features_are_rendered(text: str, prompt: str) -> None:
     assert rendered(text) == prompt
 
 
-def test_the_time_is_what_was_given() -> None:
+def test_date_function_uses_given_time() -> None:
     assert rendered("{{ strftime_now('%Y-%m-%d') }}", datetime(2026, 3, 7).astimezone()) == "2026-03-07"
 
 
 @pytest.mark.parametrize("text", ["{{ messages.clear() }}", "{{ ''.__class__ }}", "{{ messages[0].update(a=1) }}"])
-def test_the_sandbox_holds(text: str) -> None:
+def test_sandbox_refuses_unsafe_templates(text: str) -> None:
     with pytest.raises(SecurityError):
         rendered(text + "{{ ''.__class__.mro }}")
     assert HI == [{"role": "user", "content": 'Hi <b>&"é"'}]
 
 
-def test_endless_loops_end() -> None:
+def test_endless_loop_is_refused() -> None:
     with pytest.raises(OverflowError):
         rendered("{% for i in range(10 ** 9) %}x{% endfor %}")
 
 
-def test_tokens_that_no_file_says() -> None:
+def test_undefined_special_tokens_are_refused() -> None:
     with pytest.raises(TemplateError, match=r"uses bos_token and eos_token, which no file says: put .*_config.json"):
         JinjaTemplate(TemplateSource("{{ bos_token }}{{ eos_token }}", None))
     JinjaTemplate(TemplateSource("{{ bos_token }}", {}))
     JinjaTemplate(TemplateSource("{{ messages }}", None))
 
 
-def test_what_is_no_jinja_names_its_line() -> None:
+def test_invalid_jinja_error_names_line() -> None:
     with pytest.raises(TemplateError, match=r"line 2 is not Jinja \(.*\): fetch it again"):
         JinjaTemplate(TemplateSource("a\n{% nonsense %}", None))

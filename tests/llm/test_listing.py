@@ -1,4 +1,4 @@
-"""A service asked by its address for what it lists."""
+"""The list of models of a service at a given address."""
 
 import asyncio
 import json
@@ -30,14 +30,14 @@ def listing_of(script: Script, *, key: str | None = None, timeout_s: float = 5.0
     return asyncio.run(run())
 
 
-def test_a_list_is_read() -> None:
+def test_model_list_is_read() -> None:
     found = listing_of(status(200, LIST))
     assert found.models is not None
     assert (found.models.chat, found.models.others, found.models.product) == (("m",), ("bge-m3",), "vLLM")
     assert 0 < found.round_trip_ms < 5000
 
 
-def test_the_key_goes_with_it_and_nothing_is_followed() -> None:
+def test_key_is_sent_and_redirect_not_followed() -> None:
     async def run() -> None:
         async with serving() as other, serving() as server:
             server.models = status(307, b"", f"location: {other.url}/models?token=x\r\n")
@@ -51,7 +51,7 @@ def test_the_key_goes_with_it_and_nothing_is_followed() -> None:
     asyncio.run(run())
 
 
-def test_any_form_of_the_address_leads_to_the_list() -> None:
+def test_list_is_found_from_any_address_form() -> None:
     async def run() -> None:
         async with serving() as server:
             for url in (f"{server.url}/", f"{server.url}/chat/completions", f"{server.url}?version=1"):
@@ -62,7 +62,7 @@ def test_any_form_of_the_address_leads_to_the_list() -> None:
 
 
 @pytest.mark.parametrize("code", [404, 405, 501])
-def test_a_service_may_have_no_list(code: int) -> None:
+def test_service_without_list_is_accepted(code: int) -> None:
     assert listing_of(status(code, {"error": "no route"})).models is None
 
 
@@ -71,19 +71,19 @@ def test_a_service_may_have_no_list(code: int) -> None:
     [status(200, {"ok": True}), status(200, b"plain"), status(200, b" " * (MAX_BYTES + 1))],
     ids=("other", "text", "huge"),
 )
-def test_what_is_no_list_is_none(script: Script) -> None:
+def test_unreadable_list_is_none(script: Script) -> None:
     found = listing_of(script)
     assert found.models is None
     assert not found.needs_key
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_a_key_that_is_missing_or_wrong_is_said(code: int) -> None:
+def test_missing_or_wrong_key_is_reported(code: int) -> None:
     assert listing_of(status(code, {"error": f"Incorrect key {KEY}"}), key=KEY).needs_key
 
 
 @pytest.mark.parametrize(
-    ("script", "kind", "said"),
+    ("script", "kind", "expected_text"),
     [
         (status(200, b"<html>", PAGE), LlmBroken, "answers with a web page"),
         (status(404, b"<html>", PAGE), LlmBroken, "answers with a web page"),
@@ -95,18 +95,18 @@ def test_a_key_that_is_missing_or_wrong_is_said(code: int) -> None:
         ((Abort(),), LlmUnreachable, "closed the connection without an answer"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_remedy(script: Script, kind: type[LlmError], said: str) -> None:
-    with pytest.raises(kind, match=said) as refused:
+def test_failure_names_remedy(script: Script, kind: type[LlmError], expected_text: str) -> None:
+    with pytest.raises(kind, match=expected_text) as refused:
         listing_of(script, timeout_s=1.5)
     assert "'near'" in str(refused.value)
 
 
-def test_nobody_there_is_said() -> None:
+def test_unreachable_server_is_reported() -> None:
     with pytest.raises(LlmUnreachable, match="refuses connections: start the server"):
         asyncio.run(ask("near", "http://127.0.0.1:9/v1", api_key=None, timeout_s=5))
 
 
-def test_what_can_never_work_is_refused_before_asking() -> None:
+def test_invalid_settings_are_refused_before_request() -> None:
     with pytest.raises(ValueError, match="url must look like"):
         asyncio.run(ask("near", "localhost:8000", api_key=None, timeout_s=5))
     with pytest.raises(ValueError, match="api_key_env") as refused:
@@ -114,7 +114,7 @@ def test_what_can_never_work_is_refused_before_asking() -> None:
     assert "two words" not in str(refused.value)
 
 
-def test_an_error_repeats_no_key() -> None:
+def test_error_does_not_quote_key() -> None:
     with pytest.raises(LlmError) as refused:
         listing_of(status(500, {"error": f"cannot look up {KEY}"}), key=KEY)
     assert KEY not in str(refused.value)
@@ -124,12 +124,12 @@ def test_an_error_repeats_no_key() -> None:
 @example("http://xn--/")
 @example("//:@")
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=20))
-def test_no_redirect_breaks_it(place: str) -> None:
+def test_invalid_redirect_is_reported(place: str) -> None:
     with pytest.raises(LlmError):
         listing_of(status(302, b"", f"location: {place}\r\n"))
 
 
-def test_a_list_may_be_as_long_as_a_clouds() -> None:
+def test_large_list_is_read() -> None:
     body = json.dumps({"data": [{"id": f"model-{n}", "about": "x" * 2000} for n in range(500)]}).encode()
     found = listing_of(status(200, body))
     assert found.models is not None

@@ -1,4 +1,4 @@
-"""The chat client, the listing and discovery against llama.cpp's own server, with a model that says known words."""
+"""The chat client, the listing and discovery against llama.cpp's own server, with a model whose answers are known."""
 
 import asyncio
 import json
@@ -81,8 +81,8 @@ def text_of(events: list[ChatEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, Token))
 
 
-async def at_rest(server: LlamaServer, timeout_s: float = 5.0) -> None:
-    """Wait until the server generates nothing; only asking tells."""
+async def wait_until_idle(server: LlamaServer, timeout_s: float = 5.0) -> None:
+    """Waits until the server generates nothing, by polling it."""
     async with asyncio.timeout(timeout_s):
         for _ in count():
             if not await asyncio.to_thread(server.is_busy):
@@ -93,20 +93,22 @@ async def at_rest(server: LlamaServer, timeout_s: float = 5.0) -> None:
 # Answers.
 
 
-def test_an_answer_streams_to_its_end(server: LlamaServer) -> None:
+def test_answer_streams_to_its_end(server: LlamaServer) -> None:
     queued, sent, *rest = asked(server.url, QUESTION)
     assert queued == SlotAcquired()
     assert isinstance(sent, RequestSent)
     assert text_of(rest) == ANSWER
-    assert len([event for event in rest if isinstance(event, Token)]) == len(ANSWER.split()) + 1  # é comes whole, alone
+    assert (
+        len([event for event in rest if isinstance(event, Token)]) == len(ANSWER.split()) + 1
+    )  # é arrives as one token
     finished = rest[-1]
     assert isinstance(finished, Finished)
     assert finished.reason == "stop"
-    assert finished.prompt_tokens == len("Answer. what time is it?") + 1  # every letter a token, and the begin
-    assert finished.completion_tokens == 10  # with the two halves of é, and the end
+    assert finished.prompt_tokens == len("Answer. what time is it?") + 1  # one token per letter, and the begin token
+    assert finished.completion_tokens == 10  # with the two bytes of é, and the end token
 
 
-def test_max_tokens_ends_it(server: LlamaServer) -> None:
+def test_max_tokens_ends_answer(server: LlamaServer) -> None:
     events = asked(server.url, STORY, max_tokens=7)
     assert text_of(events) == "".join((ENDLESS * 4)[:7])
     finished = events[-1]
@@ -114,7 +116,7 @@ def test_max_tokens_ends_it(server: LlamaServer) -> None:
     assert (finished.reason, finished.completion_tokens) == ("length", 7)
 
 
-def test_what_it_had_cached_is_counted(server: LlamaServer) -> None:
+def test_cached_tokens_are_counted(server: LlamaServer) -> None:
     asked(server.url, QUESTION)
     finished = asked(server.url, QUESTION)[-1]
     assert isinstance(finished, Finished)
@@ -122,7 +124,7 @@ def test_what_it_had_cached_is_counted(server: LlamaServer) -> None:
     assert finished.cached_tokens > 0
 
 
-def test_connections_are_kept_over_answers(server: LlamaServer) -> None:
+def test_connection_is_reused_for_next_answer(server: LlamaServer) -> None:
     async def main() -> None:
         async with chatting(server.url) as model:
             await model.load()
@@ -135,8 +137,8 @@ def test_connections_are_kept_over_answers(server: LlamaServer) -> None:
     asyncio.run(main())
 
 
-def test_functions_may_be_offered(server: LlamaServer) -> None:
-    """Its template has no place for them, so that it answers in words; the request itself must be to its liking."""
+def test_functions_can_be_offered(server: LlamaServer) -> None:
+    """The template does not support functions, so the model answers with text; the server must accept the request."""
     parameters = json.dumps({"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]})
     options = ChatOptions(functions=(Function("lamp", "Switch the lamp.", parameters),))
     call = FunctionCall("call_1", "lamp", '{"on": true}')
@@ -154,8 +156,8 @@ def test_functions_may_be_offered(server: LlamaServer) -> None:
     asyncio.run(main())
 
 
-def test_a_function_is_called_and_its_result_answered(tmp_path: Path) -> None:
-    """The server holds the model to its grammar: it has to write a call, and writes the shortest one."""
+def test_function_is_called_and_result_answered(tmp_path: Path) -> None:
+    """The server's grammar forces the model to write a call; it writes the shortest one."""
     parameters = {"type": "object", "properties": {"on": {"type": "boolean"}}, "required": ["on"]}
     lamp = Function("lamp", "Switch the lamp.", json.dumps(parameters | {"additionalProperties": False}))
 
@@ -179,7 +181,7 @@ def test_a_function_is_called_and_its_result_answered(tmp_path: Path) -> None:
         asyncio.run(main(running.url))
 
 
-def test_further_parameters_are_understood(server: LlamaServer) -> None:
+def test_additional_parameters_are_accepted(server: LlamaServer) -> None:
     async def main() -> None:
         parameters = {"stop": [" noon"], "top_k": 1, "logit_bias": {}}
         model = OpenAIChat("near", server.url, MODEL, max_tokens=40, temperature=0.0, parameters=parameters)
@@ -196,7 +198,7 @@ def test_further_parameters_are_understood(server: LlamaServer) -> None:
 # Stopping.
 
 
-def test_closing_the_stream_stops_the_generation(server: LlamaServer) -> None:
+def test_closing_stream_stops_generation(server: LlamaServer) -> None:
     before = server.tokens_generated()
 
     async def main() -> None:
@@ -208,8 +210,8 @@ def test_closing_the_stream_stops_the_generation(server: LlamaServer) -> None:
                     if tokens == 3:
                         break
                 assert await asyncio.to_thread(server.is_busy)
-            await at_rest(server)
-            # And the next one, for which there is no other slot, is served at once.
+            await wait_until_idle(server)
+            # The next request, which needs the same slot, is served at once.
             async with asyncio.timeout(10):
                 assert text_of(await ask(model, QUESTION)) == ANSWER
 
@@ -217,21 +219,21 @@ def test_closing_the_stream_stops_the_generation(server: LlamaServer) -> None:
     assert server.tokens_generated() - before < CONTEXT_TOKENS / 2
 
 
-def test_cancelling_the_task_stops_the_generation(server: LlamaServer) -> None:
+def test_cancelling_task_stops_generation(server: LlamaServer) -> None:
     async def main() -> None:
         async with chatting(server.url, max_tokens=CONTEXT_TOKENS) as model:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.3):
                     await ask(model, STORY)
-            await at_rest(server)
+            await wait_until_idle(server)
 
     asyncio.run(main())
 
 
-# The server says no.
+# Refusals.
 
 
-def test_a_prompt_that_is_too_long_is_refused_and_may_fit_elsewhere(server: LlamaServer) -> None:
+def test_too_long_prompt_is_refused_as_retryable(server: LlamaServer) -> None:
     error = refused(server.url, (Message("user", "a" * (CONTEXT_TOKENS + 10)),))
     assert isinstance(error, LlmRefused)
     assert error.retryable
@@ -239,13 +241,13 @@ def test_a_prompt_that_is_too_long_is_refused_and_may_fit_elsewhere(server: Llam
     assert text_of(asked(server.url, QUESTION)) == ANSWER
 
 
-def test_an_address_that_it_does_not_have(server: LlamaServer) -> None:
+def test_unknown_address_is_reported(server: LlamaServer) -> None:
     error = refused(f"{server.root}/elsewhere", QUESTION)
     assert isinstance(error, LlmRefused)
     assert "check its url" in str(error)
 
 
-def test_a_key_that_it_does_not_accept(tmp_path: Path) -> None:
+def test_rejected_key_is_reported(tmp_path: Path) -> None:
     with llama_server(tmp_path, api_key=KEY) as locked:
         error = refused(locked.url, QUESTION, api_key="sk-another-secret")
         assert isinstance(error, LlmRefused)
@@ -259,10 +261,10 @@ def test_a_key_that_it_does_not_accept(tmp_path: Path) -> None:
         asyncio.run(main())
 
 
-# Finding it.
+# Discovery.
 
 
-def test_its_models_are_listed(server: LlamaServer) -> None:
+def test_models_are_listed(server: LlamaServer) -> None:
     listing = asyncio.run(ask_list("near", server.url, api_key=None, timeout_s=2.0))
     assert listing.models is not None
     assert listing.models.chat == (MODEL,)
@@ -270,13 +272,13 @@ def test_its_models_are_listed(server: LlamaServer) -> None:
     assert not listing.needs_key
 
 
-def test_it_is_discovered_and_named(server: LlamaServer) -> None:
+def test_server_is_discovered_by_name(server: LlamaServer) -> None:
     (found,) = asyncio.run(discover((server.port,), timeout_s=2.0))
     assert (found.name, found.url, found.models) == ("llama.cpp", server.url, (MODEL,))
     assert found.usable
 
 
-def test_endpoints_add_recognises_it(server: LlamaServer, tmp_path: Path) -> None:
+def test_endpoints_add_recognizes_server(server: LlamaServer, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text("", encoding="utf-8")
     screen = StringIO()
@@ -289,7 +291,7 @@ def test_endpoints_add_recognises_it(server: LlamaServer, tmp_path: Path) -> Non
     assert (endpoint.url, endpoint.model) == (server.url, MODEL)
 
 
-def test_endpoints_add_takes_its_address_as_a_browser_would(server: LlamaServer, tmp_path: Path) -> None:
+def test_endpoints_add_accepts_browser_address(server: LlamaServer, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("", encoding="utf-8")
     done = repartee(tmp_path, "endpoints", "add", "near", "--url", server.root)
     assert (done.returncode, done.stderr) == (0, "")
@@ -309,14 +311,14 @@ def repartee(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]
     )
 
 
-# The whole way.
+# End to end.
 
 
 @pytest.mark.calm
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
-def test_a_spoken_question_is_answered_by_it(server: LlamaServer, tmp_path: Path) -> None:
-    """A recording in, its words to llama.cpp, and what the model says out of the loudspeaker and into the trace."""
+def test_spoken_question_is_answered(server: LlamaServer, tmp_path: Path) -> None:
+    """A recording is transcribed, llama.cpp answers, and the answer reaches the loudspeaker and the trace."""
     given = [
         "skills.before_llm=false",
         "stt.engine=pocketsphinx",

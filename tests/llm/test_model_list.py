@@ -1,4 +1,4 @@
-"""Lists of models as the products send them, and what only looks like one."""
+"""Lists of models as the products send them, and similar bodies that are not lists."""
 
 import json
 
@@ -38,7 +38,7 @@ def read(body: bytes) -> ModelList:
         (b"<html>", "mine"),
     ],
 )
-def test_the_name_by_which_its_makers_call_a_model(body: bytes, name: str) -> None:
+def test_own_name_of_aliased_model(body: bytes, name: str) -> None:
     assert own_name(body, "mine") == name
 
 
@@ -53,15 +53,15 @@ def test_the_name_by_which_its_makers_call_a_model(body: bytes, name: str) -> No
         ("", None),
     ],
 )
-def test_the_owner_tells_the_product(owner: str, product: str | None) -> None:
+def test_owner_determines_product(owner: str, product: str | None) -> None:
     assert read(listing(entry("m", owner))) == ModelList(("m",), (), product, declared=True)
 
 
-def test_one_model_of_its_own_tells_ollama() -> None:
+def test_one_library_model_identifies_ollama() -> None:
     assert read(listing(entry("hf.co/somebody/m:Q4", "somebody"), entry("m:latest", "library"))).product == "Ollama"
 
 
-def test_llama_cpp_lists_its_models_twice() -> None:
+def test_duplicate_models_of_llama_cpp_are_merged() -> None:
     body = listing(entry("m.gguf", "llamacpp", meta={"n_ctx_train": 4096}), models=[{"name": "m.gguf"}])
     assert read(body).chat == ("m.gguf",)
 
@@ -81,7 +81,7 @@ def test_llama_cpp_lists_its_models_twice() -> None:
         "hexgrad/Kokoro-82M",
     ],
 )
-def test_models_by_their_names_not_for_chat(name: str) -> None:
+def test_non_chat_models_are_recognized_by_name(name: str) -> None:
     assert read(listing(entry(name), entry("llama3.2"))) == ModelList(("llama3.2",), (name,), None, declared=True)
 
 
@@ -97,24 +97,24 @@ def test_models_by_their_names_not_for_chat(name: str) -> None:
         "gemma3",
     ],
 )
-def test_other_models_are_for_chat(name: str) -> None:
+def test_other_models_are_chat_models(name: str) -> None:
     assert read(listing(entry(name))).chat == (name,)
 
 
 @pytest.mark.parametrize(
     "kind", ["embeddings", "embedding", "rerank", "stt", "automatic-speech-recognition", "text-to-image"]
 )
-def test_a_type_says_it_too(kind: str) -> None:
+def test_non_chat_models_are_recognized_by_type(kind: str) -> None:
     found = read(listing(entry("a", type=kind), entry("b", type="llm"), entry("c", task="text-generation")))
     assert (found.chat, found.others) == (("b", "c"), ("a",))
 
 
-def test_a_server_may_have_none() -> None:
+def test_server_without_models() -> None:
     for data in (b"[]", b"null"):
         assert read(b'{"object": "list", "data": ' + data + b"}") == ModelList((), (), None, declared=True)
 
 
-def test_a_cloud_may_not_call_it_a_list() -> None:
+def test_list_without_object_field_is_read() -> None:
     assert read(b'{"data": [{"id": "m"}]}') == ModelList(("m",), (), None, declared=False)
 
 
@@ -136,16 +136,16 @@ def test_a_cloud_may_not_call_it_a_list() -> None:
         b'{"object": "list", "data": [{"id": "m", "created": ' + b"9" * 10_000 + b"}]}",
     ],
 )
-def test_what_is_no_list_is_none(body: bytes) -> None:
+def test_invalid_list_is_none(body: bytes) -> None:
     assert model_list_of(body) is None
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x1b[31mb", "a\x00", "\ud800", "a\u202eb", "x" * 201, ["m"], {}])
-def test_names_that_no_screen_can_show_are_left_out(name: object) -> None:
+def test_unprintable_names_are_dropped(name: object) -> None:
     assert read(listing({"id": name}, entry("m"))).chat == ("m",)
 
 
-def test_the_list_is_bounded_and_without_repetition() -> None:
+def test_list_is_bounded_and_without_duplicates() -> None:
     assert read(listing(*(entry(f"m{n}") for n in range(MAX_MODELS + 5)))).chat[-1] == f"m{MAX_MODELS - 1}"
     assert read(listing(entry("m"), entry("m"))).chat == ("m",)
 
@@ -161,13 +161,13 @@ _json = st.recursive(
 
 
 @given(st.binary(max_size=50) | _json.map(lambda value: json.dumps(value).encode()))
-def test_nothing_breaks_it(body: bytes) -> None:
+def test_any_body_is_parsed_without_error(body: bytes) -> None:
     found = model_list_of(body)
     assert found is None or not set(found.chat) & set(found.others)
     assert isinstance(wants_key(body), bool)
 
 
-def test_a_refusal_of_an_api_is_told_from_a_web_page() -> None:
+def test_api_refusal_differs_from_web_page() -> None:
     assert wants_key(b'{"error": "Unauthorized"}')
     assert wants_key(b'{"error": {"message": "no key", "code": 401}}')
     for body in (b"<html>", b"", b"{}", b'["error"]', b'{"detail": "Not authenticated"}', b"[" * 100_000):

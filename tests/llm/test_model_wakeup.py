@@ -1,4 +1,4 @@
-"""A model that takes longer to load than a question waits. On virtual time."""
+"""Models that take longer to load than a request waits. On virtual time."""
 
 import asyncio
 import logging
@@ -10,14 +10,14 @@ from virtual_time import run_virtual
 
 from llm.chat import ChatEvent, Finished, RequestSent, SlotAcquired, Token
 from llm.errors import LlmBroken, LlmError, LlmTooSlow
-from llm.model_wakeup import ASLEEP_AFTER_S, WAKE_TIMEOUT_S, ModelWakeup
+from llm.model_wakeup import UNLOADED_AFTER_S, WAKE_TIMEOUT_S, ModelWakeup
 from llm.openai_stream import OpenAIStream
 
 PATIENCE_S = 8.0
 
 
 class Sleeper:
-    """Loads its model for as long as the same asker stays; nobody waits for longer than 8 s for an answer."""
+    """A server that loads its model only while the same request stays open. Requests wait for at most 8 s."""
 
     def __init__(self, load_s: float, *, error: type[LlmError] = LlmTooSlow, connects: bool = True) -> None:
         self.load_s = load_s
@@ -25,7 +25,7 @@ class Sleeper:
         self.connects = connects
         self.awake = False
         self.wakings: list[str] = []
-        self.says = b"data"
+        self.warning = b"data"
         self.waking = ModelWakeup("near", lambda: (self._short(), OpenAIStream("near")))
 
     async def ask(self) -> str:
@@ -54,12 +54,12 @@ class Sleeper:
             yield SlotAcquired()
             await asyncio.sleep(self.load_s)
             self.awake, end = True, "loaded"
-            yield self.says
+            yield self.warning
         finally:
             self.wakings.append(end)
 
 
-def test_a_model_that_loads_for_longer_than_a_question_waits_answers_the_next_one() -> None:
+def test_slow_loading_model_answers_next_question() -> None:
     async def scene() -> None:
         sleeper = Sleeper(9.0)
         assert await sleeper.ask() == "LlmTooSlow"
@@ -72,8 +72,8 @@ def test_a_model_that_loads_for_longer_than_a_question_waits_answers_the_next_on
     run_virtual(scene())
 
 
-@pytest.mark.parametrize(("pause_s", "again"), [(ASLEEP_AFTER_S - 20, False), (ASLEEP_AFTER_S + 1, True)])
-def test_only_one_that_has_not_answered_for_a_while_is_taken_to_be_loading(pause_s: float, *, again: bool) -> None:
+@pytest.mark.parametrize(("pause_s", "wakes_again"), [(UNLOADED_AFTER_S - 20, False), (UNLOADED_AFTER_S + 1, True)])
+def test_only_long_idle_model_is_woken(pause_s: float, *, wakes_again: bool) -> None:
     async def scene() -> None:
         sleeper = Sleeper(0.0)
         assert await sleeper.ask() == "answered"
@@ -81,15 +81,15 @@ def test_only_one_that_has_not_answered_for_a_while_is_taken_to_be_loading(pause
         sleeper.awake, sleeper.load_s = False, 9.0
         assert await sleeper.ask() == "LlmTooSlow"
         await asyncio.sleep(10)
-        assert sleeper.wakings == (["loaded"] if again else [])
+        assert sleeper.wakings == (["loaded"] if wakes_again else [])
         await sleeper.waking.aclose()
 
     run_virtual(scene())
 
 
 @pytest.mark.parametrize(("after_s", "woken"), [(0.5, False), (2.0, True)])
-def test_a_question_that_is_taken_back_wakes_it_too_once_it_is_late(after_s: float, *, woken: bool) -> None:
-    """Another endpoint is asked in its place, or the person goes on speaking."""
+def test_late_cancelled_question_wakes_model(after_s: float, *, woken: bool) -> None:
+    """Another endpoint took over, or the user went on speaking."""
 
     async def scene() -> None:
         sleeper = Sleeper(30.0)
@@ -106,9 +106,9 @@ def test_a_question_that_is_taken_back_wakes_it_too_once_it_is_late(after_s: flo
 @pytest.mark.parametrize(
     "sleeper",
     [Sleeper(9.0, error=LlmBroken), Sleeper(9.0, connects=False)],
-    ids=["another error", "not even connected"],
+    ids=["other error", "not connected"],
 )
-def test_whatever_else_goes_wrong_wakes_nobody(sleeper: Sleeper) -> None:
+def test_other_errors_do_not_wake_model(sleeper: Sleeper) -> None:
     async def scene() -> None:
         await sleeper.ask()
         await asyncio.sleep(10)
@@ -118,7 +118,7 @@ def test_whatever_else_goes_wrong_wakes_nobody(sleeper: Sleeper) -> None:
     run_virtual(scene())
 
 
-def test_it_is_bounded_in_time_and_ends_with_the_client() -> None:
+def test_wakeup_is_bounded_and_ends_with_client() -> None:
     async def scene() -> None:
         sleeper = Sleeper(WAKE_TIMEOUT_S + 1)
         await sleeper.ask()
@@ -139,7 +139,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "llm.model_wakeup"]
 
 
-def test_a_load_is_said_with_how_long_it_took(caplog: pytest.LogCaptureFixture) -> None:
+def test_load_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         sleeper = Sleeper(9.0)
         await sleeper.ask()
@@ -152,13 +152,13 @@ def test_a_load_is_said_with_how_long_it_took(caplog: pytest.LogCaptureFixture) 
     assert logged(caplog) == ["llm endpoint 'near' has loaded its model, in another 9.0 s"]
 
 
-def test_a_slow_answer_that_was_taken_back_is_no_load(caplog: pytest.LogCaptureFixture) -> None:
+def test_slow_cancelled_answer_is_not_logged_as_load(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         sleeper = Sleeper(7.0)
         with suppress(TimeoutError):
             async with asyncio.timeout(2):
                 await sleeper.ask()
-        sleeper.load_s = 0.0  # it had begun to answer
+        sleeper.load_s = 0.0  # the answer had started
         await asyncio.sleep(1)
         await sleeper.waking.aclose()
 
@@ -167,16 +167,16 @@ def test_a_slow_answer_that_was_taken_back_is_no_load(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize(
-    ("load_s", "says", "why"),
+    ("load_s", "warning", "why"),
     [
         (WAKE_TIMEOUT_S + 1, b"", "gave no word in 120 s"),
         (9.0, b'data: {"error": {"message": "out of memory"}}\n\n', 'see the log of its model server: "out of memory"'),
     ],
 )
-def test_a_load_that_fails_is_said_once(load_s: float, says: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_load_is_logged_once(load_s: float, warning: bytes, why: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         sleeper = Sleeper(load_s)
-        sleeper.says = says
+        sleeper.warning = warning
         for _ in range(3):
             sleeper.awake = False
             assert await sleeper.ask() == "LlmTooSlow"

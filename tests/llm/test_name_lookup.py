@@ -1,4 +1,4 @@
-"""Name look-ups that hang delay only the host they were asked for."""
+"""Hanging name look-ups delay only the host they belong to."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ from llm.openai import OpenAIChat
 
 
 class NameServer:
-    """Stands in for `socket.getaddrinfo`: names under .hangs do not return until released, .here is this machine."""
+    """Replaces `socket.getaddrinfo`: names under .hangs do not return until released; .here is this machine."""
 
     def __init__(self) -> None:
         self.released = threading.Event()
@@ -58,7 +58,7 @@ def test_hung_lookups_do_not_delay_a_healthy_endpoint(names: NameServer) -> None
         async with serving(*[answer("Yes.")] * 6) as server:
             port = server.url.split(":")[2].removesuffix("/v1")
             async with asyncio.TaskGroup() as group:
-                # More at once than the default pool has threads.
+                # More concurrent look-ups than the default pool has threads.
                 hanging = [group.create_task(hung(number % 3, port)) for number in range(12)]
                 await asyncio.sleep(0.1)
                 for _ in range(6):
@@ -126,7 +126,7 @@ def test_host_is_looked_up_again_after_its_lookup_ended(names: NameServer) -> No
 
 
 @pytest.mark.usefixtures("names")
-def test_lookups_under_way_are_bounded() -> None:
+def test_concurrent_lookups_are_bounded() -> None:
     lookup = NameLookup(max_lookups=2, timeout_s=0.2)
 
     async def run() -> list[str]:
@@ -144,7 +144,7 @@ def test_address_needs_no_lookup(host: str | bytes | None) -> None:
 
 
 @pytest.mark.usefixtures("names")
-def test_missing_host_is_told() -> None:
+def test_missing_host_is_reported() -> None:
     async def run() -> None:
         use_name_lookup()
         with pytest.raises(socket.gaierror, match="no such host"):

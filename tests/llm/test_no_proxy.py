@@ -1,4 +1,4 @@
-"""NO_PROXY in every form that programs read."""
+"""NO_PROXY in every form that programs accept."""
 
 import pytest
 from hypothesis import given
@@ -78,13 +78,13 @@ def test_host_is_not_covered(listed: str, host: str) -> None:
 @pytest.mark.parametrize(
     "entry", ["[", "[::1", "::1]", "[host]", "10.0.0.0/99", "host:port", "host:0", "a/b", "%", "a..b"]
 )
-def test_entry_that_is_none_is_told_and_the_others_hold(entry: str) -> None:
+def test_invalid_entry_is_reported_and_others_apply(entry: str) -> None:
     entries, unknown = read_no_proxy(f"near.example,{entry},::1")
     assert unknown == (entry,)
     assert is_covered(entries, "http", "near.example", 80)
 
 
 @given(st.text(alphabet="ab.:/[]*0189,- @%", max_size=20), st.sampled_from(["a.b", "10.0.0.1", "::1"]))
-def test_any_text_is_read_without_an_error(listed: str, host: str) -> None:
+def test_any_text_is_parsed_without_error(listed: str, host: str) -> None:
     entries, _ = read_no_proxy(listed)
     is_covered(entries, "http", host, None)

@@ -1,4 +1,4 @@
-"""Fields of a request that not every service takes: left out where somebody says so, or the service does."""
+"""Optional request fields: omitted if configured so or if the service does not accept them."""
 
 import asyncio
 import json
@@ -29,7 +29,9 @@ AZURE = {"message": "Unrecognized request argument supplied: stream_options", "t
 
 
 def asked_twice(*scripts: Script, parameters: dict[str, object] | None = None) -> tuple[list[dict[str, object]], str]:
-    """The requests, but for their messages, of two questions to a service that refuses first; and the last error."""
+    """Returns the request fields (without messages) of two questions to a service that first refuses, and the last
+    error.
+    """
     errors: list[str] = []
 
     async def main() -> list[dict[str, object]]:
@@ -65,9 +67,9 @@ USAGE = {"stream_options": {"include_usage": True}}
         ([status(422, MISTRAL)], {"max_tokens": 80, "temperature": 0.7}),
         ([status(400, {"error": AZURE})], {"max_tokens": 80, "temperature": 0.7}),
     ],
-    ids=["max_tokens", "temperature", "both", "stream_options", "of FastAPI", "older Azure"],
+    ids=["max_tokens", "temperature", "both", "stream_options", "FastAPI", "older Azure"],
 )
-def test_a_field_that_the_service_does_not_take_is_left_out_from_then_on(
+def test_unsupported_field_is_omitted_from_then_on(
     refusals: list[Script], then: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     bodies, _ = asked_twice(*refusals, answer("Hi"))
@@ -82,15 +84,15 @@ def test_a_field_that_the_service_does_not_take_is_left_out_from_then_on(
         ({"message": "Unsupported parameter: 'top_p'", "param": "top_p"}, {}),
         (OPENAI_TEMPERATURE, {"temperature": 0.7}),
     ],
-    ids=["another fault", "another field", "written for this endpoint"],
+    ids=["other error", "other field", "configured field"],
 )
-def test_other_refusals_are_told(refusal: dict[str, object], parameters: dict[str, object]) -> None:
+def test_other_refusals_are_raised(refusal: dict[str, object], parameters: dict[str, object]) -> None:
     bodies, error = asked_twice(status(400, {"error": refusal}), parameters=parameters)
     assert len(bodies) == 2
     assert "rejects the request (HTTP 400)" in error
 
 
-def test_a_parameter_that_is_false_leaves_out_a_field_of_ours() -> None:
+def test_false_parameter_omits_optional_field() -> None:
     bodies, _ = asked_twice(answer("Hi"), parameters={"stream_options": False, "temperature": False})
     assert bodies == [{"max_tokens": 80}] * 2
     bodies, _ = asked_twice(answer("Hi"), parameters={"max_tokens": False})

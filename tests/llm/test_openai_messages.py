@@ -1,4 +1,4 @@
-"""A conversation as the body of a request to chat completions."""
+"""Conversations as request bodies of chat completions."""
 
 import json
 
@@ -6,7 +6,7 @@ from llm.chat import CallExtra, FunctionCall, Message
 from llm.openai_messages import messages_json
 
 
-def test_messages_take_turns_and_calls_stay_with_their_results() -> None:
+def test_messages_alternate_and_calls_keep_results() -> None:
     call = FunctionCall("c1", "time", '{"zone":"UTC"}')
     conversation = [
         Message("system", "Be brief."),
@@ -31,7 +31,7 @@ def test_messages_take_turns_and_calls_stay_with_their_results() -> None:
     ]
 
 
-def test_calls_made_at_once_stand_in_one_message_before_their_results() -> None:
+def test_parallel_calls_share_one_message() -> None:
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
     first = FunctionCall("a", "weather", '{"city":"Paris"}', CallExtra("near", json.dumps({"extra_content": signed})))
     second = FunctionCall("b", "weather", '{"city":"London"}')
@@ -56,7 +56,7 @@ def test_calls_made_at_once_stand_in_one_message_before_their_results() -> None:
     assert [result["tool_call_id"] for result in results] == ["a", "b"]
 
 
-def test_what_a_service_said_of_its_call_goes_back_to_it_alone() -> None:
+def test_call_extra_is_sent_to_its_endpoint_only() -> None:
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
     call = FunctionCall("c1", "time", "{}", CallExtra("near", json.dumps({"extra_content": signed})))
     bare = {"id": "c1", "type": "function", "function": {"name": "time", "arguments": "{}"}}
@@ -65,7 +65,7 @@ def test_what_a_service_said_of_its_call_goes_back_to_it_alone() -> None:
     assert messages_json([message], "far")[1]["tool_calls"] == [bare]
 
 
-def test_blank_texts_are_left_out_of_a_request() -> None:
+def test_blank_messages_are_dropped() -> None:
     call = FunctionCall("c1", "lights_off", "{}")
     conversation = [
         Message("system", ""),

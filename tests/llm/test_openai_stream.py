@@ -1,4 +1,4 @@
-"""What a chat stream means, without a network."""
+"""Parsing of chat streams, without a network."""
 
 import json
 from itertools import pairwise
@@ -11,23 +11,23 @@ from llm_server import DONE, event, usage
 from llm import openai_stream
 from llm.chat import CallExtra, CallInProgress, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmFiltered, LlmRefused
-from llm.openai_stream import OpenAIStream, Said
+from llm.openai_stream import AnswerEvent, OpenAIStream
 from llm.reasoning_filter import ReasoningHabit
 
 START = event(role="assistant", content="")
 STOP = event(finish="stop")
 
 
-def read(*pieces: bytes) -> list[Said]:
+def read(*pieces: bytes) -> list[AnswerEvent]:
     stream = OpenAIStream("near")
     events = [said for piece in pieces for said in stream.feed(piece)]
     return events if events and isinstance(events[-1], Finished) else events + list(stream.end())
 
 
-def outcome(*pieces: bytes) -> tuple[list[Said], str]:
-    """Everything said, and the error's text or ""."""
+def outcome(*pieces: bytes) -> tuple[list[AnswerEvent], str]:
+    """Returns all events, and the error's text or ""."""
     stream = OpenAIStream("near")
-    said: list[Said] = []
+    said: list[AnswerEvent] = []
     try:
         for piece in pieces:
             for token in stream.feed(piece):
@@ -50,7 +50,7 @@ def test_answer_with_usage() -> None:
     assert events == [Token("Hi"), Token(" there"), Finished("stop", 12, 2)]
 
 
-def test_cached_tokens_are_counted_where_the_service_says_them() -> None:
+def test_cached_tokens_are_reported() -> None:
     counts = {"prompt_tokens": 12, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
     last = b"data: " + json.dumps({"choices": [], "usage": counts}).encode() + b"\n\n"
     assert read(event("Hi"), STOP, last, DONE)[-1] == Finished("stop", 12, 2, cached_tokens=8)
@@ -63,17 +63,17 @@ def test_only_content_is_a_token() -> None:
     assert read(START + reasoning + event("Hi") + STOP) == [Token("Hi"), Finished("stop")]
 
 
-def test_only_the_first_choice_is_heard() -> None:
+def test_only_first_choice_is_used() -> None:
     other = b'data: {"choices": [{"index": 1, "delta": {"content": "no"}}, {"index": 0, "delta": {"content": "a"}}]}\n'
     assert read(other, STOP) == [Token("a"), Finished("stop")]
 
 
-def test_a_choice_without_a_number_is_the_first() -> None:
+def test_choice_without_index_is_the_first() -> None:
     other = b'data: {"choices": [{"index": null, "delta": {"content": "a"}}]}\n'
     assert read(other, STOP) == [Token("a"), Finished("stop")]
 
 
-def test_of_content_in_parts_the_text_is_said() -> None:
+def test_text_parts_of_content_are_used() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hmm"}]}
     parts = [thinking, {"type": "text", "text": "It is"}, {"type": "image"}, 7]
     assert read(event(content=[thinking]), event(content=parts), event(" four."), STOP) == [
@@ -83,7 +83,7 @@ def test_of_content_in_parts_the_text_is_said() -> None:
     ]
 
 
-def test_thoughts_amidst_the_text_are_no_tokens() -> None:
+def test_marked_reasoning_is_not_a_token() -> None:
     assert read(event("<think>\nHmm"), event(".</think>"), event("\n\nIt is four."), STOP) == [
         Token("It is four."),
         Finished("stop"),
@@ -94,12 +94,12 @@ def test_thoughts_amidst_the_text_are_no_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "says"),
+    ("pieces", "expected_text"),
     [
         pytest.param((START, STOP, usage(9, 1), DONE), "(finish_reason stop), its model stopped at once", id="stop"),
         pytest.param((event(" \n"), event("\u200b\ufeff"), STOP, DONE), "it sent only blanks", id="blanks"),
         pytest.param(
-            (event("<think>Hm.</think>\n\u200b"), STOP, DONE), "its reasoning only", id="blanks behind thoughts"
+            (event("<think>Hm.</think>\n\u200b"), STOP, DONE), "its reasoning only", id="blanks after reasoning"
         ),
         pytest.param((event(reasoning_content="Hmm"), STOP, DONE), "it sent its reasoning only: turn", id="reasoning"),
         pytest.param((event(reasoning="Hmm"), event(finish="length")), "raise llm.max_tokens, or turn", id="budget"),
@@ -113,17 +113,17 @@ def test_thoughts_amidst_the_text_are_no_tokens() -> None:
         pytest.param((START,), "without an end mark before any text: its model server, or a proxy", id="closed"),
         pytest.param((event(reasoning="Hm"),), "while it was still reasoning", id="closed while reasoning"),
         pytest.param((event(finish="content_filter"), DONE), "see its filter's settings", id="filter"),
-        pytest.param((b'{"error": {"message": "no memory"}}',), '"no memory"', id="a JSON error as the body"),
-        pytest.param((b"<!doctype html>\n",), "it is a web page", id="a web page as the body"),
+        pytest.param((b'{"error": {"message": "no memory"}}',), '"no memory"', id="JSON error as body"),
+        pytest.param((b"<!doctype html>\n",), "it is a web page", id="web page as body"),
     ],
 )
-def test_an_answer_without_text_names_its_cause(pieces: tuple[bytes, ...], says: str) -> None:
+def test_answer_without_text_names_cause(pieces: tuple[bytes, ...], expected_text: str) -> None:
     error = failure(*pieces)
-    assert says in str(error)
+    assert expected_text in str(error)
     assert "the server's log" not in str(error)
 
 
-def test_blanks_before_the_text_are_no_answer_and_harm_none() -> None:
+def test_leading_blanks_are_not_an_answer() -> None:
     assert read(event("\n"), event("\u200b"), event("Hi"), event(" "), STOP) == [
         Token("\n\u200bHi"),
         Token(" "),
@@ -131,12 +131,12 @@ def test_blanks_before_the_text_are_no_answer_and_harm_none() -> None:
     ]
 
 
-def test_whole_answer_of_a_service_that_cannot_stream() -> None:
+def test_answer_without_streaming_is_read() -> None:
     body = {"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3}}
     assert read(json.dumps(body, indent=1).encode()) == [Token("Hi."), Finished("stop", 3, None)]
 
 
-def test_a_whole_answer_behind_its_pieces_is_not_said_again() -> None:
+def test_answer_repeated_after_streaming_is_ignored() -> None:
     def so_far(said: str, whole: str, finish: str | None = None) -> bytes:
         delta = {"content": said} if said else {}
         choice = {"delta": delta, "message": {"content": whole}, "finish_reason": finish}
@@ -157,32 +157,32 @@ def test_done_is_an_end_mark_without_finish_reason() -> None:
     assert read(event("Hi"), DONE) == [Token("Hi"), Finished("done")]
 
 
-def test_nothing_counts_after_the_end() -> None:
+def test_events_after_the_end_are_ignored() -> None:
     stream = OpenAIStream("near")
     said = list(stream.feed(event("Hi") + STOP + DONE + event("more") + b"<html>\n"))
     assert [*said, *stream.feed(event("more")), *stream.end()] == [Token("Hi"), Finished("stop")]
 
 
-def test_character_cut_between_packets() -> None:
+def test_character_split_between_packets() -> None:
     body = json.dumps({"choices": [{"delta": {"content": "é😀"}}]}, ensure_ascii=False).encode() + b"\n"
     cut = body.index(b"\xf0") + 2
     assert read(body[:cut], body[cut:], STOP)[0] == Token("é😀")
 
 
-def test_character_cut_into_two_escapes() -> None:
+def test_character_split_into_two_escapes() -> None:
     events = read(event("so \ud83d"), event("\ude00"), event("\ude00 ok"), STOP)
     assert events == [Token("so "), Token("😀"), Token("\ufffd ok"), Finished("stop")]
 
 
 @pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
-def test_aborted_answer_only_looks_complete(reason: str) -> None:
+def test_aborted_answer_is_broken(reason: str) -> None:
     error = failure(event("Hi"), event(finish=reason), DONE)
     assert isinstance(error, LlmBroken)
     assert error.retryable
     assert error.spoken == "My language model broke off in the middle of its answer."
 
 
-def test_filtered_answer_is_not_asked_again() -> None:
+def test_filtered_answer_is_not_retryable() -> None:
     error = failure(event("Hi"), event(finish="content_filter"), DONE)
     assert isinstance(error, LlmFiltered)
     assert not error.retryable
@@ -202,13 +202,13 @@ def test_filtered_answer_is_not_asked_again() -> None:
         ({"object": "error", "message": "bad", "code": 400}, True),
     ],
 )
-def test_error_inside_the_stream(body: dict[str, object], retryable: bool) -> None:
+def test_error_inside_stream_is_refused(body: dict[str, object], retryable: bool) -> None:
     error = failure(START, event("Hi"), b"data: " + json.dumps(body).encode() + b"\n\n", DONE)
     assert isinstance(error, LlmRefused)
     assert error.retryable is retryable
 
 
-def test_named_error_event() -> None:
+def test_named_error_event_is_refused() -> None:
     assert isinstance(failure(b'event: error\ndata: {"message": "boom"}\n\n'), LlmRefused)
 
 
@@ -239,7 +239,7 @@ def test_named_error_event() -> None:
         "html",
     ],
 )
-def test_what_is_no_answer_is_broken(body: bytes) -> None:
+def test_invalid_answer_is_broken(body: bytes) -> None:
     error = failure(body)
     assert isinstance(error, LlmBroken)
     assert error.retryable
@@ -254,21 +254,21 @@ def test_what_is_no_answer_is_broken(body: bytes) -> None:
     ],
     ids=["Ollama's own", "Anthropic's own", "nothing"],
 )
-def test_another_protocol_is_told(body: bytes) -> None:
+def test_other_protocol_is_reported(body: bytes) -> None:
     assert "not with chat completions: check its url" in str(failure(body))
 
 
-def test_named_events_that_are_no_answer_are_signs_of_life() -> None:
+def test_other_named_events_are_ignored() -> None:
     assert read(b"event: ping\ndata: ping\n\n", event("Hi"), STOP) == [Token("Hi"), Finished("stop")]
 
 
-def test_an_error_event_may_be_plain_text() -> None:
+def test_error_event_may_be_plain_text() -> None:
     error = failure(b"event: error\ndata: out of memory\n\n")
     assert isinstance(error, LlmRefused)
     assert "out of memory" in str(error)
 
 
-def test_a_refusal_is_what_the_model_has_to_say() -> None:
+def test_refusal_field_is_text() -> None:
     assert read(event(refusal="I can't say that."), STOP) == [
         Token("I can't say that."),
         Finished("stop"),
@@ -276,23 +276,23 @@ def test_a_refusal_is_what_the_model_has_to_say() -> None:
 
 
 @pytest.mark.parametrize("word", ["", "null", "None"])
-def test_words_for_no_reason_end_nothing(word: str) -> None:
+def test_empty_finish_reasons_do_not_end_answer(word: str) -> None:
     stream = OpenAIStream("near")
     assert list(stream.feed(event("Hi", finish=word))) == [Token("Hi")]
     assert not stream.finishing
 
 
 @pytest.mark.parametrize("count", [-1, 10**400, True, 1.5, "7", None])
-def test_what_cannot_have_been_counted_is_not_known(count: object) -> None:
+def test_invalid_token_counts_are_ignored(count: object) -> None:
     counts = b'data: {"choices": [], "usage": {"prompt_tokens": %s}}\n\n' % json.dumps(count).encode()
     assert read(event("Hi"), STOP, counts) == [Token("Hi"), Finished("stop")]
 
 
-def test_what_a_terminal_would_obey_is_in_no_reason() -> None:
+def test_control_characters_are_removed_from_reason() -> None:
     assert read(event("Hi"), event(finish="\x1b[2Jstop")) == [Token("Hi"), Finished("[2Jstop")]
 
 
-def test_an_error_in_a_list_is_an_error() -> None:
+def test_error_in_list_is_refused() -> None:
     error = failure(b'data: [{"error": {"code": 503, "message": "The model is overloaded."}}]\n\n')
     assert isinstance(error, LlmRefused)
     assert "The model is overloaded." in str(error)
@@ -313,7 +313,7 @@ def test_endless_answer_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "max_tokens" in error
 
 
-def test_fault_comes_after_what_was_said_before_it() -> None:
+def test_error_follows_earlier_events() -> None:
     said, error = outcome(event("one") + event(" two") + b'data: {"error": "boom"}\n\n')
     assert said == [Token("one"), Token(" two")]
     assert "boom" in error
@@ -328,7 +328,7 @@ EVENTS = st.sampled_from(
 
 
 @given(st.lists(EVENTS, max_size=10), st.lists(st.integers(0, 1500), max_size=30))
-def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
+def test_packet_boundaries_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
     body = b"".join(events)
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     pieces = [body[start:stop] for start, stop in pairwise(edges)]
@@ -336,14 +336,14 @@ def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
     assert outcome(*(bytes([byte]) for byte in body)) == outcome(body)
 
 
-# ---- function calls -----------------------------------------------------------------------------------------
+# Function calls.
 
 
 def calling(**part: object) -> bytes:
     return event(tool_calls=[part])
 
 
-def test_a_function_call_comes_whole_whatever_pieces_it_came_in() -> None:
+def test_function_call_is_assembled_from_pieces() -> None:
     assert read(
         calling(index=0, id="call_a", type="function", function={"name": "weather", "arguments": ""}),
         calling(index=0, function={"arguments": '{"city":'}),
@@ -359,7 +359,7 @@ def test_a_function_call_comes_whole_whatever_pieces_it_came_in() -> None:
     ]
 
 
-def test_words_before_a_call_are_said() -> None:
+def test_text_before_call_is_passed_on() -> None:
     assert read(
         event(content="Let me see."),
         calling(index=0, id="call_a", function={"name": "weather", "arguments": {"city": "Ulm"}}),
@@ -372,12 +372,12 @@ def test_words_before_a_call_are_said() -> None:
     ]
 
 
-def test_more_calls_than_anybody_needs_are_a_fault() -> None:
+def test_too_many_calls_are_broken() -> None:
     with pytest.raises(LlmBroken, match="more than 16 functions"):
         read(calling(index=16, id="x", function={"name": "weather"}))
 
 
-def test_calls_that_all_carry_the_same_number_are_told_apart_by_their_ids() -> None:
+def test_calls_with_same_index_are_separated_by_id() -> None:
     assert read(
         calling(index=0, id="call_a", function={"name": "weather", "arguments": '{"city":"Paris"}'}),
         calling(index=0, id="call_b", function={"name": "weather", "arguments": '{"city":"Rome"}'}),
@@ -396,7 +396,7 @@ def whole(arguments: str, name: str = "weather") -> dict[str, object]:
 
 
 def called(*pieces: bytes) -> list[tuple[str, str, str]]:
-    """Each call that comes of them."""
+    """Returns all calls in the pieces."""
     calls = [said for said in read(*pieces, event(finish="tool_calls"), DONE) if isinstance(said, FunctionCall)]
     return [(call.call_id, call.name, call.arguments) for call in calls]
 
@@ -479,30 +479,30 @@ def called(*pieces: bytes) -> list[tuple[str, str, str]]:
         "the name once more",
     ],
 )
-def test_services_number_and_name_their_calls_in_their_own_ways(
+def test_call_numbering_variants_of_services(
     pieces: list[dict[str, object]], calls: list[tuple[str, str, str]]
 ) -> None:
     assert called(*(calling(**piece) for piece in pieces)) == calls
 
 
-def test_two_whole_calls_in_one_event_are_two_calls() -> None:
+def test_two_complete_calls_in_one_event() -> None:
     both = event(tool_calls=[{"function": whole("{}")}, {"function": whole("{}")}])
     assert called(both) == [("call_0", "weather", "{}"), ("call_1", "weather", "{}")]
 
 
-def test_arguments_that_were_cut_are_not_taken_for_none() -> None:
+def test_truncated_arguments_are_kept() -> None:
     assert called(calling(index=0, id="a", function=whole('{"city":"Os'))) == [("a", "weather", '{"city":"Os')]
 
 
-def test_a_call_without_a_name_is_a_fault_and_an_empty_one_is_nothing() -> None:
+def test_unnamed_call_is_broken_and_empty_call_ignored() -> None:
     assert "without naming it" in str(failure(calling(index=0, id="a", function={"arguments": OSLO}), DONE))
     assert "without naming it" in str(failure(calling(index=0, id="", function={"name": "", "arguments": ""}), DONE))
     assert read(event("Hi"), calling(index=0, id=""), DONE) == [Token("Hi"), CallInProgress(), Finished("done")]
 
 
 @pytest.mark.parametrize("index", [{"index": 0}, {"index": 0, "id": ""}, {}], ids=["ids", "no ids", "no numbers"])
-def test_calls_made_at_once_of_which_the_first_is_signed(index: dict[str, object]) -> None:
-    """As Gemini 3 streams them: each whole, all of number 0, in events of their own."""
+def test_parallel_calls_with_signature_on_first(index: dict[str, object]) -> None:
+    """The format of Gemini 3: complete calls, all with index 0, in separate events."""
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
     *_, one, other, _ = read(
         calling(**{"id": "a", **index}, type="function", function=whole(OSLO), extra_content=signed),
@@ -517,7 +517,7 @@ def test_calls_made_at_once_of_which_the_first_is_signed(index: dict[str, object
     assert one.call_id != other.call_id
 
 
-def test_what_else_a_service_says_of_a_call_is_kept() -> None:
+def test_extra_fields_of_call_are_kept() -> None:
     signed = {"google": {"thought_signature": "CpcBAXLI2nw="}}
     *_, call, _ = read(
         calling(id="a", type="function", function=whole(OSLO), extra_content=signed, other=None),

@@ -1,4 +1,4 @@
-"""What of an answer is thoughts, and what is to be heard."""
+"""Separation of reasoning and answer."""
 
 import time
 
@@ -18,7 +18,7 @@ MARKED = [
     "[THINK]The user asks.[/THINK]It is four.",
     "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>It is four.",
     "<|channel|>final<|message|>It is four.",
-    "analysisThe user asks. Keep it short.assistantfinalIt is four.",  # its first word is one token
+    "analysisThe user asks. Keep it short.assistantfinalIt is four.",  # its first word is a single token
 ]
 WORD = 8
 PLAIN = [
@@ -32,46 +32,46 @@ PLAIN = [
 ]
 
 
-def heard(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut: bool = False) -> str:
-    """What comes of a text in pieces."""
-    thoughts = ReasoningFilter(habit or ReasoningHabit())
-    pieces = [thoughts.heard(text[at : at + size]) for at in range(0, len(text), size)]
-    return "".join(pieces) + thoughts.rest(cut=cut)
+def filtered(text: str, habit: ReasoningHabit | None = None, *, size: int = 3, cut: bool = False) -> str:
+    """Returns the filtered text of an answer that arrives in pieces."""
+    reasoning_filter = ReasoningFilter(habit or ReasoningHabit())
+    pieces = [reasoning_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    return "".join(pieces) + reasoning_filter.rest(cut=cut)
 
 
 @pytest.mark.parametrize("text", MARKED)
 @pytest.mark.parametrize("size", [1, 3, WORD, 1000])
-def test_thoughts_are_not_heard(text: str, size: int) -> None:
-    assert heard(text, size=WORD if text.startswith("analysis") else size) == "It is four."
+def test_marked_reasoning_is_removed(text: str, size: int) -> None:
+    assert filtered(text, size=WORD if text.startswith("analysis") else size) == "It is four."
 
 
 @pytest.mark.parametrize("text", PLAIN)
 @pytest.mark.parametrize("size", [1, 1000])
-def test_what_is_no_thought_is_heard_as_it_is(text: str, size: int) -> None:
-    assert heard(text, size=size) == text
+def test_text_without_reasoning_is_unchanged(text: str, size: int) -> None:
+    assert filtered(text, size=size) == text
 
 
-def test_an_answer_is_heard_at_once() -> None:
-    thoughts = ReasoningFilter(ReasoningHabit())
-    assert [thoughts.heard(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
-    assert not thoughts.thinking
+def test_text_is_passed_on_at_once() -> None:
+    reasoning_filter = ReasoningFilter(ReasoningHabit())
+    assert [reasoning_filter.feed(piece) for piece in ("It", " is", " four.")] == ["It", " is", " four."]
+    assert not reasoning_filter.thinking
 
 
-def test_thoughts_that_never_end_are_not_heard() -> None:
-    thoughts = ReasoningFilter(ReasoningHabit())
-    assert thoughts.heard("<think>The user asks") + thoughts.rest(cut=True) == ""
-    assert thoughts.came
-    assert thoughts.thinking
+def test_unfinished_reasoning_is_removed() -> None:
+    reasoning_filter = ReasoningFilter(ReasoningHabit())
+    assert reasoning_filter.feed("<think>The user asks") + reasoning_filter.rest(cut=True) == ""
+    assert reasoning_filter.seen
+    assert reasoning_filter.thinking
 
 
 @pytest.mark.parametrize("size", [1, 1000])
-def test_thoughts_without_a_first_mark_are_known_from_the_second_answer_on(size: int) -> None:
+def test_unmarked_reasoning_is_learned_from_first_answer(size: int) -> None:
     habit = ReasoningHabit()
-    heard("The user asks.\n</think>\n\nIt is four.", habit, size=size)
-    assert heard("The user asks.\n</think>\n\nIt is four.", habit, size=size) == "It is four."
-    assert heard("<think>The user asks.</think>It is four.", habit, size=size) == "It is four."
-    assert heard("The user asks and", habit, size=size, cut=True) == ""
-    assert heard("It is four.", habit, size=size) == "It is four."
+    filtered("The user asks.\n</think>\n\nIt is four.", habit, size=size)
+    assert filtered("The user asks.\n</think>\n\nIt is four.", habit, size=size) == "It is four."
+    assert filtered("<think>The user asks.</think>It is four.", habit, size=size) == "It is four."
+    assert filtered("The user asks and", habit, size=size, cut=True) == ""
+    assert filtered("It is four.", habit, size=size) == "It is four."
     assert not habit.begins_unmarked, "it thinks no more"
 
 
@@ -89,33 +89,33 @@ def test_thoughts_without_a_first_mark_are_known_from_the_second_answer_on(size:
         ("Qwen/Qwen3-4B-Instruct-2507", False),
         ("qwen3-32b-non-thinking", False),
         ("qwen3-32b-nothinking", False),
-        ("gemini-2.0-flash-thinking-exp", False),  # whose thoughts never come
+        ("gemini-2.0-flash-thinking-exp", False),  # whose reasoning is never sent
         ("anthropic/claude-3.7-sonnet:thinking", False),
         ("deepseek-chat", False),
         ("gpt-oss:20b", False),
     ],
 )
-def test_some_models_are_known_by_name_to_begin_without_a_mark(model: str, *, unmarked: bool) -> None:
+def test_models_with_unmarked_reasoning_are_known_by_name(model: str, *, unmarked: bool) -> None:
     assert begins_unmarked(model) is unmarked
 
 
-def test_where_a_service_tells_thoughts_apart_text_is_heard_at_once() -> None:
-    thoughts = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
-    thoughts.told_apart()
-    assert thoughts.heard("It is") == "It is"
+def test_text_is_not_delayed_if_service_separates_reasoning() -> None:
+    reasoning_filter = ReasoningFilter(habit := ReasoningHabit(begins_unmarked=True))
+    reasoning_filter.mark_separated()
+    assert reasoning_filter.feed("It is") == "It is"
     assert not habit.begins_unmarked
 
 
-def test_thoughts_without_a_first_mark_are_looked_through_once_however_long_they_are() -> None:
-    thoughts = ReasoningFilter(ReasoningHabit(begins_unmarked=True))
+def test_long_unmarked_reasoning_is_scanned_once() -> None:
+    reasoning_filter = ReasoningFilter(ReasoningHabit(begins_unmarked=True))
     began_s = time.thread_time()
     for _ in range(20_000):
-        assert thoughts.heard("word ") == ""
+        assert reasoning_filter.feed("word ") == ""
     assert time.thread_time() - began_s < 0.8 * slowness()
-    assert thoughts.heard("</think>It is four.") == "It is four."
+    assert reasoning_filter.feed("</think>It is four.") == "It is four."
 
 
 @given(st.text(max_size=60), st.lists(st.sampled_from([*MARKED[:-1], *PLAIN, "</think>"]), max_size=3))
-def test_cuts_do_not_matter(text: str, more: list[str]) -> None:
+def test_piece_boundaries_do_not_matter(text: str, more: list[str]) -> None:
     whole = "".join([*more, text])
-    assert heard(whole, size=1) == heard(whole, size=10_000)
+    assert filtered(whole, size=1) == filtered(whole, size=10_000)

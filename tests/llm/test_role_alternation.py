@@ -1,4 +1,4 @@
-"""Any conversation of ours becomes one whose user and assistant take turns, the user first."""
+"""Every conversation is converted so that user and assistant alternate and the user begins."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.chat import FunctionCall, Message
-from llm.role_alternation import NO_OUTPUT, in_turns
+from llm.role_alternation import NO_OUTPUT, alternating
 
 SYSTEM, ASKED, ANSWERED = Message("system", "Be brief."), Message("user", "Where?"), Message("assistant", "Here.")
 RANG = Message("assistant", "Your timer is up.")
@@ -16,7 +16,7 @@ RESULT = Message("tool", "noon", call_id="c1")
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"),
+    ("messages", "alternating_messages"),
     [
         ([SYSTEM, ASKED], [SYSTEM, ASKED]),
         (
@@ -45,10 +45,10 @@ RESULT = Message("tool", "noon", call_id="c1")
          "nothing", "speaks again", "speaks again as instructed", "a result", "greets again", "a blank answer",
          "blank system and question", "nothing but blanks", "a call that gave nothing"],
 )  # fmt: skip
-def test_turns(ours: list[Message], theirs: list[Message] | None) -> None:
-    if theirs is None:  # what calls or answers a call stays by itself
-        theirs = [*ours[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
-    assert in_turns(ours) == theirs
+def test_messages_alternate(messages: list[Message], alternating_messages: list[Message] | None) -> None:
+    if alternating_messages is None:  # calls and their results stay separate
+        alternating_messages = [*messages[:5], Message("assistant", "Here.\n\nYour timer is up."), Message("user", "…")]
+    assert alternating(messages) == alternating_messages
 
 
 MESSAGES = st.one_of(
@@ -58,9 +58,9 @@ MESSAGES = st.one_of(
 
 
 @given(st.lists(MESSAGES, max_size=9), MESSAGES)
-def test_what_is_added_changes_the_end_only(messages: list[Message], added: Message) -> None:
-    before, after = in_turns([SYSTEM, *messages]), in_turns([SYSTEM, *messages, added])
-    if before[-1].content == "…":  # it stood in for what is added
+def test_appended_message_changes_only_the_end(messages: list[Message], added: Message) -> None:
+    before, after = alternating([SYSTEM, *messages]), alternating([SYSTEM, *messages, added])
+    if before[-1].content == "…":  # the placeholder is replaced by the added message
         before.pop()
     assert after[: len(before) - 1] == before[:-1]
     if len(before) > 1:
@@ -68,16 +68,16 @@ def test_what_is_added_changes_the_end_only(messages: list[Message], added: Mess
 
 
 @given(st.lists(MESSAGES, max_size=9))
-def test_nobody_speaks_twice_in_a_row(messages: list[Message]) -> None:
-    said = [message for message in in_turns(messages) if not message.calls and message.role != "tool"]
-    turns = in_turns(messages)
+def test_no_role_follows_itself(messages: list[Message]) -> None:
+    said = [message for message in alternating(messages) if not message.calls and message.role != "tool"]
+    turns = alternating(messages)
     assert all(one.role != other.role for one, other in pairwise(turns) if one in said and other in said)
     assert not turns or turns[0].role != "assistant"
 
 
 @given(st.lists(st.one_of(MESSAGES, st.just(SYSTEM)), max_size=9))
 def test_every_request_ends_with_the_user_or_a_tool_result(messages: list[Message]) -> None:
-    said = [message for message in in_turns(messages) if message.role != "system"]
+    said = [message for message in alternating(messages) if message.role != "system"]
     assert said[-1].role in {"user", "tool"}
     assert said[0].role != "assistant" or said[0].calls
 
@@ -95,4 +95,4 @@ BLANKS = st.sampled_from(["", " ", "\n\t", "\N{NO-BREAK SPACE}", "Hi"])
     )
 )
 def test_no_message_is_blank(messages: list[Message]) -> None:
-    assert all(message.content.strip() for message in in_turns(messages))
+    assert all(message.content.strip() for message in alternating(messages))

@@ -1,4 +1,4 @@
-"""Bytes to events, cut anywhere."""
+"""Parsing of server-sent events, split at any position."""
 
 from itertools import pairwise
 
@@ -21,17 +21,17 @@ def data_of(*pieces: bytes) -> list[str]:
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
 @pytest.mark.parametrize("prefix", [b"data: ", b"data:", b""], ids=["space", "no space", "bare"])
-def test_payload_in_every_dress(prefix: bytes, end: bytes) -> None:
+def test_payload_in_every_variant(prefix: bytes, end: bytes) -> None:
     assert data_of(prefix + b'{"a": 1}' + end + end + prefix + b'{"b": 2}' + end) == ['{"a": 1}', '{"b": 2}']
 
 
-def test_payload_is_out_at_its_own_newline() -> None:
+def test_payload_is_dispatched_at_its_newline() -> None:
     reader = SseReader()
     assert list(reader.feed(b'data: {"a": 1}\n')) == [Event("", '{"a": 1}')]
     assert list(reader.feed(b"\n")) == []
 
 
-def test_comments_blank_lines_and_other_fields_say_nothing() -> None:
+def test_comments_blank_lines_and_other_fields_are_ignored() -> None:
     assert data_of(b"\xef\xbb\xbf: ping\n\n\n\nid: 7\nretry: 10\ndata\ndata:\n: ping\ndata: [DONE]\n\n") == ["[DONE]"]
 
 
@@ -58,7 +58,7 @@ def test_web_page_is_refused() -> None:
 
 
 @pytest.mark.parametrize("body", [b"data: " + b"x" * 95, b'data: {"a":\ndata: ' + b"1" * 90], ids=["line", "event"])
-def test_size_is_limited(body: bytes) -> None:
+def test_line_and_event_size_are_limited(body: bytes) -> None:
     assert data_of(body)
     with pytest.raises(StreamFormatError, match="longer than 100 bytes"):
         read(body + b"xx" * 5, reader=SseReader(max_line_bytes=100))
@@ -89,7 +89,7 @@ LINES = st.sampled_from(
     end=st.sampled_from([b"\n", b"\r\n", b"\r"]),
     cuts=st.lists(st.integers(0, 400), max_size=30),
 )
-def test_cuts_do_not_matter(lines: list[bytes], end: bytes, cuts: list[int]) -> None:
+def test_packet_boundaries_do_not_matter(lines: list[bytes], end: bytes, cuts: list[int]) -> None:
     body = b"".join(line + end for line in lines)
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     pieces = [body[start:stop] for start, stop in pairwise(edges)]

@@ -1,4 +1,4 @@
-"""Templates as they lie beside models."""
+"""Template files as they are distributed with models."""
 
 import json
 from pathlib import Path
@@ -16,11 +16,11 @@ def write(path: Path, fields: object) -> Path:
     return path
 
 
-def test_jinja_alone(tmp_path: Path) -> None:
+def test_jinja_file_alone(tmp_path: Path) -> None:
     assert read_template(write(tmp_path / "a.jinja", "é{{ x }}")) == TemplateSource("é{{ x }}", None)
 
 
-def test_jinja_beside_its_tokenizer(tmp_path: Path) -> None:
+def test_jinja_file_beside_tokenizer_config(tmp_path: Path) -> None:
     write(tmp_path / "tokenizer_config.json", BOS_AND_EOS)
     assert read_template(write(tmp_path / "a.jinja", "x")) == TemplateSource("x", TOKENS)
 
@@ -32,7 +32,7 @@ def test_tokenizer_config(tmp_path: Path) -> None:
     assert read_template(path) == TemplateSource("x", TOKENS, frozenset({"<s>"}))
 
 
-def test_tokenizer_config_whose_template_lies_beside_it(tmp_path: Path) -> None:
+def test_tokenizer_config_with_separate_template_file(tmp_path: Path) -> None:
     write(tmp_path / "chat_template.jinja", "x")
     assert read_template(write(tmp_path / "tokenizer_config.json", BOS_AND_EOS)) == TemplateSource("x", TOKENS)
 
@@ -44,7 +44,7 @@ def test_chat_template_json(tmp_path: Path) -> None:
     assert read_template(path) == TemplateSource("x", TOKENS)
 
 
-def test_of_several_the_default_one(tmp_path: Path) -> None:
+def test_default_of_several_templates_is_used(tmp_path: Path) -> None:
     several = [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "x"}]
     path = write(tmp_path / "tokenizer_config.json", {"chat_template": several})
     assert read_template(path) == TemplateSource("x", {})
@@ -61,12 +61,12 @@ def test_of_several_the_default_one(tmp_path: Path) -> None:
         ("a.json", {"chat_template": [3]}, r"no chat template named 'default': .*none"),
     ],
 )
-def test_files_that_hold_no_template(name: str, content: object, fault: str, tmp_path: Path) -> None:
+def test_file_without_template_is_refused(name: str, content: object, fault: str, tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match=fault):
         read_template(write(tmp_path / name, content))
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="no such file: check the path"):
         read_template(tmp_path / "a.jinja")
     (tmp_path / "b.jinja").mkdir()

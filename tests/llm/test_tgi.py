@@ -25,7 +25,7 @@ ANSWER = (HEAD, chunk(token("Hi") + token(".") + last()), LAST_CHUNK)
 Test = Callable[[Server, TgiChat], Awaitable[None]]
 
 
-def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float) -> TgiChat:
+def make_client(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float) -> TgiChat:
     return TgiChat(
         "near",
         base(server),
@@ -36,7 +36,7 @@ def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: floa
     )
 
 
-TGI = Client(made)
+TGI = Client(make_client)
 
 
 def test_events_of_an_answer() -> None:
@@ -46,13 +46,13 @@ def test_events_of_an_answer() -> None:
     assert rest == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
 
 
-def test_every_byte_by_itself() -> None:
+def test_answer_delivered_byte_by_byte() -> None:
     body = b": \n\n" + token("é😀").replace(b"\\u00e9", "é".encode()) + token("<s>", special=True) + last()
     script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
     assert TGI.events_of(script)[2:] == [Token("é😀"), Finished("eos_token", 12, 3)]
 
 
-def test_request() -> None:
+def test_request_body() -> None:
     async def main() -> None:
         async with serving(ANSWER) as server:
             model = TgiChat(
@@ -92,7 +92,7 @@ def test_request() -> None:
 @pytest.mark.parametrize(
     ("temperature", "sampling"), [(None, {}), (0.0, {"do_sample": False}), (1, {"do_sample": True, "temperature": 1})]
 )
-def test_temperature_of_zero_is_no_sampling(temperature: float | None, sampling: dict[str, object]) -> None:
+def test_temperature_zero_disables_sampling(temperature: float | None, sampling: dict[str, object]) -> None:
     async def main() -> None:
         async with serving(ANSWER) as server:
             model = TgiChat("near", base(server), template=LLAMA2, temperature=temperature)
@@ -108,7 +108,7 @@ def test_temperature_of_zero_is_no_sampling(temperature: float | None, sampling:
     asyncio.run(main())
 
 
-def test_first_token_and_date_where_they_are_wanted() -> None:
+def test_bos_token_and_date_are_optional() -> None:
     async def main() -> None:
         now = datetime(2026, 3, 7).astimezone()
         dated = ChatTemplate("near", "own", TemplateSource(DATED, {"bos_token": "<s>", "eos_token": "</s>"}), now=now)
@@ -121,7 +121,7 @@ def test_first_token_and_date_where_they_are_wanted() -> None:
     asyncio.run(main())
 
 
-def test_load_has_two_connections_ready() -> None:
+def test_load_opens_two_connections() -> None:
     async def test(server: Server, model: TgiChat) -> None:
         await model.load()
         assert [(request.method, request.path) for request in server.seen] == [("GET", "/info")] * 2
@@ -132,7 +132,7 @@ def test_load_has_two_connections_ready() -> None:
     TGI.run(test, ANSWER)
 
 
-def test_functions_are_refused_before_anything_is_sent() -> None:
+def test_functions_are_refused_before_request() -> None:
     async def test(server: Server, model: TgiChat) -> None:
         options = ChatOptions(functions=(Function("weather", "", "{}"),))
         with pytest.raises(LlmRefused, match="carries no functions"):
@@ -144,7 +144,7 @@ def test_functions_are_refused_before_anything_is_sent() -> None:
 
 
 @pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
-def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
+def test_closing_stream_disconnects_at_once(tokens: int) -> None:
     async def test(server: Server, model: TgiChat) -> None:
         loop = asyncio.get_running_loop()
         async with aclosing(model.stream(HELLO)) as stream:
@@ -158,7 +158,7 @@ def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
     TGI.run(test, (HEAD, *(chunk(token("a")) for _ in range(tokens)), Wait(5)), ANSWER)
 
 
-def test_a_stop_ends_the_answer_even_if_the_service_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_answer_though_service_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.1)
 
     async def test(server: Server, model: TgiChat) -> None:
@@ -169,15 +169,15 @@ def test_a_stop_ends_the_answer_even_if_the_service_goes_on(monkeypatch: pytest.
     TGI.run(test, (HEAD, chunk(token("Hi") + token("[INST] and")), Drip(chunk(b": ping\n\n"), 0.05)))
 
 
-@pytest.mark.parametrize("kept", [b": ping\n\n", token("<s>", special=True), token("")])
-def test_what_is_no_word_does_not_put_off_the_first_token(kept: bytes) -> None:
-    events, fault = TGI.failing((HEAD, Drip(chunk(kept), 0.02)), first_token_timeout_s=0.15)
+@pytest.mark.parametrize("empty_event", [b": ping\n\n", token("<s>", special=True), token("")])
+def test_empty_tokens_do_not_extend_first_token_deadline(empty_event: bytes) -> None:
+    events, fault = TGI.failing((HEAD, Drip(chunk(empty_event), 0.02)), first_token_timeout_s=0.15)
     assert isinstance(fault, LlmTooSlow)
     assert "first_token_timeout_s" in str(fault)
     assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 
-def test_a_stalled_answer_is_too_slow() -> None:
+def test_stalled_answer_is_too_slow() -> None:
     events, fault = TGI.failing((HEAD, chunk(token("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1)
     assert isinstance(fault, LlmTooSlow)
     assert "token_gap_timeout_s" in str(fault)
@@ -188,20 +188,20 @@ def test_a_stalled_answer_is_too_slow() -> None:
     ("code", "kind"),
     [(422, "validation"), (424, "generation"), (429, "overloaded"), (500, "incomplete_generation")],
 )
-def test_refusals_before_the_stream(code: int, kind: str) -> None:
+def test_refusal_before_stream(code: int, kind: str) -> None:
     _, fault = TGI.failing(status(code, {"error": f"no: {ASKED}", "error_type": kind}))
     assert isinstance(fault, LlmRefused)
     assert fault.retryable
 
 
-def test_refusal_in_the_stream() -> None:
+def test_refusal_inside_stream() -> None:
     events, fault = TGI.failing((HEAD, chunk(error("Model is overloaded", "overloaded")), LAST_CHUNK))
     assert isinstance(fault, LlmRefused)
     assert "Model is overloaded" in str(fault)
     assert len(events) == 2
 
 
-@pytest.mark.parametrize("end", [LAST_CHUNK, Abort()], ids=["in good order", "torn"])
+@pytest.mark.parametrize("end", [LAST_CHUNK, Abort()], ids=["regular end", "reset"])
 def test_answer_without_its_last_line_is_broken(end: bytes | Abort) -> None:
     events, fault = TGI.failing((HEAD, chunk(token("Hi")), end))
     assert isinstance(fault, LlmBroken)
@@ -215,6 +215,6 @@ def test_answer_without_its_last_line_is_broken(end: bytes | Abort) -> None:
         ("http://127.0.0.1:1", 0.0, "first_token_timeout_s must be greater than 0"),
     ],
 )
-def test_what_can_never_work_is_known_at_the_start(url: str, limit_s: float, fault: str) -> None:
+def test_invalid_settings_are_refused_at_construction(url: str, limit_s: float, fault: str) -> None:
     with pytest.raises(ValueError, match=f"llm endpoint 'near': {fault}"):
         TgiChat("near", url, template=LLAMA2, first_token_timeout_s=limit_s)

@@ -1,4 +1,4 @@
-"""What TGI's native stream means, without a network."""
+"""Parsing of TGI's native stream, without a network."""
 
 import json
 from itertools import pairwise
@@ -17,7 +17,7 @@ STOPS = ("</s>", "[INST]", "<|eot_id|>")
 
 
 def outcome(*pieces: bytes) -> tuple[list[ChatEvent], LlmError | None]:
-    """Everything said, and the error."""
+    """Returns all events, and the error."""
     stream = TgiStream("near", stops=STOPS)
     said: list[ChatEvent] = []
     try:
@@ -47,7 +47,7 @@ def test_answer() -> None:
     assert read(token("Hi"), token("."), last()) == [Token("Hi"), Token("."), Finished("eos_token", 12, 3)]
 
 
-def test_thoughts_are_not_said() -> None:
+def test_reasoning_is_removed() -> None:
     thought = token("<th"), token("ink>"), token("Hm."), token("</think>"), token("\n\n")
     assert read(*thought, token("Hi"), last()) == [Token("Hi"), Finished("eos_token", 12, 3)]
     assert "without any text (length)" in str(failure(*thought[:3], last("", reason="length")))
@@ -57,17 +57,17 @@ def test_thoughts_are_not_said() -> None:
     assert read(token("analysis"), last()) == [Token("analysis"), Finished("eos_token", 12, 3)], "and is not said twice"
 
 
-def test_last_token_may_be_a_word() -> None:
+def test_last_token_may_have_text() -> None:
     body = token("Hi") + last(" there", special=False, reason="length")
     assert read(body) == [Token("Hi"), Token(" there"), Finished("length", 12, 3)]
 
 
-def test_special_tokens_and_keep_alives_are_no_words() -> None:
+def test_special_tokens_and_keep_alives_are_ignored() -> None:
     assert read(b": \n\n", token("<s>", special=True), b":\n\n", token(""), token("Hi"), last())[:1] == [Token("Hi")]
     assert not TgiStream("near").finishing
 
 
-def test_top_tokens_are_not_said() -> None:
+def test_top_tokens_are_ignored() -> None:
     others = [{"id": 8, "text": "No", "logprob": -1.0, "special": False}]
     assert read(token("Hi", top_tokens=others), last())[0] == Token("Hi")
 
@@ -81,7 +81,7 @@ def test_top_tokens_are_not_said() -> None:
         ({"generated_tokens": None}, (12, None)),
     ],
 )
-def test_counts(details: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
+def test_token_counts(details: dict[str, Any], counts: tuple[int | None, int | None]) -> None:
     assert read(token("Hi"), last(**details))[-1] == Finished("eos_token", *counts)
 
 
@@ -89,29 +89,29 @@ def test_end_mark_without_details() -> None:
     assert read(token("Hi"), token("</s>", special=True, generated_text="Hi"))[-1] == Finished("done")
 
 
-def test_whole_answer_of_a_server_that_does_not_stream() -> None:
+def test_answer_without_streaming_is_read() -> None:
     body = {"generated_text": "Hi.", "details": {"finish_reason": "length", "generated_tokens": 2}}
     assert read(json.dumps(body).encode()) == [Token("Hi."), Finished("length", None, 2)]
 
 
-def test_stop_sequence_is_not_said_and_counts_are() -> None:
+def test_stop_sequence_is_removed_and_counts_are_read() -> None:
     body = token("Hi") + token(" [") + token("IN") + last("ST]", special=False, reason="stop_sequence")
     assert read(body) == [Token("Hi"), Token(" "), Finished("stop_sequence", 12, 3)]
 
 
-def test_model_that_goes_on_after_a_stop_is_not_heard() -> None:
+def test_text_after_stop_is_ignored() -> None:
     body = token("Hi</s> and") + token(" on") + last("x", special=False, reason="length")
     assert read(body) == [Token("Hi"), Finished("length", 12, 3)]
 
 
-def test_stop_is_the_end_even_if_no_counts_come() -> None:
+def test_stop_ends_answer_without_counts() -> None:
     stream = TgiStream("near", stops=STOPS)
     assert list(stream.feed(token("Hi</s>"))) == [Token("Hi")]
     assert stream.finishing
     assert list(stream.end()) == [Finished("stop_sequence")]
 
 
-def test_what_only_looks_like_a_stop_is_said() -> None:
+def test_incomplete_stop_is_passed_on() -> None:
     assert read(token("a <"), token("b [IN"), last(whole="a <b [IN")) == [
         Token("a "),
         Token("<b "),
@@ -129,7 +129,7 @@ def test_what_only_looks_like_a_stop_is_said() -> None:
         ("incomplete_generation", LlmBroken, "gave no answer"),
     ],
 )
-def test_errors_inside_the_stream(kind: str, expected: type[LlmError], spoken: str) -> None:
+def test_errors_inside_stream(kind: str, expected: type[LlmError], spoken: str) -> None:
     fault = failure(error("it went wrong", kind))
     assert type(fault) is expected
     assert fault.retryable
@@ -139,7 +139,7 @@ def test_errors_inside_the_stream(kind: str, expected: type[LlmError], spoken: s
     assert type(fault_later) is expected
 
 
-def test_errors_do_not_quote_what_is_private() -> None:
+def test_errors_do_not_quote_private_text() -> None:
     stream = TgiStream("near", private=("my secret question",))
     with pytest.raises(LlmRefused) as caught:
         list(stream.feed(error("bad input: my secret question", "validation")))
@@ -164,11 +164,11 @@ def test_errors_do_not_quote_what_is_private() -> None:
     ],
     ids=["cut", "comment", "inside", "nothing", "no word", "no json", "list", "number", "error", "html", "only a stop"],
 )
-def test_what_is_no_answer_is_broken(body: bytes) -> None:
+def test_invalid_answer_is_broken(body: bytes) -> None:
     fault = failure(body)
     assert isinstance(fault, LlmBroken)
     assert fault.retryable
-    assert "payload" not in str(fault)  # a setting that this service does not have
+    assert "payload" not in str(fault)  # a setting that does not exist for this service
 
 
 EVENTS = st.sampled_from(
@@ -179,15 +179,15 @@ EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def told(*pieces: bytes) -> tuple[list[ChatEvent], str]:
+def comparable_outcome(*pieces: bytes) -> tuple[list[ChatEvent], str]:
     said, fault = outcome(*pieces)
     return said, repr(fault)
 
 
 @given(st.lists(EVENTS, max_size=8), st.lists(st.integers(0, 1500), max_size=30))
-def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
+def test_packet_boundaries_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
     body = b"".join(events)
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     pieces = [body[start:stop] for start, stop in pairwise(edges)]
-    assert told(*pieces) == told(body)
-    assert told(*(bytes([byte]) for byte in body)) == told(body)
+    assert comparable_outcome(*pieces) == comparable_outcome(body)
+    assert comparable_outcome(*(bytes([byte]) for byte in body)) == comparable_outcome(body)

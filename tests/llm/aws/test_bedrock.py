@@ -1,4 +1,4 @@
-"""The Bedrock client, and the real boto3 client, against a server that verifies every signature."""
+"""The Bedrock client, compared with the real boto3 client, against a server that verifies every signature."""
 
 import asyncio
 import gc
@@ -69,7 +69,7 @@ def asked(
     model: str = NOVA,
     **settings: Any,
 ) -> tuple[list[ChatEvent], dict[str, Any], dict[str, str]]:
-    """What came after Sent, the body that was sent, and its headers."""
+    """Returns the events after RequestSent, the request body and the request headers."""
     heard: list[ChatEvent] = []
     posts: list[tuple[dict[str, Any], dict[str, str]]] = []
 
@@ -100,7 +100,7 @@ def failure(*scripts: Script, **settings: Any) -> LlmError:
 # Converse.
 
 
-def test_counts_come_after_the_stop_and_are_read() -> None:
+def test_token_counts_after_stop_are_read() -> None:
     counts = usage(cacheReadInputTokens=1500, cacheWriteInputTokens=20)
     heard, body, _ = asked(answer(said("Mount", " Éverest 😀") + STOP, counts))
     finished = Finished("end_turn", 9 + 1500 + 20, 2, cached_tokens=1500)
@@ -112,14 +112,14 @@ def test_counts_come_after_the_stop_and_are_read() -> None:
     }
 
 
-def test_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_for_token_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
     heard, _, _ = asked((HEAD, chunk(said("Hi") + STOP), Wait(5)))
     assert heard == [Token("Hi"), Finished("end_turn")]
 
 
 @pytest.mark.parametrize("model", [NOVA, PROVISIONED])
-def test_boto3_hears_the_same_at_the_same_address(model: str) -> None:
+def test_boto3_receives_the_same_answer(model: str) -> None:
     def by_boto3(url: str) -> str:
         client = boto3_client("bedrock-runtime", url, token=TOKEN)
         response = client.converse_stream(modelId=model, messages=[{"role": "user", "content": [{"text": "Hi"}]}])
@@ -137,15 +137,15 @@ def test_boto3_hears_the_same_at_the_same_address(model: str) -> None:
         assert server.verified == ["bedrock", "bedrock"]
         first, second = server.posts
         assert first.path == second.path
-        assert first.path.count("/") == 3  # those of an ARN are part of the name
+        assert first.path.count("/") == 3  # slashes of an ARN are part of the name
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_SESSION_TOKEN", TOKEN)
         asyncio.run(main())
 
 
-def test_boto3_accepts_the_bodies_that_we_send() -> None:
-    """What we make is valid for the real client's own model of the API."""
+def test_request_bodies_are_valid_for_boto3() -> None:
+    """The bodies are valid for the API model of the real client."""
     history = (
         *HELLO,
         Message("assistant", "", (FunctionCall("call/1", "weather", '{"city":"Ulm"}'),)),
@@ -169,7 +169,7 @@ def test_boto3_accepts_the_bodies_that_we_send() -> None:
     asyncio.run(main())
 
 
-def test_cache_and_latency_when_asked() -> None:
+def test_cache_and_latency_options() -> None:
     messages = (HELLO[0], HELLO[1], Message("system", "It is noon."))
     script = answer(said("Hi") + STOP + usage())
     _, body, _ = asked(script, messages=messages, cache=True, latency="optimized", max_tokens=7, temperature=0.5)
@@ -179,13 +179,13 @@ def test_cache_and_latency_when_asked() -> None:
     assert body["inferenceConfig"] == {"maxTokens": 7, "temperature": 0.5}
 
 
-def test_reasoning_is_not_said() -> None:
+def test_reasoning_is_removed() -> None:
     thought = event("contentBlockDelta", contentBlockIndex=0, delta={"reasoningContent": {"text": "hmm"}})
     heard, _, _ = asked(answer(thought + said("Hi") + STOP + usage()))
     assert heard[0] == Token("Hi")
 
 
-def test_function_call_comes_whole() -> None:
+def test_function_call_is_assembled() -> None:
     start = event("contentBlockStart", contentBlockIndex=1, start={"toolUse": {"toolUseId": "t1", "name": "weather"}})
     pieces = [
         event("contentBlockDelta", contentBlockIndex=1, delta={"toolUse": {"input": piece}})
@@ -203,11 +203,11 @@ def test_function_call_comes_whole() -> None:
     assert [type(event) for event in heard] == [Token, Finished]
 
 
-# Good ends, and others.
+# Finish reasons and errors.
 
 
 @pytest.mark.parametrize("reason", ["guardrail_intervened", "content_filtered"])
-def test_filter_is_not_asked_again(reason: str) -> None:
+def test_content_filter_is_not_retryable(reason: str) -> None:
     error = failure(answer(said("Hi") + event("messageStop", stopReason=reason) + usage()))
     assert isinstance(error, LlmFiltered)
     assert not error.retryable
@@ -219,12 +219,12 @@ def test_malformed_output_is_broken(reason: str) -> None:
     assert isinstance(failure(answer(said("Hi") + event("messageStop", stopReason=reason))), LlmBroken)
 
 
-def test_end_without_stop_or_words() -> None:
+def test_stream_without_stop_or_text_is_broken() -> None:
     assert "without an end mark" in str(failure(answer(said("Hi"))))
     assert "without any text (end_turn)" in str(failure(answer(STOP + usage())))
 
 
-def test_what_was_called_is_not_quoted() -> None:
+def test_error_does_not_quote_call_arguments() -> None:
     call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
     messages = (*HELLO, Message("assistant", "", calls=(call,)), Message("tool", "busy", call_id="t1"))
 
@@ -236,7 +236,7 @@ def test_what_was_called_is_not_quoted() -> None:
     run(test, answer(fault("validationException", message="bad: chest pain")))
 
 
-def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
+def test_fault_after_last_text_loses_only_counts() -> None:
     late = fault("internalServerException", message="x")
     assert asked(answer(said("Hi") + STOP + late))[0] == [Token("Hi"), Finished("end_turn")]
     assert asked((HEAD, chunk(said("Hi") + STOP), Wait(0.02), Abort()))[0] == [Token("Hi"), Finished("end_turn")]
@@ -261,14 +261,14 @@ def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
         (fault("modelTimeoutException", message="x"), LlmTooSlow),
     ],
 )
-def test_refusal_inside_the_stream(frame: bytes, kind: type[LlmError]) -> None:
+def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
     error = failure(answer(said("Hi") + frame))
     assert isinstance(error, kind)
     assert error.retryable
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "message", "says"),
+    ("code", "kind", "message", "expected_text"),
     [
         (429, "ThrottlingException", "Too many requests", "raise its quota"),
         (429, "ModelNotReadyException", "", "not ready"),
@@ -283,13 +283,13 @@ def test_refusal_inside_the_stream(frame: bytes, kind: type[LlmError]) -> None:
         (500, "InternalServerException", "", "failed (internalserver)"),
     ],
 )
-def test_refusal_before_the_stream(code: int, kind: str, message: str, says: str) -> None:
+def test_refusal_before_stream(code: int, kind: str, message: str, expected_text: str) -> None:
     error = failure(refusal(code, kind, message=message))
     assert error.retryable
-    assert says in str(error)
+    assert expected_text in str(error)
 
 
-def test_leaving_closes_the_connection() -> None:
+def test_closing_stream_disconnects() -> None:
     async def test(server: AwsServer, chat: BedrockChat) -> None:
         async with aclosing(chat.stream(HELLO)) as events:
             assert [await anext(events) for _ in range(3)][-1] == Token("Hi")
@@ -328,7 +328,7 @@ def test_anthropic_by_invoke() -> None:
     assert headers["x-amzn-bedrock-performanceconfig-latency"] == "optimized"
 
 
-def test_anthropic_says_no_inside_its_own_stream() -> None:
+def test_anthropic_error_inside_stream() -> None:
     script = answer(wrapped(type="error", error={"type": "overloaded_error", "message": "Overloaded"}))
     error = failure(script, api="invoke", family="anthropic")
     assert error.spoken == "My language model is too busy right now."
@@ -339,7 +339,7 @@ def test_anthropic_says_no_inside_its_own_stream() -> None:
     assert not failure(script, api="invoke", family="anthropic").retryable
 
 
-def test_llama_by_invoke_with_boto3_beside_it() -> None:
+def test_llama_by_invoke_matches_boto3() -> None:
     metrics = {"inputTokenCount": 31, "outputTokenCount": 2}
     script = answer(
         wrapped(generation="Mount", prompt_token_count=31, generation_token_count=1, stop_reason=None),
@@ -368,7 +368,7 @@ def test_llama_by_invoke_with_boto3_beside_it() -> None:
     asyncio.run(main())
 
 
-def test_llama_by_invoke_takes_no_functions() -> None:
+def test_llama_by_invoke_refuses_functions() -> None:
     async def main() -> None:
         chat = BedrockChat("cloud", LLAMA, region=REGION, api="invoke", prompt=lambda _: "")
         async with aclosing(chat.stream(HELLO, ChatOptions((WEATHER,)))) as events:
@@ -383,7 +383,7 @@ def test_llama_by_invoke_takes_no_functions() -> None:
 # Settings and secrets.
 
 
-def test_malformed_settings_name_themselves() -> None:
+def test_invalid_settings_are_named() -> None:
     with pytest.raises(ValueError, match="set family to anthropic or llama"):
         BedrockChat("cloud", PROVISIONED, region=REGION, api="invoke")
     with pytest.raises(ValueError, match="needs a chat template"):
@@ -394,7 +394,7 @@ def test_malformed_settings_name_themselves() -> None:
         BedrockChat("cloud", NOVA, region=REGION, latency="low")  # type: ignore[arg-type]
 
 
-def test_keys_and_words_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_contains_neither_key_nor_text(caplog: pytest.LogCaptureFixture) -> None:
     async def test(_: AwsServer, chat: BedrockChat) -> None:
         await ask(chat)
 
@@ -407,14 +407,14 @@ def test_keys_and_words_are_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     assert "Everest" not in caplog.text
 
 
-def test_a_prompt_that_ends_with_the_first_mark_is_followed_by_thoughts() -> None:
+def test_reasoning_mark_at_prompt_end_is_recognized() -> None:
     pieces = [wrapped(generation=text, stop_reason=None) for text in ("Hm.", "</think>", "Mount.")]
     last = wrapped(generation="", stop_reason="stop")
     heard, _, _ = asked(answer(*pieces, last), model=LLAMA, api="invoke", prompt=lambda _: "Hello<think>\n")
     assert [event for event in heard if isinstance(event, Token)] == [Token("Mount.")]
 
 
-def test_an_answer_to_a_prompt_ends_at_a_stop() -> None:
+def test_answer_to_prompt_ends_at_stop() -> None:
     pieces = [wrapped(generation=text, stop_reason=None) for text in ("Mount.", "<|eot", "_id|>And then?")]
     heard, body, _ = asked(answer(*pieces), model=LLAMA, api="invoke", prompt=lambda _: "Hello", stops=("<|eot_id|>",))
     assert [e for e in heard if isinstance(e, Token | Finished)] == [Token("Mount."), Finished("stop_sequence")]

@@ -1,4 +1,4 @@
-"""Any conversation of ours becomes one that Bedrock accepts."""
+"""Conversations are converted to a form that Bedrock accepts."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from llm.aws.bedrock_turns import Call, Result, RoleTurn, Text, conversation_of
 from llm.chat import PLAIN, FunctionCall, Message
 
 
-def test_greeting_comes_after_something_said() -> None:
+def test_greeting_follows_placeholder_user_message() -> None:
     turns = conversation_of([Message("system", "Be brief."), Message("assistant", "Hello!")]).turns
     assert [(turn.role, turn.blocks) for turn in turns] == [
         ("user", [Text("…")]),
@@ -20,7 +20,7 @@ def test_greeting_comes_after_something_said() -> None:
     ]
 
 
-def test_results_stand_behind_their_calls() -> None:
+def test_results_follow_their_calls() -> None:
     call, lost = FunctionCall("c 1", "weather", '{"city":"Ulm"}'), FunctionCall("c2", "time", "nonsense")
     conversation = conversation_of(
         [
@@ -42,14 +42,14 @@ def test_results_stand_behind_their_calls() -> None:
     assert conversation.called == ("weather",)
 
 
-def test_arguments_that_are_nested_too_deep_to_be_read_are_none() -> None:
+def test_too_deeply_nested_arguments_become_empty() -> None:
     call = FunctionCall("c", "weather", "[" * 100_000)
     asked = [Message("user", "Weather?"), Message("assistant", "", (call,)), Message("tool", "no", call_id="c")]
     assert conversation_of(asked).turns[1].blocks == [Call("c", "weather", {})]
 
 
 @pytest.mark.parametrize("content", ["", " ", "\n\t", "\N{NO-BREAK SPACE}"], ids=("none", "space", "lines", "nbsp"))
-def test_empty_tool_result_is_sent_as_some_text(content: str) -> None:
+def test_empty_tool_result_is_sent_as_text(content: str) -> None:
     call = FunctionCall("c", "lights_off", "{}")
     messages = [
         Message("user", "Lights off."),
@@ -79,13 +79,13 @@ MESSAGES = st.one_of(
 
 
 @given(st.lists(MESSAGES, max_size=12))
-def test_rules_of_the_service_hold(messages: list[Message]) -> None:
+def test_any_conversation_follows_service_rules(messages: list[Message]) -> None:
     conversation = conversation_of(messages)
     turns = conversation.turns
     assert turns[0].role == "user"
     assert all(turn.blocks for turn in turns)
     assert all(one.role != other.role for one, other in pairwise(turns))
-    assert all(text.strip() for text in (*conversation.lasting, *conversation.passing))
+    assert all(text.strip() for text in (*conversation.leading_system, *conversation.later_system))
     said = [block.text for turn in turns for block in turn.blocks if not isinstance(block, Call)]
     assert all(text.strip() for text in said)
     for turn, following in pairwise((*turns, RoleTurn("user"))):

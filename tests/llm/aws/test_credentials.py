@@ -1,4 +1,4 @@
-"""Where keys come from, how they are kept fresh, and that nobody waits for them longer than needed."""
+"""Sources of AWS credentials, their renewal, and the bounded wait for them."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @dataclass
 class Expiring:
-    """A source whose keys have so many seconds left, and that counts how often it was asked."""
+    """A source whose keys expire after the given seconds. Counts its calls."""
 
     left_s: float = 3600.0
     asked: int = 0
@@ -64,7 +64,7 @@ async def settled(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-def test_found_once_and_kept() -> None:
+def test_credentials_are_found_once_and_kept() -> None:
     async def main() -> None:
         source = Expiring()
         kept = credentials(source)
@@ -77,7 +77,7 @@ def test_found_once_and_kept() -> None:
     asyncio.run(main())
 
 
-def test_renewed_aside_while_the_old_ones_serve() -> None:
+def test_credentials_are_renewed_in_background() -> None:
     async def main() -> None:
         source = Expiring()
         kept = credentials(source)
@@ -96,7 +96,7 @@ def test_renewed_aside_while_the_old_ones_serve() -> None:
     asyncio.run(main())
 
 
-def test_expired_ones_are_waited_for() -> None:
+def test_expired_credentials_are_waited_for() -> None:
     async def main() -> None:
         source = Expiring()
         kept = credentials(source)
@@ -107,7 +107,7 @@ def test_expired_ones_are_waited_for() -> None:
     asyncio.run(main())
 
 
-def test_failed_renewal_harms_only_when_the_old_ones_are_over() -> None:
+def test_failed_renewal_matters_only_after_expiry() -> None:
     async def main() -> None:
         source = Expiring()
         kept = credentials(source)
@@ -124,7 +124,7 @@ def test_failed_renewal_harms_only_when_the_old_ones_are_over() -> None:
     asyncio.run(main())
 
 
-def test_slow_source_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_for_slow_source_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 0.05)
 
     async def main() -> None:
@@ -136,18 +136,18 @@ def test_slow_source_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 3600)
         async with asyncio.timeout(5):
             with pytest.raises(LlmUnreachable, match="no AWS credentials"):
-                await kept.current()  # no turn waits again for what hangs
+                await kept.current()  # no further turn waits for the hanging source
         source.may_answer.set()
         await settled(lambda: kept._keys is not None)
         assert (await kept.current()).access_key == "key 1"
         assert source.asked == 1
         kept.forget()
-        assert (await kept.current()).access_key == "key 2"  # it answers again: nothing is held against it
+        assert (await kept.current()).access_key == "key 2"  # the source answers again and is used at once
 
     asyncio.run(main())
 
 
-def test_cancelled_turn_leaves_the_look_up_to_the_next() -> None:
+def test_cancelled_turn_leaves_lookup_running() -> None:
     async def main() -> None:
         source = Expiring()
         source.may_answer.clear()
@@ -162,18 +162,18 @@ def test_cancelled_turn_leaves_the_look_up_to_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failure", "says"),
+    ("failure", "expected_text"),
     [
         (None, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role"),
         (OSError("no"), r"could not get its AWS credentials \(OSError\)"),
     ],
 )
-def test_missing_ones_are_said_and_not_looked_for_in_each_turn(failure: Exception | None, says: str) -> None:
+def test_missing_credentials_are_not_looked_up_each_turn(failure: Exception | None, expected_text: str) -> None:
     async def main() -> None:
         kept = credentials(None, failure)
         errors = []
         for _ in range(2):
-            with pytest.raises(LlmRefused, match=says) as caught:
+            with pytest.raises(LlmRefused, match=expected_text) as caught:
                 await kept.current()
             errors.append(caught.value)
         assert errors[0] is not errors[1]
@@ -191,7 +191,7 @@ def first_keys(profile: str | None = None) -> Keys:
     return asyncio.run(main())
 
 
-def test_environment_and_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_credentials_from_environment_and_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = "[work]\naws_access_key_id = id2\naws_secret_access_key = secret2\naws_session_token = token2\n"
     (tmp_path / "credentials").write_text(text, encoding="utf-8")
     keys = first_keys("work")
@@ -203,7 +203,7 @@ def test_environment_and_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("profile", "config", "says"),
+    ("profile", "config", "expected_text"),
     [
         ("nobody", "", "names a profile that is not in ~/.aws"),
         ("a", "[profile a]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = nobody\n", "could not get its AWS"),
@@ -211,18 +211,18 @@ def test_environment_and_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         ("a", "[profile a]\naws_access_key_id = x\n", "has only one half of a key"),
     ],
 )
-def test_profile_that_does_not_work(tmp_path: Path, profile: str, config: str, says: str) -> None:
+def test_unusable_profile_is_reported(tmp_path: Path, profile: str, config: str, expected_text: str) -> None:
     (tmp_path / "config").write_text(config, encoding="utf-8")
-    with pytest.raises(LlmRefused, match=says):
+    with pytest.raises(LlmRefused, match=expected_text):
         first_keys(profile)
 
 
-def test_no_credentials_anywhere() -> None:
+def test_missing_credentials() -> None:
     with pytest.raises(LlmRefused, match="set AWS_ACCESS_KEY_ID"):
         first_keys()
 
 
-def test_container(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_from_container(monkeypatch: pytest.MonkeyPatch) -> None:
     expires = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     found = {"AccessKeyId": KEY_ID, "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": expires}
 
@@ -237,7 +237,7 @@ def test_container(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(main())
 
 
-def test_container_that_says_nothing_does_not_hold_up_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_container_does_not_block_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_credentials, "FETCH_TIMEOUT_S", 0.1)
 
     async def main() -> None:
@@ -251,8 +251,8 @@ def test_container_that_says_nothing_does_not_hold_up_a_turn(monkeypatch: pytest
     asyncio.run(main())
 
 
-def test_keys_that_the_service_calls_expired_are_read_again(tmp_path: Path) -> None:
-    """Somebody renews the file while we run."""
+def test_expired_keys_are_read_again(tmp_path: Path) -> None:
+    """The credentials file is renewed while the program runs."""
 
     def write(key_id: str) -> None:
         text = f"[default]\naws_access_key_id = {key_id}\naws_secret_access_key = {SECRET}\n"

@@ -1,4 +1,4 @@
-"""AWS's ways to say no, without a network."""
+"""AWS's error formats, without a network."""
 
 import json
 
@@ -23,23 +23,23 @@ def error_of(code: str, message: str = "", status: int | None = None) -> LlmErro
         ({}, {"code": "Throttling", "Message": "slow"}),
     ],
 )
-def test_the_code_is_found_wherever_it_is(headers: dict[str, str], body: dict[str, str]) -> None:
+def test_error_code_is_found_in_headers_and_body(headers: dict[str, str], body: dict[str, str]) -> None:
     assert fault_of_answer(400, headers, json.dumps(body).encode()) == AwsFault("throttling", "slow", 400)
 
 
-def test_what_is_not_json_says_nothing() -> None:
+def test_body_that_is_not_json_is_ignored() -> None:
     assert fault_of_answer(502, {}, b"<html>") == AwsFault("", "", 502)
     assert fault_of_answer(502, {}, b"[" * 100_000) == AwsFault("", "", 502)
     assert "failed (HTTP 502) at https://h" in str(error_of("", status=502))
 
 
-def test_error_frames_say_it_in_a_header() -> None:
+def test_error_frame_has_message_in_header() -> None:
     frame = EventStreamMessage("error", "InternalError", {":error-message": "boom"}, b"")
     assert fault_of_frame(frame) == AwsFault("internalerror", "boom")
 
 
 @pytest.mark.parametrize(
-    ("message", "says"),
+    ("message", "expected_text"),
     [
         ("Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)", "720 s behind"),  # noqa: E501
         ("Signature not yet current: 20240101T001200Z is still later than 20240101T000500Z (20240101T000000Z + 5 min.)", "720 s ahead"),  # noqa: E501
@@ -48,8 +48,8 @@ def test_error_frames_say_it_in_a_header() -> None:
         ("Signature expired: 20261399T250000Z is now earlier than 20260101T000000Z", "check the secret key"),
     ],
 )  # fmt: skip
-def test_skew_is_told_from_a_wrong_key(message: str, says: str) -> None:
-    assert says in str(error_of("invalidsignature", message))
+def test_clock_skew_differs_from_wrong_key(message: str, expected_text: str) -> None:
+    assert expected_text in str(error_of("invalidsignature", message))
 
 
 @pytest.mark.parametrize("code", ["invalidsignature", "accessdenied", "expiredtoken", "unrecognizedclient"])
@@ -65,6 +65,6 @@ def test_question_is_never_quoted() -> None:
     assert "too many" in str(error_of("validation", "too many"))
 
 
-def test_unknown_codes_may_do_better_elsewhere() -> None:
+def test_unknown_codes_are_retryable() -> None:
     assert error_of("somethingnew").retryable
     assert error_of("somethingnew", status=422).retryable

@@ -1,4 +1,4 @@
-"""AWS's event stream, cut and damaged."""
+"""AWS's event stream, split at any position and damaged."""
 
 import struct
 from itertools import pairwise
@@ -23,7 +23,7 @@ def read(*pieces: bytes) -> list[EventStreamMessage]:
     return frames
 
 
-def test_frames_have_names_kinds_and_payloads() -> None:
+def test_messages_have_names_kinds_and_payloads() -> None:
     start, text, problem, empty = read(STREAM)
     assert (start.kind, start.name) == ("event", "messageStart")
     assert (text.name, text.payload) == ("PayloadPart", "é😀".encode() * 9)
@@ -34,13 +34,13 @@ def test_frames_have_names_kinds_and_payloads() -> None:
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=20))
-def test_cuts_do_not_matter(cuts: list[int]) -> None:
+def test_packet_boundaries_do_not_matter(cuts: list[int]) -> None:
     edges = sorted({0, len(STREAM), *cuts})
     assert read(*(STREAM[start:stop] for start, stop in pairwise(edges))) == read(STREAM)
 
 
 @given(st.integers(0, len(STREAM) - 1), st.integers(1, 255))
-def test_a_changed_byte_never_passes(at: int, change: int) -> None:
+def test_changed_byte_is_detected(at: int, change: int) -> None:
     damaged = bytearray(STREAM)
     damaged[at] ^= change
     with pytest.raises(LlmBroken) as caught:
@@ -49,14 +49,14 @@ def test_a_changed_byte_never_passes(at: int, change: int) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_noise_is_broken_or_waited_for(noise: bytes) -> None:
+def test_noise_is_broken_or_incomplete(noise: bytes) -> None:
     reader = EventStreamReader("near")
     with pytest.raises(LlmBroken, match="'near'"):
         list(reader.feed(noise + b"\0" * 12))
 
 
 @given(st.binary(max_size=40), st.integers(0, 60), st.integers(0, 60))
-def test_lengths_that_lie_under_good_checksums(data: bytes, total: int, head: int) -> None:
+def test_wrong_lengths_with_valid_checksums_are_broken(data: bytes, total: int, head: int) -> None:
     start = struct.pack("!II", total, head)
     message = start + struct.pack("!I", crc32(start)) + data
     reader = EventStreamReader("near")
@@ -66,19 +66,19 @@ def test_lengths_that_lie_under_good_checksums(data: bytes, total: int, head: in
         return
 
 
-def test_body_that_ends_inside_a_frame() -> None:
+def test_body_ending_inside_message_is_broken() -> None:
     with pytest.raises(LlmBroken, match="inside a frame"):
         read(STREAM[:-3])
 
 
-def test_too_long_a_frame_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_message_is_broken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_frames, "MAX_FRAME_BYTES", 100)
     with pytest.raises(LlmBroken, match="more than 100 bytes"):
         read(part(b"x" * 200)[:150])
     assert len(read(part(b"x") * 9)) == 9
 
 
-def test_endless_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_stream_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_frames, "MAX_STREAM_BYTES", 100)
     with pytest.raises(LlmBroken, match="max_tokens"):
         read(part(b"x"), part(b"x"), part(b"x"))

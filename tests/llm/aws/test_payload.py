@@ -1,4 +1,4 @@
-"""The formats of SageMaker's containers, as recorded, cut anywhere; each told by its first bytes."""
+"""Recorded answer formats of SageMaker's containers, split at any position; each is detected by its first bytes."""
 
 import json
 from itertools import pairwise
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm.answer_state import AnswerState
-from llm.aws.payload import Payload, reading_of
+from llm.aws.payload import Payload, parser_for
 from llm.chat import CallInProgress, ChatEvent, Finished, FunctionCall, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.json_text import JsonText
@@ -79,8 +79,8 @@ FORMATS: dict[str, tuple[Payload, bytes, Finished]] = {
 
 
 def outcome(payload: Payload, *pieces: bytes) -> tuple[str, ChatEvent | None, str]:
-    """The text, the last event if it is not text, and the error."""
-    reading = reading_of(payload, "near", ())
+    """Returns the text, the last event if it is not text, and the error."""
+    reading = parser_for(payload, "near", ())
     events: list[ChatEvent] = []
     try:
         for piece in pieces:
@@ -98,21 +98,21 @@ def text_of(events: list[ChatEvent]) -> str:
 
 
 def failure(payload: Payload, body: bytes) -> LlmError:
-    reading = reading_of(payload, "near", ("what is the tallest mountain",))
+    reading = parser_for(payload, "near", ("what is the tallest mountain",))
     with pytest.raises(LlmError, match="'near'") as caught:
         [*reading.feed(body), *reading.end()]
     return caught.value
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_format_as_configured_and_as_detected(name: str) -> None:
+def test_configured_and_detected_format_agree(name: str) -> None:
     payload, body, finished = FORMATS[name]
     assert outcome(payload, body) == (TEXT, finished, "")
     assert outcome("auto", body) == (TEXT, finished, "")
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.lists(st.integers(0, 900), max_size=30), st.booleans())
-def test_cuts_do_not_matter(name: str, cuts: list[int], detected: bool) -> None:
+def test_packet_boundaries_do_not_matter(name: str, cuts: list[int], detected: bool) -> None:
     payload, body, finished = FORMATS[name]
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     pieces = [body[start:stop] for start, stop in pairwise(edges)]
@@ -120,23 +120,23 @@ def test_cuts_do_not_matter(name: str, cuts: list[int], detected: bool) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_byte_by_itself(name: str) -> None:
+def test_answer_delivered_byte_by_byte(name: str) -> None:
     payload, body, finished = FORMATS[name]
     assert outcome("auto", *(bytes([byte]) for byte in body)) == (TEXT, finished, "")
     assert outcome(payload, *(bytes([byte]) for byte in body)) == (TEXT, finished, "")
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_text_is_said_before_the_answer_is_over(name: str) -> None:
+def test_text_is_passed_on_before_end(name: str) -> None:
     _, body, _ = FORMATS[name]
-    reading = reading_of("auto", "near", ())
+    reading = parser_for("auto", "near", ())
     heard = text_of([event for byte in body[:-20] for event in reading.feed(bytes([byte]))])
     assert heard == ("" if name == "chat, not streamed" else TEXT[: len(heard)])
     assert len(heard) >= (0 if name == "chat, not streamed" else len(TEXT) // 2)
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "dynamic batch"])
-def test_answer_without_its_end_is_broken(name: str) -> None:
+def test_answer_without_end_is_broken(name: str) -> None:
     payload, body, _ = FORMATS[name]
     cut = body[: body.index(b"is {tall}") - 9]
     for kind in (payload, "auto"):
@@ -146,43 +146,43 @@ def test_answer_without_its_end_is_broken(name: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=30), st.booleans(), st.data())
-def test_escapes_are_undone_wherever_they_are_cut(text: str, ascii_only: bool, data: st.DataObject) -> None:
+def test_escapes_are_decoded_across_boundaries(text: str, ascii_only: bool, data: st.DataObject) -> None:
     written = json.dumps(text, ensure_ascii=ascii_only)[1:] + "}"
     reader, surrogates = JsonText(), Surrogates()
     cut = data.draw(st.integers(0, len(written)))
-    spoken = "".join(surrogates.whole(reader.feed(piece)) for piece in (written[:cut], written[cut:]))
-    whole = Surrogates().whole(text)
+    spoken = "".join(surrogates.feed(reader.feed(piece)) for piece in (written[:cut], written[cut:]))
+    whole = Surrogates().feed(text)
     assert spoken == whole
     assert reader.closed
     assert reader.rest == "}"
 
 
-def test_pair_of_escapes_cut_anywhere() -> None:
+def test_surrogate_pair_split_anywhere() -> None:
     body = b'{"generated_text": "so \\uD83D\\uDE00\\\\n!"}'
     for cut in range(len(body)):
         assert outcome("auto", body[:cut], body[cut:]) == ("so 😀\\n!", Finished("done"), "")
 
 
-def test_text_that_looks_like_its_own_frame_is_kept() -> None:
-    """What stripping with sets of characters eats: quotes, braces and the key itself at the edges."""
+def test_text_like_its_json_frame_is_kept() -> None:
+    """Stripping with character sets would remove quotes, braces and the key itself at the edges."""
     text = '"}{generated_text": "text"}'
     body = json.dumps({"generated_text": text}).encode()
     assert outcome("auto", body) == (text, Finished("done"), "")
 
 
-def test_text_that_was_pasted_without_escapes() -> None:
+def test_text_without_escapes_is_kept() -> None:
     assert outcome("djl-0.25", b'{"generated_text": "a\\qb\nc \\u00zz"}')[0] == "a\\qb\nc \ufffd"
 
 
-def test_special_tokens_are_not_said() -> None:
+def test_special_tokens_are_removed() -> None:
     body = b'{"token":{"text":"<s>","special_token":true}}\n{"token":{"text":"Hi","special":false}}\n'
     assert outcome("tgi", body + token_line("", generated_text="Hi"))[0] == "Hi"
 
 
-def test_calls_of_a_chat_come_whole() -> None:
+def test_chat_calls_are_assembled() -> None:
     call = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": "{}"}}
     line = json.dumps({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}).encode()
-    reading = reading_of("auto", "near", ())
+    reading = parser_for("auto", "near", ())
     said = [*reading.feed(line + b"\n"), *reading.end()]
     assert said == [CallInProgress(), FunctionCall("c", "weather", "{}"), Finished("tool_calls")]
 
@@ -205,7 +205,7 @@ def test_calls_of_a_chat_come_whole() -> None:
         (b"x" * ((1 << 20) + 1), LlmBroken, True),
     ],
 )
-def test_what_is_no_answer(body: bytes, kind: type[LlmError], retryable: bool) -> None:
+def test_invalid_answer(body: bytes, kind: type[LlmError], retryable: bool) -> None:
     error = failure("auto", body)
     assert isinstance(error, kind)
     assert error.retryable is retryable
@@ -217,19 +217,19 @@ def test_wrong_payload_is_named() -> None:
     assert failure("djl-0.25", b'{"error":"bad","code":400}').retryable
 
 
-def test_reason_of_an_error_is_quoted_unless_it_repeats_the_question() -> None:
+def test_error_reason_is_quoted_unless_private() -> None:
     line = {"token": {"text": "", "error_msg": "out of pages"}, "generated_text": "", "details": {"finish_reason": "error"}}  # fmt: skip  # noqa: E501
     assert 'model server: "out of pages"' in str(failure("lmi-jsonlines", json.dumps(line).encode()))
     line["token"] = {"text": "", "error_msg": "cannot do: What is the tallest mountain"}
     assert "cannot do" not in str(failure("lmi-jsonlines", json.dumps(line).encode()))
 
 
-def test_endless_answers_and_calls() -> None:
+def test_endless_answers_and_calls_are_broken() -> None:
     answer = AnswerState("near")
     with pytest.raises(LlmBroken, match="max_tokens"):
-        list(answer.say("x" * (256 * 1024 + 1)))
+        list(answer.add_text("x" * (256 * 1024 + 1)))
     answer = AnswerState("near")
     for index in range(16):
-        assert list(answer.call(index, "", "weather")) == [CallInProgress()]
+        assert list(answer.begin_call(index, "", "weather")) == [CallInProgress()]
     with pytest.raises(LlmBroken, match="16 functions"):
-        list(answer.call(16, "", "weather"))
+        list(answer.begin_call(16, "", "weather"))

@@ -1,4 +1,4 @@
-"""Addresses and signatures, against botocore's own."""
+"""Addresses and signatures, compared with botocore's own."""
 
 import importlib
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ REGIONS = ("us-east-1", "eu-central-1", "ap-south-1", "us-gov-west-1", "cn-north
 
 @pytest.mark.parametrize("api", [SAGEMAKER, BEDROCK])
 @pytest.mark.parametrize("region", [*REGIONS, "us-iso-east-1", "us-isob-east-1", "eusc-de-east-1"])
-def test_addresses_are_those_of_botocore(
+def test_addresses_match_botocore(
     api: AwsApi, region: str, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     own_environment(monkeypatch, tmp_path_factory.mktemp("aws"))
@@ -31,7 +31,7 @@ def test_addresses_are_those_of_botocore(
 
 @pytest.mark.parametrize("token", [TOKEN, None])
 @pytest.mark.parametrize("name", ["plain", "arn:aws:bedrock:eu-central-1:1:provisioned-model/abc", "a b~%+é"])
-def test_signature_covers_everything_and_names_twice_encoded(name: str, token: str | None) -> None:
+def test_signature_matches_botocore_for_encoded_names(name: str, token: str | None) -> None:
     keys = SimpleNamespace(access_key=KEY_ID, secret_key=SECRET, token=token)
     url = f"https://vpce-1.example:8443/model/{path_part(name)}/converse-stream?a=b"
     signed = signed_headers(BEDROCK, REGION, keys, url, body=b"{}", headers={"content-type": "application/json"})
@@ -51,5 +51,5 @@ def test_signature_covers_everything_and_names_twice_encoded(name: str, token: s
         assert signature != signature_of(changed, REGION, "bedrock", names)
 
 
-def test_path_part_keeps_a_name_in_one_piece() -> None:
+def test_path_part_encodes_name_as_one_segment() -> None:
     assert path_part("arn:a/b") == "arn%3Aa%2Fb"

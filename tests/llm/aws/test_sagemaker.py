@@ -1,4 +1,4 @@
-"""The SageMaker client, and the real boto3 client, against a server that verifies every signature."""
+"""The SageMaker client, compared with the real boto3 client, against a server that verifies every signature."""
 
 import asyncio
 import gc
@@ -101,7 +101,7 @@ def texts(events: list[ChatEvent]) -> str:
 # An answer.
 
 
-def test_events_of_an_answer_cut_in_lines_and_characters() -> None:
+def test_events_of_answer_split_in_lines_and_characters() -> None:
     cut = TGI.index("😀".encode()) + 2
     queued, sent, *rest = events_of(answer(part(TGI[:9]) + part(TGI[9:cut]), part(TGI[cut:])))
     assert queued == SlotAcquired()
@@ -109,7 +109,7 @@ def test_events_of_an_answer_cut_in_lines_and_characters() -> None:
     assert rest == [Token("Mount"), Token(" Évérest 😀"), Finished("eos_token", 21, 3)]
 
 
-def test_boto3_hears_the_same_from_the_same_server() -> None:
+def test_boto3_receives_the_same_answer() -> None:
     heard: list[bytes] = []
 
     def by_boto3(url: str) -> bytes:
@@ -139,7 +139,7 @@ def test_boto3_hears_the_same_from_the_same_server() -> None:
     assert heard == [TGI]
 
 
-def test_request_by_messages() -> None:
+def test_request_with_messages() -> None:
     function = Function("weather", "", '{"type":"object"}')
 
     async def test(server: AwsServer, model: SageMakerChat) -> None:
@@ -154,7 +154,7 @@ def test_request_by_messages() -> None:
     run(test, answer(part(TGI)))
 
 
-def test_request_by_prompt_and_variant() -> None:
+def test_request_with_prompt_and_variant() -> None:
     async def main() -> None:
         async with serving_aws(answer(part(TGI))) as server:
             model = SageMakerChat(
@@ -172,7 +172,7 @@ def test_request_by_prompt_and_variant() -> None:
     asyncio.run(main())
 
 
-def test_load_finds_credentials_and_warms_two_connections() -> None:
+def test_load_finds_credentials_and_opens_two_connections() -> None:
     async def test(server: AwsServer, model: SageMakerChat) -> None:
         await model.load()
         assert [request.path for request in server.seen] == ["/ping"] * 2
@@ -182,18 +182,18 @@ def test_load_finds_credentials_and_warms_two_connections() -> None:
     run(test, answer(part(TGI)))
 
 
-def test_wrong_secret_is_refused_by_the_server_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_secret_is_refused_by_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x" * 40)
     error = failure(answer(part(TGI)))
     assert "rejects the signature (invalidsignature)" in str(error)
     assert error.spoken == "My language model refused the request: the key is not accepted."
 
 
-# Leaving, and deadlines.
+# Cancellation and deadlines.
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
-def test_leaving_closes_the_connection(tokens: int) -> None:
+def test_closing_stream_disconnects(tokens: int) -> None:
     first = part(TGI[: TGI.index(b"\n") + 1])
 
     async def test(server: AwsServer, model: SageMakerChat) -> None:
@@ -207,31 +207,31 @@ def test_leaving_closes_the_connection(tokens: int) -> None:
     run(test, (HEAD, *(chunk(first) for _ in range(tokens)), Wait(5)), answer(part(TGI)))
 
 
-def test_no_first_token_in_time() -> None:
+def test_first_token_deadline() -> None:
     error = failure((HEAD, chunk(part(b": keep-alive\n\n")), Wait(5)), first_s=0.2)
     assert isinstance(error, LlmTooSlow)
     assert "no first content token within 0.2 s" in str(error)
 
 
-def test_no_further_token_in_time() -> None:
+def test_token_gap_deadline() -> None:
     error = failure((HEAD, chunk(part(TGI[: TGI.index(b"\n") + 1])), Wait(5)), gap_s=0.2)
     assert isinstance(error, LlmTooSlow)
     assert "token_gap_timeout_s" in str(error)
 
 
-def test_counts_are_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wait_for_token_counts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 0.05)
     line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
     assert events_of((HEAD, chunk(part(line)), Wait(5)))[2:] == [Token("Hi"), Finished("stop")]
 
 
-def test_a_fault_after_the_last_word_costs_only_the_counts() -> None:
+def test_fault_after_last_text_loses_only_counts() -> None:
     line = b'{"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n'
     late = fault("InternalStreamFailure", Message="x")
     assert events_of(answer(part(line) + late))[2:] == [Token("Hi"), Finished("stop")]
 
 
-def test_what_was_called_is_not_quoted() -> None:
+def test_error_does_not_quote_call_arguments() -> None:
     call = FunctionCall("t1", "dial", '{"why": "chest pain"}')
 
     async def test(_: AwsServer, model: SageMakerChat) -> None:
@@ -243,7 +243,7 @@ def test_what_was_called_is_not_quoted() -> None:
     run(test, answer(part(b'{"error": {"message": "bad: chest pain"}}\n')))
 
 
-def test_functions_are_refused_where_it_is_asked_by_prompt() -> None:
+def test_functions_are_refused_with_prompt() -> None:
     async def main() -> None:
         model = SageMakerChat("far", "e", region=REGION, prompt=lambda _: "")
         options = ChatOptions((Function("weather", "", "{}"),))
@@ -260,7 +260,7 @@ def test_functions_are_refused_where_it_is_asked_by_prompt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "kind", "fields", "retryable", "says"),
+    ("code", "kind", "fields", "retryable", "expected_text"),
     [
         (429, "ModelNotReadyException", {}, True, "not ready (modelnotready)"),
         (503, "ServiceUnavailable", {}, True, "not ready (serviceunavailable)"),
@@ -277,19 +277,25 @@ def test_functions_are_refused_where_it_is_asked_by_prompt() -> None:
         (403, "UnrecognizedClientException", {}, True, "does not accept its AWS credentials"),
     ],
 )  # fmt: skip
-def test_refusal_before_the_stream(code: int, kind: str, fields: dict[str, object], retryable: bool, says: str) -> None:
+def test_refusal_before_stream(
+    code: int, kind: str, fields: dict[str, object], retryable: bool, expected_text: str
+) -> None:
     error = failure(refusal(code, kind, **fields))
     assert isinstance(error, LlmRefused)
     assert error.retryable is retryable
-    assert says in str(error)
+    assert expected_text in str(error)
 
 
 def test_clock_skew_is_measured_and_named() -> None:
-    says = "Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)"
-    assert "clock is 720 s behind: set it" in str(failure(refusal(403, "InvalidSignatureException", message=says)))
+    expected_text = (
+        "Signature expired: 20240101T000000Z is now earlier than 20240101T000700Z (20240101T001200Z - 5 min.)"
+    )
+    assert "clock is 720 s behind: set it" in str(
+        failure(refusal(403, "InvalidSignatureException", message=expected_text))
+    )
 
 
-def test_what_was_asked_is_never_quoted() -> None:
+def test_question_is_never_quoted() -> None:
     error = failure(refusal(400, "ValidationError", message=f"cannot read {ASKED}"))
     assert "cannot read" not in str(error)
 
@@ -302,9 +308,7 @@ def test_what_was_asked_is_never_quoted() -> None:
         (fault("InternalStreamFailure", Message="x"), LlmRefused, True),
     ],
 )
-def test_refusal_inside_the_stream_comes_after_what_was_said(
-    frame: bytes, kind: type[LlmError], retryable: bool
-) -> None:
+def test_refusal_inside_stream_follows_earlier_text(frame: bytes, kind: type[LlmError], retryable: bool) -> None:
     heard: list[ChatEvent] = []
 
     async def test(_: AwsServer, model: SageMakerChat) -> None:
@@ -318,8 +322,8 @@ def test_refusal_inside_the_stream_comes_after_what_was_said(
     assert texts(heard) == "Mount"
 
 
-def test_boto3_sees_the_same_faults_inside_the_stream() -> None:
-    """The frames of these tests are what the real client takes for errors."""
+def test_boto3_reports_same_faults_inside_stream() -> None:
+    """The real client treats the messages of these tests as errors."""
     frame = fault("ModelStreamError", Message="x", ErrorCode="StreamBroken")
 
     def by_boto3(url: str) -> str:
@@ -340,19 +344,19 @@ def test_boto3_sees_the_same_faults_inside_the_stream() -> None:
     asyncio.run(main())
 
 
-def test_stream_that_ends_too_soon() -> None:
+def test_truncated_stream_is_broken() -> None:
     assert isinstance(failure(answer(part(TGI[:100]))), LlmBroken)
     assert isinstance(failure(answer(part(TGI)[:90])), LlmBroken)
     assert isinstance(failure((HEAD, chunk(part(TGI[:100])), Abort())), LlmBroken)
 
 
-def test_body_without_an_end_mark_of_its_own_still_ends_with_a_whole_frame() -> None:
+def test_body_without_end_mark_ends_with_last_message() -> None:
     whole = part(b'{"outputs":["Hi"]}\n') + part(b'{"outputs":[" you"]}\n')
     assert events_of(answer(whole))[2:] == [Token("Hi"), Token(" you"), Finished("done")]
     assert "inside a frame" in str(failure(answer(whole[:-4])))
 
 
-def test_damaged_frame() -> None:
+def test_damaged_message_is_broken() -> None:
     whole = part(TGI)
     damaged = whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:]
     error = failure(answer(part(b"\n") + damaged))
@@ -360,7 +364,7 @@ def test_damaged_frame() -> None:
     assert "damaged frame" in str(error)
 
 
-def test_something_else_answers() -> None:
+def test_other_service_is_broken() -> None:
     assert "web page" in str(failure((b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi",)))
     assert "not answer in AWS's event stream" in str(failure(status(200, {"outputs": ["Hi"]})))
 
@@ -368,7 +372,7 @@ def test_something_else_answers() -> None:
 # Settings.
 
 
-def test_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_names_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
     with pytest.raises(ValueError, match=r"'far'.*\.venv/bin/pip install -e '\.\[aws\]'"):
         SageMakerChat("far", "e", region=REGION)
@@ -381,7 +385,7 @@ def test_missing_region_names_the_remedy() -> None:
         SageMakerChat("far", "e", region="Frankfurt")
 
 
-def test_region_of_environment_and_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_region_from_environment_and_profile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "config").write_text("[profile work]\nregion = us-west-2\n", encoding="utf-8")
     at = "sagemaker e at https://runtime.sagemaker.{}.amazonaws.com"
     assert SageMakerChat("far", "e", profile="work").detail == at.format("us-west-2")
@@ -394,14 +398,14 @@ def test_unknown_payload_is_refused() -> None:
         SageMakerChat("far", "e", region=REGION, payload="json")  # type: ignore[arg-type]
 
 
-def test_no_credentials_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_credentials_name_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own_environment(monkeypatch, tmp_path, keys=False)
     error = failure(answer(part(TGI)))
     assert "set AWS_ACCESS_KEY_ID" in str(error)
     assert error.retryable
 
 
-def test_nobody_there() -> None:
+def test_unreachable_service_is_reported() -> None:
     async def main() -> None:
         model = SageMakerChat("far", "e", region=REGION, url="http://127.0.0.1:9")
         with pytest.raises(LlmUnreachable):
@@ -411,7 +415,7 @@ def test_nobody_there() -> None:
     asyncio.run(main())
 
 
-def test_an_answer_to_a_prompt_ends_at_a_stop_and_the_request_is_closed() -> None:
+def test_stop_ends_answer_and_closes_request() -> None:
     lines = [
         b'data:{"index":1,"token":{"id":5,"text":"%s","logprob":-0.1,"special":false},"generated_text":null}\n\n' % text
         for text in (b"Mount.", b"<|im_", b"end|>And then?")

@@ -1,4 +1,4 @@
-"""What the environment says of proxies and certificates, as it reaches a client."""
+"""Proxies and certificates from the environment, as a client uses them."""
 
 import asyncio
 import socket
@@ -41,9 +41,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SSL_CERT_FILE", __file__, "SSL_CERT_FILE"),
     ],
 )
-def test_an_environment_that_cannot_work_is_said(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str
-) -> None:
+def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match=f"llm endpoint 'near': .*{named}") as refused:
         OpenAIChat("near", "https://llm.example/v1", "m7")
@@ -58,13 +56,13 @@ def test_an_environment_that_cannot_work_is_said(
     ["localhost,127.0.0.1,::1,[::1]", "10.0.0.0/8,fd00::/8", "[::1", "http://me:secret@[", "a b,,;,%%,://", "*"],
 )
 @pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
-def test_no_value_of_no_proxy_prevents_a_start(monkeypatch: pytest.MonkeyPatch, name: str, no_proxy: str) -> None:
+def test_any_no_proxy_value_is_accepted(monkeypatch: pytest.MonkeyPatch, name: str, no_proxy: str) -> None:
     monkeypatch.setenv(name, no_proxy)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     OpenAIChat("near", "https://llm.example/v1", "m7")
 
 
-def test_host_that_no_proxy_names_is_asked_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_in_no_proxy_bypasses_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> list[str]:
         async with serving(answer("Hi"), answer("Hi")) as server:
             monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
@@ -82,7 +80,7 @@ def test_host_that_no_proxy_names_is_asked_directly(monkeypatch: pytest.MonkeyPa
     assert asyncio.run(scene()) == ["Hi"]
 
 
-def test_server_at_the_unspecified_address_is_asked_directly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unspecified_address_bypasses_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> list[str]:
         async with serving(answer("Hi")) as server:
             monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
@@ -96,7 +94,7 @@ def test_server_at_the_unspecified_address_is_asked_directly(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_is_not_there_is_not_taken_for_the_server(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+def test_unreachable_proxy_is_named_instead_of_server(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://me:secret@127.0.0.1:9")
     with pytest.raises(LlmUnreachable) as refused:
         asyncio.run(ask_for_models("near", f"{scheme}://llm.example/v1", api_key=None, timeout_s=5))
@@ -105,7 +103,7 @@ def test_a_proxy_that_is_not_there_is_not_taken_for_the_server(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected_text"),
     [
         (socket.gaierror(-2, "secret"), "proxy that has a name that cannot be looked up"),
         (httpx.ConnectTimeout("secret"), "proxy that did not take the connection in time"),
@@ -115,15 +113,15 @@ def test_a_proxy_that_is_not_there_is_not_taken_for_the_server(monkeypatch: pyte
         (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
     ],
 )
-def test_what_is_wrong_behind_a_proxy_is_told_of_whom_it_is(
-    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+def test_failure_behind_proxy_names_who_failed(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, expected_text: str
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     raised = error if isinstance(error, httpx.HTTPError) else httpx.ConnectError("secret")
     raised.__cause__ = None if raised is error else error
     text = str(unreachable("near", "https://llm.example/v1", raised))
-    assert said in text
-    assert ("NO_PROXY" in text) == ("proxy" in said)
+    assert expected_text in text
+    assert ("NO_PROXY" in text) == ("proxy" in expected_text)
     monkeypatch.setenv("no_proxy", "example")
     assert ("proxy" in str(unreachable("near", "https://llm.example/v1", raised))) == isinstance(
         error, httpx.ProxyError
@@ -131,7 +129,7 @@ def test_what_is_wrong_behind_a_proxy_is_told_of_whom_it_is(
     assert "secret" not in text
 
 
-def test_a_proxy_that_wants_a_password_is_not_taken_for_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> None:
         no = status(407, b"")
         async with serving(no) as proxy:
@@ -154,15 +152,13 @@ def test_a_proxy_that_wants_a_password_is_not_taken_for_the_server(monkeypatch: 
     ("name", "value"),
     [("NO_PROXY", "fd00::/8"), ("SSL_CERT_FILE", "/nowhere/ca.pem"), ("HTTP_PROXY", "http://proxy.example:70000")],
 )
-def test_a_server_on_this_machine_needs_nothing_of_it(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_loopback_server_ignores_unusable_environment(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     url = httpx.URL("http://127.0.0.1:8000/v1")
     asyncio.run(client_of("near", url, {}, timeout=httpx.Timeout(1)).aclose())
 
 
-def test_a_certificate_of_ones_own_is_trusted_on_this_machine_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_configured_certificate_is_trusted_on_loopback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     key, certificate = self_signed(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
@@ -190,7 +186,7 @@ def test_a_certificate_of_ones_own_is_trusted_on_this_machine_too(
     assert heard == ["Hi"]
 
 
-def test_an_address_of_ipv6_is_asked() -> None:
+def test_ipv6_address_is_reached() -> None:
     async def scene() -> list[str]:
         script = Server([answer("Hi")])
         try:
@@ -201,10 +197,10 @@ def test_an_address_of_ipv6_is_asked() -> None:
             model = OpenAIChat("near", f"http://[::1]:{server.sockets[0].getsockname()[1]}/v1", "m7")
             try:
                 await model.load()
-                said = [event.text async for event in model.stream(HELLO) if isinstance(event, Token)]
+                texts = [event.text async for event in model.stream(HELLO) if isinstance(event, Token)]
             finally:
                 await model.aclose()
             await script.hang_up()
-        return said
+        return texts
 
     assert asyncio.run(scene()) == ["Hi"]

@@ -1,4 +1,4 @@
-"""Compressed answers are refused before a byte of them is read."""
+"""Compressed answers are refused before their body is read."""
 
 import asyncio
 import gzip

@@ -1,4 +1,4 @@
-"""Fields of a request that somebody wrote for one endpoint, and ours."""
+"""Request fields of the client and configured parameters."""
 
 import json
 
@@ -7,31 +7,31 @@ import pytest
 from llm.http.request_body import checked, encoded, merged
 
 
-def test_what_was_written_goes_before_ours_and_tables_are_put_together() -> None:
-    ours = {"stream": True, "temperature": 0.0, "inferenceConfig": {"maxTokens": 60}}
+def test_parameters_override_fields_and_tables_are_merged() -> None:
+    reserved = {"stream": True, "temperature": 0.0, "inferenceConfig": {"maxTokens": 60}}
     more = {"temperature": 0.7, "inferenceConfig": {"topP": 0.9}, "stop": ["x"]}
-    assert merged(ours, more) == {
+    assert merged(reserved, more) == {
         "stream": True,
         "temperature": 0.7,
         "inferenceConfig": {"maxTokens": 60, "topP": 0.9},
         "stop": ["x"],
     }
-    assert ours["inferenceConfig"] == {"maxTokens": 60}
+    assert reserved["inferenceConfig"] == {"maxTokens": 60}
 
 
-def test_what_the_program_fills_in_is_refused() -> None:
+def test_reserved_parameter_is_refused() -> None:
     with pytest.raises(ValueError, match="llm endpoint 'near': parameters: messages is filled in by the program"):
-        checked("near", {"top_p": 0.9, "messages": []}, ours={"messages"})
+        checked("near", {"top_p": 0.9, "messages": []}, reserved={"messages"})
 
 
-def test_a_service_that_takes_single_values_takes_no_others() -> None:
+def test_flat_service_refuses_lists_and_tables() -> None:
     single = {"top_p": 0.9, "seed": 3, "best": True, "name": "x"}
-    assert checked("near", single, ours=(), flat=True) == single
+    assert checked("near", single, reserved=(), flat=True) == single
     for value in (["x"], {"a": 1}):
         with pytest.raises(ValueError, match="parameters: stop: this service takes single texts"):
-            checked("near", {"stop": value}, ours=(), flat=True)
-        assert checked("near", {"stop": value}, ours=()) == {"stop": value}
+            checked("near", {"stop": value}, reserved=(), flat=True)
+        assert checked("near", {"stop": value}, reserved=()) == {"stop": value}
 
 
-def test_half_a_character_does_not_break_the_request() -> None:
+def test_surrogate_half_is_replaced() -> None:
     assert json.loads(encoded({"a": "é\ud83d"})) == {"a": "é?"}

@@ -1,4 +1,4 @@
-"""Whom to ask."""
+"""Selection of the endpoint that is asked."""
 
 import random
 from collections import Counter
@@ -26,31 +26,31 @@ def routing(
 def measured(route: Routing, *times_s: float | None, at_s: float = NOW_S) -> None:
     for health, took_s in zip(route.healths, times_s, strict=True):
         if took_s is not None:
-            health.afresh(at_s, took_s)
+            health.restart(at_s, took_s)
 
 
 def fail(route: Routing, number: int, *, took_s: float = 1.0, at_s: float = NOW_S) -> None:
-    route.breakers[number].failed(at_s, took_s, surely=True)
+    route.breakers[number].failed(at_s, took_s, certain=True)
 
 
 def plan(route: Routing, now_s: float = NOW_S) -> Plan:
     return route.plan(now_s, route.budget.ask(100), 108)
 
 
-def test_the_earth_is_round() -> None:
+def test_great_circle_distance() -> None:
     assert BERLIN.distance_km(PARIS) == pytest.approx(878, rel=0.01)
     assert BERLIN.distance_km(TOKYO) == pytest.approx(8918, rel=0.01)
     assert GeoPoint(0, 179.5).distance_km(GeoPoint(0, -179.5)) == pytest.approx(111, rel=0.01)
 
 
-def test_latency_asks_in_the_order_given_until_it_knows_better() -> None:
+def test_latency_uses_configured_order_until_measured() -> None:
     route = routing()
     assert route.order(NOW_S) == [0, 1, 2]
     measured(route, 0.3, 0.1, 0.2)
     assert route.order(NOW_S) == [1, 2, 0]
 
 
-def test_a_favourite_is_left_only_for_one_that_is_clearly_quicker() -> None:
+def test_favourite_is_replaced_only_by_clearly_faster() -> None:
     route = routing()
     measured(route, 0.100, 0.110, 0.3)
     assert plan(route).first == 0
@@ -60,7 +60,7 @@ def test_a_favourite_is_left_only_for_one_that_is_clearly_quicker() -> None:
     assert plan(route).first == 1
 
 
-def test_geo_asks_the_nearest_until_it_knows_better() -> None:
+def test_geo_prefers_nearest_until_measured() -> None:
     places = (Endpoint("far", place=TOKYO), Endpoint("nowhere"), Endpoint("near", place=PARIS))
     route = routing(*places, policy="geo", here=BERLIN)
     assert route.order(NOW_S) == [2, 0, 1]
@@ -68,12 +68,12 @@ def test_geo_asks_the_nearest_until_it_knows_better() -> None:
     assert route.order(NOW_S)[0] == 0
 
 
-def test_geo_without_a_place_of_its_own_is_refused() -> None:
+def test_geo_requires_own_position() -> None:
     with pytest.raises(ValueError, match=r"llm\.latitude"):
         routing(policy="geo")
 
 
-def test_ordered_is_as_given_whatever_was_measured() -> None:
+def test_ordered_ignores_measurements() -> None:
     route = routing(policy="ordered")
     measured(route, 0.9, 0.1, 0.2)
     assert route.order(NOW_S) == [0, 1, 2]
@@ -81,7 +81,7 @@ def test_ordered_is_as_given_whatever_was_measured() -> None:
     assert route.order(NOW_S) == [1, 2, 0]
 
 
-def test_weighted_draws_by_weight() -> None:
+def test_weighted_selects_in_proportion_to_weight() -> None:
     endpoints = (Endpoint("a", weight=3), Endpoint("b", weight=1), Endpoint("reserve", weight=0))
     route = routing(*endpoints, policy="weighted", luck=random.Random(1).random)
     drawn = Counter(route.order(NOW_S)[0] for _ in range(2000))
@@ -90,7 +90,7 @@ def test_weighted_draws_by_weight() -> None:
     assert all(route.order(NOW_S)[-1] == 2 for _ in range(20))
 
 
-def test_a_lower_tier_goes_first_however_slow() -> None:
+def test_lower_tier_goes_first() -> None:
     route = routing(Endpoint("second", tier=2), Endpoint("first"), Endpoint("first too"))
     measured(route, 0.1, 0.9, 0.8)
     assert route.order(NOW_S) == [2, 1, 0]
@@ -99,7 +99,7 @@ def test_a_lower_tier_goes_first_however_slow() -> None:
     assert route.order(NOW_S)[0] == 0
 
 
-def test_who_failed_is_asked_last_and_not_kept_warm() -> None:
+def test_failed_endpoint_is_last_and_not_kept_warm() -> None:
     route = routing()
     fail(route, 0)
     assert route.order(NOW_S) == [1, 2, 0]
@@ -108,7 +108,7 @@ def test_who_failed_is_asked_last_and_not_kept_warm() -> None:
     assert route.usable(NOW_S + 6, without=(1, 2)) == 0
 
 
-def test_where_all_failed_the_first_to_come_back_is_asked() -> None:
+def test_first_to_recover_is_asked_if_all_failed() -> None:
     route = routing()
     for number, at_s in ((0, NOW_S), (1, NOW_S - 1), (2, NOW_S + 1)):
         fail(route, number, at_s=at_s)
@@ -117,7 +117,7 @@ def test_where_all_failed_the_first_to_come_back_is_asked() -> None:
     assert plan(route, NOW_S + 1) == Plan(1)
 
 
-def test_a_refusal_that_costs_nothing_is_tried_with_a_turn_of_its_own() -> None:
+def test_fast_failing_endpoint_is_probed_with_a_turn() -> None:
     route = routing()
     measured(route, 0.1, 0.2, 0.3)
     fail(route, 0, took_s=0.002)
@@ -125,7 +125,7 @@ def test_a_refusal_that_costs_nothing_is_tried_with_a_turn_of_its_own() -> None:
     assert plan(route, NOW_S + 6) == Plan(0, "look")
 
 
-def test_who_was_not_measured_lately_is_raced_within_the_budget() -> None:
+def test_stale_endpoint_is_measured_within_budget() -> None:
     route = routing()
     measured(route, 0.1, 0.15, 0.9)
     later_s = NOW_S + STALE_S + 1
@@ -135,16 +135,16 @@ def test_who_was_not_measured_lately_is_raced_within_the_budget() -> None:
         question = route.budget.ask(100)
         found = route.plan(later_s, question, 108)
         plans.append(found)
-        if found.rival is not None:
+        if found.parallel is not None:
             route.budget.hedge(question, 108, exploring=True)
         route.budget.answered(question, 50)
-    raced = [found.rival for found in plans if found.rival is not None]
-    assert set(raced) == {1}  # the far one is looked at seldom
+    raced = [found.parallel for found in plans if found.parallel is not None]
+    assert set(raced) == {1}  # the slow endpoint is measured rarely
     assert 1 <= len(raced) <= 0.03 * len(plans)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.02, 0.03])
-def test_without_a_budget_that_suffices_a_turn_now_and_then_goes_elsewhere(share: float) -> None:
+def test_small_budget_measures_with_occasional_turn(share: float) -> None:
     route = routing(share=share)
     measured(route, 0.1, 0.15, 0.2)
     firsts = [plan(route, NOW_S + STALE_S + 1) for _ in range(TRIAL_EVERY)]
@@ -152,8 +152,8 @@ def test_without_a_budget_that_suffices_a_turn_now_and_then_goes_elsewhere(share
     assert firsts[-1].why == "look"
 
 
-def test_by_lot_whoever_failed_is_tried_with_a_turn_of_its_own() -> None:
-    """Beside a quicker one it would lose, and stay out for ever."""
+def test_weighted_probes_failed_endpoint_with_a_turn() -> None:
+    """Beside a faster endpoint, a probe would lose, and the endpoint would never recover."""
     route = routing(Endpoint("a"), Endpoint("b"), Endpoint("reserve", weight=0), policy="weighted")
     measured(route, 0.1, 0.9, 0.1)
     fail(route, 1)
@@ -164,12 +164,12 @@ def test_by_lot_whoever_failed_is_tried_with_a_turn_of_its_own() -> None:
 
 
 def doubtful(route: Routing, number: int = 0) -> None:
-    """It was overtaken by a hedge, and that was the last that there was."""
-    route.breakers[number].failed(NOW_S, 0.3, surely=False)
+    """Makes the last result of an endpoint a loss against a hedge."""
+    route.breakers[number].failed(NOW_S, 0.3, certain=False)
     route.budget.hedge(route.budget.ask(100), 108)
 
 
-def test_whoever_may_be_silent_again_is_not_asked_without_a_hedge_in_hand() -> None:
+def test_doubtful_endpoint_is_avoided_without_hedge_budget() -> None:
     route = routing()
     measured(route, 0.1, 0.15, 0.2)
     doubtful(route)
@@ -179,7 +179,7 @@ def test_whoever_may_be_silent_again_is_not_asked_without_a_hedge_in_hand() -> N
     assert plan(route) == Plan(0)
 
 
-def test_nor_is_one_asked_that_takes_much_longer_or_is_of_another_tier() -> None:
+def test_slow_or_other_tier_is_no_alternative() -> None:
     for endpoints, times_s in (
         ((Endpoint("a"), Endpoint("b")), (0.1, 0.9)),
         ((Endpoint("a"), Endpoint("b", tier=2)), (0.1, 0.1)),
@@ -190,6 +190,6 @@ def test_nor_is_one_asked_that_takes_much_longer_or_is_of_another_tier() -> None
         assert plan(route) == Plan(0)
 
 
-def test_no_endpoint_is_no_choice() -> None:
+def test_routing_requires_an_endpoint() -> None:
     with pytest.raises(ValueError, match="no endpoint"):
         Routing((), "latency", HedgeBudget(0.1), lambda: 0.0)

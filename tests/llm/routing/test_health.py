@@ -12,20 +12,20 @@ def of(*times_s: float) -> Health:
     return health
 
 
-def test_an_endpoint_never_asked_has_no_times() -> None:
+def test_unmeasured_endpoint_has_no_times() -> None:
     health = Health()
     assert health.typical_s is None
     assert health.quantile_s(0.9) is None
     assert health.unmeasured_for_s(5.0) == float("inf")
 
 
-def test_the_typical_time_is_the_median_of_the_last_few() -> None:
+def test_typical_time_is_median_of_last_few() -> None:
     assert of(*[9.0] * 20, 0.1, 0.2, 0.3, 0.4, 5.0).typical_s == 0.3
     assert of(0.1, 0.1, 0.9, 0.9).typical_s == 0.1
     assert of(0.1, 0.1, 0.9, 0.9, 0.9).typical_s == 0.9
 
 
-def test_percentiles_are_of_the_window() -> None:
+def test_percentiles_cover_the_window() -> None:
     health = of(*[99.0] * 10, *(number / 100 for number in range(1, WINDOW + 1)))
     assert health.samples == WINDOW
     assert health.quantile_s(0.9) == pytest.approx(0.45)
@@ -33,34 +33,34 @@ def test_percentiles_are_of_the_window() -> None:
     assert health.quantile_s(1.0) == pytest.approx(0.5)
 
 
-def test_old_times_go_but_for_the_newest() -> None:
+def test_old_times_are_dropped_except_newest() -> None:
     health = of(*[0.5] * 20)
     health.first_token(1000.0 + 2 * MAX_AGE_S, 0.1)
     assert health.samples == TYPICAL_OF
 
 
-def test_who_was_overtaken_never_looks_quicker_than_it_is() -> None:
+def test_overtaken_endpoint_never_looks_faster() -> None:
     health = of(0.8, 0.8, 0.8)
-    health.at_least(2000.0, 0.15)
+    health.overtaken(2000.0, 0.15)
     assert health.typical_s == 0.8
     for _ in range(TYPICAL_OF):
-        health.at_least(2000.0, 0.15)
+        health.overtaken(2000.0, 0.15)
     assert health.typical_s == 0.8
     health = of(0.1)
     for _ in range(TYPICAL_OF):
-        health.at_least(2000.0, 0.3)
+        health.overtaken(2000.0, 0.3)
     assert health.typical_s == 0.3
 
 
-def test_what_was_overtaken_makes_nobody_wait_for_longer() -> None:
+def test_overtaken_times_do_not_lengthen_wait() -> None:
     health = of(0.1, 0.12, 0.1)
     for _ in range(WINDOW):
-        health.at_least(2000.0, 9.0)
+        health.overtaken(2000.0, 9.0)
     assert health.usual_s == 0.1
     assert health.quantile_s(1.0) == 0.12
 
 
-def test_after_a_recovery_the_past_is_forgotten() -> None:
+def test_recovery_discards_earlier_times() -> None:
     health = of(*[2.0] * 9)
-    health.afresh(3000.0, 0.1)
+    health.restart(3000.0, 0.1)
     assert (health.typical_s, health.samples, health.unmeasured_for_s(3001.0)) == (0.1, 1, 1.0)

@@ -1,4 +1,4 @@
-"""One question and its endpoints, without I/O: whatever comes, and in whatever order."""
+"""One question and its endpoints, without I/O: any events in any order."""
 
 import random
 
@@ -25,7 +25,7 @@ POLICIES: tuple[Policy, ...] = ("latency", "ordered", "weighted")
 PROMPT_TOKENS = 100
 
 What = str
-"""What may happen next: an event of an endpoint, an error, time, or the listener's leaving."""
+"""The next step: an event of an endpoint, an error, the passage of time, or the consumer's leaving."""
 
 
 def routing_of(count: int, policy: Policy, share: float, seed: int) -> Routing:
@@ -39,10 +39,10 @@ def error(name: str, what: What) -> LlmError:
 
 
 class Listener:
-    """Does what it is told and checks that it makes sense."""
+    """Performs the effects and checks that they are consistent."""
 
-    def __init__(self, contest: HedgedRequest) -> None:
-        self.contest = contest
+    def __init__(self, hedged: HedgedRequest) -> None:
+        self.hedged = hedged
         self.asked: list[int] = []
         self.running: set[int] = set()
         self.winner: int | None = None
@@ -90,7 +90,7 @@ STEPS = st.lists(
         st.sampled_from(
             ["queued", "sent", "token", "calling", "finished", "ended", "unreachable", "busy", "wrong", "time", "later"]
         ),
-        st.integers(0, 1),  # of the endpoints that are asked: which
+        st.integers(0, 1),  # index among the endpoints that are asked
         st.floats(0.0, 0.4),
     ),
     max_size=25,
@@ -104,7 +104,7 @@ STEPS = st.lists(
     st.integers(0, 5),
     st.lists(STEPS, min_size=1, max_size=12),
 )
-def test_whatever_happens(
+def test_any_event_order_is_handled(
     policy: Policy, count: int, share: float, seed: int, questions: list[list[tuple[What, int, float]]]
 ) -> None:
     routing, now_s = routing_of(count, policy, share, seed), 1000.0
@@ -116,15 +116,15 @@ def test_whatever_happens(
 
 
 def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -> float:
-    contest = HedgedRequest(routing, PROMPT_TOKENS, now_s + 8.0)
-    listener = Listener(contest)
-    listener.perform(contest.begin(now_s))
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, now_s + 8.0)
+    listener = Listener(hedged)
+    listener.perform(hedged.begin(now_s))
     for what, which, later_s in steps:
-        if listener.failed or (not listener.running and contest.wake_s is None):
+        if listener.failed or (not listener.running and hedged.wake_s is None):
             break
         if what in {"time", "later"} or not listener.running:
-            now_s = now_s + later_s if what == "later" or contest.wake_s is None else max(now_s, contest.wake_s)
-            listener.perform(contest.tick(now_s))
+            now_s = now_s + later_s if what == "later" or hedged.wake_s is None else max(now_s, hedged.wake_s)
+            listener.perform(hedged.tick(now_s))
             continue
         now_s += later_s / 20
         number = sorted(listener.running)[which % len(listener.running)]
@@ -133,9 +133,9 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
             if number == listener.winner and not listener.said:
                 listener.winner = None
                 listener.broken_calls += 1
-            listener.perform(contest.failed(number, error(f"e{number}", what), now_s))
+            listener.perform(hedged.failed(number, error(f"e{number}", what), now_s))
         elif what == "ended":
-            effects = contest.ended(number, now_s)
+            effects = hedged.ended(number, now_s)
             listener.running.discard(number)
             if effects is None:
                 assert number == listener.winner
@@ -148,10 +148,10 @@ def hold(routing: Routing, steps: list[tuple[What, int, float]], now_s: float) -
                 "token": Token("a"),
                 "calling": CallInProgress(),
             }
-            listener.perform(contest.came(number, events.get(what, Finished("stop")), now_s), number)
+            listener.perform(hedged.came(number, events.get(what, Finished("stop")), now_s), number)
             if what == "finished":
                 listener.winner, listener.said = number, True
-    contest.over(now_s)
+    hedged.over(now_s)
     assert sum(tried.outcome == "answered" for tried in listener.tried) <= 1 + listener.broken_calls
     return now_s
 
@@ -163,232 +163,232 @@ def question(share: float = 0.5) -> tuple[HedgedRequest, Routing]:
     return HedgedRequest(routing, PROMPT_TOKENS, 1008.0), routing
 
 
-def test_a_hedge_that_lost_costs_its_prompt_and_a_little() -> None:
-    contest, routing = question()
-    contest.begin(1000.0)
-    contest.tick(1000.5)
-    contest.came(1, RequestSent(None), 1000.51)
-    contest.came(0, Token("a"), 1000.6)
+def test_lost_hedge_costs_prompt_and_some_tokens() -> None:
+    hedged, routing = question()
+    hedged.begin(1000.0)
+    hedged.tick(1000.5)
+    hedged.came(1, RequestSent(None), 1000.51)
+    hedged.came(0, Token("a"), 1000.6)
     assert (routing.budget.hedges, routing.budget.extra_tokens) == (1, PROMPT_TOKENS + LOSER_TOKENS)
 
 
-def test_a_hedge_that_won_over_one_never_sent_was_no_hedge() -> None:
-    contest, routing = question()
-    contest.begin(1000.0)
-    contest.came(0, SlotAcquired(), 1000.0)
-    contest.tick(1000.5)
-    contest.came(1, RequestSent(None), 1000.51)
-    contest.came(1, Token("a"), 1000.6)
+def test_winning_over_unsent_request_is_no_hedge() -> None:
+    hedged, routing = question()
+    hedged.begin(1000.0)
+    hedged.came(0, SlotAcquired(), 1000.0)
+    hedged.tick(1000.5)
+    hedged.came(1, RequestSent(None), 1000.51)
+    hedged.came(1, Token("a"), 1000.6)
     assert (routing.budget.hedges, routing.budget.extra_tokens) == (0, 0)
 
 
-def test_two_hedges_in_a_row_that_won_open_the_breaker() -> None:
+def test_two_consecutive_winning_hedges_open_breaker() -> None:
     _, routing = question()
     for turn in range(2):
-        contest = HedgedRequest(routing, PROMPT_TOKENS, 2000.0)
+        hedged = HedgedRequest(routing, PROMPT_TOKENS, 2000.0)
         at_s = 1000.0 + 10 * turn
-        contest.begin(at_s)
-        assert contest.wake_s is not None
-        hedged_at_s = contest.wake_s
-        contest.tick(hedged_at_s)
-        contest.came(1, Token("a"), hedged_at_s + 0.1)
+        hedged.begin(at_s)
+        assert hedged.wake_s is not None
+        hedged_at_s = hedged.wake_s
+        hedged.tick(hedged_at_s)
+        hedged.came(1, Token("a"), hedged_at_s + 0.1)
         assert routing.breakers[0].closed(hedged_at_s + 0.1) == (turn == 0)
 
 
-def test_leaving_early_blames_nobody() -> None:
-    contest, routing = question()
-    contest.begin(1000.0)
-    contest.tick(1000.5)
-    contest.over(1000.6)
+def test_leaving_early_counts_no_failure() -> None:
+    hedged, routing = question()
+    hedged.begin(1000.0)
+    hedged.tick(1000.5)
+    hedged.over(1000.6)
     assert all(breaker.closed(1000.6) for breaker in routing.breakers)
     assert [health.samples for health in routing.healths] == [0, 0, 0]
 
 
-def test_leaving_early_leaves_room_for_another_trial() -> None:
+def test_leaving_early_permits_another_probe() -> None:
     _, routing = question()
-    routing.breakers[0].failed(990.0, 0.001, surely=True)
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
-    assert AskEndpoint(0) in contest.begin(1000.0)
+    routing.breakers[0].failed(990.0, 0.001, certain=True)
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
+    assert AskEndpoint(0) in hedged.begin(1000.0)
     assert not routing.breakers[0].wants_probe(1000.1)
-    contest.over(1000.1)
+    hedged.over(1000.1)
     assert routing.breakers[0].wants_probe(1000.1)
 
 
 WRONG = [LlmRefused("e1", "takes no tools", spoken="", retryable=False), KeyError("a defect of its client")]
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
-def test_a_second_one_that_refuses_for_good_does_not_end_the_first(wrong: Exception) -> None:
-    contest, routing = question()
-    contest.begin(1000.0)
-    assert AskEndpoint(1) in contest.tick(1000.5)
-    effects = contest.failed(1, wrong, 1000.51)
+@pytest.mark.parametrize("wrong", WRONG, ids=["final refusal", "programming error"])
+def test_final_refusal_of_hedge_does_not_end_first(wrong: Exception) -> None:
+    hedged, routing = question()
+    hedged.begin(1000.0)
+    assert AskEndpoint(1) in hedged.tick(1000.5)
+    effects = hedged.failed(1, wrong, 1000.51)
     assert [effect for effect in effects if not isinstance(effect, PassOn)] == []
     assert not routing.breakers[1].closed(1000.51), "and it is not looked at again so soon"
-    assert PassOn(Token("a")) in contest.came(0, Token("a"), 1000.6)
+    assert PassOn(Token("a")) in hedged.came(0, Token("a"), 1000.6)
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=["refused for good", "a defect"])
-def test_one_asked_out_of_curiosity_that_refuses_for_good_is_followed_by_another(wrong: Exception) -> None:
+@pytest.mark.parametrize("wrong", WRONG, ids=["final refusal", "programming error"])
+def test_final_refusal_of_probe_is_followed_by_another(wrong: Exception) -> None:
     _, routing = question()
-    routing.breakers[0].failed(990.0, 0.001, surely=True)
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
-    assert AskEndpoint(0) in contest.begin(1000.0)
-    assert AskEndpoint(1) in contest.failed(0, wrong, 1000.01)
-    assert Fail(wrong) in contest.failed(1, wrong, 1000.02)
+    routing.breakers[0].failed(990.0, 0.001, certain=True)
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
+    assert AskEndpoint(0) in hedged.begin(1000.0)
+    assert AskEndpoint(1) in hedged.failed(0, wrong, 1000.01)
+    assert Fail(wrong) in hedged.failed(1, wrong, 1000.02)
 
 
-def test_what_a_filter_cuts_off_is_not_the_endpoints_fault() -> None:
+def test_content_filter_does_not_count_as_failure() -> None:
     _, routing = question()
-    routing.breakers[0].failed(990.0, 0.001, surely=True)
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
-    contest.begin(1000.0)
-    contest.came(0, Token("a"), 1000.1)
-    assert contest.failed(0, WRONG[0], 1000.2) == [Fail(WRONG[0])]
+    routing.breakers[0].failed(990.0, 0.001, certain=True)
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
+    hedged.begin(1000.0)
+    hedged.came(0, Token("a"), 1000.1)
+    assert hedged.failed(0, WRONG[0], 1000.2) == [Fail(WRONG[0])]
     assert routing.breakers[0].closed(1000.2)
 
 
-def test_what_the_first_refuses_for_good_is_not_asked_of_others() -> None:
-    contest, routing = question()
-    contest.begin(1000.0)
-    contest.tick(1000.5)
-    effects = contest.failed(0, WRONG[0], 1000.6)
+def test_final_refusal_is_not_sent_to_others() -> None:
+    hedged, routing = question()
+    hedged.begin(1000.0)
+    hedged.tick(1000.5)
+    effects = hedged.failed(0, WRONG[0], 1000.6)
     assert CloseRequest(1) in effects
     assert effects[-1] == Fail(WRONG[0])
     assert all(breaker.closed(1000.6) for breaker in routing.breakers)
 
 
-def pass_time(contest: HedgedRequest, now_s: float, number: int) -> float:
-    """When `number` is asked, if nobody says anything."""
+def pass_time(hedged: HedgedRequest, now_s: float, number: int) -> float:
+    """Returns when `number` is asked if no endpoint sends anything."""
     for _ in range(200):
-        assert contest.wake_s is not None
-        now_s = contest.wake_s
-        if AskEndpoint(number) in contest.tick(now_s):
+        assert hedged.wake_s is not None
+        now_s = hedged.wake_s
+        if AskEndpoint(number) in hedged.tick(now_s):
             return now_s
     raise AssertionError(f"{number} was never asked")
 
 
-def test_whoever_is_silent_for_too_long_is_given_up_and_left_alone() -> None:
-    contest, routing = question(share=0.0)
-    contest.begin(1000.0)
-    assert pass_time(contest, 1000.0, 1) == 1000.0 + UNMEASURED_PATIENCE_S
+def test_silent_endpoint_is_given_up_and_breaker_opens() -> None:
+    hedged, routing = question(share=0.0)
+    hedged.begin(1000.0)
+    assert pass_time(hedged, 1000.0, 1) == 1000.0 + UNMEASURED_PATIENCE_S
     assert not routing.breakers[0].closed(1002.1)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_one_of_which_it_is_said_how_long_it_takes_is_waited_for(share: float) -> None:
-    """It is asked first on purpose, and without that it would never be measured."""
+def test_configured_patience_is_respected(share: float) -> None:
+    """A slow endpoint that is asked first on purpose would otherwise never be measured."""
     endpoints = [Endpoint("slow", patience_s=5.0), Endpoint("quick", tier=2)]
     routing = Routing(endpoints, "latency", HedgeBudget(share), random.Random(1).random)
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
-    contest.begin(1000.0)
-    assert pass_time(contest, 1000.0, 1) == 1005.0
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
+    hedged.begin(1000.0)
+    assert pass_time(hedged, 1000.0, 1) == 1005.0
     routing.breakers[0].succeeded(1001.0)
     for asked_at_s in (1010.0, 1020.0):
-        contest = HedgedRequest(routing, PROMPT_TOKENS, asked_at_s + 8)
-        assert AskEndpoint(0) in contest.begin(asked_at_s)
-        assert PassOn(Token("a")) in contest.came(0, Token("a"), asked_at_s + 3)
-        contest.over(asked_at_s + 4)
+        hedged = HedgedRequest(routing, PROMPT_TOKENS, asked_at_s + 8)
+        assert AskEndpoint(0) in hedged.begin(asked_at_s)
+        assert PassOn(Token("a")) in hedged.came(0, Token("a"), asked_at_s + 3)
+        hedged.over(asked_at_s + 4)
 
 
 @pytest.mark.parametrize("winner", [1, 2])
-def test_two_that_are_silent_are_not_waited_for_until_the_end(winner: int) -> None:
-    contest, _ = question()
-    contest.begin(1000.0)
-    hedged_at_s = pass_time(contest, 1000.0, 1)
-    switched_at_s = pass_time(contest, hedged_at_s, 2)
+def test_two_silent_endpoints_are_replaced(winner: int) -> None:
+    hedged, _ = question()
+    hedged.begin(1000.0)
+    hedged_at_s = pass_time(hedged, 1000.0, 1)
+    switched_at_s = pass_time(hedged, hedged_at_s, 2)
     assert switched_at_s == 1000.0 + UNMEASURED_PATIENCE_S
-    effects = contest.came(winner, Token("a"), 1003.0)
+    effects = hedged.came(winner, Token("a"), 1003.0)
     assert CloseRequest(3 - winner) in effects
     assert PassOn(Token("a")) in effects
 
 
-def test_one_asked_out_of_curiosity_is_hedged_by_one_alone() -> None:
+def test_probe_is_hedged_only_once() -> None:
     _, routing = question()
-    routing.breakers[0].failed(990.0, 0.001, surely=True)
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
-    assert AskEndpoint(0) in contest.begin(1000.0)
-    assert pass_time(contest, 1000.0, 1) == 1000.0 + UNMEASURED_DELAY_S
-    assert pass_time(contest, 1000.4, 2) == 1000.0 + UNMEASURED_PATIENCE_S
+    routing.breakers[0].failed(990.0, 0.001, certain=True)
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
+    assert AskEndpoint(0) in hedged.begin(1000.0)
+    assert pass_time(hedged, 1000.0, 1) == 1000.0 + UNMEASURED_DELAY_S
+    assert pass_time(hedged, 1000.4, 2) == 1000.0 + UNMEASURED_PATIENCE_S
 
 
-def test_whoever_was_asked_just_before_the_deadline_is_not_blamed() -> None:
+def test_late_request_is_not_counted_at_deadline() -> None:
     _, routing = question(share=0.0)
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1000.0 + UNMEASURED_PATIENCE_S + 0.1)
-    contest.begin(1000.0)
-    pass_time(contest, 1000.0, 1)
-    assert isinstance(contest.tick(contest.deadline_s)[-1], Fail)
-    assert [breaker.closed(contest.deadline_s) for breaker in routing.breakers] == [False, True, True]
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1000.0 + UNMEASURED_PATIENCE_S + 0.1)
+    hedged.begin(1000.0)
+    pass_time(hedged, 1000.0, 1)
+    assert isinstance(hedged.tick(hedged.deadline_s)[-1], Fail)
+    assert [breaker.closed(hedged.deadline_s) for breaker in routing.breakers] == [False, True, True]
 
 
-def test_whoever_was_silent_until_the_deadline_is() -> None:
+def test_silence_until_deadline_counts_as_failure() -> None:
     routing = routing_of(1, "ordered", 0.0, 1)
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
-    contest.begin(1000.0)
-    contest.tick(1008.0)
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
+    hedged.begin(1000.0)
+    hedged.tick(1008.0)
     assert not routing.breakers[0].closed(1008.0)
 
 
-def test_nobody_is_asked_after_the_deadline() -> None:
-    contest, _ = question()
-    contest.begin(1000.0)
+def test_no_request_after_deadline() -> None:
+    hedged, _ = question()
+    hedged.begin(1000.0)
     failure = error("e0", "unreachable")
-    assert contest.failed(0, failure, 1008.0)[-1] == Fail(failure)
+    assert hedged.failed(0, failure, 1008.0)[-1] == Fail(failure)
 
 
-def test_an_answer_that_stalls_may_be_chance() -> None:
-    contest, routing = question()
-    contest.begin(1000.0)
-    contest.came(0, Token("a"), 1000.1)
+def test_stalled_answer_is_a_doubtful_failure() -> None:
+    hedged, routing = question()
+    hedged.begin(1000.0)
+    hedged.came(0, Token("a"), 1000.1)
     stalled = LlmTooSlow("e0", "stalled", spoken="", retryable=True)
-    assert contest.failed(0, stalled, 1005.1) == [Fail(stalled)]
+    assert hedged.failed(0, stalled, 1005.1) == [Fail(stalled)]
     assert routing.breakers[0].closed(1005.1)
 
 
-def test_a_call_that_has_begun_wins_though_it_comes_whole_much_later() -> None:
-    contest, routing = question()
-    contest.begin(1000.0)
-    contest.tick(1000.5)
-    effects = contest.came(0, CallInProgress(), 1000.6)
+def test_started_call_wins_before_it_is_complete() -> None:
+    hedged, routing = question()
+    hedged.begin(1000.0)
+    hedged.tick(1000.5)
+    effects = hedged.came(0, CallInProgress(), 1000.6)
     assert CloseRequest(1) in effects
-    assert contest.wake_s is None
+    assert hedged.wake_s is None
     assert routing.healths[0].usual_s == pytest.approx(0.6)
 
 
-def test_a_call_that_breaks_off_is_asked_of_another() -> None:
-    contest, _ = question()
-    contest.begin(1000.0)
-    contest.came(0, CallInProgress(), 1000.1)
-    assert AskEndpoint(1) in contest.failed(0, error("e0", "unreachable"), 1000.2)
-    assert PassOn(Token("a")) in contest.came(1, Token("a"), 1000.3)
+def test_broken_first_call_is_retried_elsewhere() -> None:
+    hedged, _ = question()
+    hedged.begin(1000.0)
+    hedged.came(0, CallInProgress(), 1000.1)
+    assert AskEndpoint(1) in hedged.failed(0, error("e0", "unreachable"), 1000.2)
+    assert PassOn(Token("a")) in hedged.came(1, Token("a"), 1000.3)
 
 
-def test_a_call_that_breaks_off_after_words_is_not() -> None:
-    contest, _ = question()
-    contest.begin(1000.0)
-    contest.came(0, Token("Let me see."), 1000.1)
-    contest.came(0, CallInProgress(), 1000.1)
+def test_broken_call_after_text_is_not_retried() -> None:
+    hedged, _ = question()
+    hedged.begin(1000.0)
+    hedged.came(0, Token("Let me see."), 1000.1)
+    hedged.came(0, CallInProgress(), 1000.1)
     failure = error("e0", "unreachable")
-    assert contest.failed(0, failure, 1000.2) == [Fail(failure)]
+    assert hedged.failed(0, failure, 1000.2) == [Fail(failure)]
 
 
-def test_an_empty_stream_is_a_failure() -> None:
-    contest, _ = question()
-    contest.begin(1000.0)
-    effects = contest.ended(0, 1000.1)
+def test_empty_stream_is_a_failure() -> None:
+    hedged, _ = question()
+    hedged.begin(1000.0)
+    effects = hedged.ended(0, 1000.1)
     assert effects is not None
     assert AskEndpoint(1) in effects
 
 
 @pytest.mark.parametrize("hedge_allowed", [True, False])
-def test_room_in_the_budget_is_looked_for_again(hedge_allowed: bool) -> None:
+def test_budget_is_checked_again(hedge_allowed: bool) -> None:
     routing = routing_of(2, "ordered", 0.1, 1)
-    routing.budget.hedge(routing.budget.ask(10), 10)  # the one in hand
-    contest = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
-    contest.begin(1000.0)
-    assert contest.tick(1000.41) == []
-    assert contest.wake_s == pytest.approx(1000.46)
+    routing.budget.hedge(routing.budget.ask(10), 10)  # the advance
+    hedged = HedgedRequest(routing, PROMPT_TOKENS, 1008.0)
+    hedged.begin(1000.0)
+    assert hedged.tick(1000.41) == []
+    assert hedged.wake_s == pytest.approx(1000.46)
     if hedge_allowed:
         for _ in range(20):
             routing.budget.ask(1000)
-    assert (AskEndpoint(1) in contest.tick(1000.46)) == hedge_allowed
+    assert (AskEndpoint(1) in hedged.tick(1000.46)) == hedge_allowed

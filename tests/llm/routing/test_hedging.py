@@ -1,4 +1,4 @@
-"""When a second endpoint is asked, and that the budget for it is never exceeded."""
+"""When a second endpoint is asked, within a budget that is never exceeded."""
 
 import pytest
 from hypothesis import given
@@ -15,27 +15,27 @@ def of(*times_s: float) -> Health:
     return health
 
 
-def test_the_delay_is_the_ninth_tenth_within_bounds() -> None:
+def test_hedge_delay_is_bounded_90th_percentile() -> None:
     assert hedge_delay_s(Health()) == UNMEASURED_DELAY_S
-    assert hedge_delay_s(of(*[0.1] * 20)) == pytest.approx(0.15)  # without scatter: half as long again
+    assert hedge_delay_s(of(*[0.1] * 20)) == pytest.approx(0.15)  # without variation: 1.5 times the usual time
     assert hedge_delay_s(of(*[0.17] * 5, *[0.1] * 20)) == pytest.approx(0.17)
-    assert hedge_delay_s(of(*[1.6] * 5, *[0.1] * 20)) == pytest.approx(0.175)  # a bad spell
+    assert hedge_delay_s(of(*[1.6] * 5, *[0.1] * 20)) == pytest.approx(0.175)  # a slow period
     assert hedge_delay_s(of(*[0.02] * 20)) == pytest.approx(0.06)
 
 
-def test_an_endpoint_is_given_up_much_later_than_it_is_hedged() -> None:
+def test_patience_exceeds_hedge_delay() -> None:
     for health in (Health(), of(0.02), of(0.1), of(1.0)):
         assert patience_s(health) > 1.5 * hedge_delay_s(health)
 
 
-def test_who_says_how_long_it_takes_is_believed_until_it_is_measured() -> None:
+def test_configured_times_apply_until_measured() -> None:
     assert (hedge_delay_s(Health(), 5.0), patience_s(Health(), 5.0)) == (5.0, 5.0)
     assert hedge_delay_s(of(1.0), 5.0) == hedge_delay_s(of(1.0))
     assert patience_s(of(1.0), 5.0) == 5.0, "that is never less than was wished"
     assert patience_s(of(2.0), 5.0) == 8.0
 
 
-def test_one_is_in_hand_from_the_start_and_the_next_is_earned_with_it() -> None:
+def test_first_hedge_is_an_advance() -> None:
     budget = HedgeBudget(0.1)
     first = budget.ask(100)
     assert budget.may_hedge(first, 100)
@@ -45,13 +45,13 @@ def test_one_is_in_hand_from_the_start_and_the_next_is_earned_with_it() -> None:
     assert budget.may_hedge(budget.ask(100), 100)
 
 
-def test_the_one_in_hand_is_not_for_curiosity() -> None:
+def test_advance_is_not_for_exploration() -> None:
     budget = HedgeBudget(0.5)
     assert not budget.may_hedge(budget.ask(100), 10, exploring=True)
     assert budget.affords(10)
 
 
-def test_the_one_in_hand_is_there_again_where_it_never_left() -> None:
+def test_advance_returns_if_hedge_was_not_sent() -> None:
     budget = HedgeBudget(0.1)
     first = budget.ask(100)
     budget.hedge(first, 108)
@@ -60,47 +60,47 @@ def test_the_one_in_hand_is_there_again_where_it_never_left() -> None:
     assert budget.affords(108)
 
 
-def test_a_question_is_asked_twice_not_thrice() -> None:
+def test_question_is_hedged_at_most_once() -> None:
     budget = HedgeBudget(1.0)
     question = budget.ask(100)
     budget.hedge(question, 50)
     assert not budget.may_hedge(question, 50)
 
 
-def test_a_share_of_zero_is_never() -> None:
+def test_share_of_zero_permits_no_hedge() -> None:
     budget = HedgeBudget(0.0)
     for _ in range(100):
         assert not budget.may_hedge(budget.ask(10), 0)
 
 
-def test_the_tokens_of_long_ago_pay_for_nothing() -> None:
+def test_old_tokens_do_not_count_for_budget() -> None:
     budget = HedgeBudget(0.1)
     budget.ask(1_000_000)
-    budget.hedge(budget.ask(10), 0)  # the one in hand
+    budget.hedge(budget.ask(10), 0)  # the advance
     last = [budget.ask(10) for _ in range(WINDOW)][-1]
     assert budget.may_hedge(last, 100)
     assert not budget.may_hedge(last, 101)
 
 
-def test_the_same_tokens_pay_only_once() -> None:
+def test_tokens_count_only_once() -> None:
     budget = HedgeBudget(0.1)
     first, early, *_ = [budget.ask(10) for _ in range(20)]
     budget.ask(10_000)
-    budget.hedge(first, 1)  # the one in hand
-    budget.hedge(early, 900)  # it was still under way when the long one came
+    budget.hedge(first, 1)  # the advance
+    budget.hedge(early, 900)  # it was still running when the long question arrived
     last = [budget.ask(10) for _ in range(WINDOW - 5)][-1]
-    assert not budget.may_hedge(last, 900)  # though of the last hundred the long one is, and the hedge is not
+    assert not budget.may_hedge(last, 900)  # the long question is among the last hundred, the hedge is not
     assert budget.may_hedge(last, 200)
 
 
 @pytest.mark.parametrize(("share", "explores"), [(0.0, False), (0.02, False), (0.03, False), (0.04, True), (0.1, True)])
-def test_a_small_budget_never_suffices_for_curiosity(share: float, explores: bool) -> None:
+def test_small_budget_permits_no_exploration(share: float, explores: bool) -> None:
     budget = HedgeBudget(share)
     questions = [budget.ask(1000) for _ in range(10 * WINDOW)]
     assert budget.explores == budget.may_hedge(questions[-1], 10, exploring=True) == explores
 
 
-def test_what_never_left_costs_nothing() -> None:
+def test_unsent_hedge_costs_nothing() -> None:
     budget = HedgeBudget(0.5)
     budget.ask(100)
     question = budget.ask(100)
@@ -110,7 +110,7 @@ def test_what_never_left_costs_nothing() -> None:
     assert budget.may_hedge(question, 60)
 
 
-def test_going_beyond_it_is_a_defect() -> None:
+def test_hedge_beyond_budget_raises() -> None:
     budget = HedgeBudget(0.1)
     budget.hedge(budget.ask(100), 100)
     with pytest.raises(ValueError, match="beyond the budget"):
@@ -118,7 +118,7 @@ def test_going_beyond_it_is_a_defect() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
+def test_invalid_share_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match="hedge_share"):
         HedgeBudget(share)
 
@@ -127,8 +127,8 @@ STEPS = st.lists(
     st.tuples(
         st.integers(1, 2000),  # prompt
         st.integers(0, 300),  # answer
-        st.integers(0, 2100),  # what a hedge takes
-        st.floats(0, 1),  # the part of it that it really costs
+        st.integers(0, 2100),  # estimated cost of a hedge
+        st.floats(0, 1),  # actual share of that cost
         st.booleans(),  # exploring
     ),
     max_size=300,
@@ -136,7 +136,7 @@ STEPS = st.lists(
 
 
 @given(st.sampled_from([0.02, 0.1, 0.25, 0.5]), STEPS)
-def test_the_budget_is_never_exceeded(share: float, steps: list[tuple[int, int, int, float, bool]]) -> None:
+def test_budget_is_never_exceeded(share: float, steps: list[tuple[int, int, int, float, bool]]) -> None:
     budget, asked = HedgeBudget(share), list[Question]()
     for prompt, answer, extra, part, exploring in steps:
         question = budget.ask(prompt)

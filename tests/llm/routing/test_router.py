@@ -1,4 +1,4 @@
-"""Several endpoints as one model: who answers, what is closed, what the trace is told. On virtual time."""
+"""Several endpoints as one model: answers, closed requests, and events for the trace. On virtual time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -24,7 +24,7 @@ from llm.chat import (
 from llm.errors import LlmBroken, LlmError, LlmRefused, LlmTooSlow, LlmUnreachable
 from llm.routing.endpoint_selection import Endpoint, Policy, Routing
 from llm.routing.hedging import HedgeBudget
-from llm.routing.router import NEWS_AHEAD, Router, prompt_tokens
+from llm.routing.router import MAX_QUEUED, Router, prompt_tokens
 
 HELLO = (Message("user", "what is the tallest mountain"),)
 SILENT = 3600.0
@@ -40,12 +40,12 @@ def unreachable(name: str) -> LlmUnreachable:
 
 @dataclass
 class Scripted:
-    """Answers after a time, or fails; notes when it was asked and when it was closed."""
+    """Answers after a time, or fails. Records when it was asked and when it was closed."""
 
     name: str
     first_token_s: float = 0.1
     error: Exception | None = None
-    error_after: int | None = None  # tokens; None: before anything
+    error_after: int | None = None  # number of tokens; None: before any event
     words: Sequence[str] = ("It ", "is ", "Everest.")
     sends: bool = True
     closes_in_s: float = 0.0
@@ -91,14 +91,14 @@ class Scripted:
 def router_of(*models: Scripted, share: float = 1.0, policy: Policy = "ordered", timeout_s: float = 8.0) -> Router:
     endpoints = [Endpoint(model.name, price_in_per_million=2.0) for model in models]
     budget = HedgeBudget(share)
-    budget.ask(10_000)  # a past in which enough was earned
+    budget.ask(10_000)  # earlier questions that earned enough budget
     routing = Routing(endpoints, policy, budget, lambda: 0.5)
     return Router(models, routing, first_token_timeout_s=timeout_s)
 
 
 @dataclass
 class Asked:
-    """What one question came to, times since it."""
+    """The outcome of one question; times are relative to its start."""
 
     events: list[ChatEvent]
     at_s: list[float]
@@ -138,7 +138,7 @@ def asked_once(*models: Scripted, share: float = 1.0) -> Asked:
     return run_virtual(ask(router_of(*models, share=share)))
 
 
-def test_the_first_answers_and_is_named() -> None:
+def test_first_endpoint_answers_and_is_named() -> None:
     asked = asked_once(Scripted("near"), Scripted("far"))
     kinds = [type(event) for event in asked.events]
     assert kinds == [AnsweringEndpoint, SlotAcquired, RequestSent, EndpointTried, Token, Token, Token, Finished]
@@ -147,7 +147,7 @@ def test_the_first_answers_and_is_named() -> None:
     assert asked.first_token_s == pytest.approx(0.1)
 
 
-def test_a_function_call_wins_like_a_token() -> None:
+def test_function_call_wins_like_a_token() -> None:
     class Calling(Scripted):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             yield FunctionCall("1", "lamp", "{}")
@@ -160,7 +160,7 @@ def test_a_function_call_wins_like_a_token() -> None:
 @pytest.mark.parametrize(
     "error", [unreachable("near"), refused("near"), LlmBroken("near", "", spoken="", retryable=True)]
 )
-def test_a_failure_before_the_first_token_is_answered_by_the_next(error: LlmError) -> None:
+def test_failure_before_first_token_fails_over(error: LlmError) -> None:
     near, far = Scripted("near", error=error), Scripted("far")
     asked = asked_once(near, far, share=0.0)
     assert (asked.by, asked.text, asked.error) == ("far", "It is Everest.", None)
@@ -168,13 +168,13 @@ def test_a_failure_before_the_first_token_is_answered_by_the_next(error: LlmErro
     assert asked.first_token_s < 0.15
 
 
-def test_a_refusal_is_not_carried_to_the_next_by_all_at_once() -> None:
+def test_failover_after_refusal_is_jittered() -> None:
     near, far = Scripted("near", error=refused("near")), Scripted("far")
     run_virtual(ask(router_of(near, far)))
     assert far.asked_at_s[0] - near.asked_at_s[0] == pytest.approx(0.002 + 0.015)
 
 
-def test_where_all_refuse_the_first_refusal_is_told_with_the_last() -> None:
+def test_first_refusal_is_reported_with_the_last() -> None:
     near, far = Scripted("near", error=refused("near")), Scripted("far", error=unreachable("far"))
     asked = run_virtual(ask(router_of(near, far)))
     assert isinstance(asked.error, LlmUnreachable)
@@ -182,7 +182,7 @@ def test_where_all_refuse_the_first_refusal_is_told_with_the_last() -> None:
     assert asked.error.spoken == "Nobody there."
 
 
-def test_what_a_filter_refuses_is_not_asked_again() -> None:
+def test_content_filter_refusal_is_not_retried() -> None:
     near, far = Scripted("near", error=refused("near", retryable=False)), Scripted("far")
     router = router_of(near, far)
     asked = run_virtual(ask(router))
@@ -191,7 +191,7 @@ def test_what_a_filter_refuses_is_not_asked_again() -> None:
     assert router.routing.breakers[0].closed(1e9)  # the question was at fault, not the endpoint
 
 
-def test_where_all_fail_the_last_error_is_told_and_no_fifth_is_asked() -> None:
+def test_at_most_four_endpoints_are_asked() -> None:
     models = [Scripted(f"m{number}", error=unreachable(f"m{number}")) for number in range(6)]
     asked = run_virtual(ask(router_of(*models)))
     assert str(asked.error) == "m3: nobody there"
@@ -199,19 +199,19 @@ def test_where_all_fail_the_last_error_is_told_and_no_fifth_is_asked() -> None:
     assert [outcome for _, _, outcome in asked.tried] == ["failed"] * 4
 
 
-def test_a_defect_of_a_client_is_passed_on_as_it_is() -> None:
+def test_programming_error_is_raised_unchanged() -> None:
     with pytest.raises(ZeroDivisionError):
         asked_once(Scripted("near", error=ZeroDivisionError()), Scripted("far"))
 
 
-def test_after_the_first_token_an_error_is_passed_on() -> None:
+def test_error_after_first_token_is_raised() -> None:
     near, far = Scripted("near", error=refused("near"), error_after=2), Scripted("far")
     asked = asked_once(near, far)
     assert (asked.text, str(asked.error)) == ("It is ", "near: refused")
     assert far.asked_at_s == []
 
 
-def test_a_silent_endpoint_is_hedged_and_closed_at_once() -> None:
+def test_silent_endpoint_is_hedged_and_closed() -> None:
     near, far = Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1)
 
     async def scene() -> tuple[Asked, float]:
@@ -229,7 +229,7 @@ def test_a_silent_endpoint_is_hedged_and_closed_at_once() -> None:
     assert lost.extra_cost == pytest.approx(prompt_tokens(HELLO) * 2e-6)
 
 
-def test_the_winners_progress_is_told_with_its_own_times() -> None:
+def test_progress_of_winner_has_its_own_times() -> None:
     asked = asked_once(Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=0.1))
     kinds = [type(event) for event in asked.events]
     begin = [AnsweringEndpoint, SlotAcquired, RequestSent, EndpointTried, EndpointTried]
@@ -241,7 +241,7 @@ def test_the_winners_progress_is_told_with_its_own_times() -> None:
     assert sent.round_trip_s == 0.01
 
 
-def test_the_first_may_still_win_against_its_hedge() -> None:
+def test_first_endpoint_can_win_against_hedge() -> None:
     near, far = Scripted("near", first_token_s=0.45), Scripted("far", first_token_s=0.1)
     asked = asked_once(near, far)
     assert asked.by == "near"
@@ -249,7 +249,7 @@ def test_the_first_may_still_win_against_its_hedge() -> None:
     assert len(far.closed_at_s) == 1
 
 
-def test_without_a_budget_a_silent_endpoint_is_given_up_later() -> None:
+def test_silent_endpoint_is_given_up_without_budget() -> None:
     near, far = Scripted("near", first_token_s=SILENT), Scripted("far")
     asked = asked_once(near, far, share=0.0)
     assert asked.by == "far"
@@ -258,15 +258,15 @@ def test_without_a_budget_a_silent_endpoint_is_given_up_later() -> None:
     assert asked.tried[0] == ("near", "first", "given up")
 
 
-def test_a_hedge_that_fails_leaves_the_first_alone() -> None:
+def test_failed_hedge_does_not_affect_first() -> None:
     near, far = Scripted("near", first_token_s=0.5), Scripted("far", error=unreachable("far"))
     router = router_of(near, far)
     asked = run_virtual(ask(router))
     assert (asked.by, asked.error) == ("near", None)
-    assert router.routing.budget.hedges == 0  # it never reached anybody
+    assert router.routing.budget.hedges == 0  # the request never reached a service
 
 
-def test_the_first_may_fail_while_its_hedge_is_asked() -> None:
+def test_first_may_fail_while_hedge_is_running() -> None:
     class Late(Scripted):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             yield RequestSent(None)
@@ -278,7 +278,7 @@ def test_the_first_may_fail_while_its_hedge_is_asked() -> None:
     assert asked.tried == [("near", "first", "failed"), ("far", "hedge", "answered")]
 
 
-def test_nobody_who_answers_ends_at_the_deadline() -> None:
+def test_silence_of_all_ends_at_deadline() -> None:
     models = [Scripted(name, first_token_s=SILENT) for name in ("a", "b")]
     asked = run_virtual(ask(router_of(*models, timeout_s=3.0)))
     assert isinstance(asked.error, LlmTooSlow)
@@ -286,7 +286,7 @@ def test_nobody_who_answers_ends_at_the_deadline() -> None:
     assert [len(model.closed_at_s) for model in models] == [1, 1]
 
 
-def test_leaving_closes_all_requests_at_once() -> None:
+def test_leaving_closes_all_requests() -> None:
     near, far = Scripted("near", first_token_s=SILENT), Scripted("far", first_token_s=SILENT)
 
     async def scene() -> float:
@@ -304,7 +304,7 @@ def test_leaving_closes_all_requests_at_once() -> None:
     assert near.closed_at_s == far.closed_at_s == [pytest.approx(left_s)]
 
 
-def test_closing_the_stream_between_tokens_closes_its_request() -> None:
+def test_closing_stream_between_tokens_closes_request() -> None:
     near = Scripted("near", words=["word "] * 100)
 
     async def scene() -> float:
@@ -320,35 +320,35 @@ def test_closing_the_stream_between_tokens_closes_its_request() -> None:
     assert near.closed_at_s == [left_s]
 
 
-def test_a_loser_that_is_slow_to_close_delays_no_token() -> None:
+def test_slow_closing_loser_delays_no_token() -> None:
     near = Scripted("near", first_token_s=SILENT, closes_in_s=5.0)
     asked = asked_once(near, Scripted("far", first_token_s=0.1))
     last_token_s = [at_s for event, at_s in zip(asked.events, asked.at_s, strict=True) if isinstance(event, Token)][-1]
     assert last_token_s == pytest.approx(0.5 + 0.04)
 
 
-@pytest.mark.parametrize("leaves", [False, True], ids=["to the end", "cancelled after the first token"])
-def test_a_loser_that_is_slow_to_close_is_told_so_once(leaves: bool) -> None:
+@pytest.mark.parametrize("cancelled", [False, True], ids=["to the end", "cancelled after the first token"])
+def test_slow_closing_loser_is_cancelled_once(cancelled: bool) -> None:
     slow = Scripted("slow", SILENT, closes_in_s=1.0)
     router = router_of(slow, Scripted("quick"))
 
     async def play() -> None:
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(ask(router))
-            if leaves:
+            if cancelled:
                 await asyncio.sleep(0.53)  # hedged after 0.4 s, closed after 0.1 more
                 asking.cancel()
-        assert asking.cancelled() == leaves
+        assert asking.cancelled() == cancelled
 
     run_virtual(play())
     assert slow.closed_in_peace == 1
 
 
-def test_an_endpoint_that_fails_while_it_is_closed_keeps_nobody_waiting() -> None:
+def test_error_while_closing_does_not_block() -> None:
     class Rude(Scripted):
         async def stream(self, messages: Sequence[Message], options: ChatOptions = PLAIN) -> AsyncGenerator[ChatEvent]:
             try:
-                for _ in range(3 * NEWS_AHEAD):
+                for _ in range(3 * MAX_QUEUED):
                     yield Token("on ")
             finally:
                 raise refused(self.name)
@@ -357,13 +357,13 @@ def test_an_endpoint_that_fails_while_it_is_closed_keeps_nobody_waiting() -> Non
         async with asyncio.timeout(5), aclosing(router_of(Rude("rude")).stream(HELLO)) as events:
             async for event in events:
                 if isinstance(event, Token):
-                    await asyncio.sleep(1)  # its news fill the queue meanwhile
+                    await asyncio.sleep(1)  # its events fill the queue meanwhile
                     break
 
     run_virtual(play())
 
 
-def test_what_one_conversation_saw_the_next_one_knows() -> None:
+def test_measurements_are_shared_between_conversations() -> None:
     near, far = Scripted("near", error=unreachable("near")), Scripted("far")
     router = router_of(near, far)
 
@@ -375,7 +375,7 @@ def test_what_one_conversation_saw_the_next_one_knows() -> None:
     assert len(near.asked_at_s) == 1
 
 
-def test_only_the_few_that_may_be_asked_next_are_kept_warm() -> None:
+def test_only_next_endpoints_are_kept_warm() -> None:
     models = [Scripted(f"m{number}") for number in range(5)]
     models[0].error = unreachable("m0")
     router = router_of(*models)
@@ -392,11 +392,11 @@ def test_only_the_few_that_may_be_asked_next_are_kept_warm() -> None:
     assert [model.ends for model in models] == [1] * 5
 
 
-def test_the_screen_is_told_the_policy_and_the_names() -> None:
+def test_detail_names_policy_and_endpoints() -> None:
     assert router_of(Scripted("near"), Scripted("far")).detail == "2 endpoints, ordered: near, far"
 
 
-def test_every_endpoint_needs_a_model() -> None:
+def test_each_endpoint_needs_a_model() -> None:
     routing = Routing((Endpoint("near"),), "ordered", HedgeBudget(0.1), lambda: 0.0)
     with pytest.raises(ValueError, match="2 models for 1 endpoints"):
         Router((Scripted("near"), Scripted("far")), routing, first_token_timeout_s=8.0)

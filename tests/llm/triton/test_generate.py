@@ -30,7 +30,9 @@ ROUTE = "/v2/models/m7/generate_stream"
 Test = Callable[[Server, TritonChat], Awaitable[None]]
 
 
-def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: float, *, echo: bool = False) -> TritonChat:
+def make_client(
+    server: Server, first_token_timeout_s: float, token_gap_timeout_s: float, *, echo: bool = False
+) -> TritonChat:
     return TritonChat(
         "near",
         base(server),
@@ -43,12 +45,12 @@ def made(server: Server, first_token_timeout_s: float, token_gap_timeout_s: floa
     )
 
 
-TRITON = Client(made)
-ECHOING = Client(partial(made, echo=True))
+TRITON = Client(make_client)
+ECHOING = Client(partial(make_client, echo=True))
 
 
 def request_of(**settings: object) -> tuple[str, dict[str, object]]:
-    """Path and body of one request, but for its id."""
+    """Returns path and body of one request, without its id."""
 
     async def main() -> Server:
         async with serving(ANSWER) as server:
@@ -70,7 +72,7 @@ def test_events_of_an_answer() -> None:
     assert rest == [Token("Hi"), Token("."), Finished("done")]
 
 
-def test_every_byte_by_itself() -> None:
+def test_answer_delivered_byte_by_byte() -> None:
     body = b": \r\n\r\n" + output("é😀").replace(b"\\u00e9", "é".encode()) + output("") + output("b")
     script = (HEAD, *(chunk(bytes([byte])) for byte in body), LAST_CHUNK)
     assert TRITON.events_of(script)[2:] == [Token("é😀"), Token("b"), Finished("done")]
@@ -103,17 +105,17 @@ def test_request_to_tensorrt_llm() -> None:
     }
 
 
-def test_request_to_a_model_of_ones_own() -> None:
+def test_request_with_custom_inputs() -> None:
     inputs = TritonInputs(nested=False, text="PROMPT", max_tokens="limit", stream="", exclude_input="")
     _, body = request_of(inputs=inputs, temperature=0.0)
     assert body == {"PROMPT": PROMPT, "limit": 512, "temperature": 0.0}
 
 
-def test_names_of_models_are_quoted() -> None:
+def test_model_names_are_url_encoded() -> None:
     assert request_of(model="a b/ü")[0] == "/v2/models/a%20b%2F%C3%BC/generate_stream"
 
 
-def test_first_token_and_date_where_they_are_wanted() -> None:
+def test_bos_token_and_date_are_optional() -> None:
     now = datetime(2026, 3, 7).astimezone()
     dated = ChatTemplate("near", "own", TemplateSource(DATED, {"bos_token": "<s>", "eos_token": "</s>"}), now=now)
     _, body = request_of(template=dated, bos=True, now=lambda: now)
@@ -139,7 +141,7 @@ def test_address_with_route_and_prefix() -> None:
     asyncio.run(main())
 
 
-def test_load_has_two_connections_ready() -> None:
+def test_load_opens_two_connections() -> None:
     async def test(server: Server, model: TritonChat) -> None:
         await model.load()
         assert [(request.method, request.path) for request in server.seen] == [("GET", "/v2/health/ready")] * 2
@@ -150,7 +152,7 @@ def test_load_has_two_connections_ready() -> None:
     TRITON.run(test, ANSWER)
 
 
-def test_functions_are_refused_before_anything_is_sent() -> None:
+def test_functions_are_refused_before_request() -> None:
     async def test(server: Server, model: TritonChat) -> None:
         options = ChatOptions(functions=(Function("weather", "", "{}"),))
         with pytest.raises(LlmRefused, match="carries no functions"):
@@ -161,13 +163,13 @@ def test_functions_are_refused_before_anything_is_sent() -> None:
     TRITON.run(test, ANSWER)
 
 
-def test_echo_of_the_prompt_is_left_out() -> None:
+def test_echoed_prompt_is_removed() -> None:
     script = (HEAD, chunk(output(PROMPT[:9]) + output(PROMPT[9:] + "Hi")), LAST_CHUNK)
     assert ECHOING.events_of(script)[2:] == [Token("Hi"), Finished("done")]
 
 
 @pytest.mark.parametrize("tokens", [0, 1], ids=["before the first token", "after it"])
-def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
+def test_closing_stream_disconnects_at_once(tokens: int) -> None:
     async def test(server: Server, model: TritonChat) -> None:
         async with aclosing(model.stream(HELLO)) as stream:
             for _ in range(2 + tokens):
@@ -181,8 +183,8 @@ def test_leaving_is_seen_by_the_service_at_once(tokens: int) -> None:
     TRITON.run(test, (HEAD, *(chunk(output("a")) for _ in range(tokens)), Wait(5)), ANSWER)
 
 
-def test_a_stop_ends_the_answer_and_the_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 60.0)  # nothing is counted, and so nothing waited for
+def test_stop_ends_answer_and_generation_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_deadlines, "USAGE_TIMEOUT_S", 60.0)  # there are no token counts to wait for
 
     async def test(server: Server, model: TritonChat) -> None:
         async with asyncio.timeout(3):
@@ -192,13 +194,13 @@ def test_a_stop_ends_the_answer_and_the_generation_at_once(monkeypatch: pytest.M
     TRITON.run(test, (HEAD, chunk(output("Hi<|im_") + output("end|> and")), Wait(5)))
 
 
-def test_what_is_no_word_does_not_put_off_the_first_token() -> None:
+def test_empty_texts_do_not_extend_first_token_deadline() -> None:
     events, fault = TRITON.failing((HEAD, Drip(chunk(output("")), 0.02)), first_token_timeout_s=0.6)
     assert isinstance(fault, LlmTooSlow)
     assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 
-def test_a_stalled_answer_is_too_slow() -> None:
+def test_stalled_answer_is_too_slow() -> None:
     events, fault = TRITON.failing(
         (HEAD, chunk(output("Hi")), Drip(chunk(b": ping\n\n"), 0.02)), token_gap_timeout_s=0.1
     )
@@ -207,23 +209,23 @@ def test_a_stalled_answer_is_too_slow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "says"),
+    ("code", "expected_text"),
     [
         (400, "rejects the request"),
         (404, "was not found"),
         (503, "failed"),
     ],
 )
-def test_refusals_before_inference(code: int, says: str) -> None:
+def test_refusal_before_inference(code: int, expected_text: str) -> None:
     _, fault = TRITON.failing(status(code, {"error": "the model is not ready"}))
     assert isinstance(fault, LlmRefused)
     assert fault.retryable
-    assert says in str(fault)
+    assert expected_text in str(fault)
     assert "the model is not ready" in str(fault)
 
 
 @pytest.mark.parametrize("before", [b"", output("Hi")], ids=["first", "later"])
-def test_errors_under_200_quote_nothing_private(before: bytes) -> None:
+def test_stream_errors_do_not_quote_private_text(before: bytes) -> None:
     fault_event = b"data: " + json.dumps({"error": f"cannot do: {ASKED}"}).encode() + b"\n\n"
     events, fault = TRITON.failing((HEAD, chunk(before + fault_event), LAST_CHUNK))
     assert isinstance(fault, LlmRefused)
@@ -231,7 +233,7 @@ def test_errors_under_200_quote_nothing_private(before: bytes) -> None:
     assert len(events) == (3 if before else 2)
 
 
-def test_a_lost_connection_is_no_end() -> None:
+def test_lost_connection_is_broken() -> None:
     events, fault = TRITON.failing((HEAD, chunk(output("Hi")), Abort()))
     assert isinstance(fault, LlmBroken)
     assert events[-1] == Token("Hi")
@@ -244,12 +246,12 @@ def test_a_lost_connection_is_no_end() -> None:
         ("m7", "x", "url must look like http://127.0.0.1:8000, not"),
     ],
 )
-def test_what_can_never_work_is_known_at_the_start(model: str, url: str, fault: str) -> None:
+def test_invalid_settings_are_refused_at_construction(model: str, url: str, fault: str) -> None:
     with pytest.raises(ValueError, match=f"llm endpoint 'near': {fault}"):
         TritonChat("near", url, model, template=CHATML)
 
 
-def test_inputs_that_the_protocol_cannot_carry() -> None:
+def test_inputs_invalid_for_protocol_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be nested in parameters: leave it empty"):
         TritonInputs(nested=True, stop="stop")
     with pytest.raises(ValueError, match="must name the model's input and output"):

@@ -1,4 +1,4 @@
-"""What Triton's generate extension streams, without a network."""
+"""Parsing of Triton's generate stream, without a network."""
 
 import json
 from itertools import pairwise
@@ -8,7 +8,7 @@ from generate_events import output
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llm.answer_state import Said
+from llm.answer_state import AnswerEvent
 from llm.chat import Finished, Token
 from llm.errors import LlmBroken, LlmError, LlmRefused
 from llm.triton.generate_stream import TritonStream
@@ -16,10 +16,10 @@ from llm.triton.generate_stream import TritonStream
 FAULT = b'data: {"error":"the engine died"}\n\n'
 
 
-def outcome(*pieces: bytes, echo: str = "") -> tuple[list[Said], LlmError | None]:
-    """Everything said, and the error."""
+def outcome(*pieces: bytes, echo: str = "") -> tuple[list[AnswerEvent], LlmError | None]:
+    """Returns all events, and the error."""
     stream = TritonStream("near", echo=echo)
-    said: list[Said] = []
+    said: list[AnswerEvent] = []
     try:
         for piece in pieces:
             for event in stream.feed(piece):
@@ -30,7 +30,7 @@ def outcome(*pieces: bytes, echo: str = "") -> tuple[list[Said], LlmError | None
     return said, None
 
 
-def read(*pieces: bytes, echo: str = "") -> list[Said]:
+def read(*pieces: bytes, echo: str = "") -> list[AnswerEvent]:
     said, fault = outcome(*pieces, echo=echo)
     assert fault is None
     return said
@@ -43,36 +43,36 @@ def failure(*pieces: bytes, echo: str = "") -> LlmError:
     return fault
 
 
-def test_the_end_of_the_body_ends_the_answer() -> None:
+def test_end_of_body_ends_answer() -> None:
     stream = TritonStream("near")
     assert list(stream.feed(output("Hi") + output(" there.") + output(""))) == [Token("Hi"), Token(" there.")]
     assert not stream.finishing
     assert list(stream.end()) == [Finished("done")]
 
 
-def test_done_is_no_word_and_no_fault() -> None:
+def test_done_event_is_ignored() -> None:
     assert read(output("Hi"), b"data: [DONE]\n\n") == [Token("Hi"), Finished("done")]
 
 
-def test_one_response_without_a_stream() -> None:
+def test_single_response_without_streaming() -> None:
     assert read(b'{"model_name":"m7","text_output":"Hi."}') == [Token("Hi."), Finished("done")]
 
 
-def test_outputs_beside_the_text_are_not_said() -> None:
+def test_other_outputs_are_ignored() -> None:
     body = output("Hi", context_logits=0.0, sequence_end=False, cum_log_probs=[0.0])
     assert read(body) == [Token("Hi"), Finished("done")]
 
 
-def test_of_several_answers_the_first_is_heard() -> None:
+def test_first_of_several_answers_is_used() -> None:
     assert read(output(["Hi", "Ho"]), output([["."]]), output([])) == [Token("Hi"), Token("."), Finished("done")]
 
 
-def test_another_output() -> None:
+def test_custom_output_name() -> None:
     stream = TritonStream("near", text_output="OUT")
     assert list(stream.feed(b'data: {"OUT":"Hi","text_output":"no"}\n\n')) == [Token("Hi")]
 
 
-def test_reason_and_counts_of_a_backend_that_says_them() -> None:
+def test_finish_reason_and_counts_are_read() -> None:
     body = output("Hi", finish_reason="None", num_input_tokens=9, num_output_tokens=1)
     body += output(".", finish_reason=["length"], num_input_tokens=9, num_output_tokens=[2])
     stream = TritonStream("near")
@@ -81,12 +81,12 @@ def test_reason_and_counts_of_a_backend_that_says_them() -> None:
     assert list(stream.end()) == [Finished("length", 9, 3)]
 
 
-def test_aborted_answer_only_looks_complete() -> None:
+def test_aborted_answer_is_broken() -> None:
     assert isinstance(failure(output("Hi"), output("", finish_reason="abort")), LlmBroken)
 
 
 @pytest.mark.parametrize("before", [b"", output("Hi")], ids=["first", "later"])
-def test_errors_under_200(before: bytes) -> None:
+def test_errors_with_status_200(before: bytes) -> None:
     said, fault = outcome(before + FAULT)
     assert isinstance(fault, LlmRefused)
     assert fault.retryable
@@ -97,11 +97,11 @@ def test_errors_under_200(before: bytes) -> None:
 @pytest.mark.parametrize(
     "pieces", [(output("[INST] q? [/INST]Hi"),), (output("[INST] q"), output("? [/INST]"), output("Hi"))]
 )
-def test_echo_of_the_prompt_is_left_out(pieces: tuple[bytes, ...]) -> None:
+def test_echoed_prompt_is_removed(pieces: tuple[bytes, ...]) -> None:
     assert read(*pieces, echo="[INST] q? [/INST]") == [Token("Hi"), Finished("done")]
 
 
-def test_echo_that_does_not_come_is_a_fault() -> None:
+def test_missing_echo_is_broken() -> None:
     fault = failure(output("Hi"), echo="[INST] q? [/INST]")
     assert isinstance(fault, LlmBroken)
     assert "set echo = false" in str(fault)
@@ -123,7 +123,7 @@ def test_echo_that_does_not_come_is_a_fault() -> None:
     ],
     ids=["nothing", "no word", "comment", "no text", "number", "no json", "list", "inside", "html"],
 )
-def test_what_is_no_answer_is_broken(body: bytes) -> None:
+def test_invalid_answer_is_broken(body: bytes) -> None:
     fault = failure(body)
     assert isinstance(fault, LlmBroken)
     assert fault.retryable
@@ -136,15 +136,15 @@ EVENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def told(*pieces: bytes) -> tuple[list[Said], str]:
+def comparable_outcome(*pieces: bytes) -> tuple[list[AnswerEvent], str]:
     said, fault = outcome(*pieces)
     return said, repr(fault)
 
 
 @given(st.lists(EVENTS, max_size=8), st.lists(st.integers(0, 1500), max_size=30))
-def test_cuts_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
+def test_packet_boundaries_do_not_matter(events: list[bytes], cuts: list[int]) -> None:
     body = b"".join(events)
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     pieces = [body[start:stop] for start, stop in pairwise(edges)]
-    assert told(*pieces) == told(body)
-    assert told(*(bytes([byte]) for byte in body)) == told(body)
+    assert comparable_outcome(*pieces) == comparable_outcome(body)
+    assert comparable_outcome(*(bytes([byte]) for byte in body)) == comparable_outcome(body)

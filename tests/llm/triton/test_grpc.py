@@ -1,4 +1,4 @@
-"""The gRPC client against a scripted Triton on real sockets, and Triton's own client against the same one."""
+"""The gRPC client and Triton's own client against a scripted Triton on real sockets."""
 
 import asyncio
 import gc
@@ -75,7 +75,7 @@ async def chatting(
 def in_loop(main: Awaitable[None]) -> None:
     async def whole() -> None:
         await main
-        # Whatever grpcio left behind is finalized now, inside the loop, where a complaint fails the test.
+        # Unfinished grpcio objects are finalized here, inside the loop, where a warning fails the test.
         gc.collect()
         await asyncio.sleep(0)
 
@@ -111,8 +111,8 @@ async def ask(model: TritonGrpcChat) -> list[ChatEvent]:
         return [event async for event in events]
 
 
-async def given_up(triton: Triton, model: TritonGrpcChat) -> None:
-    """Ask, and ask no more once the question is there."""
+async def ask_and_cancel(triton: Triton, model: TritonGrpcChat) -> None:
+    """Sends a request and closes it once the server has received it."""
     before = len(triton.seen)
     asking = asyncio.create_task(ask(model))
     async with asyncio.timeout(5):
@@ -124,14 +124,14 @@ async def given_up(triton: Triton, model: TritonGrpcChat) -> None:
 
 
 async def failure_of(model: TritonGrpcChat, events: list[ChatEvent] | None = None) -> tuple[list[ChatEvent], LlmError]:
-    """What came before a failure, put into `events` as it comes, and the failure."""
+    """Returns the events before a failure, also appended to `events` as they arrive, and the error."""
     events = [] if events is None else events
     try:
         async with aclosing(model.stream(HELLO)) as stream:
             async for event in stream:
                 events.append(event)
     except LlmError as error:
-        check_discretion(error)
+        check_nothing_private(error)
         return events, error
     raise AssertionError("no failure")
 
@@ -149,7 +149,7 @@ def events_of(*scripts: Script, details: bool = False) -> list[ChatEvent]:
 def failing(
     *scripts: Script, first_token_timeout_s: float = 5.0, token_gap_timeout_s: float = 5.0
 ) -> tuple[list[ChatEvent], LlmError, float]:
-    """What came before the failure, the failure, and the seconds until then."""
+    """Returns the events before the failure, the error, and the seconds until then."""
     found: list[tuple[list[ChatEvent], LlmError, float]] = []
 
     async def test(_: Triton, model: TritonGrpcChat) -> None:
@@ -162,8 +162,8 @@ def failing(
     return found[0]
 
 
-def check_discretion(error: LlmError) -> None:
-    """Neither the key nor what was asked is in anything that may be logged."""
+def check_nothing_private(error: LlmError) -> None:
+    """Checks that neither the key nor the question is in any text that may be logged."""
     everything = "".join(traceback.format_exception(error)) + repr(error) + error.spoken
     assert KEY not in everything
     assert ASKED not in everything
@@ -186,7 +186,7 @@ def test_events_of_an_answer() -> None:
     assert rest == [Token("Hi"), Token(" there"), Finished("done")]
 
 
-def test_the_round_trip_is_known_once_the_connection_was_warmed() -> None:
+def test_round_trip_is_known_after_warming() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
         sent = (await ask(model))[1]
@@ -198,7 +198,7 @@ def test_the_round_trip_is_known_once_the_connection_was_warmed() -> None:
     run(test, answer("Hi"))
 
 
-def test_reason_and_counts_where_they_are_asked_for() -> None:
+def test_finish_reason_and_counts_on_request() -> None:
     script = (
         Part(b"Hi", more=(("finish_reason", b"None"), ("num_input_tokens", 9), ("num_output_tokens", 1))),
         Part(
@@ -208,7 +208,7 @@ def test_reason_and_counts_where_they_are_asked_for() -> None:
     assert events_of(script, details=True)[-1] == Finished("length", 9, 3)
 
 
-def test_the_mark_is_not_waited_for_long_after_the_reason() -> None:
+def test_wait_for_end_mark_after_reason_is_bounded() -> None:
     async def test(_: Triton, model: TritonGrpcChat) -> None:
         async with asyncio.timeout(2):
             assert (await ask(model))[-1] == Finished("stop")
@@ -217,22 +217,22 @@ def test_the_mark_is_not_waited_for_long_after_the_reason() -> None:
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_characters_cut_over_two_responses(*, plain: bool) -> None:
+def test_character_split_over_two_responses(*, plain: bool) -> None:
     whole = "né 😀".encode()
     for cut in range(len(whole) + 1):
         parts = (Part(whole[:cut], plain=plain), Part(whole[cut:], plain=plain), LAST)
         assert "".join(texts(events_of(parts))) == "né 😀"
 
 
-def test_half_a_character_at_the_end_does_no_harm() -> None:
+def test_incomplete_character_at_end_is_replaced() -> None:
     assert texts(events_of((Part("é".encode()[:1] + b"", final=False), LAST))) == ["�"]
 
 
-def test_a_service_without_marks_ends_its_answer_with_the_call() -> None:
+def test_service_without_marks_ends_answer_with_call() -> None:
     assert events_of((Part(b"Hi", final=None),))[2:] == [Token("Hi"), Finished("done")]
 
 
-def test_the_request_as_the_backend_wants_it() -> None:
+def test_request_to_vllm_backend() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await ask(model)
         (seen,) = triton.seen
@@ -258,7 +258,7 @@ def test_the_request_as_the_backend_wants_it() -> None:
     run(test, answer("Hi"))
 
 
-def test_tensorrt_llm_takes_parameters_as_inputs_with_a_batch_dimension() -> None:
+def test_request_to_tensorrt_llm_backend() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await ask(model)
         inputs = {tensor.name: tensor for tensor in triton.seen[0].request.inputs}
@@ -277,7 +277,7 @@ def test_tensorrt_llm_takes_parameters_as_inputs_with_a_batch_dimension() -> Non
     run(test, answer("Hi"), backend="tensorrt_llm")
 
 
-def test_a_request_may_shorten_the_answer_and_requests_have_their_own_ids() -> None:
+def test_requests_have_own_token_limit_and_id() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await ask(model)
         async with aclosing(model.stream(HELLO, ChatOptions(max_tokens=5))) as events:
@@ -293,7 +293,7 @@ def test_a_request_may_shorten_the_answer_and_requests_have_their_own_ids() -> N
 
 
 async def ask_with_tritons_client(url: str, request_id: str) -> tuple[str, list[str]]:
-    """The text, and the errors, that Triton's own client gets for the request that ours sends."""
+    """Returns the text and the errors that Triton's own client receives for our request."""
     sampling = json.dumps({"max_tokens": 60, "temperature": 0.5, "top_k": 40, "top_p": 1, "seed": 3})
     values = (("text_input", prompt(HELLO)), ("stream", True), ("exclude_input_in_output", True))
     inputs = []
@@ -323,21 +323,21 @@ async def ask_with_tritons_client(url: str, request_id: str) -> tuple[str, list[
     return said, errors
 
 
-def test_tritons_own_client_and_ours_send_the_same_and_hear_the_same() -> None:
+def test_triton_client_sends_and_receives_the_same() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         ours = texts(await ask(model))
         request = triton.seen[0].request
         theirs, errors = await ask_with_tritons_client(triton.url, request.id)
         assert "".join(ours) == theirs == "Hi there"
         assert errors == []
-        # Their asynchronous client has no way to ask for the mark alone.
+        # Triton's asynchronous client has no option to request the end mark alone.
         del request.parameters["triton_enable_empty_final_response"]
         assert triton.seen[1].request == request
 
     run(test, answer("Hi", " there"))
 
 
-def test_tritons_own_client_hears_the_error_that_ours_hears() -> None:
+def test_triton_client_receives_the_same_error() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         _, error = await failure_of(model)
         _, errors = await ask_with_tritons_client(triton.url, "1")
@@ -352,7 +352,7 @@ def test_tritons_own_client_hears_the_error_that_ours_hears() -> None:
 # Cancelling.
 
 
-def test_closing_the_stream_cancels_the_call_at_once() -> None:
+def test_closing_stream_cancels_call_at_once() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         stream = model.stream(HELLO)
         async with aclosing(stream):
@@ -369,21 +369,21 @@ def test_closing_the_stream_cancels_the_call_at_once() -> None:
 
 
 @pytest.mark.parametrize("script", [(Wait(10),), (Part(b"a"), Hang())], ids=["before a token", "between tokens"])
-def test_cancelling_the_task_cancels_the_call(script: Script) -> None:
+def test_cancelling_task_cancels_call(script: Script) -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
-        await given_up(triton, model)
+        await ask_and_cancel(triton, model)
         async with asyncio.timeout(1):
             await triton.left.wait()
 
     run(test, script)
 
 
-def test_a_cancelled_call_does_not_cost_the_connection() -> None:
+def test_cancelled_call_keeps_connection() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
         for _ in range(3):
-            await given_up(triton, model)
+            await ask_and_cancel(triton, model)
         await model.load()
         assert len(triton.peers) == 1
         assert len(triton.seen) == 3
@@ -391,25 +391,25 @@ def test_a_cancelled_call_does_not_cost_the_connection() -> None:
     run(test, (Part(b"a"), Hang()))
 
 
-def test_cancelling_one_of_two_answers_leaves_the_other() -> None:
+def test_cancelling_one_answer_keeps_the_other() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         await model.load()
         async with asyncio.timeout(10), asyncio.TaskGroup() as both:
             other = both.create_task(ask(model))
             while not triton.seen:  # noqa: ASYNC110 - a list tells nobody
                 await asyncio.sleep(0.005)
-            await given_up(triton, model)
+            await ask_and_cancel(triton, model)
             assert not other.done()
         assert texts(other.result()) == ["b", "c"]
 
     run(test, (Part(b"b"), Wait(0.5), Part(b"c"), LAST), (Part(b"a"), Hang()))
 
 
-# The service says no.
+# Refusals.
 
 
 @pytest.mark.parametrize(
-    ("step", "kind", "says"),
+    ("step", "kind", "expected_text"),
     [
         (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
         (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, "rejects the request"),
@@ -425,21 +425,21 @@ def test_cancelling_one_of_two_answers_leaves_the_other() -> None:
         (Fail(grpc.StatusCode.CANCELLED), LlmBroken, "broke off"),
     ],
 )
-def test_refusals(step: Part | Fail, kind: type[LlmError], says: str) -> None:
+def test_error_codes_are_refused(step: Part | Fail, kind: type[LlmError], expected_text: str) -> None:
     events, error, _ = failing((step,))
     assert type(error) is kind
     assert error.retryable
-    assert says in str(error)
+    assert expected_text in str(error)
     assert [type(event) for event in events] == [SlotAcquired, RequestSent]
 
 
-def test_an_error_after_the_first_words() -> None:
+def test_error_after_first_text() -> None:
     events, error, _ = failing((Part(b"a"), Part(error="Error generating stream: out of memory")))
     assert isinstance(error, LlmRefused)
     assert texts(events) == ["a"]
 
 
-# What comes is no answer.
+# Invalid answers.
 
 
 @pytest.mark.parametrize(
@@ -454,14 +454,14 @@ def test_an_error_after_the_first_words() -> None:
     ],
     ids=["no mark", "nothing but the mark", "nothing", "another's answer", "given up", "endless"],
 )
-def test_broken_answer(script: Script, before: list[str]) -> None:
+def test_incomplete_answer_is_broken(script: Script, before: list[str]) -> None:
     events, error, _ = failing(script)
     assert isinstance(error, LlmBroken)
     assert error.retryable
     assert texts(events) == before
 
 
-def test_a_web_server_is_no_triton() -> None:
+def test_web_server_is_reported() -> None:
     async def main() -> None:
         async with llm_server.serving(llm_server.answer("Hi")) as server:
             url = server.url.replace("http://", "grpc://").removesuffix("/v1")
@@ -472,7 +472,7 @@ def test_a_web_server_is_no_triton() -> None:
     in_loop(main())
 
 
-# Too slow.
+# Deadlines.
 
 
 @pytest.mark.parametrize(
@@ -494,7 +494,7 @@ def test_gap_deadline_counts_content_only() -> None:
     assert 1.0 < took_s < 3
 
 
-def test_who_takes_the_connection_and_is_silent_is_not_waited_for() -> None:
+def test_silent_server_times_out_while_connecting() -> None:
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             port = silent.getsockname()[1]
@@ -506,7 +506,7 @@ def test_who_takes_the_connection_and_is_silent_is_not_waited_for() -> None:
     in_loop(main())
 
 
-# Connections that come and go.
+# Lost and restored connections.
 
 
 def free_port() -> int:
@@ -515,7 +515,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_nobody_listens() -> None:
+def test_closed_port_is_unreachable() -> None:
     async def main() -> None:
         async with chatting(f"grpc://127.0.0.1:{free_port()}") as model:
             await model.load()
@@ -529,7 +529,7 @@ def test_nobody_listens() -> None:
     in_loop(main())
 
 
-def test_a_server_that_is_gone_and_comes_back() -> None:
+def test_server_that_returns_is_used_again() -> None:
     async def main() -> None:
         port = free_port()
         async with chatting(f"grpc://127.0.0.1:{port}") as model:
@@ -546,7 +546,7 @@ def test_a_server_that_is_gone_and_comes_back() -> None:
     in_loop(main())
 
 
-def test_a_server_that_restarted_unnoticed_answers_the_next_question() -> None:
+def test_restarted_server_answers_next_question() -> None:
     async def main() -> None:
         port = free_port()
         async with chatting(f"grpc://127.0.0.1:{port}") as model:
@@ -559,7 +559,7 @@ def test_a_server_that_restarted_unnoticed_answers_the_next_question() -> None:
     in_loop(main())
 
 
-def test_a_connection_that_was_lost_unnoticed_costs_no_answer() -> None:
+def test_silently_lost_connection_is_retried() -> None:
     async def main() -> None:
         async with serving(answer("Hi")) as triton, relayed(triton) as relay:
             async with chatting(relay.url) as model:
@@ -569,13 +569,13 @@ def test_a_connection_that_was_lost_unnoticed_costs_no_answer() -> None:
                 assert [type(event) for event in events] == [SlotAcquired, RequestSent, Token, Finished]
                 assert relay.accepted == 2
                 assert len(triton.seen) == 1
-            # Its connections are over before the loop is.
+            # The server's connections close before the event loop does.
             await asyncio.sleep(0.05)
 
     in_loop(main())
 
 
-def test_a_server_that_dies_inside_its_answer() -> None:
+def test_server_that_dies_inside_answer_is_broken() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         async def die_after_a_word() -> None:
             await triton.spoke.wait()
@@ -591,7 +591,7 @@ def test_a_server_that_dies_inside_its_answer() -> None:
     run(test, (Part(b"a"), Wait(0.1), Part(b""), Wait(10)))
 
 
-def test_closing_the_client_ends_what_it_still_asks() -> None:
+def test_closing_client_ends_running_calls() -> None:
     async def test(_: Triton, model: TritonGrpcChat) -> None:
         said: list[ChatEvent] = []
         async with asyncio.timeout(10), asyncio.TaskGroup() as group:
@@ -608,8 +608,8 @@ def test_closing_the_client_ends_what_it_still_asks() -> None:
 
 
 @pytest.mark.slow
-def test_pings_that_a_server_forbids_cost_a_connection_and_no_answer() -> None:
-    """What Triton does unless told otherwise, and why idle pings are not the default."""
+def test_forbidden_pings_cost_connection_but_no_answer() -> None:
+    """Triton's default behaviour, and the reason why idle pings are off by default."""
 
     async def main() -> None:
         async with (
@@ -631,7 +631,7 @@ def test_pings_that_a_server_forbids_cost_a_connection_and_no_answer() -> None:
 
 
 @pytest.mark.slow
-def test_pings_that_a_server_permits_keep_the_connection() -> None:
+def test_permitted_pings_keep_connection() -> None:
     async def main() -> None:
         permitting = (("grpc.keepalive_permit_without_calls", 1), ("grpc.http2.min_ping_interval_without_data_ms", 500))
         async with serving(answer("Hi"), options=permitting) as triton, chatting(triton.url, keepalive_s=1.0) as model:
@@ -646,7 +646,7 @@ def test_pings_that_a_server_permits_keep_the_connection() -> None:
 # TLS.
 
 
-def test_tls_with_a_certificate_of_ones_own(certificate: tuple[Path, Path]) -> None:
+def test_tls_with_custom_certificate(certificate: tuple[Path, Path]) -> None:
     async def main() -> None:
         async with serving(answer("Hi"), tls=certificate) as triton:
             async with chatting(triton.url, ca_file=certificate[1]) as model:
@@ -665,7 +665,7 @@ def test_tls_with_a_certificate_of_ones_own(certificate: tuple[Path, Path]) -> N
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Files of a key and of its certificate for localhost, which vouches for itself."""
+    """Returns the files of a key and of its self-signed certificate for localhost."""
     return self_signed(tmp_path_factory.mktemp("tls"))
 
 
@@ -692,7 +692,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         ("grpcs://h", {"ca_file": Path("gone.pem")}, "ca_file"),
     ],
 )
-def test_malformed_settings_name_themselves(url: str, settings: dict[str, object], named: str) -> None:
+def test_invalid_settings_are_named(url: str, settings: dict[str, object], named: str) -> None:
     making: Callable[..., TritonGrpcChat] = TritonGrpcChat
     with pytest.raises(ValueError, match="'near'.*" + named):
         making("near", url, **{"model": "m7", "prompt": prompt, **settings})
@@ -707,11 +707,11 @@ def test_malformed_settings_name_themselves(url: str, settings: dict[str, object
         ("https://[::1]:8443", "[::1]:8443", True),
     ],
 )
-def test_addresses(url: str, target: str, *, secure: bool) -> None:
+def test_addresses_are_parsed(url: str, target: str, *, secure: bool) -> None:
     assert grpc_channel.target_of("near", url) == (target, secure)
 
 
-def test_functions_are_refused_and_not_dropped() -> None:
+def test_functions_are_refused() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         options = ChatOptions(functions=(Function("f", "", "{}"),))
         with pytest.raises(LlmRefused, match="takes no functions"):
@@ -729,7 +729,7 @@ def test_detail_has_kind_model_and_address() -> None:
 @pytest.mark.parametrize(
     ("file", "package"), [(grpc_channel.__file__, "grpc"), (kserve_messages.__file__, "google.protobuf")]
 )
-def test_a_missing_extra_is_named(file: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_names_install_command(file: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     spec = importlib.util.spec_from_file_location("without_the_extra", file)
     assert spec is not None
@@ -738,7 +738,7 @@ def test_a_missing_extra_is_named(file: str, package: str, monkeypatch: pytest.M
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
-def test_an_answer_ends_at_a_stop_and_the_call_is_cancelled() -> None:
+def test_stop_ends_answer_and_cancels_call() -> None:
     async def main() -> None:
         script = (Part(b"Mount."), Part(b"<|im_"), Part(b"end|>And then?"), Wait(20))
         async with serving(script) as triton:

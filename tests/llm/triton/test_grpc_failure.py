@@ -1,4 +1,4 @@
-"""Codes and complaints to errors that say what to do."""
+"""Conversion of status codes and error texts into errors with a remedy."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def failed(code: str, details: str = "", *, connected: bool = True, begun: bool 
         ("CANCELLED", LlmBroken, "broke off"),
     ],
 )
-def test_codes(code: str, kind: type[LlmError], spoken: str) -> None:
+def test_codes_map_to_errors(code: str, kind: type[LlmError], spoken: str) -> None:
     error = failed(code, f"because of {KEY}")
     assert type(error) is kind
     assert error.retryable
@@ -38,18 +38,18 @@ def test_codes(code: str, kind: type[LlmError], spoken: str) -> None:
     assert KEY not in str(error)
 
 
-def test_unavailable_without_a_connection() -> None:
+def test_unavailable_without_connection_is_unreachable() -> None:
     assert isinstance(failed("UNAVAILABLE", connected=False), LlmUnreachable)
     assert isinstance(failed("UNAVAILABLE", connected=False, begun=True), LlmBroken)
 
 
-def test_a_services_sentence_is_quoted_but_not_about_keys() -> None:
+def test_error_text_is_quoted_except_about_keys() -> None:
     assert str(failed("INTERNAL", "out of memory")).endswith(': "out of memory"')
     assert "abc" not in str(failed("UNAUTHENTICATED", "not abc"))
 
 
 @pytest.mark.parametrize(
-    ("details", "says"),
+    ("details", "expected_text"),
     [
         ("connect: Connection refused (111)", "start the server"),
         ("DNS resolution failed for h:1", "cannot be looked up"),
@@ -58,16 +58,16 @@ def test_a_services_sentence_is_quoted_but_not_about_keys() -> None:
         ("anything else", "check its url and the network"),
     ],
 )
-def test_why_there_is_no_connection(details: str, says: str) -> None:
-    assert says in str(unreachable("near", "grpc://h:1", details))
+def test_unreachable_names_reason(details: str, expected_text: str) -> None:
+    assert expected_text in str(unreachable("near", "grpc://h:1", details))
 
 
-def test_a_connection_that_takes_too_long() -> None:
+def test_slow_connection_is_unreachable() -> None:
     assert "within 0.5 s" in str(too_slow_to_connect("near", "grpc://h:1", 0.5))
 
 
 @pytest.mark.parametrize(
-    ("message", "says"),
+    ("message", "expected_text"),
     [
         ("Request for unknown model: 'm7' is not found", "(NOT_FOUND)"),
         ("Request for unknown model: 'm7' has no available versions", "(NOT_FOUND)"),
@@ -84,11 +84,11 @@ def test_a_connection_that_takes_too_long() -> None:
         ("Error generating stream: CUDA out of memory", "(UNKNOWN)"),
     ],
 )
-def test_complaints_without_a_code(message: str, says: str) -> None:
+def test_error_texts_without_code_are_classified(message: str, expected_text: str) -> None:
     error = failed_in_stream("near", message, where="grpc://h:1", model="m7", private=())
     assert isinstance(error, LlmRefused)
     assert error.retryable
-    assert says in str(error)
+    assert expected_text in str(error)
 
 
 @pytest.mark.parametrize(
@@ -101,5 +101,5 @@ def test_complaints_without_a_code(message: str, says: str) -> None:
         ("", False),
     ],
 )
-def test_what_is_a_lost_connection(details: str, *, lost: bool) -> None:
+def test_lost_connection_is_recognized(details: str, *, lost: bool) -> None:
     assert is_lost(details) is lost

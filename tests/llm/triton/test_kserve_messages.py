@@ -1,4 +1,4 @@
-"""Our reading and writing of the protocol's messages against Triton's own generated ones."""
+"""Encoding and decoding of the protocol's messages, compared with Triton's generated classes."""
 
 import struct
 from contextlib import suppress
@@ -28,7 +28,7 @@ TENSORS = (
 )
 
 
-def test_a_request_is_what_tritons_messages_make_of_it() -> None:
+def test_request_matches_triton_encoding() -> None:
     data = request_bytes("m7", "2", "r-1", TENSORS, ["text_output"])
     request = pb.ModelInferRequest.FromString(data)
     assert (request.model_name, request.model_version, request.id) == ("m7", "2", "r-1")
@@ -50,16 +50,16 @@ def test_a_request_is_what_tritons_messages_make_of_it() -> None:
     assert request.SerializeToString(deterministic=True) == data
 
 
-def test_half_a_surrogate_in_a_prompt_is_replaced() -> None:
+def test_surrogate_half_in_prompt_is_replaced() -> None:
     assert text_tensor("text_input", "a\ud83d", (1,)).raw == b"\2\0\0\0a?"
 
 
-def test_a_number_that_does_not_fit_is_refused() -> None:
+def test_number_out_of_range_is_refused() -> None:
     with pytest.raises(ValueError, match="top_k must fit into INT32"):
         int_tensor("top_k", 1 << 40, (1,))
 
 
-def test_a_response_without_raw_contents() -> None:
+def test_response_without_raw_contents() -> None:
     message = pb.ModelStreamInferResponse()
     inner = message.infer_response
     inner.id = "r-1"
@@ -78,7 +78,7 @@ def test_a_response_without_raw_contents() -> None:
     marks=some.lists(some.booleans(), max_size=1),
     error=some.text(max_size=20),
 )
-def test_any_response_is_read_as_triton_wrote_it(texts: list[bytes], count: int, marks: list[bool], error: str) -> None:
+def test_any_triton_response_is_decoded(texts: list[bytes], count: int, marks: list[bool], error: str) -> None:
     message = pb.ModelStreamInferResponse(error_message=error)
     inner = message.infer_response
     inner.parameters["other"].string_param = "x"
@@ -96,7 +96,7 @@ def test_any_response_is_read_as_triton_wrote_it(texts: list[bytes], count: int,
 
 
 @given(some.binary(max_size=200))
-def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+def test_any_bytes_are_decoded_or_refused(data: bytes) -> None:
     with suppress(KserveFormatError):
         assert isinstance(response_of(data), KserveResponse)
 
@@ -105,7 +105,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     ("datatype", "raw"),
     [("BYTES", b"\x05\0\0\0abc"), ("BYTES", b"\x05\0"), ("BYTES", b"\xff\xff\xff\xff"), ("UINT32", b"\1\0")],
 )
-def test_contents_that_are_cut_off_are_refused(datatype: str, raw: bytes) -> None:
+def test_truncated_contents_are_refused(datatype: str, raw: bytes) -> None:
     message = pb.ModelStreamInferResponse()
     message.infer_response.outputs.add(name="x", datatype=datatype, shape=[1])
     message.infer_response.raw_output_contents.append(raw)
@@ -113,6 +113,6 @@ def test_contents_that_are_cut_off_are_refused(datatype: str, raw: bytes) -> Non
         response_of(message.SerializeToString())
 
 
-def test_broken_text_in_a_complaint_is_no_reason_not_to_read_it() -> None:
+def test_invalid_utf8_in_error_text_is_replaced() -> None:
     data = pb.ModelStreamInferResponse(error_message="ab").SerializeToString().replace(b"ab", b"a\xff")
     assert response_of(data).error == "a�"

@@ -1,4 +1,4 @@
-"""What streamed responses mean, without a network: Triton's own messages in, events out."""
+"""Parsing of streamed responses, without a network: Triton's own messages in, events out."""
 
 from itertools import pairwise
 
@@ -14,13 +14,13 @@ from llm.triton.kserve_stream import KserveStream
 ASKED = "what is the tallest mountain"
 
 
-def reading() -> KserveStream:
+def parser() -> KserveStream:
     return KserveStream("near", where="grpc://h:8001", model="m7", request_id="1", private=(ASKED,))
 
 
-def heard(*parts: Part, stream: KserveStream | None = None) -> list[ChatEvent]:
-    """The events of these responses and of the end of the call."""
-    stream = stream or reading()
+def events_of(*parts: Part, stream: KserveStream | None = None) -> list[ChatEvent]:
+    """Returns the events of these responses and of the end of the call."""
+    stream = stream or parser()
     events: list[ChatEvent] = []
     for part in parts:
         events += stream.feed(response_of(part, "1").SerializeToString())
@@ -33,52 +33,52 @@ def text_of(events: list[ChatEvent]) -> str:
 
 
 @given(text=some.text(min_size=1), cuts=some.lists(some.integers(0, 60), max_size=6))
-def test_any_cutting_gives_the_same_text(text: str, cuts: list[int]) -> None:
-    text = f".{text}"  # so that it does not begin with thoughts
+def test_message_boundaries_do_not_matter(text: str, cuts: list[int]) -> None:
+    text = f".{text}"  # so that it does not begin with reasoning
     data = text.encode()
     borders = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     parts = [Part(data[start:end]) for start, end in pairwise(borders)]
-    events = heard(*parts, LAST)
+    events = events_of(*parts, LAST)
     assert text_of(events) == text
     assert events[-1] == Finished("done")
 
 
-def test_the_last_words_may_carry_the_mark() -> None:
-    assert heard(Part(b"Hi"), Part(b"!", final=True)) == [Token("Hi"), Token("!"), Finished("done")]
+def test_last_text_may_carry_end_mark() -> None:
+    assert events_of(Part(b"Hi"), Part(b"!", final=True)) == [Token("Hi"), Token("!"), Finished("done")]
 
 
-def test_thoughts_are_not_said() -> None:
+def test_reasoning_is_removed() -> None:
     parts = [Part(b"<think>Hm."), Part(b"</think>"), Part(b"\nHi")]
-    assert heard(*parts, LAST) == [Token("Hi"), Finished("done")]
-    assert heard(Part(b"<"), LAST) == [Token("<"), Finished("done")]
+    assert events_of(*parts, LAST) == [Token("Hi"), Finished("done")]
+    assert events_of(Part(b"<"), LAST) == [Token("<"), Finished("done")]
 
 
-def test_nothing_after_the_mark() -> None:
-    assert heard(Part(b"Hi", final=True), Part(b"more"), Part(error="late")) == [Token("Hi"), Finished("done")]
+def test_nothing_follows_end_mark() -> None:
+    assert events_of(Part(b"Hi", final=True), Part(b"more"), Part(error="late")) == [Token("Hi"), Finished("done")]
 
 
-def test_no_marks_at_all() -> None:
-    assert heard(Part(b"Hi", final=None)) == [Token("Hi"), Finished("done")]
+def test_stream_without_marks_ends_with_call() -> None:
+    assert events_of(Part(b"Hi", final=None)) == [Token("Hi"), Finished("done")]
 
 
-def test_finishing_once_the_reason_is_known() -> None:
-    stream = reading()
+def test_finishing_after_finish_reason() -> None:
+    stream = parser()
     assert not stream.finishing
     going_on, over = (Part(b"a", more=(("finish_reason", reason),)) for reason in (b"None", b"stop"))
     assert list(stream.feed(response_of(going_on, "1").SerializeToString())) == [Token("a")]
     assert not stream.finishing
-    assert heard(over, stream=stream) == [Token("a"), Finished("stop")]
+    assert events_of(over, stream=stream) == [Token("a"), Finished("stop")]
     assert stream.finishing
 
 
-def test_only_the_first_of_several_texts_is_said() -> None:
+def test_first_of_several_texts_is_used() -> None:
     message = response_of(Part(b"one", final=True), "1")
     message.infer_response.raw_output_contents[0] += b"\3\0\0\0two"
-    assert list(reading().feed(message.SerializeToString())) == [Token("one"), Finished("done")]
+    assert list(parser().feed(message.SerializeToString())) == [Token("one"), Finished("done")]
 
 
-def test_words_before_an_error_are_said() -> None:
-    stream = reading()
+def test_text_before_error_is_passed_on() -> None:
+    stream = parser()
     assert list(stream.feed(response_of(Part(b"Hi"), "1").SerializeToString())) == [Token("Hi")]
     with pytest.raises(LlmRefused, match="see the log of its model server") as caught:
         list(stream.feed(response_of(Part(error=f"cannot: {ASKED}"), "1").SerializeToString()))
@@ -86,7 +86,7 @@ def test_words_before_an_error_are_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "says"),
+    ("parts", "expected_text"),
     [
         ((), "without any text"),
         ((LAST,), "without any text"),
@@ -97,12 +97,12 @@ def test_words_before_an_error_are_said() -> None:
         ((Part(b"a" * 300_000),), "set max_tokens"),
     ],
 )
-def test_what_is_no_answer(parts: tuple[Part, ...], says: str) -> None:
-    with pytest.raises(LlmBroken, match=says) as caught:
-        heard(*parts)
+def test_invalid_answer(parts: tuple[Part, ...], expected_text: str) -> None:
+    with pytest.raises(LlmBroken, match=expected_text) as caught:
+        events_of(*parts)
     assert caught.value.retryable
 
 
-def test_bytes_that_are_no_message() -> None:
+def test_invalid_message_bytes_are_broken() -> None:
     with pytest.raises(LlmBroken, match="check that its url leads to a Triton server"):
-        list(reading().feed(b"<!doctype html>"))
+        list(parser().feed(b"<!doctype html>"))
