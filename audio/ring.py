@@ -1,4 +1,4 @@
-"""The last seconds of the microphone's line, kept in one array."""
+"""Keeps the last seconds of microphone audio in one array."""
 
 import numpy as np
 
@@ -9,11 +9,11 @@ class Ring:
     """A ring of int16 samples addressed by stream position; allocated once. Not thread-safe.
 
     Attributes:
-        missed_samples: How many samples were asked for in all that had been overwritten already.
+        missed_samples: Total number of requested samples that were already overwritten.
     """
 
     def __init__(self, capacity_samples: int) -> None:
-        """Keep the last `capacity_samples` samples. Raises ValueError where that is less than one."""
+        """Allocates room for `capacity_samples` samples. Raises ValueError if that is less than one."""
         if capacity_samples < 1:
             raise ValueError(f"a ring needs room for one sample at least, not {capacity_samples}")
         self._kept = np.zeros(capacity_samples, np.int16)
@@ -23,7 +23,7 @@ class Ring:
 
     @property
     def oldest(self) -> Samples:
-        """Position of the oldest sample still kept."""
+        """Position of the oldest available sample."""
         return Samples(self._end - self._length)
 
     @property
@@ -32,9 +32,9 @@ class Ring:
         return self._end
 
     def write(self, start: Samples, pcm: Pcm) -> None:
-        """Append samples, int16 of shape (n,), whose first stands at `start`.
+        """Appends samples, int16 of shape (n,), whose first is at `start`.
 
-        The first write sets the origin; each later one begins where the one before ended, else ValueError. The
+        The first write sets the origin. Each later one must begin where the previous one ended, else ValueError. The
         samples are copied.
         """
         if self._length == 0:
@@ -52,12 +52,11 @@ class Ring:
         self._length = min(capacity, self._length + len(pcm))
 
     def read(self, start: Samples, end: Samples) -> Pcm:
-        """A copy of the samples from `start` up to `end` (exclusive).
+        """Returns a copy of the samples from `start` up to `end` (exclusive).
 
-        What was overwritten is missing at the front: the answer then begins at `oldest`, is shorter than
-        `end - start` by as many samples, and `missed_samples` grows by them. A pre-roll that is cut short is worth
-        more than none, hence no error. Samples that have not come yet (`end` after the ring's end) and a span
-        that runs backwards are the caller's mistake: ValueError.
+        Overwritten samples are missing at the front. The result then begins at `oldest`, is shorter than `end - start`,
+        and `missed_samples` grows by the difference. This is no error, because a shortened pre-roll is still useful.
+        Raises ValueError if `end` is after the ring's end or before `start`.
         """
         if not start <= end <= self._end:
             raise ValueError(f"cannot read {start} to {end}: the ring holds {self.oldest} to {self._end}")

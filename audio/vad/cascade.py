@@ -1,4 +1,4 @@
-"""webrtcvad wakes Silero, Silero decides: Silero's ears at a fraction of its cost in a quiet room."""
+"""A cascade of two detectors: webrtcvad activates Silero. Costs a fraction of Silero's CPU time in a quiet room."""
 
 import numpy as np
 import webrtcvad
@@ -9,25 +9,26 @@ from audio.vad import VadResult
 from audio.vad.silero import SETTINGS, WINDOW_SAMPLES, SileroNetwork, SileroStream
 from audio.vad.speech_tracker import SpeechTracker
 
-# Its ends are Silero's, and so is their median error (bench/vad.py).
+# Silero determines the ends, so the median error is Silero's (bench/vad.py).
 END_BIAS_MS = SETTINGS.end_bias_ms
 
-# The waker may be wrong often (that costs 1.5 ms of CPU) but must not be late: its middle mode, one frame.
+# A false activation costs 1.5 ms of CPU time; a late one costs speech. So webrtcvad runs in its middle mode, and one
+# voiced frame is enough. Silero is then fed the last 480 ms, and stays active for 400 ms after the last activation.
 _WAKER_MODE = 2
 _CATCH_UP_FRAMES = 480 // FRAME_MS
 _AWAKE_FRAMES = 400 // FRAME_MS
 
 
 class CascadeVad:
-    """Silero, asleep while webrtcvad hears nothing that stands clear of the noise floor.
+    """Runs Silero only while webrtcvad detects voice above the noise floor.
 
-    On waking it first hears the last 480 ms, so that it decides with the same memory as if it had been awake.
+    On activation Silero first processes the last 480 ms, so that its state is close to that of continuous operation.
     """
 
     name = "cascade"
 
     def __init__(self, network: SileroNetwork | None = None) -> None:
-        """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
+        """Loads the network if `network` is None. Raises EngineLoadError."""
         self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
         self._track = SpeechTracker(SETTINGS)
@@ -35,7 +36,7 @@ class CascadeVad:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything heard: a new conversation."""
+        """Resets all state for a new conversation."""
         self._stream.reset()
         self._track.reset()
         self._waker = webrtcvad.Vad(_WAKER_MODE)
@@ -44,9 +45,9 @@ class CascadeVad:
         self._probability = 0.0
 
     def process(self, frame: Frame) -> VadResult:
-        """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
+        """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
         self._track.push(frame)
-        # Asked at every frame, for it keeps a noise model of its own.
+        # Called for every frame, because webrtcvad keeps its own noise model.
         voiced = self._waker.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
         was_awake = self._awake_frames > 0
         if (voiced and self._track.loud) or self._track.speaking:
