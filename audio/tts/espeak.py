@@ -1,4 +1,4 @@
-"""The voice of espeak-ng: robotic, in about 140 languages and dialects, with its first sound after a millisecond."""
+"""Speaks with espeak-ng: robotic, about 140 languages and dialects, first audio after a millisecond."""
 
 import asyncio
 import logging
@@ -26,19 +26,19 @@ log = logging.getLogger(__name__)
 SLOWEST_WPM, FASTEST_WPM = 80, 450
 
 _WAITING_BUFFERS = 2048
-"""160 ms each: 5 minutes. The longest piece of 200 characters that was found takes 77 s."""
+"""Queue capacity: 160 ms each, 5 minutes. The longest known piece of 200 characters takes 77 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sound:
-    """A buffer and the words that begin in it: offsets in the piece, samples in the buffer."""
+    """A buffer with the words that begin in it: offsets in the piece, samples in the buffer."""
 
     pcm: Pcm
     events: tuple[WordEvent, ...]
 
 
 class _Call:
-    """One call of the library, in the worker's thread. What it makes is bounded by the piece."""
+    """One call of the library in the worker's thread. The piece bounds its output."""
 
     def __init__(self, text: str, manner: SpeakingStyle) -> None:
         self.lane: SynthesisStream[_Sound] = SynthesisStream(
@@ -49,7 +49,7 @@ class _Call:
         self._seen = 0
 
     def run(self, library: EspeakLibrary) -> None:
-        """In the worker's thread."""
+        """Synthesizes the piece. Runs in the worker's thread."""
         if self.lane.cancelled:
             return
         try:
@@ -62,7 +62,7 @@ class _Call:
             self.lane.tell(None)
 
     def stop(self) -> None:
-        """The voice is closed: whoever listens is told so at once."""
+        """Fails the call at once because the voice is closed."""
         self.lane.fail(TtsError("the espeak-ng voice was closed inside a unit"))
 
     def _heard(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
@@ -73,7 +73,7 @@ class _Call:
 
 
 class EspeakVoice:
-    """`Voice` by espeak-ng. Any number of them share one library and one thread."""
+    """Implements `Voice` by espeak-ng. All instances share one library and one thread."""
 
     name = "espeak-ng"
 
@@ -87,15 +87,15 @@ class EspeakVoice:
         target_dbfs: float = -20.0,
         timeout_s: float = 3.0,
     ) -> None:
-        """Nothing is loaded yet.
+        """Creates the voice without loading it.
 
         Args:
-            language: A code as "en", "en-us", "pt-BR".
-            voice: A voice of that language by name, identifier or code, with a variant: "en-us+f3"; None: the best.
+            language: A code such as "en", "en-us", "pt-BR".
+            voice: A voice of that language by name, identifier or code, with a variant: "en-us+f3"; None: the best one.
             words_per_minute: 80..450.
             pitch: 0..99.
-            target_dbfs: RMS of speech, pauses left out; -60..0. Peaks are bent to stay below -1 dBFS.
-            timeout_s: The longest wait for a piece of sound before the library counts as hung.
+            target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
+            timeout_s: Longest wait for a piece of audio before the library counts as hung, in seconds.
 
         Raises:
             ValueError: A number outside its range.
@@ -125,9 +125,9 @@ class EspeakVoice:
         return self._detail
 
     async def load(self) -> None:
-        """Load the library where it is not yet, find the voice, and speak once into nothing to set the loudness.
+        """Loads the library if needed, finds the voice, and synthesizes once to set the loudness.
 
-        About 30 ms, once for all who ask meanwhile; safe to cancel. Raises EngineLoadError.
+        Takes about 30 ms, shared by concurrent callers. Safe to cancel. Raises EngineLoadError.
         """
         await self._loading.wait()
 
@@ -148,7 +148,7 @@ class EspeakVoice:
         self._worker, self._manner = worker, manner
 
     async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
-        """The unit's sound; see `Voice.speak`. Word marks come with the library's positions."""
+        """Yields the audio of the text; see `Voice.speak`. Word marks are based on the library's positions."""
         worker, manner = self._worker, self._manner
         if worker is None or manner is None:
             raise TtsError("the espeak-ng voice is not loaded: load it before it speaks")
@@ -163,15 +163,15 @@ class EspeakVoice:
                     events = tuple(WordEvent(e.offset + piece.offset, e.length, e.sample) for e in sound.events)
                     for chunk in reply.feed(sound.pcm, events):
                         yield chunk
-                        # Sound lies ready for many chunks: a consumer that never waits must not hold the loop.
+                        # Audio for many chunks is ready: a consumer that never waits must not block the loop.
                         await asyncio.sleep(0)
         for chunk in reply.finish(SENTENCE_PAUSE_MS if ends_sentence(text) else CLAUSE_PAUSE_MS):
             yield chunk
 
     async def aclose(self) -> None:
-        """Stop what is being said and forget the voice. Idempotent.
+        """Stops the synthesis and releases the voice. Idempotent.
 
-        The library and its idle thread stay for the process's next voice.
+        The library and its idle thread stay for the next voice of the process.
         """
         await self._loading.stop()
         for call in self._calls:
@@ -179,7 +179,7 @@ class EspeakVoice:
         self._worker = self._manner = None
 
     async def _sounds(self, worker: EspeakWorker, manner: SpeakingStyle, text: str) -> AsyncGenerator[_Sound]:
-        """One call of the library; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
+        """Calls the library once; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
         call = _Call(text, manner)
         self._calls.add(call)
         try:

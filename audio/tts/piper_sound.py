@@ -1,4 +1,4 @@
-"""One sentence of a Piper voice becomes a reply's sound: trimmed, at its loudness and rate, its words marked. Pure."""
+"""Turns a sentence of a Piper voice into reply audio: trimmed, at its loudness and rate, with word marks. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +15,18 @@ from audio.tts.sound import CHUNK_SAMPLES
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
 _QUIET = 10 ** (-50 / 20)
-"""-50 dBFS at the reply's loudness: 4 dB below what counts as audible. A voice's own silence is no digital one."""
+"""Silence threshold, -50 dBFS at the reply's loudness: 4 dB below audibility. A voice's silence is not digital zero."""
 
 _WINDOWS_PER_S = 200
 _FADE_IN_S = 0.002
 _FADE_OUT_S = 0.01
 _DECAY_S = 0.02
-"""Kept after the last loud window, faded: sounds die away."""
+"""Length kept, faded, after the last loud window, in seconds: sounds decay."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplySentence:
-    """A sentence ready to be heard: its sound at REPLY_RATE_HZ with the pause after it, and its words in it."""
+    """A finished sentence: its audio at REPLY_RATE_HZ with the pause after it, and its word marks."""
 
     pcm: Pcm
     marks: tuple[WordMark, ...]
@@ -41,7 +41,7 @@ def finished(
     phonemes: Sequence[str],
     words: Sequence[WordPhonemes],
 ) -> ReplySentence:
-    """Cut the silence in front, make the one at the end `pause_ms` long, and mark the words."""
+    """Cuts the leading silence, makes the trailing one `pause_ms` long, and marks the words."""
     begin, end = _heard_span(made.sound * np.float32(gain), rate_hz)
     if begin == end:
         marks = tuple(WordMark(w.text_start, w.text_end, ReplySamples(0), ReplySamples(0), True) for w in words)
@@ -61,9 +61,9 @@ def finished(
 
 
 def chunks(sentence: ReplySentence, offset: int, marks: Sequence[WordMark] = ()) -> Iterator[Chunk]:
-    """The sentence in chunks, its marks counted from the unit's first sample, `offset` samples before it.
+    """Yields the sentence in chunks. `offset`: samples of the text before it; marks count from the text's first sample.
 
-    `marks` are of words before it that had no sound of their own.
+    `marks` are those of preceding words without audio of their own.
     """
     moved = [
         replace(mark, start=ReplySamples(mark.start + offset), end=ReplySamples(mark.end + offset))
@@ -78,7 +78,7 @@ def chunks(sentence: ReplySentence, offset: int, marks: Sequence[WordMark] = ())
 
 
 def _heard_span(sound: Sound, rate_hz: int) -> tuple[int, int]:
-    """From the first to after the last window of 5 ms above the threshold; (0, 0) where there is none."""
+    """Returns the span from the first to after the last 5 ms window above the threshold; (0, 0) if there is none."""
     window = rate_hz // _WINDOWS_PER_S
     whole = sound.size // window * window
     power = np.square(sound[:whole]).reshape(-1, window).mean(axis=1)
@@ -94,11 +94,11 @@ def _fade(sound: Sound, rate_hz: int) -> None:
 
 
 def _places(made: SentenceSound, phonemes: Sequence[str], begin: int, end: int) -> npt.NDArray[np.int64]:
-    """After every phoneme, in samples; the first is where the first one begins."""
+    """Returns the end of every phoneme in samples; the first entry is the start of the first phoneme."""
     if made.ends is not None:
         return made.ends
     weights = np.array([weight(symbol) for symbol in phonemes])
-    # What is said ends with the sound: a sign at the end is the pause after it.
+    # Speech ends with the audio: punctuation at the end is the pause after it.
     heard = np.flatnonzero(weights == 1.0)
     weights[heard[-1] + 1 if heard.size else 0 :] = 0
     share = np.concatenate(([0.0], np.cumsum(weights))) / max(1.0, weights.sum())

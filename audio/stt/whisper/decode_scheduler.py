@@ -1,4 +1,4 @@
-"""Which decode a Whisper model does next, for all conversations: those that somebody waits for first."""
+"""Schedules the decodes of all conversations on one Whisper model; requested transcripts come first."""
 
 import asyncio
 import threading
@@ -11,32 +11,35 @@ from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import Pcm
 
 Kind = Literal["final", "soon", "pause", "settle", "dip", "partial"]
-"""Why to decode: somebody waits; somebody waits who will ask again; somebody will wait when this pause turns out to be
-the end; the sound has become too long to keep; it is less surely speech than before, which may be the end; the person
-speaks."""
+"""The reason for a decode.
+
+final: a transcript is requested. soon: a transcript is requested and will be requested again. pause: a transcript will
+be requested if this pause is the end. settle: the audio has become too long to keep. dip: the speech probability has
+dropped, which may be the end. partial: the user is speaking.
+"""
 
 EARLY: frozenset[Kind] = frozenset({"dip", "partial"})
-"""Those of a voice that goes on, as far as anybody knows."""
+"""Decodes while the user is speaking, as far as known."""
 
 GIVING_WAY: frozenset[Kind] = EARLY | {"pause"}
-"""Those that are broken off for words that are waited for, unless they will do for them."""
+"""Decodes that are aborted in favour of requested transcripts, unless their result is sufficient for the request."""
 
 AWAITED: frozenset[Kind] = frozenset({"final", "soon"})
-"""Those that somebody waits for now."""
+"""Decodes that a caller is waiting for."""
 
 ONCE: frozenset[Kind] = EARLY | {"soon"}
-"""Those that are not done once more in the full window where a gate fails: another decode will be asked for."""
+"""Decodes that are not repeated in the full window when a check fails, because another decode will follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decode:
-    """A decode to be done.
+    """A span of audio to decode.
 
     Attributes:
-        start: Its first sample, from the segment's beginning.
-        until: The sample after its last.
-        kind: Why.
-        pcm: Its sound, shape (n,); not changed by anybody.
+        start: Its first sample, counted from the beginning of the segment.
+        until: The sample after its last one.
+        kind: The reason.
+        pcm: Its audio, shape (n,). Never modified.
     """
 
     start: int
@@ -47,12 +50,12 @@ class Decode:
 
 @dataclass(slots=True)
 class ConversationShare:
-    """One conversation, as the desk sees it.
+    """The scheduler's record of one conversation.
 
     Attributes:
-        language: Of the conversation; None until it was detected.
-        served: The number of its latest decode, among all of the desk.
-        took_s: How long that took.
+        language: Language of the conversation; None until it was detected.
+        served: Sequence number of its latest decode among all decodes.
+        took_s: Duration of that decode, in seconds.
     """
 
     language: str | None
@@ -61,47 +64,50 @@ class ConversationShare:
 
 
 class DecodeClient(Protocol):
-    """A segment, as the desk sees it."""
+    """A speech segment, as the scheduler sees it."""
 
     @property
     def account(self) -> ConversationShare:
-        """The conversation it is of."""
+        """The conversation of this segment."""
         ...
 
     @property
     def asked(self) -> int | None:
-        """The ticket of whoever waits longest for its words; None where nobody does."""
+        """The ticket of the oldest pending request for its transcript; None if there is none."""
         ...
 
     @property
     def over(self) -> bool:
-        """Whether it wants nothing any more."""
+        """Whether it needs no more decodes."""
         ...
 
     def wants(self, crowd: float) -> Kind | None:
-        """What it wants decoded now; `crowd`: segments for each worker, 1 at least. Changes nothing."""
+        """Returns which decode it needs now, without side effects.
+
+        `crowd`: number of segments per worker, at least 1.
+        """
         ...
 
     def served_by(self, decode: Decode) -> bool:
-        """Whether this decode is enough for whoever waits, or will be if what is quiet now stays so."""
+        """Whether this decode satisfies all requests, or will if the current silence continues."""
         ...
 
     def take(self, kind: Kind) -> Decode:
-        """The decode of what it wants, which is being begun."""
+        """Returns the decode for the reason `kind`, which the scheduler starts now."""
         ...
 
     def done(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
-        """What it wanted is decoded."""
+        """Receives the result of a decode."""
         ...
 
     def fail(self, error: SttError) -> None:
-        """It will not be served any more."""
+        """Reports that the segment gets no more decodes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelWorkers:
-    """A loaded model and the threads that may call it: one for each of its workers."""
+    """A loaded model and the threads that call it: one per worker."""
 
     model: LoadedWhisper
     thread: WhisperThread
@@ -116,17 +122,17 @@ class _Running:
 
 
 class DecodeScheduler:
-    """The model and the segments of all conversations that want it. Lives on the event loop.
+    """Assigns the model's workers to the segments of all conversations. Not thread-safe: use it on the event loop.
 
-    Nothing waits in a queue: whenever a worker is free, the segments are asked what they want now. So whatever a
-    cancelled segment wanted is never begun, and a partial that had to wait is of the newest sound.
+    There is no queue. Whenever a worker is free, the segments are asked what they need now. So a decode for a cancelled
+    segment never starts, and a delayed interim decode covers the newest audio.
     """
 
     def __init__(self, hang_s: float) -> None:
-        """No model yet; a decode that takes longer than `hang_s` counts as hanging."""
+        """Creates a scheduler without a model. A decode that takes longer than `hang_s` seconds counts as hanging."""
         self._hang_s = hang_s
         self._crew: ModelWorkers | None = None
-        # The sentence, not an error: one that is raised again and again keeps whoever it was raised to.
+        # A message and not an exception: an exception raised repeatedly accumulates the frames of its tracebacks.
         self._closed: str | None = "faster-whisper is not loaded; load the recognizer first."
         self._customers: list[DecodeClient] = []
         self._running: list[_Running] = []
@@ -135,29 +141,29 @@ class DecodeScheduler:
 
     @property
     def model(self) -> LoadedWhisper | None:
-        """What decodes; None before it was loaded and after it failed."""
+        """The loaded model; None before it was loaded and after it failed."""
         return self._crew.model if self._crew else None
 
-    # What segments call
+    # Called by segments
 
     @property
     def crowded(self) -> bool:
-        """Whether somebody else speaks, too."""
+        """Whether more than one segment is active."""
         return sum(not customer.over for customer in self._customers) > 1
 
     def enter(self, customer: DecodeClient) -> None:
-        """Serve this one too, until it is over. Raises SttError where there is no model, nor one coming."""
+        """Adds a segment, which is served until it is over. Raises SttError if no model is loaded or loading."""
         if self._closed is not None:
             raise SttError(self._closed)
         self._customers.append(customer)
 
     def ticket(self) -> int:
-        """For somebody who begins to wait: who has a lower one is served first."""
+        """Returns a ticket for a new request; lower tickets are served first."""
         self._tickets += 1
         return self._tickets
 
     def serve(self) -> None:
-        """Begin what is wanted, as far as workers are free."""
+        """Starts the decodes that segments need, as far as workers are free."""
         self._customers = [customer for customer in self._customers if not customer.over]
         if self._closed is not None:
             for customer in [customer for customer in self._customers if customer.asked is not None]:
@@ -170,19 +176,19 @@ class DecodeScheduler:
         if self._crew is not None:
             self._make_way(self._crew)
 
-    # What the owner calls
+    # Called by the owner
 
     def expect(self) -> None:
-        """A model is being loaded: segments may wait for it."""
+        """Notes that a model is being loaded: segments may wait for it."""
         self._closed = None
 
     def staff(self, crew: ModelWorkers) -> None:
-        """Here is a model."""
+        """Installs a loaded model and starts to serve."""
         self._crew, self._closed = crew, None
         self.serve()
 
     def close(self, error: SttError) -> WhisperThread | None:
-        """Nobody is served any more, and everybody is told. The threads that had the model, if any."""
+        """Stops serving and reports `error` to all segments. Returns the threads of the model, if any."""
         crew = self._dismiss(error)
         for customer in self._customers:
             customer.fail(error)
@@ -190,12 +196,16 @@ class DecodeScheduler:
         return crew.thread if crew else None
 
     async def proven(self) -> None:
-        """Wait until each decode that is under way has ended, or was found to hang. Bounded by `hang_s`."""
+        """Waits until each running decode has ended or was found to hang. Bounded by `hang_s`."""
         for running in tuple(self._running):
             await running.ended.wait()
 
     def _following(self, crew: ModelWorkers) -> tuple[DecodeClient, Kind] | None:
-        """Finals as they were asked for; then pauses, dips and partials, of those who had to wait longest."""
+        """Returns the next segment to serve and why.
+
+        Requested transcripts come first, in the order of their requests. Then come pauses, dips and interim decodes,
+        the conversation that has waited longest first.
+        """
         wanted = []
         for customer in self._customers:
             kind = customer.wants(self._crowd(crew))
@@ -207,9 +217,9 @@ class DecodeScheduler:
         return customer, kind
 
     def _make_way(self, crew: ModelWorkers) -> None:
-        """What runs in vain is broken off, where it can be, for words that are or soon will be waited for.
+        """Aborts decodes whose result is no longer useful, in favour of transcripts that are or soon will be requested.
 
-        For a later dip its own segment's is, too: that is likelier to be the end.
+        A newer dip also aborts a decode of its own segment, because the newer one is more likely the end.
         """
         vain = [running for running in self._running if running.decode.kind in GIVING_WAY and not _serves(running)]
         for customer in self._customers:
@@ -220,7 +230,7 @@ class DecodeScheduler:
             if kind not in {*AWAITED, "pause", "dip"}:
                 continue
             for running in own or (() if kind == "dip" else vain):
-                # For a pause no other pause: its words may be the only ones that come before the end.
+                # A pause does not abort another pause: its result may be the only one that comes before the end.
                 if kind in AWAITED or running.decode.kind in EARLY:
                     running.unwanted.set()
 
@@ -231,7 +241,7 @@ class DecodeScheduler:
         own = [running for running in self._running if running.customer is customer]
         if any(kind not in AWAITED or running.decode.kind not in GIVING_WAY or _serves(running) for running in own):
             return False
-        # One worker of several stays free for those who wait.
+        # With several workers, one stays free for requested transcripts.
         urgent = kind == "pause" or customer.asked is not None
         return urgent or crew.model.workers == 1 or len(self._running) < crew.model.workers - 1
 
@@ -257,7 +267,7 @@ class DecodeScheduler:
                     account.language = decoded.language
                 try:
                     customer.done(decode, decoded, loop.time() - began_s)
-                finally:  # a listener that raises stops nobody else
+                finally:  # serve the others even if a listener raises
                     self.serve()
 
         def failed(error: Exception) -> None:
@@ -279,7 +289,7 @@ class DecodeScheduler:
             failed(error)
 
     def _end(self, running: _Running) -> bool:
-        """Whether it was still under way: a model that was given up may come back at any time."""
+        """Removes a running decode. Returns False if it was removed before: an abandoned model may still return."""
         if running not in self._running:
             return False
         self._running.remove(running)
@@ -292,11 +302,11 @@ class DecodeScheduler:
             self._fail(SttError(f"{reason}: load the recognizer again"), running.customer)
 
     def _fail(self, error: SttError, culprit: DecodeClient) -> None:
-        """The model failed: its segment and all that somebody waits for are lost, the others keep their sound."""
+        """Handles a model failure: its segment and all pending requests fail, other segments keep their audio."""
         self._dismiss(error)
         alive = [customer for customer in self._customers if not customer.over]
         told = [customer for customer in alive if customer is culprit or customer.asked is not None]
-        for customer in told or alive:  # somebody must be told, or nobody would load it again
+        for customer in told or alive:  # at least one must be told, so that the model is reloaded
             customer.fail(error)
 
     def _dismiss(self, error: SttError) -> ModelWorkers | None:

@@ -1,4 +1,4 @@
-"""Speech to text by faster-whisper: free speech, in a thread, by decoding the growing segment again and again."""
+"""Speech to text by faster-whisper: decodes the growing segment repeatedly in a thread."""
 
 from collections.abc import Callable
 
@@ -9,21 +9,21 @@ from audio.stt.whisper.stream import WhisperStream
 
 
 class WhisperRecognizer:
-    """One conversation's recognizer with a model of its own. Implements `Recognizer`.
+    """A recognizer with its own model for one conversation. Implements `Recognizer`.
 
-    Where several conversations are held, each takes a seat at a `SharedWhisper` instead.
+    With several conversations, each uses a recognizer of a `SharedWhisper` instead.
     """
 
     name = NAME
 
     def __init__(self, settings: WhisperSettings) -> None:
-        """Nothing is loaded yet."""
+        """Creates the recognizer without loading the model."""
         self._model = SharedWhisper(settings)
-        self._seat = self._model.transcriber()  # it keeps the language that was detected, also over a restart
+        self._seat = self._model.transcriber()  # keeps the detected language over a restart
 
     @property
     def detail(self) -> str:
-        """Model, device, threads, compute type, window and language; before `load` only that it is not loaded."""
+        """Model, device, threads, compute type, window and language; before `load`, that it is not loaded."""
         return self._seat.detail
 
     @property
@@ -32,12 +32,12 @@ class WhisperRecognizer:
         return self._seat.works
 
     async def load(self) -> None:
-        """Load the model, or load it anew after a failure or a hang. Raises EngineLoadError."""
+        """Loads the model, or reloads it after a failure or a hang. Raises EngineLoadError."""
         await self.aclose()
         await self._model.load()
 
     def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
-        """Begin a segment; one still open is cancelled. Raises SttError where nothing is loaded."""
+        """Opens a segment and cancels an open one. Raises SttError if nothing is loaded."""
         return self._seat.open(segment, on_partial)
 
     def reset(self) -> bool:
@@ -45,6 +45,6 @@ class WhisperRecognizer:
         return self._seat.reset()
 
     async def aclose(self) -> None:
-        """Let the model go; a decode under way is waited for, a second at most. Idempotent."""
+        """Releases the model; waits for a running decode, at most one second. Idempotent."""
         await self._seat.aclose()
         await self._model.aclose()
