@@ -23,25 +23,31 @@ from audio.units import FRAME_MS, MIC_RATE_HZ, Pcm
 
 _TICK_S = FRAME_MS / 1000
 _KEPT_S = 2.0
-"""Sound that waits for an event loop that is held up; what comes after that is lost and counted."""
+"""Audio that is queued while the event loop is blocked, in seconds; later blocks are lost and counted."""
 
 _WINDOW_S = 1.5
-"""Of the line's clock. A card's blocks are late by a few ms only, but where it drops some everything after them is
-dated too early until the window has passed: an echo canceller then looks for the reply in the wrong place."""
+"""Window of the line's clock, in seconds.
+
+A card's blocks are late by a few ms only. But after dropped blocks everything is dated too early until the window has
+passed, and an echo canceller then searches for the reply in the wrong place.
+"""
 
 _LEVEL_FRAMES = 5
 
 
 class FrameCleaner(Protocol):
-    """Takes out of a frame what does not belong there: echo, noise."""
+    """Removes echo or noise from frames."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """One frame, int16 (320,) at 16 kHz, which stays as it is; the loop time of its first sample."""
+        """Returns a cleaned copy of one frame, int16 (320,) at 16 kHz, which is not modified.
+
+        `captured_s`: loop time of its first sample.
+        """
         ...
 
 
 class CaptureCallback:
-    """What the card's thread does: copy and signal. See `Lane`."""
+    """The microphone's callback in the card's thread: copies and signals. Implements `StreamCallback`."""
 
     def __init__(self, opened: Opened, channels: int, loop: asyncio.AbstractEventLoop, bell: LoopWaker) -> None:
         self.last_s = 0.0
@@ -62,7 +68,7 @@ class CaptureCallback:
         self.overflows += flagged
         pcm = np.frombuffer(data, np.int16).reshape(frames, self._channels)
         captured_s = self.clock.captured_s(now_s, card_s, first_s, frames / self._rate_hz)
-        for at in range(0, frames, self._most_samples):  # once, but with a card that does not keep to the block asked
+        for at in range(0, frames, self._most_samples):  # one piece, unless the card ignores the block size
             piece = pcm[at : at + self._most_samples]
             self.ring.put(piece, captured_s - (frames - at - len(piece)) / self._rate_hz)
         self._bell.ring()
@@ -74,12 +80,11 @@ class CaptureCallback:
 
 
 class CardMicrophone:
-    """Implements `Microphone`. The line goes on in silence while there is no device, or it is muted.
+    """Implements `Microphone`. Delivers silence while there is no device or it is muted.
 
     Attributes:
-        level_dbfs: Of the last 100 ms, before they were cleaned; -inf where there was no sound.
-        muted: The stream is closed, and stays so until `mute(False)`.
-        heed: See `Microphone`.
+        muted: Whether the stream is closed until `mute(False)`.
+        batching: See `Microphone`.
     """
 
     def __init__(
@@ -90,13 +95,13 @@ class CardMicrophone:
         clean: FrameCleaner | None = None,
         library: CardLibrary | None = None,
     ) -> None:
-        """A microphone that is opened by `frames`.
+        """Creates a microphone, which `frames` opens.
 
         Args:
             wanted: See `audio.devices.pick`.
-            report: Gets a sentence for the person whenever the device goes, comes back or changes.
-            clean: What every captured frame goes through.
-            library: Who opens the stream; the program's own where None.
+            report: Called with a sentence for the user when the device is lost, recovered or changed.
+            clean: Processes every captured frame.
+            library: Opens the stream; None: the program's own library.
         """
         self.muted = False
         self.batching = Batching.OFF
@@ -122,7 +127,7 @@ class CardMicrophone:
 
     @property
     def invented_frames(self) -> int:
-        """Frames of silence that were put in."""
+        """Number of inserted silent frames."""
         return self._line.invented_frames
 
     @property
@@ -132,22 +137,22 @@ class CardMicrophone:
 
     @property
     def level_dbfs(self) -> float:
-        """Of the last 100 ms, before they were cleaned; -inf where no sound came."""
+        """Level of the last 100 ms before cleaning; -inf without audio."""
         return mean_dbfs(self._levels)
 
     @property
     def lag_s(self) -> float:
-        """From the capture of a block's last sample to its coming, as the card last said."""
+        """Time from the capture of a block's last sample to its arrival, in seconds, as last reported by the card."""
         return self._lag_s
 
     @property
     def overflows(self) -> int:
-        """How often sound was lost: as the card says, and blocks for which the ring had no room."""
+        """Number of audio losses: reported by the card, plus blocks without room in the ring."""
         lane = None if self._stream is None else self._stream.lane
         return self._overflows + (0 if lane is None else lane.overflows + lane.ring.dropped)
 
     async def mute(self, on: bool) -> None:
-        """Close the stream really, or open it again; what fails then is reported and tried again."""
+        """Closes the stream, or opens it again. A failure to open is reported and retried."""
         self.muted = on
         if on:
             await self._keeper.pause()
@@ -156,18 +161,18 @@ class CardMicrophone:
         self._came.set()
 
     async def use(self, wanted: str) -> None:
-        """Another device. Raises DeviceError and keeps the old one."""
+        """Switches to another device. Raises DeviceError and keeps the old one if that fails."""
         await self._keeper.use(wanted, asyncio.get_running_loop().time())
         self._came.set()
 
     async def aclose(self) -> None:
-        """Close the stream; `frames` ends. Idempotent."""
+        """Closes the stream; `frames` ends. Idempotent."""
         self._ended = True
         self._came.set()
         await self._keeper.aclose()
 
     async def frames(self) -> AsyncGenerator[Frame]:
-        """Frames from position 0 on, until `aclose`. Once. Raises DeviceError where the device cannot be opened."""
+        """Yields frames from position 0 until `aclose`. Iterate once. Raises DeviceError if no device can be opened."""
         if self._begun:
             raise RuntimeError("a CardMicrophone is listened to once: make another one")
         self._begun = True
@@ -180,13 +185,13 @@ class CardMicrophone:
                 for frame in self._take():
                     yield frame
                 self._came.clear()
-                await self._came.wait()  # not for ever: `_look_again` sets it
+                await self._came.wait()  # `_look_again` sets it regularly
         finally:
             self._look.cancel()
             await self.aclose()
 
     def _take(self) -> Generator[Frame]:
-        """The frames of what has come, or of the silence that is due. Each is good until the next."""
+        """Yields the frames of the received blocks, or of the silence due. Each is valid until the next one."""
         if self._keeper.stream is not self._stream:
             yield from self._change(self._keeper.stream)
         came = False
@@ -198,13 +203,13 @@ class CardMicrophone:
                 for frame in self._line.push(block.pcm, captured_s, self.batching):
                     yield self._cleaned(frame)
         if not came:
-            # In the time of capture, as everything on this line.
+            # In capture time, like everything on this line.
             for frame in self._line.idle(self._forward(self._loop.time() - self._lag_s)):
                 self._levels.clear()
                 yield frame
 
     def _change(self, stream: CardStream[CaptureCallback] | None) -> list[Frame]:
-        """From here on the blocks come from another stream; what the old one still held is not waited for."""
+        """Switches to another stream; drops what the old one still holds."""
         if self._stream is not None:
             self._overflows += self._stream.lane.overflows + self._stream.lane.ring.dropped
         self._stream = stream
@@ -217,15 +222,15 @@ class CardMicrophone:
         return replace(frame, pcm=self._clean.clean(frame.pcm, self._line.clock.to_loop_s(frame.start)))
 
     def _forward(self, loop_s: float) -> float:
-        """Captured times jump a little; the line's never go back."""
+        """Makes capture times monotonic: they vary a little, the line's time never decreases."""
         self._captured_s = max(self._captured_s, loop_s)
         return self._captured_s
 
     def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wake `frames` when silence may be due: one timer, and not a timeout for each frame."""
+        """Wakes `frames` when silence may be due. A single timer is cheaper than a timeout per frame."""
         self._came.set()
         self._look = loop.call_at(max(loop.time() + _TICK_S, self._line.silent_from_s), self._look_again, loop)
 
     def _lane(self, opened: Opened, channels: int) -> CaptureCallback:
-        """Called in the library's thread."""
+        """Creates the callback. Called in the library's thread."""
         return CaptureCallback(opened, channels, self._loop, LoopWaker(self._loop, self._came.set))

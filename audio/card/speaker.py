@@ -18,33 +18,33 @@ from audio.units import REPLY_RATE_HZ, Pcm
 _SILENT_TICK_S = 0.02
 _TICK_S = 0.1
 _SILENT_MOST_SAMPLES = REPLY_RATE_HZ
-"""Played in silence at once, after an event loop that was held up; the next tick goes on."""
+"""Most samples played silently at once after the event loop was blocked; the next tick continues."""
 
 _LEVEL_MS = 100.0
 
 _QUIET_S = 0.5
-"""Since the last sample was taken: it has left, whatever buffer it lay in."""
+"""Time after the last pulled sample, in seconds, after which it has left any buffer."""
 
 
 class EchoReference(Protocol):
-    """Hears along: the reference of an echo canceller."""
+    """Receives the played audio as the reference of an echo canceller."""
 
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """A block as it goes to the card: int16 (n,), a view that is reused; the loop time of its first sample."""
+        """Receives a block sent to the card: int16 (n,), a reused view, and the loop time of its first sample."""
         ...
 
 
 class CardSpeaker(QueuedSpeaker):
-    """Implements `Speaker`.
+    """Implements `Speaker` on a sound card.
 
-    While there is no device, a reply is played in silence, in real time: it counts as spoken, and ends. That is said
-    when the device goes.
+    Without a device, a reply plays silently in real time: it counts as spoken and ends. The user is told when the
+    device is lost.
 
-    Where the card runs dry again and again its buffer is made longer, between two replies; a reply that begins while
-    the stream is opened again waits for it.
+    If the card underruns repeatedly, its buffer is lengthened between two replies. A reply that starts while the stream
+    is reopened waits for it.
 
     Attributes:
-        silent_samples: Of replies, played while there was no device: nobody heard them.
+        silent_samples: Samples of replies that were played without a device and not heard.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class CardSpeaker(QueuedSpeaker):
         heard: EchoReference | None = None,
         library: CardLibrary | None = None,
     ) -> None:
-        """A loudspeaker that is opened by `run`.
+        """Creates a loudspeaker, which `run` opens.
 
         Args:
             wanted: See `audio.devices.pick`.
-            report: Gets a sentence for the person whenever the device goes, comes back or changes.
-            duck_db: How far `duck` lowers the loudness, at most 0.
-            heard: Gets every block, silent ones included, on the event loop.
-            library: Who opens the stream; the program's own where None.
+            report: Called with a sentence for the user when the device is lost, recovered or changed.
+            duck_db: Gain of `duck` in dB, at most 0.
+            heard: Receives every block, silent ones included, on the event loop.
+            library: Opens the stream; None: the program's own library.
         """
         super().__init__(duck_db)
         self.silent_samples = 0
@@ -72,13 +72,13 @@ class CardSpeaker(QueuedSpeaker):
         self._keeper = StreamSupervisor(
             "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._lane, report=report
         )
-        self._stream: CardStream[PlaybackCallback] | None = None  # whose blocks are told
+        self._stream: CardStream[PlaybackCallback] | None = None  # the stream whose blocks are reported
         self._levels: deque[float] = deque(maxlen=1)
         self._underflows = 0  # of streams that are closed
         self._buffer = BufferLength()
-        self._opened: Opened | None = None  # what was opened last
-        self._busy_s = 0.0  # when something was played last
-        self._silent_from_s = 0.0  # up to then a reply was played, while there is no device
+        self._opened: Opened | None = None  # the stream opened last
+        self._busy_s = 0.0  # loop time of the last audio
+        self._silent_from_s = 0.0  # end of the silent playback without a device
         self._came = asyncio.Event()
         self._begun = False
         self._loop: asyncio.AbstractEventLoop
@@ -86,7 +86,7 @@ class CardSpeaker(QueuedSpeaker):
 
     @property
     def latency_s(self) -> float:
-        """From the card taking a sample to the sample leaving, as the card last said."""
+        """Time from the card taking a sample to playing it, in seconds, as last reported by the card."""
         return 0.0 if self._stream is None else self._stream.lane.clock.latency_s
 
     @property
@@ -96,34 +96,34 @@ class CardSpeaker(QueuedSpeaker):
 
     @property
     def level_dbfs(self) -> float:
-        """Of the last 100 ms that went to the card; -inf where nothing did."""
+        """Level of the last 100 ms sent to the card; -inf without audio."""
         return mean_dbfs(self._levels)
 
     @property
     def underflows(self) -> int:
-        """How often the card had nothing to play because we were late, as it says."""
+        """Number of underruns reported by the card."""
         return self._underflows + (0 if self._stream is None else self._stream.lane.underflows)
 
     def chime(self, pcm: Pcm) -> None:
-        """A short sound of our own, int16 (n,) at 24 kHz, when no reply plays; at most 2 s, part of no reply."""
+        """Plays a short sound, int16 (n,) at 24 kHz, at most 2 s, when no reply plays. It is not part of a reply."""
         self._mixer.chime(pcm)
 
     # ---- the device ----
 
     async def use(self, wanted: str) -> None:
-        """Another device. Raises DeviceError and keeps the old one."""
+        """Switches to another device. Raises DeviceError and keeps the old one if that fails."""
         await self._keeper.use(wanted, asyncio.get_running_loop().time())
         self._came.set()
 
     async def aclose(self) -> None:
-        """Close the stream: whoever waits in `play` gets False, `run` ends. Idempotent."""
+        """Closes the stream: pending `play` calls return False, `run` ends. Idempotent."""
         self._ended = True
         self._changed.set()
         self._came.set()
         await self._keeper.aclose()
 
     async def run(self) -> None:
-        """Plays until it is cancelled or `aclose` is called. Once. Raises DeviceError where no device can be opened."""
+        """Plays until it is cancelled or `aclose` is called. Call it once. Raises DeviceError if no device opens."""
         if self._begun:
             raise RuntimeError("a CardSpeaker runs once: make another one")
         self._begun = True
@@ -136,7 +136,7 @@ class CardSpeaker(QueuedSpeaker):
                 self._keeper.tick(loop.time())
                 self._follow()
                 self._came.clear()
-                await self._came.wait()  # not for ever: `_look_again` sets it
+                await self._came.wait()  # `_look_again` sets it regularly
         finally:
             self._look.cancel()
             await self.aclose()
@@ -147,11 +147,11 @@ class CardSpeaker(QueuedSpeaker):
         self._look = loop.call_later(tick_s, self._look_again, loop)
 
     def _lane(self, opened: Opened, channels: int) -> PlaybackCallback:
-        """Called in the library's thread."""
+        """Creates the callback. Called in the library's thread."""
         return PlaybackCallback(opened, channels, self._mixer, self._loop, LoopWaker(self._loop, self._came.set))
 
     def _follow(self) -> None:
-        """Of the stream that is open now, or of silence in its place: what was played since, to whom it concerns."""
+        """Reports what was played since the last call, by the open stream or silently without one."""
         if self._keeper.stream is not self._stream:
             self._change(self._keeper.stream)
         now_s = self._loop.time()
@@ -185,7 +185,7 @@ class CardSpeaker(QueuedSpeaker):
             self._hear_along(lane)
             self._underflows += lane.underflows
             self._silent_from_s = self._loop.time()
-            # Since its last block nothing was played: the second until it was given up for lost.
+            # Nothing was played since its last block: about a second passed before it counted as lost.
             if stream is None and lane.last_s:
                 self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
@@ -209,11 +209,11 @@ class CardSpeaker(QueuedSpeaker):
         self._report(f'the loudspeaker "{opened.device}" {often}. {what}')
 
     def _play_silently(self, now_s: float) -> None:
-        """Nobody must wait for a reply that cannot be heard."""
+        """Consumes the reply in real time without a device, so that nothing waits for it."""
         due = min(int((now_s - self._silent_from_s) * REPLY_RATE_HZ), _SILENT_MOST_SAMPLES)
         if due <= 0:
             return
-        played = self._mixer.pull(None, due, math.inf)  # it never leaves
+        played = self._mixer.pull(None, due, math.inf)  # it is never played
         self._silent_from_s += due / REPLY_RATE_HZ
         if played is not None and played[1] is not None:
             self.silent_samples += played[1].samples

@@ -120,7 +120,7 @@ def _between(anchors: Sequence[tuple[int, int]], at: int) -> int:
 
 
 def _placed(span: tuple[int, int], heard: Sequence[_Heard], begin: int, end: int, *, guessed: bool) -> WordPhonemes:
-    """Returns the place of a word. A word without phonemes has length 0, at the next word's start or the last one's end."""
+    """Returns the place of a word. Without phonemes it has length 0, at the next word's start or the last one's end."""
     if begin >= len(heard):
         last = heard[-1]
         return WordPhonemes(*span, last.sentence, last.index + 1, last.index + 1, guessed)
