@@ -21,16 +21,16 @@ class FastOnset:
     (docs/lab/experiments.md, "The first syllable").
     """
 
-    def __init__(self, track: SpeechTracker, peek: Callable[[Pcm], float], settings: HysteresisSettings) -> None:
+    def __init__(self, tracker: SpeechTracker, peek: Callable[[Pcm], float], settings: HysteresisSettings) -> None:
         """Creates a detector for one tracker.
 
         Args:
-            track: The tracker to open.
+            tracker: The tracker to open.
             peek: Returns the score of the last `settings.open_samples` of SOUND_SAMPLES samples without changing the
                 network's state.
             settings: Thresholds and lengths of the tracker's hysteresis.
         """
-        self._track = track
+        self._tracker = tracker
         self._peek = peek
         self._settings = settings
         self._sound = np.zeros(SOUND_SAMPLES, dtype=np.int16)
@@ -39,14 +39,14 @@ class FastOnset:
         """Resets all state."""
         self._sound.fill(0)
 
-    def take(self, pcm: Pcm) -> None:
+    def push(self, pcm: Pcm) -> None:
         """Appends the audio of the next frame."""
         self._sound[:-FRAME_SAMPLES] = self._sound[FRAME_SAMPLES:]
         self._sound[-FRAME_SAMPLES:] = pcm
 
-    def look(self, now: Samples) -> None:
+    def check(self, now: Samples) -> None:
         """Checks the newest frame, which ends at `now` and was pushed to the tracker, for an onset. Raises VadError."""
-        if self._track.speaking or not self._track.clear:
+        if self._tracker.speaking or not self._tracker.clear:
             return
         if self._peek(self._sound) >= self._settings.close_score:
-            self._track.step(self._settings.open_score, Samples(now - self._settings.open_samples), now)
+            self._tracker.step(self._settings.open_score, Samples(now - self._settings.open_samples), now)

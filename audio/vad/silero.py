@@ -141,25 +141,25 @@ class SileroVad:
         """Loads the network if `network` is None. Raises EngineLoadError."""
         self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
-        self._track = SpeechTracker(SETTINGS)
-        self._beginning = FastOnset(self._track, self._stream.peek, SETTINGS.hysteresis)
+        self._tracker = SpeechTracker(SETTINGS)
+        self._fast_onset = FastOnset(self._tracker, self._stream.peek, SETTINGS.hysteresis)
         self._probability = 0.0
 
     def process(self, frame: Frame) -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
-        self._track.push(frame)
-        self._beginning.take(frame.pcm)
+        self._tracker.push(frame)
+        self._fast_onset.push(frame.pcm)
         window = self._stream.push(frame.pcm)
         if window is not None:
             self._probability, left = window
             end = Samples(frame.end - left)
-            self._track.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
-        self._beginning.look(frame.end)
-        return self._track.voicing(self._probability)
+            self._tracker.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
+        self._fast_onset.check(frame.end)
+        return self._tracker.voicing(self._probability)
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""
         self._stream.reset()
-        self._track.reset()
-        self._beginning.reset()
+        self._tracker.reset()
+        self._fast_onset.reset()
         self._probability = 0.0

@@ -27,18 +27,18 @@ _END_REACH_SAMPLES = samples_of_ms(200)
 # A possible onset, one to three frames before the detector opens: a score half of what opens it, or a level 6 dB above
 # the mean of this silence, which counts as at least -70 dBFS (docs/turn-taking.md, "The last look"). After 4 s of
 # silence the answer is audible, and possible onsets are not reported any more.
-_STIRS_SCORE = 0.25
-_STIRS_DB = 6.0
-_HUSH_DB = -70.0
-_STIRS_REACH_SAMPLES = samples_of_ms(4000)
+_POSSIBLE_ONSET_SCORE = 0.25
+_POSSIBLE_ONSET_DB = 6.0
+_SILENCE_FLOOR_DB = -70.0
+_POSSIBLE_ONSET_REACH_SAMPLES = samples_of_ms(4000)
 
 # A frame stands out from a silence if it is 10 dB louder than the loudest frame of its last two seconds. The first
 # 200 ms are left out, because the room still reverberates. The newest 120 ms are left out too, because they may belong
 # to the same sound. Less than 200 ms of silence are not enough.
-_CLEAR_DB = 10.0
+_ABOVE_SILENCE_DB = 10.0
 _KNOWN_FRAMES = 2000 // FRAME_MS
 _NEWEST_FRAMES = 120 // FRAME_MS
-_FEWEST_FRAMES = _RINGING_FRAMES = 200 // FRAME_MS
+_FEWEST_FRAMES = _REVERBERANT_FRAMES = 200 // FRAME_MS
 _BEGINNING_SAMPLES = samples_of_ms(400)
 
 
@@ -86,16 +86,16 @@ class SpeechTracker:
         self._waiting.clear()
         self._silence_db.clear()
         self._room_db.clear()
-        self._murmurs_below_db: float | None = None
+        self._background_below_db: float | None = None
         self._loud = False
         self._opened_at = Samples(0)
-        self._edge = Samples(0)
+        self._boundary = Samples(0)
         self._peak_db = 0.0
-        self._heard_until: Samples | None = None
-        self._fading: Samples | None = None
+        self._end: Samples | None = None
+        self._possible_end: Samples | None = None
         self._closed_at: Samples | None = None
-        self._hush_db = 0.0  # sum over the frames of this silence except the newest
-        self._hush_frames = 0
+        self._silence_sum_db = 0.0  # sum over the frames of this silence except the newest
+        self._silence_frames = 0
         self._rise_db = 0.0
 
     @property
@@ -115,21 +115,19 @@ class SpeechTracker:
 
         Available in silence and in the first 0.4 s of speech; False later.
         """
-        if self._heard_until is None or (self.speaking and self._heard_until - self._opened_at > _BEGINNING_SAMPLES):
+        if self._end is None or (self.speaking and self._end - self._opened_at > _BEGINNING_SAMPLES):
             return False
         self._catch_up()
-        clear_db = _clear_of(self._silence_db)
+        clear_db = _above_silence_db(self._silence_db)
         return clear_db is not None and self._levels.frame_db >= clear_db
 
     def push(self, frame: Frame) -> None:
         """Appends the next frame. Raises VadError if it does not follow the last one."""
         if frame.pcm.shape != (FRAME_SAMPLES,):
             raise VadError(f"A frame holds {FRAME_SAMPLES} samples, this one {frame.pcm.shape}: cut it at the border.")
-        if self._heard_until is not None and frame.start != self._heard_until:
-            raise VadError(
-                f"A frame starts at sample {frame.start}, not {self._heard_until}: fill gaps with silence or reset."
-            )
-        self._heard_until = frame.end
+        if self._end is not None and frame.start != self._end:
+            raise VadError(f"A frame starts at sample {frame.start}, not {self._end}: fill gaps with silence or reset.")
+        self._end = frame.end
         at = len(self._waiting) * FRAME_SAMPLES
         self._sound[at : at + FRAME_SAMPLES] = frame.pcm
         self._waiting.append((frame.is_inserted, self.speaking))
@@ -138,26 +136,26 @@ class SpeechTracker:
 
     def _catch_up(self) -> None:
         """Computes the levels of the waiting frames."""
-        if not self._waiting or self._heard_until is None:
+        if not self._waiting or self._end is None:
             return
-        levels_db = self._levels.take(self._sound[: len(self._waiting) * FRAME_SAMPLES], self._heard_until)
-        for level_db, (invented, speaking) in zip(levels_db, self._waiting, strict=True):
+        levels_db = self._levels.take(self._sound[: len(self._waiting) * FRAME_SAMPLES], self._end)
+        for level_db, (is_inserted, speaking) in zip(levels_db, self._waiting, strict=True):
             # Inserted silence contains no information about the room.
-            self._loud = not invented and self._gate.is_open(level_db)
+            self._loud = not is_inserted and self._gate.is_open(level_db)
             self._rise_db = 0.0
             if speaking:
                 self._peak_db = max(self._peak_db, level_db)
-            elif not invented:
-                self._hush(level_db)
+            elif not is_inserted:
+                self._note_silence(level_db)
         self._waiting.clear()
 
-    def _hush(self, level_db: float) -> None:
-        if self._hush_frames:
-            self._rise_db = level_db - max(self._hush_db / self._hush_frames, _HUSH_DB)
-        self._hush_db += level_db
-        self._hush_frames += 1
+    def _note_silence(self, level_db: float) -> None:
+        if self._silence_frames:
+            self._rise_db = level_db - max(self._silence_sum_db / self._silence_frames, _SILENCE_FLOOR_DB)
+        self._silence_sum_db += level_db
+        self._silence_frames += 1
         self._room_db.append(level_db)
-        if self._hush_frames > _RINGING_FRAMES:
+        if self._silence_frames > _REVERBERANT_FRAMES:
             self._silence_db.append(level_db)
 
     def step(self, score: float, start: Samples, end: Samples) -> None:
@@ -168,53 +166,55 @@ class SpeechTracker:
         if hysteresis.speaking and not was_speaking:
             self._open(start if hysteresis.began is None else hysteresis.began)
         elif was_speaking and not hysteresis.speaking:
-            self._edge = self._dated_end(hysteresis.voiced_until, end)
-            self._closed_at, self._hush_db, self._hush_frames = end, 0.0, 0
+            self._boundary = self._dated_end(hysteresis.voiced_until, end)
+            self._closed_at, self._silence_sum_db, self._silence_frames = end, 0.0, 0
             self._silence_db.clear()
-        self._fading = self._dated_end(hysteresis.voiced_until, end) if hysteresis.fading else None
+        self._possible_end = self._dated_end(hysteresis.voiced_until, end) if hysteresis.fading else None
 
     def voicing(self, probability: float) -> VadResult:
         """Returns the result after the newest frame."""
-        stirs = not self.speaking and self._stirs(probability)
+        possible_onset = not self.speaking and self._is_possible_onset(probability)
         clear = self.speaking and self.clear
-        murmur = self.speaking and self._murmurs(clear=clear)
-        return VadResult(self.speaking, self._edge, probability, self._fading, stirs, clear, murmur)
+        background_level = self.speaking and self._is_background_level(clear=clear)
+        return VadResult(
+            self.speaking, self._boundary, probability, self._possible_end, possible_onset, clear, background_level
+        )
 
-    def _murmurs(self, *, clear: bool) -> bool:
+    def _is_background_level(self, *, clear: bool) -> bool:
         """Whether this speech is so far no louder than the room before it, by the levels computed so far."""
-        if clear or (self._murmurs_below_db is not None and self._peak_db >= self._murmurs_below_db):
-            self._murmurs_below_db = None  # final for this speech
-        return self._murmurs_below_db is not None
+        if clear or (self._background_below_db is not None and self._peak_db >= self._background_below_db):
+            self._background_below_db = None  # final for this speech
+        return self._background_below_db is not None
 
-    def _stirs(self, probability: float) -> bool:
-        if self._closed_at is None or self._heard_until is None:
+    def _is_possible_onset(self, probability: float) -> bool:
+        if self._closed_at is None or self._end is None:
             return False
-        if self._heard_until - self._closed_at > _STIRS_REACH_SAMPLES:
+        if self._end - self._closed_at > _POSSIBLE_ONSET_REACH_SAMPLES:
             return False  # saves the computation of levels
-        if probability >= _STIRS_SCORE:
+        if probability >= _POSSIBLE_ONSET_SCORE:
             return True
         self._catch_up()
-        return self._rise_db >= _STIRS_DB
+        return self._rise_db >= _POSSIBLE_ONSET_DB
 
     def _open(self, raw: Samples) -> None:
         self._catch_up()
         onset = self._levels.onset(raw, self._gate.threshold_db, _ONSET_REACH_SAMPLES, _ONSET_GAP_SAMPLES)
-        self._edge = Samples(max(self._edge, onset, 0))
-        self._opened_at = self._heard_until or raw
+        self._boundary = Samples(max(self._boundary, onset, 0))
+        self._opened_at = self._end or raw
         self._peak_db = self._levels.frame_db
-        self._murmurs_below_db = _clear_of(self._room_db)
+        self._background_below_db = _above_silence_db(self._room_db)
 
     def _dated_end(self, raw: Samples, now: Samples) -> Samples:
         self._catch_up()
         dated = min(raw - self._bias_samples, now)
-        since = Samples(max(raw - _END_REACH_SAMPLES, self._edge))
+        since = Samples(max(raw - _END_REACH_SAMPLES, self._boundary))
         last = self._levels.last_sound(since, Samples(max(dated, raw)), self._peak_db - _ECHO_DB)
         if last is not None:
             dated = min(dated, last)
-        return Samples(min(max(dated, self._edge), now))
+        return Samples(min(max(dated, self._boundary), now))
 
 
-def _clear_of(silence_db: deque[float]) -> float | None:
+def _above_silence_db(silence_db: deque[float]) -> float | None:
     """Returns the level from which audio stands out from a silence; None if too little of the silence is known."""
     known = len(silence_db) - _NEWEST_FRAMES
-    return None if known < _FEWEST_FRAMES else max(_HUSH_DB, *islice(silence_db, known)) + _CLEAR_DB
+    return None if known < _FEWEST_FRAMES else max(_SILENCE_FLOOR_DB, *islice(silence_db, known)) + _ABOVE_SILENCE_DB

@@ -31,18 +31,18 @@ class WebrtcVad:
 
     def __init__(self) -> None:
         self.end_bias_ms = END_BIAS_MS
-        self._track = SpeechTracker(SETTINGS)
+        self._tracker = SpeechTracker(SETTINGS)
         self._classifier = webrtcvad.Vad(_MODE)
 
     def process(self, frame: Frame) -> VadResult:
         """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
-        self._track.push(frame)
+        self._tracker.push(frame)
         voiced = self._classifier.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
-        probability = 1.0 if voiced and self._track.loud else 0.0
-        self._track.step(probability, frame.start, frame.end)
-        return self._track.voicing(probability)
+        probability = 1.0 if voiced and self._tracker.loud else 0.0
+        self._tracker.step(probability, frame.start, frame.end)
+        return self._tracker.voicing(probability)
 
     def reset(self) -> None:
         """Resets all state for a new conversation."""
-        self._track.reset()
+        self._tracker.reset()
         self._classifier = webrtcvad.Vad(_MODE)

@@ -11,9 +11,9 @@ from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     compression_ratio,
     doubt,
-    invented,
+    is_confirmed_loop,
+    is_hallucinated,
     plain,
-    unconfirmed,
     without_loop,
 )
 from audio.stt.whisper.local_agreement import Agreement
@@ -75,7 +75,7 @@ WORD = DecodeResult("computer " * 8, -0.2, 0.5)
 def test_a_loop_that_the_full_window_does_not_confirm_is_nobodys(
     short: DecodeResult, full: DecodeResult, nobodys: bool
 ) -> None:
-    assert unconfirmed(short, full) is nobodys
+    assert is_confirmed_loop(short, full) is nobodys
 
 
 def test_cut_lies_in_the_pause() -> None:
@@ -133,7 +133,7 @@ def test_gates(evidence: DecodeResult, gate: str) -> None:
     ],
 )
 def test_invented(evidence: DecodeResult, language: str, *, none: bool) -> None:
-    assert invented(evidence, language) is none
+    assert is_hallucinated(evidence, language) is none
 
 
 def test_a_loop_is_said_once() -> None:
@@ -158,7 +158,7 @@ def test_plain() -> None:
 
 def heard(*texts: str) -> list[str]:
     agreement = Agreement()
-    return [agreement.hear(text) for text in texts]
+    return [agreement.update(text) for text in texts]
 
 
 def test_two_decodes_agree() -> None:
@@ -189,20 +189,20 @@ def test_agreed_words_change_when_two_decodes_say_so() -> None:
 def test_agreed_words_behind_a_cut_stay(settled: str, left: str) -> None:
     agreement = Agreement()
     for _ in range(2):
-        agreement.hear("one two three four five six")
-    rest = agreement.behind(settled)
-    assert rest.hear("seven") == left
+        agreement.update("one two three four five six")
+    rest = agreement.after_cut(settled)
+    assert rest.update("seven") == left
     if left:
-        rest = agreement.behind(settled)
-        assert rest.hear("five six seven") == "five six"
-        assert rest.hear("five six seven eight") == "five six seven"
+        rest = agreement.after_cut(settled)
+        assert rest.update("five six seven") == "five six"
+        assert rest.update("five six seven eight") == "five six seven"
 
 
 def test_of_words_that_are_said_again_those_nearest_to_the_cut_are_before_it() -> None:
     agreement = Agreement()
     for _ in range(2):
-        agreement.hear("no no no no no no yes no no no no")
-    assert agreement.behind("no no no no").hear("") == "no no yes no no no no"
+        agreement.update("no no no no no no yes no no no no")
+    assert agreement.after_cut("no no no no").update("") == "no no yes no no no no"
 
 
 def quiet_after(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> int:

@@ -114,7 +114,7 @@ def doubt(evidence: DecodeResult) -> str:
     return "log-probability" if evidence.log_probability < LEAST_LOG_PROBABILITY else ""
 
 
-def window_may_be_why(doubt: str) -> bool:
+def may_pass_in_full_window(doubt: str) -> bool:
     """Whether a check that failed in a short window may pass in the full one.
 
     This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/stt.md).
@@ -122,7 +122,7 @@ def window_may_be_why(doubt: str) -> bool:
     return doubt not in {"", "log-probability", "no speech"}
 
 
-def said_twice(text: str) -> bool:
+def is_repeated_phrase(text: str) -> bool:
     """Whether the text is a phrase of three or more words followed by the same phrase or its beginning.
 
     Whisper does this in a window shorter than it was trained on; people rarely do.
@@ -133,7 +133,7 @@ def said_twice(text: str) -> bool:
     )
 
 
-def invented(evidence: DecodeResult, language: str) -> bool:
+def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
     """Whether the text is hallucinated, as happens on silence and noise.
 
     This is the case if one of these holds:
@@ -144,9 +144,9 @@ def invented(evidence: DecodeResult, language: str) -> bool:
     - the whole text is a phrase that Whisper often hallucinates in this language, and there is weak evidence.
 
     A phrase alone is not sufficient: people do say "thank you". The reference implementation accepts any probable text
-    in the first case, but text decoded from noise can be probable (docs/stt.md, "Words that nobody said").
+    in the first case, but text decoded from noise can be probable (docs/stt.md, "Words that nobody plain_words").
     """
-    if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _somebodys(evidence)):
+    if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _is_confident_speech(evidence)):
         return True
     if evidence.no_speech > _MAYBE_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
         return True
@@ -156,7 +156,7 @@ def invented(evidence: DecodeResult, language: str) -> bool:
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
 
 
-def unconfirmed(short: DecodeResult, full: DecodeResult) -> bool:
+def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:
     """Whether the full window confirms that a loop in a short window is hallucinated.
 
     This is the case if it may be no speech, and the full window loops too, or gives other or hardly any words that fail
@@ -164,23 +164,23 @@ def unconfirmed(short: DecodeResult, full: DecodeResult) -> bool:
     """
     if not doubt(full) or max(short.no_speech, full.no_speech) <= _MAYBE_NO_SPEECH:
         return False
-    if full.no_speech > MOST_NO_SPEECH and _somebodys(full):
+    if full.no_speech > MOST_NO_SPEECH and _is_confident_speech(full):
         return False
     fewer, more = sorted((plain(full.text), plain(without_loop(short.text))), key=len)
     alike = f" {fewer} " in f" {more} " and 2 * len(fewer.split()) >= len(more.split())
     alike = alike or set(fewer.split()) == set(more.split())
-    return goes_round(full.text) or not alike
+    return is_looping(full.text) or not alike
 
 
-def goes_round(text: str) -> bool:
+def is_looping(text: str) -> bool:
     """Whether the text repeats itself like the output of a decoder in a loop."""
     return compression_ratio(text) > MOST_COMPRESSION or _loop(text.split()) is not None
 
 
-def _somebodys(evidence: DecodeResult) -> bool:
+def _is_confident_speech(evidence: DecodeResult) -> bool:
     """Whether the words are confident enough to be speech although the no-speech probability is high."""
     words = plain(evidence.text).split()
-    if goes_round(evidence.text) or said_twice(evidence.text):
+    if is_looping(evidence.text) or is_repeated_phrase(evidence.text):
         return False
     least = LEAST_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
     return evidence.log_probability >= least
@@ -208,12 +208,12 @@ def plain(text: str) -> str:
 
 def _loop(words: list[str]) -> tuple[int, int, int] | None:
     """Returns the first repeated phrase of up to eight words: (its index, its length, its count)."""
-    said = [plain(word) for word in words]
+    plain_words = [plain(word) for word in words]
     for length in range(1, 9):
         least = _REPEATS_OF_ONE_WORD if length == 1 else _REPEATS
-        for at in range(len(said) - length * least + 1):
+        for at in range(len(plain_words) - length * least + 1):
             times = 1
-            while said[at : at + length] == said[at + length * times : at + length * (times + 1)]:
+            while plain_words[at : at + length] == plain_words[at + length * times : at + length * (times + 1)]:
                 times += 1
             if times >= least:
                 return at, length, times

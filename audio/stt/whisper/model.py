@@ -18,13 +18,13 @@ from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_fr
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     doubt,
-    invented,
-    said_twice,
-    unconfirmed,
-    window_may_be_why,
+    is_confirmed_loop,
+    is_hallucinated,
+    is_repeated_phrase,
+    may_pass_in_full_window,
     without_loop,
 )
-from audio.stt.whisper.punctuation_score import ClosingMarks
+from audio.stt.whisper.punctuation_score import PunctuationTokens
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 from audio.whisper_folder import lacking
 
@@ -166,7 +166,7 @@ class LoadedWhisper:
             self.multilingual = bool(self._model.model.is_multilingual)
             self._check(self._model)
             vocabulary = self._model.hf_tokenizer.get_vocab(with_added_tokens=False)
-            self._marks = ClosingMarks(vocabulary, self._tokenizer("en").eot)
+            self._marks = PunctuationTokens(vocabulary, self._tokenizer("en").eot)
             self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.spoken, retry=False)
         except EngineLoadError:
             raise
@@ -192,28 +192,28 @@ class LoadedWhisper:
         encoded = self.encode(features, frames)
         if not wanted():
             return None
-        evidence, spoken, probability = self._once(encoded, language, len(pcm))
-        short, nobodys = frames < encoder_frames(len(pcm), "full"), False
-        reason = "repetition" if short and said_twice(evidence.text) else doubt(evidence)
-        spoilt = short and window_may_be_why(reason)
-        if retry and spoilt:
+        evidence, spoken, probability = self._decode_once(encoded, language, len(pcm))
+        short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
+        reason = "repetition" if short and is_repeated_phrase(evidence.text) else doubt(evidence)
+        suspect = short and may_pass_in_full_window(reason)
+        if retry and suspect:
             if not wanted():
                 return None
             frames = encoder_frames(len(pcm), "full")
-            second, *said = self._once(self.encode(features, frames), language, len(pcm))
-            nobodys = unconfirmed(evidence, second)
+            second, *said = self._decode_once(self.encode(features, frames), language, len(pcm))
+            confirmed_loop = is_confirmed_loop(evidence, second)
             if not doubt(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, doubt(second)
                 spoken, probability = cast("tuple[str, float]", said)
-        text = "" if nobodys or invented(evidence, spoken) else without_loop(evidence.text)
+        text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
         closure = evidence.closure if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"
         improbable = reason == "log-probability" or (not text and bool(evidence.text) and reason != "no speech")
         other = ""
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
-            other = self._other_than(language, encoded)
-        return Decoded(text, reason, spoken, sure, closure, spoilt and not retry, other)
+            other = self._other_language(language, encoded)
+        return Decoded(text, reason, spoken, sure, closure, suspect and not retry, other)
 
     def features(self, pcm: Pcm) -> Features:
         """Returns the log-mel spectrogram of the audio, without silence after it."""
@@ -261,7 +261,7 @@ class LoadedWhisper:
         """Converts to a numpy array. On CUDA the logits are in device memory and in half precision."""
         return np.array(logits.to(self._float32).to_device(self._cpu), np.float32)
 
-    def _once(
+    def _decode_once(
         self, encoded: "ctranslate2.StorageView", language: str | None, samples: int
     ) -> tuple[DecodeResult, str, float]:
         probability = 1.0
@@ -275,7 +275,7 @@ class LoadedWhisper:
         token, probability = self._model.model.detect_language(encoded)[0][0]
         return token.strip("<|>"), probability
 
-    def _other_than(self, language: str, encoded: "ctranslate2.StorageView") -> str:
+    def _other_language(self, language: str, encoded: "ctranslate2.StorageView") -> str:
         """Returns the language that is more likely than this one, or "". Costs one step of the decoder."""
         if not self.multilingual:
             return UNKNOWN_LANGUAGE

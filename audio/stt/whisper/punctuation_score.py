@@ -18,11 +18,11 @@ Logits = npt.NDArray[np.float32]
 _SPACE = "\u0120"
 """The space before a word in a byte-level tokenizer."""
 
-_ENDS = re.compile(rf"{_SPACE}?[\"')\]]*(?:[?!]+|\.)[\"')\]?!]*")
-_GOES_ON = re.compile(rf"{_SPACE}?[\"')\]]*(?:[,;:-]+|\.\.+)[\"']*")
+_SENTENCE_END = re.compile(rf"{_SPACE}?[\"')\]]*(?:[?!]+|\.)[\"')\]?!]*")
+_CONTINUATION = re.compile(rf"{_SPACE}?[\"')\]]*(?:[,;:-]+|\.\.+)[\"']*")
 
 
-class ClosingMarks:
+class PunctuationTokens:
     """The punctuation tokens of one tokenizer."""
 
     def __init__(self, vocabulary: Mapping[str, int], eot: int) -> None:
@@ -31,10 +31,10 @@ class ClosingMarks:
         `eot` is the end token; ids from it on are no text.
         """
         words = {token: number for token, number in vocabulary.items() if number < eot}
-        self._ends = _matching(_ENDS, words)
-        self._goes_on = _matching(_GOES_ON, words)
+        self._sentence_end = _matching(_SENTENCE_END, words)
+        self._continuation = _matching(_CONTINUATION, words)
         self._eot = eot
-        self._marks = frozenset((*self._ends.tolist(), *self._goes_on.tolist()))
+        self._marks = frozenset((*self._sentence_end.tolist(), *self._continuation.tolist()))
 
     def step_after_words(self, said: Sequence[int]) -> int:
         """Returns the index of the step that decided what follows the last token that is not punctuation."""
@@ -45,7 +45,9 @@ class ClosingMarks:
         """Computes the punctuation probabilities from the logits of one step."""
         odds = np.exp(logits.astype(np.float64) - float(logits.max()))
         odds /= odds.sum()
-        return Punctuation(float(odds[self._ends].sum() + odds[self._eot]), float(odds[self._goes_on].sum()))
+        return Punctuation(
+            float(odds[self._sentence_end].sum() + odds[self._eot]), float(odds[self._continuation].sum())
+        )
 
 
 def _matching(pattern: re.Pattern[str], words: Mapping[str, int]) -> npt.NDArray[np.intp]:

@@ -19,17 +19,17 @@ class WhisperRecognizer:
     def __init__(self, settings: WhisperSettings) -> None:
         """Creates the recognizer without loading the model."""
         self._model = SharedWhisper(settings)
-        self._seat = self._model.transcriber()  # keeps the detected language over a restart
+        self._recognizer = self._model.transcriber()  # keeps the detected language over a restart
 
     @property
     def detail(self) -> str:
         """Model, device, threads, compute type, window and language; before `load`, that it is not loaded."""
-        return self._seat.detail
+        return self._recognizer.detail
 
     @property
     def works(self) -> bool:
         """See `Recognizer.works`."""
-        return self._seat.works
+        return self._recognizer.works
 
     async def load(self) -> None:
         """Loads the model, or reloads it after a failure or a hang. Raises EngineLoadError."""
@@ -38,13 +38,13 @@ class WhisperRecognizer:
 
     def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
         """Opens a segment and cancels an open one. Raises SttError if nothing is loaded."""
-        return self._seat.open(segment, on_partial)
+        return self._recognizer.open(segment, on_partial)
 
     def reset(self) -> bool:
         """See `Recognizer.reset`."""
-        return self._seat.reset()
+        return self._recognizer.reset()
 
     async def aclose(self) -> None:
         """Releases the model; waits for a running decode, at most one second. Idempotent."""
-        await self._seat.aclose()
+        await self._recognizer.aclose()
         await self._model.aclose()

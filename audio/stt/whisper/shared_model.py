@@ -56,13 +56,13 @@ class SharedWhisper:
         """
         self.settings = settings
         self.closed = False
-        self._desk = DecodeScheduler(hang_s)
+        self._scheduler = DecodeScheduler(hang_s)
         self._loading: _Loading | None = None
 
     @property
     def detail(self) -> str:
         """Model, device, threads, compute type and window; without a model, that it is not loaded."""
-        settings, model = self.settings, self._desk.model
+        settings, model = self.settings, self._scheduler.model
         if model is None:
             return f"{NAME} {settings.called}, not loaded"
         on = "CUDA" if model.device == "cuda" else f"CPU, {settings.cpu_threads} threads"
@@ -73,7 +73,7 @@ class SharedWhisper:
     @property
     def works(self) -> bool:
         """Whether a model is loaded and has not failed."""
-        return self._desk.model is not None
+        return self._scheduler.model is not None
 
     def transcriber(self) -> "SharedWhisperRecognizer":
         """Returns a recognizer for one conversation; costs nothing."""
@@ -90,7 +90,7 @@ class SharedWhisper:
         Concurrent callers wait for the same loading. Safe to cancel: the loading continues. Raises EngineLoadError,
         also if the owner has closed it.
         """
-        await self._desk.proven()
+        await self._scheduler.wait_for_running()
         if self.closed:
             raise EngineLoadError(f"The shared {NAME} was stopped by its owner: it takes no conversations any more.")
         if self.works:
@@ -103,8 +103,8 @@ class SharedWhisper:
         """Releases the model and fails pending requests; waits up to 1 s for a running decode. Idempotent."""
         self.closed = True
         if self._loading is not None:
-            self._not_loaded(self._loading, EngineLoadError(f"{NAME} was stopped while it was being loaded."))
-        thread = self._desk.close(SttError(f"{NAME} was stopped: load the recognizer again"))
+            self._on_load_failed(self._loading, EngineLoadError(f"{NAME} was stopped while it was being loaded."))
+        thread = self._scheduler.close(SttError(f"{NAME} was stopped: load the recognizer again"))
         if thread is not None:
             await thread.end()
 
@@ -112,40 +112,40 @@ class SharedWhisper:
         self, account: ConversationShare, segment: SegmentId, on_partial: Callable[[Transcript], None]
     ) -> WhisperStream:
         """Opens a segment of a conversation. Raises SttError if no model is loaded or loading."""
-        return WhisperStream(self._desk, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
+        return WhisperStream(self._scheduler, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
 
     def _begin(self) -> _Loading:
         loop, settings = asyncio.get_running_loop(), self.settings
         loading = self._loading = _Loading(WhisperThread(settings.workers), loop.create_future())
-        alarm = loop.call_later(LOAD_LIMIT_S, self._too_slow, loading)
+        alarm = loop.call_later(LOAD_LIMIT_S, self._on_load_timeout, loading)
         loading.result.add_done_callback(lambda _: alarm.cancel())
         loading.result.add_done_callback(
             asyncio.Future.exception
         )  # marks the exception as retrieved; there may be no caller left
-        self._desk.expect()
+        self._scheduler.expect_model()
         loading.thread.submit(
             lambda: LoadedWhisper(settings),
-            lambda model: self._loaded(loading, model),
-            lambda error: self._not_loaded(loading, error),
+            lambda model: self._on_loaded(loading, model),
+            lambda error: self._on_load_failed(loading, error),
         )
         return loading
 
-    def _loaded(self, loading: _Loading, model: LoadedWhisper) -> None:
+    def _on_loaded(self, loading: _Loading, model: LoadedWhisper) -> None:
         if loading is self._loading:
             self._loading = None
             loading.result.set_result(None)
-            self._desk.staff(ModelWorkers(model, loading.thread))
+            self._scheduler.install(ModelWorkers(model, loading.thread))
 
-    def _not_loaded(self, loading: _Loading, error: Exception) -> None:
+    def _on_load_failed(self, loading: _Loading, error: Exception) -> None:
         if loading is self._loading:
             self._loading = None
             loading.thread.give_up()
             loading.result.set_exception(error)
-            self._desk.close(SttError(f"{NAME} could not be loaded ({error}): load the recognizer again"))
+            self._scheduler.close(SttError(f"{NAME} could not be loaded ({error}): load the recognizer again"))
 
-    def _too_slow(self, loading: _Loading) -> None:
+    def _on_load_timeout(self, loading: _Loading) -> None:
         reason = f"{NAME} {self.settings.called} did not load within {LOAD_LIMIT_S:g} s: try a smaller model."
-        self._not_loaded(loading, EngineLoadError(reason))
+        self._on_load_failed(loading, EngineLoadError(reason))
 
 
 class SharedWhisperRecognizer:
@@ -156,7 +156,7 @@ class SharedWhisperRecognizer:
     def __init__(self, shared: SharedWhisper, account: ConversationShare) -> None:
         self._shared = shared
         self._account = account
-        self._hearing: WhisperStream | None = None
+        self._stream: WhisperStream | None = None
 
     @property
     def detail(self) -> str:
@@ -179,10 +179,10 @@ class SharedWhisperRecognizer:
 
     def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
         """Opens a segment and cancels an open one. Raises SttError if no model is loaded or loading."""
-        if self._hearing is not None:
-            self._hearing.cancel()
-        self._hearing = self._shared.open(self._account, segment, on_partial)
-        return self._hearing
+        if self._stream is not None:
+            self._stream.cancel()
+        self._stream = self._shared.open(self._account, segment, on_partial)
+        return self._stream
 
     def reset(self) -> bool:
         """See `Recognizer.reset`. A language set to automatic is detected again."""
@@ -195,7 +195,7 @@ class SharedWhisperRecognizer:
         self._drop()
 
     def _drop(self) -> None:
-        hearing, self._hearing = self._hearing, None
-        if hearing is not None:
-            hearing.cancel()
-            hearing.fail(SttError(f"{NAME} was stopped: load the recognizer again"))
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.cancel()
+            stream.fail(SttError(f"{NAME} was stopped: load the recognizer again"))

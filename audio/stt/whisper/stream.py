@@ -15,7 +15,7 @@ from audio.stt.whisper.model import Decoded
 from audio.stt.whisper.trailing_silence import TrailingSilence
 from audio.units import MIC_RATE_HZ, Pcm, Samples, samples_of_ms, samples_of_s
 
-LANE_S = 120.0
+MAX_BACKLOG_S = 120.0
 """Audio that may wait for its final decode, in seconds; beyond that the model counts as hanging."""
 
 _LACKING_SAMPLES = samples_of_ms(700)
@@ -28,7 +28,7 @@ and a second decode would be needed.
 _PAUSE_SAMPLES = samples_of_ms(60)
 """Silence after which a decode starts, so that it is done when the transcript is requested after the hangover."""
 
-_REST = 4.0
+_PARTIAL_INTERVAL_FACTOR = 4.0
 """New audio before the next interim decode, as a multiple of the duration of the conversation's last decode.
 
 It is multiplied by the number of segments per worker. So four fifths of the model's time stay free, whatever the number
@@ -60,7 +60,7 @@ _MARGIN_SAMPLES = samples_of_ms(40)
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Request:
     """A pending request for the transcript.
 
     Attributes:
@@ -91,7 +91,7 @@ class WhisperStream:
 
     def __init__(
         self,
-        desk: DecodeScheduler,
+        scheduler: DecodeScheduler,
         account: ConversationShare,
         segment: SegmentId,
         interval: Samples,
@@ -103,49 +103,49 @@ class WhisperStream:
         """
         self.segment = segment
         self.account = account
-        self._desk = desk
+        self._scheduler = scheduler
         self._interval = interval
         self._on_partial = on_partial
         self._open = True
         self._failure: SttError | None = None
-        self._waiting: list[_Waiting] = []
-        self._place: int | None = None  # ticket of the request that got a draft
+        self._requests: list[_Request] = []
+        self._draft_ticket: int | None = None  # ticket of the request that got a draft
         self._chunks: list[Pcm] = []  # the audio from `_window` to `_fed`
         self._window = 0
         self._fed = 0
-        self._quiet = TrailingSilence()
+        self._trailing_silence = TrailingSilence()
         self._settled: list[str] = []  # the words before `_window`
-        self._settled_rough = False
+        self._settled_low_confidence = False
         self._latest: tuple[int, Decoded] | None = None  # position and result; good enough to be final
-        self._spoilt: tuple[int, Decoded] | None = None  # likewise; only good enough for an early request
-        self._sure = 0  # position up to which an early transcript will be requested again
+        self._provisional: tuple[int, Decoded] | None = None  # likewise; only good enough for an early request
+        self._recheck_until = 0  # position up to which an early transcript will be requested again
         self._dip: int | None = None  # position of the last drop of the speech probability
-        self._tried = 0  # end of the last started decode
-        self._pause_tried = 0  # end of the last started decode that may be final
+        self._started_until = 0  # end of the last started decode
+        self._final_started_until = 0  # end of the last started decode that may be final
         self._agreement = Agreement()
         self._agreed_until = 0
         self._partial = ""
-        desk.enter(self)
+        scheduler.add(self)
 
     # RecognitionStream
 
     def feed(self, pcm: Pcm) -> None:
         """Appends samples. Raises SttError if the model failed, the buffer is full or the segment has ended."""
         self._check()
-        if self._fed + len(pcm) - self._window > samples_of_s(LANE_S):
-            self.fail(SttError(f"faster-whisper is {LANE_S:g} s behind: use a smaller model or more threads"))
+        if self._fed + len(pcm) - self._window > samples_of_s(MAX_BACKLOG_S):
+            self.fail(SttError(f"faster-whisper is {MAX_BACKLOG_S:g} s behind: use a smaller model or more threads"))
             self._check()
-        if not self._waiting:
-            self._place = None  # the caller that got a draft has given up
+        if not self._requests:
+            self._draft_ticket = None  # the caller that got a draft has given up
         self._chunks.append(pcm.copy())
         self._fed += len(pcm)
-        self._quiet.feed(pcm)
-        self._desk.serve()
+        self._trailing_silence.feed(pcm)
+        self._scheduler.serve()
 
     def probability_dip(self) -> None:
         """Decodes the audio so far as soon as the model is free, which suffices for an early request at the end."""
         self._dip = self._fed
-        self._desk.serve()
+        self._scheduler.serve()
 
     async def transcript(
         self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
@@ -155,16 +155,16 @@ class WhisperStream:
         Raises SttError if the model fails or the segment is closed.
         """
         self._check()
-        enough = self._fed - self._quiet.samples
+        enough = self._fed - self._trailing_silence.samples
         if speech_end is not None:
             end = speech_end - self.segment
             if early:
-                self._sure = min(end + _MARGIN_SAMPLES, self._fed)
-            enough = min(enough, end - LACKING_EARLY_SAMPLES if early else max(end, self._sure))
-        sure = self._sure
+                self._recheck_until = min(end + _MARGIN_SAMPLES, self._fed)
+            enough = min(enough, end - LACKING_EARLY_SAMPLES if early else max(end, self._recheck_until))
+        sure = self._recheck_until
         # A request after a draft keeps the ticket of the first one.
-        ticket, self._place = self._place or self._desk.ticket(), None
-        waiting = _Waiting(
+        ticket, self._draft_ticket = self._draft_ticket or self._scheduler.ticket(), None
+        request = _Request(
             ticket,
             self._fed,
             max(enough, self._fed - _LACKING_SAMPLES),
@@ -172,17 +172,17 @@ class WhisperStream:
             speech_end - self.segment - LACKING_DRAFT_SAMPLES if draft and speech_end is not None else None,
             asyncio.get_running_loop().create_future(),
         )
-        self._waiting.append(waiting)
-        self._answer()
-        self._desk.serve()
+        self._requests.append(request)
+        self._answer_requests()
+        self._scheduler.serve()
         try:
-            return await waiting.answer
+            return await request.answer
         except asyncio.CancelledError:
-            if self._sure == sure:
-                self._sure = 0  # the user continued: this transcript will not be requested again
+            if self._recheck_until == sure:
+                self._recheck_until = 0  # the user continued: this transcript will not be requested again
             raise
         finally:
-            self._waiting = [other for other in self._waiting if other is not waiting]
+            self._requests = [other for other in self._requests if other is not request]
 
     def close(self) -> None:
         """Ends the segment. Pending requests are still answered."""
@@ -195,65 +195,65 @@ class WhisperStream:
     # DecodeClient
 
     @property
-    def asked(self) -> int | None:
+    def oldest_ticket(self) -> int | None:
         """The ticket of the oldest pending request; None if there is none."""
-        return min((waiting.ticket for waiting in self._waiting if waiting.waits), default=None)
+        return min((request.ticket for request in self._requests if request.waits), default=None)
 
     @property
-    def over(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether it needs no more decodes."""
-        return self._failure is not None or not (self._open or self.asked is not None)
+        return self._failure is not None or not (self._open or self.oldest_ticket is not None)
 
-    def wants(self, crowd: float) -> Kind | None:
+    def needed_decode(self, segments_per_worker: float) -> Kind | None:
         """Returns what to decode now: old audio to settle, a requested transcript, a pause, an interim transcript."""
         length = self._fed - self._window
-        awaited = self.asked is not None
+        awaited = self.oldest_ticket is not None
         if length == 0:
             return None
         if length > samples_of_s(WINDOW_S if awaited else SETTLE_S):
             return "settle"
         if awaited:
-            return "soon" if all(waiting.early for waiting in self._waiting if waiting.waits) else "final"
-        if max(self._pause_tried, self._latest[0] if self._latest is not None else 0) < self._due:
+            return "soon" if all(request.early for request in self._requests if request.waits) else "final"
+        if max(self._final_started_until, self._latest[0] if self._latest is not None else 0) < self._due:
             return "pause"
-        if self._quiet.samples >= _PAUSE_SAMPLES:
+        if self._trailing_silence.samples >= _PAUSE_SAMPLES:
             return None  # another decode would delay the next requested transcript
-        return self._wants_early(crowd)
+        return self._needed_early_decode(segments_per_worker)
 
-    def _wants_early(self, crowd: float) -> Kind | None:
-        fresh, took = self._fed - self._tried, self.account.took_s * crowd * MIC_RATE_HZ
-        new = self._dip is not None and self._dip > self._tried and self._fed - self._dip <= _DIP_SAMPLES
-        if new and fresh >= took * crowd and self.account.took_s <= _DIP_TOOK_S:
+    def _needed_early_decode(self, segments_per_worker: float) -> Kind | None:
+        fresh, took = self._fed - self._started_until, self.account.took_s * segments_per_worker * MIC_RATE_HZ
+        new = self._dip is not None and self._dip > self._started_until and self._fed - self._dip <= _DIP_SAMPLES
+        if new and fresh >= took * segments_per_worker and self.account.took_s <= _DIP_TOOK_S:
             return "dip"  # at once for a single segment, rarely for many
-        return "partial" if fresh >= max(self._interval, _REST * took) else None
+        return "partial" if fresh >= max(self._interval, _PARTIAL_INTERVAL_FACTOR * took) else None
 
-    def served_by(self, decode: Decode) -> bool:
+    def satisfied_by(self, decode: Decode) -> bool:
         """Whether this decode satisfies all requests, or will if the current silence continues."""
         if decode.start != self._window:
             return False
-        if self.asked is None:
+        if self.oldest_ticket is None:
             return 0 < self._due <= decode.until
-        return all(decode.until >= waiting.enough for waiting in self._waiting)
+        return all(decode.until >= request.enough for request in self._requests)
 
     @property
     def _due(self) -> int:
         """Position that a decode must reach to be final if nothing more is said."""
-        quiet = self._quiet.samples
-        sure = self._sure if self._fed - self._sure <= _SURE_SAMPLES else 0
+        quiet = self._trailing_silence.samples
+        sure = self._recheck_until if self._fed - self._recheck_until <= _SURE_SAMPLES else 0
         return max(sure, self._fed - quiet if quiet >= _PAUSE_SAMPLES else 0)
 
-    def take(self, kind: Kind) -> Decode:
+    def start_decode(self, kind: Kind) -> Decode:
         """Returns the decode for the reason `kind`, which starts now."""
         sound = self._sound()
         if kind == "settle":
             sound = sound[: cut_at(sound)]
         else:
-            self._tried = self._fed
+            self._started_until = self._fed
             if kind not in EARLY:
-                self._pause_tried = self._fed
+                self._final_started_until = self._fed
         return Decode(self._window, self._window + len(sound), kind, sound)
 
-    def done(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
+    def on_decoded(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
         """Processes the result of a decode."""
         self.account.took_s = took_s
         if decode.start != self._window:
@@ -261,22 +261,22 @@ class WhisperStream:
         good = not decoded.was_aborted
         if decode.kind == "soon" and decoded.was_aborted:
             # Sufficient for an early request. Meanwhile the full window is tried, as in a pause.
-            self._spoilt, self._pause_tried = (decode.until, decoded), 0
+            self._provisional, self._final_started_until = (decode.until, decoded), 0
         newest = self._latest is None or decode.until >= self._latest[0]
         if decode.kind == "settle":
             self._settle(decode, decoded)
         elif good and newest:
             self._latest = (decode.until, decoded)
-        self._answer()
+        self._answer_requests()
         if decode.kind != "settle" and good and newest:
-            self._tell_partial(decode, decoded)  # last, because the listener may raise
+            self._report_partial(decode, decoded)  # last, because the listener may raise
 
     def fail(self, error: SttError) -> None:
         """Fails all pending and later requests with `error`."""
         self._failure = self._failure or error
-        for waiting in self._waiting:
-            if not waiting.answer.done():
-                waiting.answer.set_exception(error)
+        for request in self._requests:
+            if not request.answer.done():
+                request.answer.set_exception(error)
 
     def _check(self) -> None:
         if not self._open:
@@ -294,50 +294,61 @@ class WhisperStream:
         self._chunks = [sound.copy()]
         self._window = decode.until
         self._settled.append(decoded.text)
-        self._settled_rough = self._settled_rough or _rough(decoded)
-        self._latest = self._spoilt = None  # they start at the old window
-        self._agreement = self._agreement.behind(decoded.text)
+        self._settled_low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
+        self._latest = self._provisional = None  # they start at the old window
+        self._agreement = self._agreement.after_cut(decoded.text)
 
-    def _answer(self) -> None:
-        for waiting in self._waiting:
-            if waiting.answer.done():
+    def _answer_requests(self) -> None:
+        for request in self._requests:
+            if request.answer.done():
                 continue
             if self._fed == self._window:
-                waiting.answer.set_result(self._words(waiting.need, "", rough=self._settled_rough))
-            elif (found := self._serving(waiting)) is not None:
+                request.answer.set_result(
+                    self._transcript(request.need, "", low_confidence=self._settled_low_confidence)
+                )
+            elif (found := self._sufficient_result(request)) is not None:
                 until, decoded = found
-                rough = self._settled_rough or _rough(decoded)
-                words = self._words(max(until, waiting.need), decoded.text, rough=rough)
-                waiting.answer.set_result(
+                low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
+                words = self._transcript(max(until, request.need), decoded.text, low_confidence=low_confidence)
+                request.answer.set_result(
                     replace(words, punctuation=decoded.closure, other_language=decoded.other_language)
                 )
-            elif (found := self._draft(waiting)) is not None:
+            elif (found := self._draft_result(request)) is not None:
                 until, decoded = found
-                words = self._words(until, decoded.text, rough=False)
-                waiting.answer.set_result(replace(words, is_draft=True))
-                self._place = waiting.ticket
+                words = self._transcript(until, decoded.text, low_confidence=False)
+                request.answer.set_result(replace(words, is_draft=True))
+                self._draft_ticket = request.ticket
 
-    def _draft(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
-        if waiting.draft_from is None or self._latest is None or self._settled_rough or self._desk.crowded:
+    def _draft_result(self, request: _Request) -> tuple[int, Decoded] | None:
+        if (
+            request.draft_from is None
+            or self._latest is None
+            or self._settled_low_confidence
+            or self._scheduler.has_several_clients
+        ):
             return None  # with many segments a wrong draft costs CPU time of others
         until, decoded = self._latest
-        return self._latest if until >= waiting.draft_from and decoded.text and not decoded.doubt else None
+        return self._latest if until >= request.draft_from and decoded.text and not decoded.doubt else None
 
-    def _serving(self, waiting: _Waiting) -> tuple[int, Decoded] | None:
-        found = (self._latest, self._spoilt if waiting.early else None)
-        return next((one for one in found if one is not None and one[0] >= waiting.enough), None)
+    def _sufficient_result(self, request: _Request) -> tuple[int, Decoded] | None:
+        found = (self._latest, self._provisional if request.early else None)
+        return next((one for one in found if one is not None and one[0] >= request.enough), None)
 
-    def _tell_partial(self, decode: Decode, decoded: Decoded) -> None:
+    def _report_partial(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until
-        words = self._words(until, self._agreement.hear(decoded.text), rough=self._settled_rough or _rough(decoded))
+        words = self._transcript(
+            until,
+            self._agreement.update(decoded.text),
+            low_confidence=self._settled_low_confidence or _has_low_confidence(decoded),
+        )
         if self._open and words.text != self._partial:
             self._partial = words.text
             self._on_partial(words)
 
-    def _words(self, until: int, text: str, *, rough: bool) -> Transcript:
+    def _transcript(self, until: int, text: str, *, low_confidence: bool) -> Transcript:
         whole = " ".join(part for part in (*self._settled, text) if part)
-        return Transcript(self.segment, Samples(self.segment + until), whole, rough)
+        return Transcript(self.segment, Samples(self.segment + until), whole, low_confidence)
 
 
-def _rough(decoded: Decoded) -> bool:
+def _has_low_confidence(decoded: Decoded) -> bool:
     return bool(decoded.doubt and decoded.text)

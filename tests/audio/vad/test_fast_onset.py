@@ -38,9 +38,9 @@ class Peeking:
         for _ in range(frames):
             pcm = self._random.normal(0, level, FRAME_SAMPLES).round().astype(np.int16)
             self.track.push(Frame(Samples(self.at), pcm))
-            self.beginning.take(pcm)
+            self.beginning.push(pcm)
             self.at += FRAME_SAMPLES
-            self.beginning.look(Samples(self.at))
+            self.beginning.check(Samples(self.at))
             speaking.append(self.track.speaking)
         return speaking
 

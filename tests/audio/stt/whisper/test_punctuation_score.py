@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.stt.whisper.hallucination_filter import said_twice
-from audio.stt.whisper.punctuation_score import ClosingMarks
+from audio.stt.whisper.hallucination_filter import is_repeated_phrase
+from audio.stt.whisper.punctuation_score import PunctuationTokens
 
 WORDS = [
     "what",
@@ -30,7 +30,7 @@ VOCABULARY = {token: number for number, token in enumerate(WORDS)} | {
     "<|0.00|>": len(WORDS) + 1,
 }
 EOT = len(WORDS)
-MARKS = ClosingMarks(VOCABULARY, EOT)
+MARKS = PunctuationTokens(VOCABULARY, EOT)
 ENDS = {".", "?", "?!", '."', "\u0120.", "<|endoftext|>"}
 GOES_ON = {",", "...", "\u0120-"}
 
@@ -88,4 +88,4 @@ def test_the_step_is_that_behind_the_last_word(said: list[str], step: int) -> No
     ],
 )
 def test_what_a_short_window_says_twice(text: str, twice: bool) -> None:
-    assert said_twice(text) == twice
+    assert is_repeated_phrase(text) == twice

@@ -41,7 +41,7 @@ class Listener:
         self.hearing: WhisperStream = transcriber.open(segment, self.partials.append)
         self._transcriber = transcriber
 
-    async def hear(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
+    async def feed(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
         """`keeping_up`: what is decoded after a frame is done before the next one."""
         for at in range(0, len(pcm), FRAME_SAMPLES):
             self.hearing.feed(pcm[at : at + FRAME_SAMPLES])
@@ -52,7 +52,7 @@ class Listener:
     async def decoded(self) -> None:
         """Wait until nothing is being decoded."""
         async with asyncio.timeout(30):
-            while self._transcriber._model._desk._running:  # noqa: ASYNC110 - it tells only those who asked
+            while self._transcriber._model._scheduler._running:  # noqa: ASYNC110 - it tells only those who asked
                 await asyncio.sleep(0.002)
 
 
@@ -60,7 +60,7 @@ class Decodes:
     """What the model was asked to decode: (samples, language, retry); and a brake."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked: list[tuple[int, str | None, bool]] = []
+        self.calls: list[tuple[int, str | None, bool]] = []
         self.frames: list[int] = []
         self.go = threading.Event()
         self.go.set()
@@ -74,7 +74,7 @@ class Decodes:
             retry: bool,
             wanted: Callable[[], bool] = lambda: True,
         ) -> Decoded | None:
-            self.asked.append((len(pcm), language, retry))
+            self.calls.append((len(pcm), language, retry))
             assert self.go.wait(60)
             return decode(model, pcm, language, retry=retry, wanted=wanted)
 
@@ -113,7 +113,7 @@ def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str)
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         sound = loud(seconds_of(words))
-        await listener.hear(sound)
+        await listener.feed(sound)
         heard = await listener.hearing.transcript()
         said = Transcript(SEGMENT, Samples(SEGMENT + len(sound)), " ".join(SCRIPT[:words]))
         assert replace(heard, punctuation=None) == said
@@ -129,9 +129,9 @@ def test_more_words_after_more_sound(model: Path) -> None:
         listener = Listener(transcriber)
         sound = loud(seconds_of(7))
         half = samples_of_s(seconds_of(3))
-        await listener.hear(sound[:half])
+        await listener.feed(sound[:half])
         assert (await listener.hearing.transcript()).text == "what time is"
-        await listener.hear(sound[half:])
+        await listener.feed(sound[half:])
         assert (await listener.hearing.transcript()).text == "what time is it in the town"
 
     run(engine(model), scene)
@@ -140,7 +140,7 @@ def test_more_words_after_more_sound(model: Path) -> None:
 def test_partials_are_agreed_prefixes(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(7)), keeping_up=True)
+        await listener.feed(loud(seconds_of(7)), keeping_up=True)
         texts = [words.text.split() for words in listener.partials]
         assert len(texts) >= 2
         assert all(text == SCRIPT[: len(text)] for text in texts)
@@ -154,9 +154,9 @@ def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypa
     monkeypatch.setattr(shared_model, "PARTIAL_INTERVAL_SAMPLES", samples_of_s(0.6))
 
     async def scene(transcriber: WhisperRecognizer) -> None:
-        decodes.asked.clear()
-        await Listener(transcriber).hear(loud(3), keeping_up=True)
-        fed = [samples for samples, _, _ in decodes.asked]
+        decodes.calls.clear()
+        await Listener(transcriber).feed(loud(3), keeping_up=True)
+        fed = [samples for samples, _, _ in decodes.calls]
         assert len(fed) >= 2
         assert min(np.diff(fed)) >= samples_of_s(0.6)
 
@@ -165,18 +165,18 @@ def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypa
 
 def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
-        decodes.asked.clear()
+        decodes.calls.clear()
         decodes.go.clear()
         listener = Listener(transcriber)
         sound = loud(seconds_of(5))
-        await listener.hear(sound)  # its first partial is held up
+        await listener.feed(sound)  # its first partial is held up
         async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             asking = [tasks.create_task(listener.hearing.transcript()) for _ in range(3)]
             await asyncio.sleep(0)
             decodes.go.set()
         assert {task.result().text for task in asking} == {" ".join(SCRIPT[:5])}
-        assert [retry for _, _, retry in decodes.asked] == [False, True]  # one partial; one final for all three
-        assert decodes.asked[1][0] == len(sound)
+        assert [retry for _, _, retry in decodes.calls] == [False, True]  # one partial; one final for all three
+        assert decodes.calls[1][0] == len(sound)
 
     run(engine(model), scene)
 
@@ -184,19 +184,19 @@ def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path,
 def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
-        before = len(decodes.asked)
+        await listener.feed(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
+        before = len(decodes.calls)
         heard = await listener.hearing.transcript()
         assert heard.text == "what time is it"
         assert heard.until == SEGMENT + samples_of_s(0.1 + seconds_of(4) + 0.2)
-        assert len(decodes.asked) == before
-        assert decodes.asked[-1][2], "what serves as final may use the full window"
-        await listener.hear(quiet(0.2))  # as after the hangover
+        assert len(decodes.calls) == before
+        assert decodes.calls[-1][2], "what serves as final may use the full window"
+        await listener.feed(quiet(0.2))  # as after the hangover
         assert (await listener.hearing.transcript()).text == "what time is it"
-        assert len(decodes.asked) == before
-        await listener.hear(quiet(0.5))  # now more than 700 ms of it were not decoded
+        assert len(decodes.calls) == before
+        await listener.feed(quiet(0.5))  # now more than 700 ms of it were not decoded
         await listener.hearing.transcript()
-        assert len(decodes.asked) == before + 1
+        assert len(decodes.calls) == before + 1
 
     run(engine(model), scene)
 
@@ -204,7 +204,7 @@ def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Deco
 def test_silence_says_nothing(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(quiet(1.5))
+        await listener.feed(quiet(1.5))
         assert (await listener.hearing.transcript()).text == ""
         assert listener.partials == []
 
@@ -238,7 +238,7 @@ def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(len(words))))
+        await listener.feed(loud(seconds_of(len(words))))
         heard = await listener.hearing.transcript()
         assert (heard.text, heard.low_confidence) == (text, rough)
 
@@ -263,7 +263,7 @@ def test_full_window_again_where_the_short_one_may_be_why(
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         decodes.frames.clear()
-        await listener.hear(loud(seconds_of(len(script))))
+        await listener.feed(loud(seconds_of(len(script))))
         await listener.hearing.transcript()
         assert (decodes.frames[-1] == 3000) is again
 
@@ -289,20 +289,20 @@ def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         short = Listener(transcriber)
-        await short.hear(loud(1))
+        await short.feed(loud(1))
         assert (await short.hearing.transcript()).text == "wie spät ist"
         short.hearing.close()
         assert "not yet detected" in transcriber.detail
         long = Listener(transcriber)
-        await long.hear(loud(2))
+        await long.feed(loud(2))
         await long.hearing.transcript()
         long.hearing.close()
         assert transcriber.detail.endswith(", de")
         await transcriber.load()
         again = Listener(transcriber)
-        await again.hear(loud(1))
+        await again.feed(loud(1))
         await again.hearing.transcript()
-        assert decodes.asked[-1][1] == "de"
+        assert decodes.calls[-1][1] == "de"
 
     run(engine(path, language=None), scene)
 
@@ -320,7 +320,7 @@ def test_improbable_words_tell_another_language_they_may_be_in(
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds))
+        await listener.feed(loud(seconds))
         assert (await listener.hearing.transcript()).other_language == other
         listener.hearing.close()
 
@@ -333,7 +333,7 @@ def test_prompt_and_hot_words_are_given(tmp_path: Path) -> None:
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(3)))
+        await listener.feed(loud(seconds_of(3)))
         assert (await listener.hearing.transcript()).text == "what time is"
 
     run(engine(path, hot_words=hot_words, initial_prompt=initial_prompt), scene)
@@ -344,11 +344,11 @@ def test_longer_than_the_window(model: Path, decodes: Decodes) -> None:
         listener = Listener(transcriber)
         first = np.concatenate([loud(seconds_of(3)), quiet(18 - seconds_of(3))])
         second = np.concatenate([loud(0.5), quiet(14)])
-        await listener.hear(np.concatenate([first, quiet(2), second]))
+        await listener.feed(np.concatenate([first, quiet(2), second]))
         heard = await listener.hearing.transcript()
         assert heard.text.startswith("what time is")
         assert heard.until == SEGMENT + samples_of_s(34.5)
-        assert max(samples for samples, _, _ in decodes.asked) <= samples_of_s(30)
+        assert max(samples for samples, _, _ in decodes.calls) <= samples_of_s(30)
 
     run(engine(model), scene)
 
@@ -370,10 +370,10 @@ def test_a_decode_of_a_cancelled_segment_is_nobodys(model: Path, decodes: Decode
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         stale = Listener(transcriber)
-        await stale.hear(loud(seconds_of(7)))
+        await stale.feed(loud(seconds_of(7)))
         stale.hearing.cancel()
         fresh = Listener(transcriber, SegmentId(90_000))
-        await fresh.hear(loud(seconds_of(2)))
+        await fresh.feed(loud(seconds_of(2)))
         decodes.go.set()
         async with asyncio.timeout(30):
             heard = await fresh.hearing.transcript()
@@ -389,7 +389,7 @@ def test_words_can_be_given_up_and_asked_for_again(model: Path, decodes: Decodes
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(2)))
+        await listener.feed(loud(seconds_of(2)))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await listener.hearing.transcript()
@@ -414,7 +414,7 @@ def test_a_model_that_raises(model: Path, monkeypatch: pytest.MonkeyPatch) -> No
                 hearing.feed(loud(0.1))
         await transcriber.load()
         again = Listener(transcriber)
-        await again.hear(loud(seconds_of(2)))
+        await again.feed(loud(seconds_of(2)))
         assert (await again.hearing.transcript()).text == "what time"
 
     run(engine(model), scene)
@@ -431,7 +431,7 @@ def test_stopping_tells_those_who_wait(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         listener = Listener(transcriber)
-        await listener.hear(loud(0.5))
+        await listener.feed(loud(0.5))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(error_of(listener.hearing.transcript()))
             await asyncio.sleep(0.01)
@@ -505,7 +505,7 @@ def test_a_loop_ends_early(tmp_path: Path) -> None:
     path = scripted_whisper(tmp_path / "model", [f"w{index}" for index in range(50)])
 
     async def scene(transcriber: WhisperRecognizer) -> None:
-        model = transcriber._model._desk.model  # the model itself is asked
+        model = transcriber._model._scheduler.model  # the model itself is asked
         assert model is not None
         features = model.features(loud(20))
         encoded = model.encode(features, 3000)

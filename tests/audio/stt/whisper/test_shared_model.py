@@ -283,16 +283,16 @@ def test_a_partial_that_gave_way_is_of_the_newest_sound_and_comes_once(model: Pa
 
 
 def test_partials_become_rarer_with_the_conversations() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     account = ConversationShare("en")
-    hearing = WhisperStream(desk, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
+    hearing = WhisperStream(scheduler, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
     hearing.feed(loud(0.5))
-    decode = hearing.take("partial")
-    hearing.done(decode, Decoded("what", "", "en", language_sure=False), 0.125)
+    decode = hearing.start_decode("partial")
+    hearing.on_decoded(decode, Decoded("what", "", "en", language_sure=False), 0.125)
 
     def wanted(crowd: float) -> bool:
-        return hearing.wants(crowd) == "partial"
+        return hearing.needed_decode(crowd) == "partial"
 
     hearing.feed(loud(0.48))
     assert not wanted(1)
@@ -302,9 +302,9 @@ def test_partials_become_rarer_with_the_conversations() -> None:
     assert (wanted(2), wanted(8)) == (True, False)
     hearing.feed(loud(3.0))
     assert wanted(8)
-    after = WhisperStream(desk, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
+    after = WhisperStream(scheduler, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
     after.feed(loud(0.48))
-    assert after.wants(1) is None, "the next segment knows how long the conversation's decodes take"
+    assert after.needed_decode(1) is None, "the next segment knows how long the conversation's decodes take"
 
 
 def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
@@ -822,15 +822,15 @@ def test_a_draft_lacks_a_little_of_the_speech(
         hearing = at_an_end()
         async with asyncio.TaskGroup() as tasks:
             if not late:
-                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+                hearing.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
             asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True, draft=True))
             await asyncio.sleep(0)
             if late:
-                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+                hearing.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
             await asyncio.sleep(0)
             assert asking.done() == (draft is not None)
             if draft is None:
-                hearing.done(hearing.take("soon"), THREE, 0.1)
+                hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             words = await asking
         assert (words.text, words.is_draft) == ("turn it on", bool(draft))
         if draft:
@@ -842,12 +842,12 @@ def test_a_draft_lacks_a_little_of_the_speech(
 def test_who_does_not_ask_for_a_draft_gets_none() -> None:
     async def scene() -> None:
         hearing = at_an_end()
-        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0.01)
             assert not asking.done()
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
 
     asyncio.run(scene())
 
@@ -861,16 +861,16 @@ def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
             await asyncio.sleep(0)
-            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
-            assert hearing.asked is not None
-            assert hearing.wants(1) == "soon"
-            wanted = hearing.take("soon")
-            assert hearing.served_by(wanted)
+            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert hearing.oldest_ticket is not None
+            assert hearing.needed_decode(1) == "soon"
+            wanted = hearing.start_decode("soon")
+            assert hearing.satisfied_by(wanted)
             assert (await asking).is_draft
-            assert hearing.asked is None
+            assert hearing.oldest_ticket is None
             again = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
-            hearing.done(wanted, THREE, 0.1)
+            hearing.on_decoded(wanted, THREE, 0.1)
             assert not (await again).is_draft
 
     asyncio.run(scene())
@@ -879,15 +879,17 @@ def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
 def test_in_a_crowd_there_are_no_drafts() -> None:
     async def scene() -> None:
         hearing = at_an_end()
-        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
-        other = WhisperStream(hearing._desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+        hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        other = WhisperStream(
+            hearing._scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None
+        )
         other.feed(loud(1))
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
             await asyncio.sleep(0.01)
             assert not asking.done()
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             assert not (await asking).is_draft
         other.cancel()
         hearing.feed(loud(0.1))
@@ -899,27 +901,27 @@ def test_in_a_crowd_there_are_no_drafts() -> None:
 def test_who_got_a_draft_keeps_their_place_among_those_who_wait() -> None:
     async def scene() -> None:
         hearing = at_an_end()
-        desk, end = hearing._desk, Samples(samples_of_s(1))
+        scheduler, end = hearing._scheduler, Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
             await asyncio.sleep(0)
-            place = hearing.asked
-            behind = desk.ticket()
-            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            place = hearing.oldest_ticket
+            behind = scheduler.ticket()
+            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
             assert (await asking).is_draft
             again = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
-            assert hearing.asked == place
+            assert hearing.oldest_ticket == place
             assert place is not None
             assert place < behind
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             await again
             hearing.feed(loud(0.3))
             later = tasks.create_task(hearing.transcript(early=True))
             await asyncio.sleep(0)
-            assert hearing.asked is not None
-            assert hearing.asked > behind
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            assert hearing.oldest_ticket is not None
+            assert hearing.oldest_ticket > behind
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             await later
 
     asyncio.run(scene())
@@ -929,10 +931,10 @@ SPOILT = Decoded("word word", "repetition", "en", language_sure=False, was_abort
 
 
 def at_an_end() -> WhisperStream:
-    """A second of speech and the beginning of a silence, at a desk without a model."""
-    desk = DecodeScheduler(10)
-    desk.expect()
-    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    """A second of speech and the beginning of a silence, at a scheduler without a model."""
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
+    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
     hearing.feed(loud(1))
     hearing.feed(quiet(0.1))
     return hearing
@@ -945,14 +947,14 @@ def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
-            assert hearing.wants(1) == "soon"
-            doubted = hearing.take("soon")
+            assert hearing.needed_decode(1) == "soon"
+            doubted = hearing.start_decode("soon")
             settled = tasks.create_task(hearing.transcript(end))
             await asyncio.sleep(0)
-            hearing.done(doubted, SPOILT, 0.1)
+            hearing.on_decoded(doubted, SPOILT, 0.1)
             assert (await early).text == "word word"
-            assert hearing.wants(1) == "final", "they are not good enough for who asked second"
-            hearing.done(hearing.take("final"), Decoded("word", "", "en", language_sure=False), 0.1)
+            assert hearing.needed_decode(1) == "final", "they are not good enough for who asked second"
+            hearing.on_decoded(hearing.start_decode("final"), Decoded("word", "", "en", language_sure=False), 0.1)
             assert (await settled).text == "word"
 
     asyncio.run(scene())
@@ -966,9 +968,9 @@ def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
             early = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
             improbable = Decoded("wreck a nice beach", "log-probability", "en", language_sure=False)
-            hearing.done(hearing.take("soon"), improbable, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), improbable, 0.1)
             assert (await early).low_confidence
-        assert hearing.wants(1) is None
+        assert hearing.needed_decode(1) is None
         assert (await hearing.transcript(end)).text == "wreck a nice beach"
 
     asyncio.run(scene())
@@ -980,9 +982,9 @@ def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_fo
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0)
-            hearing.done(hearing.take("soon"), SPOILT, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), SPOILT, 0.1)
             await early
-        assert hearing.wants(1) == "pause"
+        assert hearing.needed_decode(1) == "pause"
 
     asyncio.run(scene())
 
@@ -995,16 +997,16 @@ def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun(*, dr
         hearing = at_an_end()
         end = Samples(samples_of_s(1))
         if draft:
-            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
             assert (await hearing.transcript(end, early=True, draft=True)).is_draft
         early = asyncio.create_task(hearing.transcript(end, early=True))
         await asyncio.sleep(0)
-        decode = hearing.take("soon")
+        decode = hearing.start_decode("soon")
         early.cancel()
         await asyncio.sleep(0)
         hearing.feed(loud(0.02))
-        hearing.done(decode, SPOILT, 0.01)
-        assert hearing.wants(1) is None
+        hearing.on_decoded(decode, SPOILT, 0.01)
+        assert hearing.needed_decode(1) is None
 
     asyncio.run(scene())
 
@@ -1016,48 +1018,50 @@ def test_words_that_were_asked_for_early_are_confirmed_soon_or_not_at_all() -> N
         hearing = at_an_end()
         early = asyncio.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
         await asyncio.sleep(0)
-        hearing.done(hearing.take("soon"), SPOILT, 0.01)
+        hearing.on_decoded(hearing.start_decode("soon"), SPOILT, 0.01)
         await early
-        assert hearing.wants(1) == "pause"
+        assert hearing.needed_decode(1) == "pause"
         hearing.feed(loud(0.12))
-        assert hearing.wants(1) is None
+        assert hearing.needed_decode(1) is None
 
     asyncio.run(scene())
 
 
 def test_a_segment_that_is_over_is_served_by_nothing() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
-    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
+    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
     hearing.feed(loud(1))
     hearing.feed(quiet(0.1))
-    running = decode_scheduler._Running(hearing, hearing.take("pause"))
-    assert decode_scheduler._serves(running)
+    running = decode_scheduler._Running(hearing, hearing.start_decode("pause"))
+    assert decode_scheduler._is_useful(running)
     hearing.cancel()
-    assert not decode_scheduler._serves(running)
+    assert not decode_scheduler._is_useful(running)
 
 
 def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     hearing = WhisperStream(
-        desk, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
+        scheduler, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
     )
     hearing.feed(loud(0.25))
-    assert hearing.wants(1.0) is None
+    assert hearing.needed_decode(1.0) is None
     hearing.probability_dip()
-    assert hearing.wants(1.0) == "dip"
-    early = hearing.take("dip")
-    assert hearing.wants(1.0) is None
+    assert hearing.needed_decode(1.0) == "dip"
+    early = hearing.start_decode("dip")
+    assert hearing.needed_decode(1.0) is None
     hearing.feed(loud(0.2))
     hearing.probability_dip()
-    assert hearing.wants(1.0) == "dip"
-    assert hearing.wants(2.0) is None, "in a crowd there is less time for them"
+    assert hearing.needed_decode(1.0) == "dip"
+    assert hearing.needed_decode(2.0) is None, "in a crowd there is less time for them"
     hearing.account.took_s = 0.26
-    assert hearing.wants(1.0) is None, "two such decodes in a row take longer than one that is begun when asked for"
-    assert not hearing.served_by(early)
+    assert hearing.needed_decode(1.0) is None, (
+        "two such decodes in a row take longer than one that is begun when asked for"
+    )
+    assert not hearing.satisfied_by(early)
     hearing.feed(loud(0.12))
-    assert hearing.wants(1.0) is None, "that was long ago"
+    assert hearing.needed_decode(1.0) is None, "that was long ago"
 
 
 @pytest.mark.parametrize(
@@ -1073,40 +1077,40 @@ def test_workers_share_the_threads(model: Path, threads: int, shown: str) -> Non
 
 
 def test_a_partial_beside_which_its_sound_was_settled_has_no_effect() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     told: list[Transcript] = []
-    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
+    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
     hearing.feed(loud(31))
-    partial, settle = hearing.take("partial"), hearing.take("settle")
+    partial, settle = hearing.start_decode("partial"), hearing.start_decode("settle")
     said = Decoded("one", "", "en", language_sure=False)
-    hearing.done(settle, said, 0.1)
-    hearing.done(partial, said, 0.1)
-    rest = hearing.take("pause")
+    hearing.on_decoded(settle, said, 0.1)
+    hearing.on_decoded(partial, said, 0.1)
+    rest = hearing.start_decode("pause")
     assert rest == Decode(settle.until, 31 * MIC_RATE_HZ, "pause", rest.pcm)
-    hearing.done(rest, Decoded("two", "", "en", language_sure=False), 0.1)
-    hearing.done(hearing.take("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
+    hearing.on_decoded(rest, Decoded("two", "", "en", language_sure=False), 0.1)
+    hearing.on_decoded(hearing.start_decode("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
     assert [words.text for words in told] == ["one", "one two"]
     assert told[-1].until == Samples(31 * MIC_RATE_HZ)
 
 
 def test_words_do_not_vanish_for_a_decode_when_their_sound_is_settled() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     told: list[str] = []
     hearing = WhisperStream(
-        desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda words: told.append(words.text)
+        scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda words: told.append(words.text)
     )
     numbers = [f"{number:02}" for number in range(40)]  # one a second
 
     def done(decode: Decode) -> None:
         said = numbers[decode.start // MIC_RATE_HZ : decode.until // MIC_RATE_HZ]
-        hearing.done(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
+        hearing.on_decoded(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
 
     for _ in range(40):
         hearing.feed(loud(1))
-        if hearing.wants(1.0) == "settle":
-            done(hearing.take("settle"))
-        done(hearing.take("partial"))
+        if hearing.needed_decode(1.0) == "settle":
+            done(hearing.start_decode("settle"))
+        done(hearing.start_decode("partial"))
     assert len(told) == 39
     assert all(later.startswith(earlier) for earlier, later in pairwise(told))
