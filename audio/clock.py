@@ -30,10 +30,10 @@ class StreamClock:
             window_s: Length of the window. 10 s outlast typical network problems. Lost samples are noticed after
                 this time at the latest.
         """
-        self._least_s = [math.inf] * max(2, round(window_s / _BUCKET_S))
+        self._minima_s = [math.inf] * max(2, round(window_s / _BUCKET_S))
         self._bucket = 0
         self._offset_s = math.inf
-        self._before_s = math.inf
+        self._previous_offset_s = math.inf
         self._stepped = False
         self.steps = 0
 
@@ -49,27 +49,31 @@ class StreamClock:
 
     def observe(self, end: Samples, arrival_s: float) -> None:
         """Records that the audio up to `end` had arrived at loop time `arrival_s`, which never decreases."""
-        self._turn_to(math.floor(arrival_s / _BUCKET_S))
-        slot = self._bucket % len(self._least_s)
-        self._least_s[slot] = min(self._least_s[slot], arrival_s - s_of_samples(end))
-        self._offset_s = min(self._least_s)
-        if not self._stepped and self._before_s != math.inf and abs(self._offset_s - self._before_s) > _STEP_S:
+        self._advance_to(math.floor(arrival_s / _BUCKET_S))
+        slot = self._bucket % len(self._minima_s)
+        self._minima_s[slot] = min(self._minima_s[slot], arrival_s - s_of_samples(end))
+        self._offset_s = min(self._minima_s)
+        if (
+            not self._stepped
+            and self._previous_offset_s != math.inf
+            and abs(self._offset_s - self._previous_offset_s) > _STEP_S
+        ):
             self._stepped = True
             self.steps += 1
 
     def hold(self, loop_s: float) -> None:
         """Keeps the offset unchanged while no audio arrives, up to loop time `loop_s`."""
         offset_s = self._offset_s
-        self._turn_to(math.floor(loop_s / _BUCKET_S))
-        slot = self._bucket % len(self._least_s)
-        self._least_s[slot] = min(self._least_s[slot], offset_s)
+        self._advance_to(math.floor(loop_s / _BUCKET_S))
+        slot = self._bucket % len(self._minima_s)
+        self._minima_s[slot] = min(self._minima_s[slot], offset_s)
 
     def to_loop_s(self, position: Samples) -> float:
         """Returns the loop time at which the sample at `position` was (or will be) captured.
 
         Raises RuntimeError where nothing was observed yet.
         """
-        self._must_run()
+        self._require_running()
         return self._offset_s + s_of_samples(position)
 
     def to_position(self, loop_s: float) -> Samples:
@@ -77,22 +81,22 @@ class StreamClock:
 
         Raises RuntimeError where nothing was observed yet.
         """
-        self._must_run()
+        self._require_running()
         return samples_of_s(loop_s - self._offset_s)
 
-    def _turn_to(self, bucket: int) -> None:
+    def _advance_to(self, bucket: int) -> None:
         """Drops the buckets that have left the window."""
         if not self.running:
             self._bucket = bucket
         if bucket <= self._bucket:
             return
-        self._before_s = self._offset_s
+        self._previous_offset_s = self._offset_s
         self._stepped = False
-        buckets = len(self._least_s)
+        buckets = len(self._minima_s)
         for passed in range(max(self._bucket + 1, bucket - buckets + 1), bucket + 1):
-            self._least_s[passed % buckets] = math.inf
+            self._minima_s[passed % buckets] = math.inf
         self._bucket = bucket
 
-    def _must_run(self) -> None:
+    def _require_running(self) -> None:
         if not self.running:
             raise RuntimeError("the microphone's clock was asked before any sound had come")

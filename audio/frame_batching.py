@@ -16,27 +16,27 @@ FLOW_S = 0.08
 
 _FRAMES_PER_S = 50
 
-_LOUDER = 1.5
+_LOUDER_RATIO = 1.5
 """Ratio of spreads (3.5 dB) above which audio is louder than the room.
 
 The spread of steady noise varies by a fifth from block to block. Speech that is only this much louder than the room
 is batched. With 5 dB this happened to a quarter of the onsets 5 dB above white noise, with 3.5 dB to a tenth.
 """
 
-_SILENT = 24
+_SILENT_SPREAD = 24
 """Spread (±12 of 32768, -69 dBFS) of a good converter's own noise; up to this, audio is silent."""
 
-_RISE = 1.03
-_RISE_AT_LEAST = 5
+_ROOM_RISE = 1.03
+_ROOM_MIN_RISE = 5
 """Growth of the room estimate in 20 ms: a factor and a minimum step.
 
 A room that becomes twice as loud is learned after half a second, and so is a spread of 100 after digital silence.
 """
 
-_SOFTER = 0.35
+_SOFTER_RATIO = 0.35
 """Ratio to the recent maximum (-9 dB) below which a word may be ending."""
 
-_FALL = 0.98
+_SPEECH_FALL = 0.98
 """Decay of the speech maximum in 20 ms. A speaker who becomes half as loud is learned after 0.7 s."""
 
 
@@ -61,22 +61,22 @@ class FrameBatcher:
         self._room = 0.0
         self._speech = 0.0
 
-    def may_wait_s(self, block: npt.NDArray[np.int16], block_s: float, heed: Batching) -> float:
+    def max_wait_s(self, block: npt.NDArray[np.int16], block_s: float, batching: Batching) -> float:
         """Returns how many seconds of audio, this block included, may be batched; 0: deliver it now.
 
         Args:
             block: int16, shape (n,), n > 0.
             block_s: Duration of the block in seconds.
-            heed: Which audio must be delivered at once.
+            batching: Which audio must be delivered at once.
         """
-        if heed is Batching.OFF:
+        if batching is Batching.OFF:
             return 0.0
         # Calls the ufuncs directly: the array methods that wrap them cost half of the time.
         spread = int(np.maximum.reduce(block)) - int(np.minimum.reduce(block))
         frames = block_s * _FRAMES_PER_S
-        if heed is Batching.SILENCE:
-            self._room = min(spread, self._room * _RISE**frames + _RISE_AT_LEAST * frames)
-            return HUSH_S if spread <= max(_SILENT, _LOUDER * self._room) else 0.0
+        if batching is Batching.SILENCE:
+            self._room = min(spread, self._room * _ROOM_RISE**frames + _ROOM_MIN_RISE * frames)
+            return HUSH_S if spread <= max(_SILENT_SPREAD, _LOUDER_RATIO * self._room) else 0.0
         known = self._speech > 0
-        self._speech = max(spread, self._speech * _FALL**frames)
-        return FLOW_S if known and spread >= _SOFTER * self._speech else 0.0
+        self._speech = max(spread, self._speech * _SPEECH_FALL**frames)
+        return FLOW_S if known and spread >= _SOFTER_RATIO * self._speech else 0.0

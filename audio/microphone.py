@@ -82,13 +82,13 @@ class MicrophoneLine:
         self._arrivals = arrivals
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
-        self._heeding = FrameBatcher()
+        self._batcher = FrameBatcher()
         self._held: list[Pcm] = []  # blocks not yet resampled
         self._held_samples = 0
         self._origin = Samples(0)  # the position of the resampler's first sample
-        self._begun = False  # a sound is in progress, which the next block continues
-        self._cut = Samples(0)  # everything before it was returned as frames
-        self._partial = np.zeros(FRAME_SAMPLES, np.int16)  # the samples after `_cut`
+        self._in_sound = False  # a sound is in progress, which the next block continues
+        self._next_start = Samples(0)  # everything before it was returned as frames
+        self._partial = np.zeros(FRAME_SAMPLES, np.int16)  # the samples after `_next_start`
         self._full = np.zeros(FRAME_SAMPLES, np.int16)  # the other buffer, returned as a frame
         self._partial_samples = 0
         self._silence = np.zeros(FRAME_SAMPLES, np.int16)
@@ -124,7 +124,7 @@ class MicrophoneLine:
         return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
 
     @property
-    def _behind_s(self) -> float:
+    def _silence_lag_s(self) -> float:
         """How far inserted silence stays behind real time.
 
         Audio that arrives again was captured this long before its arrival.
@@ -145,32 +145,32 @@ class MicrophoneLine:
             return []
         pcm = mixdown(block)
         block_s = len(pcm) / self._rate_hz
-        if not self._begun:
-            self._begin()
-        waits = self._held_samples + len(pcm) < self._heeding.may_wait_s(pcm, block_s, heed) * self._rate_hz
+        if not self._in_sound:
+            self._begin_sound()
+        waits = self._held_samples + len(pcm) < self._batcher.max_wait_s(pcm, block_s, heed) * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
         # The resampler may still hold the newest sample back, but it has arrived.
         self.clock.observe(self.newest, arrival_s)
         self._last_arrival_s = arrival_s
         self._last_block_s = block_s
-        return [] if waits else self._frames_of(self._released())
+        return [] if waits else self._cut_frames(self._resample_held())
 
-    def _begin(self) -> None:
+    def _begin_sound(self) -> None:
         """Inserts as much silence as the resampler will hold back, so that frames end with their blocks."""
-        self._begun = True
+        self._in_sound = True
         lacking = self.in_front - self._partial_samples
         if lacking > 0:
             self.filled.add(self._origin, lacking)
-            self._keep(self._silence[:lacking])
+            self._store_partial(self._silence[:lacking])
             self._origin = Samples(self._origin + lacking)
 
     def retune(self, rate_hz: int) -> list[Frame]:
         """Switches to another block rate; returns the frames that were held back. The audio continues without a gap."""
         if rate_hz == self._rate_hz:
             return []
-        frames = self._held_back()
-        self._origin = Samples(self._cut + self._partial_samples)
+        frames = self._flush_frames()
+        self._origin = Samples(self._next_start + self._partial_samples)
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
         return frames
@@ -189,13 +189,13 @@ class MicrophoneLine:
             return []
         if not self.clock.running:
             self.clock.observe(Samples(0), self._last_arrival_s)  # no audio ever arrived: the line begins here
-        due = self.clock.to_position(now_s - self._behind_s)
-        frames = self._finish_sound() if due >= self._cut + FRAME_SAMPLES else []
-        while due >= self._cut + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
-            frames.append(self._give(self._silence, invented=True))
+        due = self.clock.to_position(now_s - self._silence_lag_s)
+        frames = self._finish_sound() if due >= self._next_start + FRAME_SAMPLES else []
+        while due >= self._next_start + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
+            frames.append(self._make_frame(self._silence, invented=True))
         self.invented_frames += sum(frame.is_inserted for frame in frames)
         if frames:
-            self._origin, self._begun = self._cut, False
+            self._origin, self._in_sound = self._next_start, False
         self.clock.hold(now_s)
         return frames
 
@@ -204,19 +204,19 @@ class MicrophoneLine:
 
         Unlike the frames of other calls, these own their samples.
         """
-        frames = [Frame(frame.start, frame.pcm.copy()) for frame in self._held_back()]
+        frames = [Frame(frame.start, frame.pcm.copy()) for frame in self._flush_frames()]
         if self._partial_samples:
             part = min(samples, FRAME_SAMPLES - self._partial_samples)
-            self.filled.add(Samples(self._cut + self._partial_samples), part)
-            frames += [Frame(frame.start, frame.pcm.copy()) for frame in self._frames_of(self._silence[:part])]
+            self.filled.add(Samples(self._next_start + self._partial_samples), part)
+            frames += [Frame(frame.start, frame.pcm.copy()) for frame in self._cut_frames(self._silence[:part])]
             samples -= part
         whole, rest = divmod(samples, FRAME_SAMPLES)
-        frames += [self._give(self._silence, invented=True) for _ in range(whole)]
+        frames += [self._make_frame(self._silence, invented=True) for _ in range(whole)]
         self.invented_frames += whole
         if rest:
-            self.filled.add(Samples(self._cut + self._partial_samples), rest)
-            self._keep(self._silence[:rest])
-        self._origin, self._begun = Samples(self._cut + self._partial_samples), False
+            self.filled.add(Samples(self._next_start + self._partial_samples), rest)
+            self._store_partial(self._silence[:rest])
+        self._origin, self._in_sound = Samples(self._next_start + self._partial_samples), False
         return frames
 
     def settle(self) -> list[Frame]:
@@ -225,64 +225,64 @@ class MicrophoneLine:
         A partial frame that is no longer than the silence inserted before the next sound is kept for it. Otherwise 2 ms
         would be padded to a frame, and the line would become 20 ms longer than the sound.
         """
-        frames = self._held_back()
+        frames = self._flush_frames()
         if self._partial_samples > self.in_front:
-            frames += self._filled_up()
-        self._origin, self._begun = Samples(self._cut + self._partial_samples), False
+            frames += self._pad_partial()
+        self._origin, self._in_sound = Samples(self._next_start + self._partial_samples), False
         return frames
 
     def finish(self) -> list[Frame]:
         """Returns what is held back at the end of the source, with the last frame padded with silence."""
         frames = self._finish_sound()
-        self._origin, self._begun = self._cut, False
+        self._origin, self._in_sound = self._next_start, False
         return frames
 
     def _finish_sound(self) -> list[Frame]:
-        frames = self._held_back()
-        return frames + self._filled_up() if self._partial_samples else frames
+        frames = self._flush_frames()
+        return frames + self._pad_partial() if self._partial_samples else frames
 
-    def _filled_up(self) -> list[Frame]:
+    def _pad_partial(self) -> list[Frame]:
         missing = self._silence[self._partial_samples :]
-        self.filled.add(Samples(self._cut + self._partial_samples), len(missing))
-        return self._frames_of(missing)
+        self.filled.add(Samples(self._next_start + self._partial_samples), len(missing))
+        return self._cut_frames(missing)
 
-    def _held_back(self) -> list[Frame]:
+    def _flush_frames(self) -> list[Frame]:
         """Returns the frames of all received audio and prepares the resampler for a new sound."""
         # All at once: a third use of the two buffers would overwrite the first frame.
-        rest = [self._released()] if self._held else []
-        return self._frames_of(np.concatenate((*rest, self._resampler.flush())))
+        rest = [self._resample_held()] if self._held else []
+        return self._cut_frames(np.concatenate((*rest, self._resampler.flush())))
 
-    def _released(self) -> Pcm:
+    def _resample_held(self) -> Pcm:
         """Returns the held blocks (at least one), resampled to 16 kHz."""
         sound = self._held[0] if len(self._held) == 1 else np.concatenate(self._held)
         self._held.clear()
         self._held_samples = 0
         return self._resampler.push(sound)
 
-    def _frames_of(self, pcm: Pcm) -> list[Frame]:
+    def _cut_frames(self, pcm: Pcm) -> list[Frame]:
         """Cuts (partial + pcm) into frames; keeps the rest as the new partial frame."""
         frames = []
         at = 0
         if self._partial_samples:
             at = min(len(pcm), FRAME_SAMPLES - self._partial_samples)
-            self._keep(pcm[:at])
+            self._store_partial(pcm[:at])
             if self._partial_samples == FRAME_SAMPLES:
                 self._partial, self._full = self._full, self._partial
                 self._partial_samples = 0
-                frames.append(self._give(self._full))
+                frames.append(self._make_frame(self._full))
         while len(pcm) - at >= FRAME_SAMPLES:
-            frames.append(self._give(pcm[at : at + FRAME_SAMPLES]))
+            frames.append(self._make_frame(pcm[at : at + FRAME_SAMPLES]))
             at += FRAME_SAMPLES
-        self._keep(pcm[at:])
+        self._store_partial(pcm[at:])
         return frames
 
-    def _keep(self, pcm: Pcm) -> None:
+    def _store_partial(self, pcm: Pcm) -> None:
         self._partial[self._partial_samples : self._partial_samples + len(pcm)] = pcm
         self._partial_samples += len(pcm)
 
-    def _give(self, pcm: Pcm, *, invented: bool = False) -> Frame:
-        frame = Frame(self._cut, pcm, is_inserted=invented)
+    def _make_frame(self, pcm: Pcm, *, invented: bool = False) -> Frame:
+        frame = Frame(self._next_start, pcm, is_inserted=invented)
         if invented:
-            self.filled.add(self._cut, FRAME_SAMPLES)
-        self._cut = Samples(self._cut + FRAME_SAMPLES)
+            self.filled.add(self._next_start, FRAME_SAMPLES)
+        self._next_start = Samples(self._next_start + FRAME_SAMPLES)
         return frame

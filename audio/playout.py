@@ -12,7 +12,7 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 CAPACITY_SAMPLES = ReplySamples(2 * REPLY_RATE_HZ)
 _FADE_SAMPLES: int = reply_samples_of_ms(5)  # the shortest fade that leaves no click in speech
 _RAMP_SAMPLES: int = reply_samples_of_ms(20)
-_SWELL = np.linspace(0.0, 1.0, _FADE_SAMPLES + 1, dtype=np.float32)[1:]
+_FADE_IN = np.linspace(0.0, 1.0, _FADE_SAMPLES + 1, dtype=np.float32)[1:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Playout:
         self._open = self._ended = self._finished = False
         self._pulled = 0
         self._underruns = self._underrun_samples = 0
-        self._swell_at = _FADE_SAMPLES  # progress of the fade-in after an underrun
-        self._starving_samples = 0  # an underrun if the reply continues, otherwise its end
+        self._fade_in_at = _FADE_SAMPLES  # progress of the fade-in after an underrun
+        self._empty_samples = 0  # an underrun if the reply continues, otherwise its end
         self._gain = self._gain_target = 1.0
         self._gain_step = 0.0
 
@@ -92,8 +92,8 @@ class Playout:
         self._key = key
         self._open = True
         self._ended = self._finished = False
-        self._pulled = self._underruns = self._underrun_samples = self._starving_samples = 0
-        self._swell_at = _FADE_SAMPLES
+        self._pulled = self._underruns = self._underrun_samples = self._empty_samples = 0
+        self._fade_in_at = _FADE_SAMPLES
         self._gain = self._gain_target = 1.0
 
     def is_open(self, key: Hashable) -> bool:
@@ -180,26 +180,26 @@ class Playout:
         first: int = min(n, _FADE_SAMPLES - self._tail_at)
         block[:first] = self._tail[self._tail_at : self._tail_at + first]
         self._tail_at += first
-        taken = self._reply(block[first:]) if self._open else 0
+        taken = self._fill(block[first:]) if self._open else 0
         self._note(first, taken, n)
         return block
 
     def missed(self, n: int) -> None:
         """Notes that the device played n samples of silence without a pull: an underrun if a reply was playing."""
         if self._open and self._pulled and not self._finished:
-            self._starving_samples += n
+            self._empty_samples += n
 
-    def _reply(self, into: Pcm) -> int:
+    def _fill(self, into: Pcm) -> int:
         """Fills `into` with the reply from the front, with a fade-out at an underrun and a fade-in after it."""
         taken = self._take(into)
-        if taken and self._starving_samples:
-            self._swell_at = 0
-        swelling: int = min(taken, _FADE_SAMPLES - self._swell_at)
-        if swelling:
-            into[:swelling] = into[:swelling] * _SWELL[self._swell_at : self._swell_at + swelling]
-            self._swell_at += swelling
-        if taken < len(into) and not self._ended and (taken or (self._pulled and not self._starving_samples)):
-            self._ring_out(into[taken:], self._pulled + taken)
+        if taken and self._empty_samples:
+            self._fade_in_at = 0
+        fading_in: int = min(taken, _FADE_SAMPLES - self._fade_in_at)
+        if fading_in:
+            into[:fading_in] = into[:fading_in] * _FADE_IN[self._fade_in_at : self._fade_in_at + fading_in]
+            self._fade_in_at += fading_in
+        if taken < len(into) and not self._ended and (taken or (self._pulled and not self._empty_samples)):
+            self._fade_repeat(into[taken:], self._pulled + taken)
         self._amplify(into)
         return taken
 
@@ -213,19 +213,19 @@ class Playout:
         self._queued -= taken
         return taken
 
-    def _ring_out(self, into: Pcm, pulled: int) -> None:
+    def _fade_repeat(self, into: Pcm, pulled: int) -> None:
         """Fades out by repeating the last 5 ms reversed: the original samples are already with the device."""
         most = min(_FADE_SAMPLES, pulled, len(self._queue))
-        fading = self._queue[(self._head - 1 - np.arange(most)) % len(self._queue)] * _fade(most) * self._swelled
+        fading = self._queue[(self._head - 1 - np.arange(most)) % len(self._queue)] * _fade(most) * self._fade_in_gain
         now = min(most, len(into))
         into[:now] = fading[:now]
         self._tail_at = _FADE_SAMPLES - (most - now)
         self._tail[self._tail_at :] = fading[now:] * self._gain
 
     @property
-    def _swelled(self) -> float:
+    def _fade_in_gain(self) -> float:
         """Current gain of the fade-in, 0..1."""
-        return self._swell_at / _FADE_SAMPLES
+        return self._fade_in_at / _FADE_SAMPLES
 
     def _amplify(self, into: Pcm) -> None:
         """Applies the current gain."""
@@ -235,16 +235,16 @@ class Playout:
 
     def _note(self, first: int, taken: int, n: int) -> None:
         """Updates the counters for a block of n samples with `taken` samples of the reply from `first` on."""
-        if self._starving_samples:
-            self._starving_samples += first  # the fade-out
-        if taken and self._starving_samples:
+        if self._empty_samples:
+            self._empty_samples += first  # the fade-out
+        if taken and self._empty_samples:
             self._underruns += 1
-            self._underrun_samples += self._starving_samples
-            self._starving_samples = 0
+            self._underrun_samples += self._empty_samples
+            self._empty_samples = 0
         self._pulled += taken
         ending = self._open and self._ended and not self._queued and not self._finished
         if self._open and self._pulled and not self._ended and not self._finished:
-            self._starving_samples += n - first - taken
+            self._empty_samples += n - first - taken
         self._finished = self._finished or ending
         self.last = None
         if taken or ending:
@@ -252,11 +252,11 @@ class Playout:
 
     def _fade_out(self) -> None:
         """Makes a fade-out of the next 5 ms of the queue if the reply is sounding."""
-        if not self._pulled or self._starving_samples:
+        if not self._pulled or self._empty_samples:
             return
         taken = self._take(self._tail)
         self._amplify(self._tail)
-        self._tail[:taken] = self._tail[:taken] * _fade(taken) * self._swelled
+        self._tail[:taken] = self._tail[:taken] * _fade(taken) * self._fade_in_gain
         self._tail_at = _FADE_SAMPLES - taken
         self._tail[self._tail_at :] = self._tail[:taken].copy()
 

@@ -16,7 +16,7 @@ class Ring:
         """Allocates room for `capacity_samples` samples. Raises ValueError if that is less than one."""
         if capacity_samples < 1:
             raise ValueError(f"a ring needs room for one sample at least, not {capacity_samples}")
-        self._kept = np.zeros(capacity_samples, np.int16)
+        self._samples = np.zeros(capacity_samples, np.int16)
         self._length = 0
         self._end = Samples(0)
         self.missed_samples = 0
@@ -41,13 +41,13 @@ class Ring:
             self._end = start
         elif start != self._end:
             raise ValueError(f"the ring ends at {self._end}; samples from {start} on would leave a gap or overlap")
-        capacity = len(self._kept)
+        capacity = len(self._samples)
         kept = pcm[-capacity:]
         at = (start + len(pcm) - len(kept)) % capacity
         first = min(len(kept), capacity - at)
-        self._kept[at : at + first] = kept[:first]
+        self._samples[at : at + first] = kept[:first]
         if first < len(kept):
-            self._kept[: len(kept) - first] = kept[first:]
+            self._samples[: len(kept) - first] = kept[first:]
         self._end = Samples(start + len(pcm))
         self._length = min(capacity, self._length + len(pcm))
 
@@ -63,8 +63,8 @@ class Ring:
         begin = min(max(start, self.oldest), end)
         self.missed_samples += begin - start
         copy = np.empty(end - begin, np.int16)
-        at = begin % len(self._kept)
-        first = min(len(copy), len(self._kept) - at)
-        copy[:first] = self._kept[at : at + first]
-        copy[first:] = self._kept[: len(copy) - first]
+        at = begin % len(self._samples)
+        first = min(len(copy), len(self._samples) - at)
+        copy[:first] = self._samples[at : at + first]
+        copy[first:] = self._samples[: len(copy) - first]
         return copy

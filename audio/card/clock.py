@@ -3,13 +3,13 @@
 from collections import deque
 from statistics import median
 
-_KEPT = 64
+_MEDIAN_BLOCKS = 64
 """Number of lags in the median, about a second of blocks: the lag is steady, its readings vary by some ms."""
 
-MOST_S = 2.0
+MAX_LAG_S = 2.0
 """Largest plausible capture lag or playback latency, in seconds (Bluetooth needs 0.3 s)."""
 
-_EARLY_S = 0.005
+_TOLERANCE_S = 0.005
 """Tolerance for contradictory readings, in seconds: the clocks are read one after the other."""
 
 
@@ -30,7 +30,7 @@ class CardClock:
         self.believed = 0
         self.doubted = 0
         self._latency_s = latency_s
-        self._lags_s: deque[float] = deque(maxlen=_KEPT)
+        self._lags_s: deque[float] = deque(maxlen=_MEDIAN_BLOCKS)
         self._lag_s = 0.0
 
     @property
@@ -53,7 +53,7 @@ class CardClock:
             length_s: Length of the block.
         """
         lag_s = card_s - first_s - length_s
-        if card_s > 0 and first_s > 0 and -length_s / 2 - _EARLY_S <= lag_s <= MOST_S:
+        if card_s > 0 and first_s > 0 and -length_s / 2 - _TOLERANCE_S <= lag_s <= MAX_LAG_S:
             self.believed += 1
             self._lags_s.append(max(0.0, lag_s))
             self._lag_s = median(self._lags_s)
@@ -70,7 +70,7 @@ class CardClock:
             first_s: When the first sample is played, on the card's clock.
         """
         ahead_s = first_s - card_s
-        if card_s > 0 and first_s > 0 and -_EARLY_S <= ahead_s <= MOST_S:
+        if card_s > 0 and first_s > 0 and -_TOLERANCE_S <= ahead_s <= MAX_LAG_S:
             self.believed += 1
             self._latency_s = max(0.0, ahead_s)
         else:

@@ -49,7 +49,7 @@ class FrameCleaner(Protocol):
 class CaptureCallback:
     """The microphone's callback in the card's thread: copies and signals. Implements `StreamCallback`."""
 
-    def __init__(self, opened: Opened, channels: int, loop: asyncio.AbstractEventLoop, bell: LoopWaker) -> None:
+    def __init__(self, opened: Opened, channels: int, loop: asyncio.AbstractEventLoop, waker: LoopWaker) -> None:
         self.last_s = 0.0
         self.finished = False
         self.overflows = 0
@@ -59,7 +59,7 @@ class CaptureCallback:
         self._channels = channels
         self._rate_hz = opened.rate_hz
         self._loop = loop
-        self._bell = bell
+        self._waker = waker
 
     def block(self, data: Any, frames: int, card_s: float, first_s: float, *, flagged: bool) -> None:
         """See `Lane`."""
@@ -71,12 +71,12 @@ class CaptureCallback:
         for at in range(0, frames, self._most_samples):  # one piece, unless the card ignores the block size
             piece = pcm[at : at + self._most_samples]
             self.ring.put(piece, captured_s - (frames - at - len(piece)) / self._rate_hz)
-        self._bell.ring()
+        self._waker.wake()
 
     def ended(self) -> None:
         """See `Lane`."""
         self.finished = True
-        self._bell.ring()
+        self._waker.wake()
 
 
 class CardMicrophone:
@@ -107,18 +107,18 @@ class CardMicrophone:
         self.batching = Batching.OFF
         self._line = MicrophoneLine(MIC_RATE_HZ, StreamClock(_WINDOW_S))
         self._clean = clean
-        self._keeper = StreamSupervisor(
-            "input", wanted, MIC_RATE_HZ, library=library or shared(), make=self._lane, report=report
+        self._supervisor = StreamSupervisor(
+            "input", wanted, MIC_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
         )
         self._stream: CardStream[CaptureCallback] | None = None  # whose blocks go into the line
-        self._came = asyncio.Event()
-        self._levels: deque[float] = deque(maxlen=_LEVEL_FRAMES)
+        self._wake = asyncio.Event()
+        self._levels_dbfs: deque[float] = deque(maxlen=_LEVEL_FRAMES)
         self._overflows = 0  # of streams that are closed
         self._lag_s = 0.0
         self._captured_s = -math.inf
         self._begun = self._ended = False
         self._loop: asyncio.AbstractEventLoop
-        self._look: asyncio.TimerHandle
+        self._timer: asyncio.TimerHandle
 
     @property
     def clock(self) -> StreamClock:
@@ -133,12 +133,12 @@ class CardMicrophone:
     @property
     def opened(self) -> Opened | None:
         """The open stream; None while closed, muted or lost."""
-        return self._keeper.opened
+        return self._supervisor.opened
 
     @property
     def level_dbfs(self) -> float:
         """Level of the last 100 ms before cleaning; -inf without audio."""
-        return mean_dbfs(self._levels)
+        return mean_dbfs(self._levels_dbfs)
 
     @property
     def lag_s(self) -> float:
@@ -155,21 +155,21 @@ class CardMicrophone:
         """Closes the stream, or opens it again. A failure to open is reported and retried."""
         self.muted = on
         if on:
-            await self._keeper.pause()
+            await self._supervisor.pause()
         else:
-            self._keeper.resume(asyncio.get_running_loop().time())
-        self._came.set()
+            self._supervisor.resume(asyncio.get_running_loop().time())
+        self._wake.set()
 
     async def use(self, wanted: str) -> None:
         """Switches to another device. Raises DeviceError and keeps the old one if that fails."""
-        await self._keeper.use(wanted, asyncio.get_running_loop().time())
-        self._came.set()
+        await self._supervisor.use(wanted, asyncio.get_running_loop().time())
+        self._wake.set()
 
     async def aclose(self) -> None:
         """Closes the stream; `frames` ends. Idempotent."""
         self._ended = True
-        self._came.set()
-        await self._keeper.aclose()
+        self._wake.set()
+        await self._supervisor.aclose()
 
     async def frames(self) -> AsyncGenerator[Frame]:
         """Yields frames from position 0 until `aclose`. Iterate once. Raises DeviceError if no device can be opened."""
@@ -177,35 +177,35 @@ class CardMicrophone:
             raise RuntimeError("a CardMicrophone is listened to once: make another one")
         self._begun = True
         self._loop = loop = asyncio.get_running_loop()
-        await self._keeper.begin(loop.time())
-        self._look_again(loop)
+        await self._supervisor.begin(loop.time())
+        self._wake_regularly(loop)
         try:
             while not self._ended:
-                self._keeper.tick(loop.time())
+                self._supervisor.tick(loop.time())
                 for frame in self._take():
                     yield frame
-                self._came.clear()
-                await self._came.wait()  # `_look_again` sets it regularly
+                self._wake.clear()
+                await self._wake.wait()  # `_wake_regularly` sets it regularly
         finally:
-            self._look.cancel()
+            self._timer.cancel()
             await self.aclose()
 
     def _take(self) -> Generator[Frame]:
         """Yields the frames of the received blocks, or of the silence due. Each is valid until the next one."""
-        if self._keeper.stream is not self._stream:
-            yield from self._change(self._keeper.stream)
-        came = False
+        if self._supervisor.stream is not self._stream:
+            yield from self._change(self._supervisor.stream)
+        received = False
         if self._stream is not None:
             for block in self._stream.lane.ring.take():
-                came = True
+                received = True
                 self._lag_s = self._stream.lane.clock.lag_s
-                captured_s = self._forward(block.at_s)
+                captured_s = self._monotonic(block.at_s)
                 for frame in self._line.push(block.pcm, captured_s, self.batching):
                     yield self._cleaned(frame)
-        if not came:
+        if not received:
             # In capture time, like everything on this line.
-            for frame in self._line.idle(self._forward(self._loop.time() - self._lag_s)):
-                self._levels.clear()
+            for frame in self._line.idle(self._monotonic(self._loop.time() - self._lag_s)):
+                self._levels_dbfs.clear()
                 yield frame
 
     def _change(self, stream: CardStream[CaptureCallback] | None) -> list[Frame]:
@@ -216,21 +216,21 @@ class CardMicrophone:
         return [] if stream is None else self._line.retune(stream.opened.rate_hz)
 
     def _cleaned(self, frame: Frame) -> Frame:
-        self._levels.append(rms_dbfs(frame.pcm))
+        self._levels_dbfs.append(rms_dbfs(frame.pcm))
         if self._clean is None:
             return frame
         return replace(frame, pcm=self._clean.clean(frame.pcm, self._line.clock.to_loop_s(frame.start)))
 
-    def _forward(self, loop_s: float) -> float:
+    def _monotonic(self, loop_s: float) -> float:
         """Makes capture times monotonic: they vary a little, the line's time never decreases."""
         self._captured_s = max(self._captured_s, loop_s)
         return self._captured_s
 
-    def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _wake_regularly(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wakes `frames` when silence may be due. A single timer is cheaper than a timeout per frame."""
-        self._came.set()
-        self._look = loop.call_at(max(loop.time() + _TICK_S, self._line.silent_from_s), self._look_again, loop)
+        self._wake.set()
+        self._timer = loop.call_at(max(loop.time() + _TICK_S, self._line.silent_from_s), self._wake_regularly, loop)
 
-    def _lane(self, opened: Opened, channels: int) -> CaptureCallback:
+    def _make_callback(self, opened: Opened, channels: int) -> CaptureCallback:
         """Creates the callback. Called in the library's thread."""
-        return CaptureCallback(opened, channels, self._loop, LoopWaker(self._loop, self._came.set))
+        return CaptureCallback(opened, channels, self._loop, LoopWaker(self._loop, self._wake.set))

@@ -9,9 +9,9 @@ import numpy as np
 from audio.playout import Counts, Playout, Pulled
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, s_of_reply_samples
 
-CHIME_MOST_SAMPLES = 2 * REPLY_RATE_HZ
+MAX_CHIME_SAMPLES = 2 * REPLY_RATE_HZ
 
-_TOLD = 1024
+_MAX_UNREPORTED = 1024
 """Capacity for pulled blocks that are not reported yet. The queue's two seconds are 200 blocks: it is never full."""
 
 
@@ -30,7 +30,7 @@ class CardMixer:
         self._playout = Playout()
         self._chime = np.zeros(0, np.int16)
         self._served: object = None
-        self._played: deque[tuple[Pulled, float]] = deque(maxlen=_TOLD)
+        self._played: deque[tuple[Pulled, float]] = deque(maxlen=_MAX_UNREPORTED)
 
     # ---- on the event loop; see `Playout` ----
 
@@ -68,7 +68,7 @@ class CardMixer:
     def chime(self, pcm: Pcm) -> None:
         """Plays a sound as soon as no reply plays; replaces one that is still playing."""
         with self._lock:
-            self._chime = pcm[:CHIME_MOST_SAMPLES].copy()
+            self._chime = pcm[:MAX_CHIME_SAMPLES].copy()
 
     def serve(self, who: object) -> None:
         """Serves only `who` from now on; None: the event loop itself, while there is no card."""

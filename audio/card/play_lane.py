@@ -14,7 +14,7 @@ from audio.card.stream import LoopWaker, Opened
 from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm, s_of_reply_samples
 
-_KEPT_BLOCKS = 256
+_RING_BLOCKS = 256
 """Ring capacity: over two seconds of blocks, as long as the reply queue, while the event loop is blocked.
 
 Later blocks are not passed to the echo reference.
@@ -33,23 +33,23 @@ class PlaybackCallback:
     """
 
     def __init__(
-        self, opened: Opened, channels: int, mixer: CardMixer, loop: asyncio.AbstractEventLoop, bell: LoopWaker
+        self, opened: Opened, channels: int, mixer: CardMixer, loop: asyncio.AbstractEventLoop, waker: LoopWaker
     ) -> None:
-        """Creates the callback of a stream. It pulls from `mixer`, reads the loop's clock and rings `bell`."""
+        """Creates the callback of a stream. It pulls from `mixer`, reads the loop's clock and rings `waker`."""
         self.last_s = 0.0
         self.finished = False
         self.underflows = 0
         self.clock = CardClock(opened.latency_ms / 1000)
         self._most_samples = math.ceil(REPLY_RATE_HZ * opened.block_ms / 1000) + 1
-        self.ring = BlockRing(_KEPT_BLOCKS, self._most_samples)
+        self.ring = BlockRing(_RING_BLOCKS, self._most_samples)
         self._silence = np.zeros(self._most_samples, np.int16)
         self._rate_hz = opened.rate_hz
         self._channels = channels
         self._mixer = mixer
         self._loop = loop
-        self._bell = bell
+        self._waker = waker
         self._resampler = StreamResampler(REPLY_RATE_HZ, opened.rate_hz)
-        self._over = np.zeros(0, np.int16)  # resampled audio beyond the last block
+        self._left_over = np.zeros(0, np.int16)  # resampled audio beyond the last block
         self._pulled = 0  # samples at 24 kHz
         self._given = 0  # samples at the card's rate
 
@@ -62,19 +62,19 @@ class PlaybackCallback:
             self._mixer.missed(self, frames * REPLY_RATE_HZ // self._rate_hz)
         leaves_s = self.clock.leaves_s(now_s, card_s, first_s)
         self._fill(np.frombuffer(data, np.int16).reshape(frames, self._channels), leaves_s)
-        self._bell.ring()
+        self._waker.wake()
 
     def ended(self) -> None:
         """See `Lane`."""
         self.finished = True
-        self._bell.ring()
+        self._waker.wake()
 
     def _fill(self, out: npt.NDArray[np.int16], leaves_s: float) -> None:
         """Fills all channels with the same audio; the block's first sample is played at `leaves_s`."""
         frames = len(out)
-        filled = min(frames, len(self._over))
-        out[:filled] = self._over[:filled, np.newaxis]
-        self._over = self._over[filled:]
+        filled = min(frames, len(self._left_over))
+        out[:filled] = self._left_over[:filled, np.newaxis]
+        self._left_over = self._left_over[filled:]
         while filled < frames:
             # The filter holds samples back, so the first pulls return less than they took.
             need = min(self._most_samples, math.ceil((frames - filled) * REPLY_RATE_HZ / self._rate_hz))
@@ -84,7 +84,7 @@ class PlaybackCallback:
             taken = min(frames - filled, len(sound))
             out[filled : filled + taken] = sound[:taken, np.newaxis]
             filled += taken
-            self._over = sound[taken:].copy() if taken < len(sound) else self._over
+            self._left_over = sound[taken:].copy() if taken < len(sound) else self._left_over
         self._given += frames
 
     def _pull(self, need: int, at_s: float) -> Pcm:

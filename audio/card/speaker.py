@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from audio.card.buffer_length import DRY_TIMES, DRY_WITHIN_S, BufferLength
+from audio.card.buffer_length import UNDERRUN_COUNT, UNDERRUN_WINDOW_S, BufferLength
 from audio.card.play_lane import PlaybackCallback
 from audio.card.stream import CardLibrary, CardStream, LoopWaker, Opened
 from audio.card.stream_supervisor import StreamSupervisor
@@ -67,22 +67,22 @@ class CardSpeaker(QueuedSpeaker):
         """
         super().__init__(duck_db)
         self.silent_samples = 0
-        self._heard = heard
+        self._reference = heard
         self._report = report
-        self._keeper = StreamSupervisor(
-            "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._lane, report=report
+        self._supervisor = StreamSupervisor(
+            "output", wanted, REPLY_RATE_HZ, library=library or shared(), make=self._make_callback, report=report
         )
         self._stream: CardStream[PlaybackCallback] | None = None  # the stream whose blocks are reported
-        self._levels: deque[float] = deque(maxlen=1)
+        self._levels_dbfs: deque[float] = deque(maxlen=1)
         self._underflows = 0  # of streams that are closed
         self._buffer = BufferLength()
         self._opened: Opened | None = None  # the stream opened last
-        self._busy_s = 0.0  # loop time of the last audio
+        self._last_played_s = 0.0  # loop time of the last audio
         self._silent_from_s = 0.0  # end of the silent playback without a device
-        self._came = asyncio.Event()
+        self._wake = asyncio.Event()
         self._begun = False
         self._loop: asyncio.AbstractEventLoop
-        self._look: asyncio.TimerHandle
+        self._timer: asyncio.TimerHandle
 
     @property
     def latency_s(self) -> float:
@@ -92,12 +92,12 @@ class CardSpeaker(QueuedSpeaker):
     @property
     def opened(self) -> Opened | None:
         """The open stream; None while closed or lost."""
-        return self._keeper.opened
+        return self._supervisor.opened
 
     @property
     def level_dbfs(self) -> float:
         """Level of the last 100 ms sent to the card; -inf without audio."""
-        return mean_dbfs(self._levels)
+        return mean_dbfs(self._levels_dbfs)
 
     @property
     def underflows(self) -> int:
@@ -112,15 +112,15 @@ class CardSpeaker(QueuedSpeaker):
 
     async def use(self, wanted: str) -> None:
         """Switches to another device. Raises DeviceError and keeps the old one if that fails."""
-        await self._keeper.use(wanted, asyncio.get_running_loop().time())
-        self._came.set()
+        await self._supervisor.use(wanted, asyncio.get_running_loop().time())
+        self._wake.set()
 
     async def aclose(self) -> None:
         """Closes the stream: pending `play` calls return False, `run` ends. Idempotent."""
         self._ended = True
         self._changed.set()
-        self._came.set()
-        await self._keeper.aclose()
+        self._wake.set()
+        await self._supervisor.aclose()
 
     async def run(self) -> None:
         """Plays until it is cancelled or `aclose` is called. Call it once. Raises DeviceError if no device opens."""
@@ -128,61 +128,61 @@ class CardSpeaker(QueuedSpeaker):
             raise RuntimeError("a CardSpeaker runs once: make another one")
         self._begun = True
         self._loop = loop = asyncio.get_running_loop()
-        self._look_again(loop)
+        self._wake_regularly(loop)
         try:
-            await self._keeper.begin(loop.time())
+            await self._supervisor.begin(loop.time())
             self._silent_from_s = loop.time()
             while not self._ended:
-                self._keeper.tick(loop.time())
+                self._supervisor.tick(loop.time())
                 self._follow()
-                self._came.clear()
-                await self._came.wait()  # `_look_again` sets it regularly
+                self._wake.clear()
+                await self._wake.wait()  # `_wake_regularly` sets it regularly
         finally:
-            self._look.cancel()
+            self._timer.cancel()
             await self.aclose()
 
-    def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._came.set()
-        tick_s = _SILENT_TICK_S if self._keeper.stream is None else _TICK_S
-        self._look = loop.call_later(tick_s, self._look_again, loop)
+    def _wake_regularly(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._wake.set()
+        tick_s = _SILENT_TICK_S if self._supervisor.stream is None else _TICK_S
+        self._timer = loop.call_later(tick_s, self._wake_regularly, loop)
 
-    def _lane(self, opened: Opened, channels: int) -> PlaybackCallback:
+    def _make_callback(self, opened: Opened, channels: int) -> PlaybackCallback:
         """Creates the callback. Called in the library's thread."""
-        return PlaybackCallback(opened, channels, self._mixer, self._loop, LoopWaker(self._loop, self._came.set))
+        return PlaybackCallback(opened, channels, self._mixer, self._loop, LoopWaker(self._loop, self._wake.set))
 
     def _follow(self) -> None:
         """Reports what was played since the last call, by the open stream or silently without one."""
-        if self._keeper.stream is not self._stream:
-            self._change(self._keeper.stream)
+        if self._supervisor.stream is not self._stream:
+            self._change(self._supervisor.stream)
         now_s = self._loop.time()
         if self._stream is not None:
-            self._hear_along(self._stream.lane)
-            self._lengthen_if_dry(self._stream.lane, now_s)
-        elif self._keeper.lengthening:
+            self._report_to_reference(self._stream.lane)
+            self._lengthen_after_underruns(self._stream.lane, now_s)
+        elif self._supervisor.lengthening:
             self._silent_from_s = now_s
         else:
             self._play_silently(now_s)
         self._tell()
 
-    def _lengthen_if_dry(self, lane: PlaybackCallback, now_s: float) -> None:
-        self._buffer.told(lane.underflows, now_s)
+    def _lengthen_after_underruns(self, lane: PlaybackCallback, now_s: float) -> None:
+        self._buffer.note_underflows(lane.underflows, now_s)
         if not self._mixer.idle:
-            self._busy_s = now_s
-        if now_s - self._busy_s >= _QUIET_S and self._buffer.too_short:
-            self._keeper.lengthen(self._buffer.lengthen())
+            self._last_played_s = now_s
+        if now_s - self._last_played_s >= _QUIET_S and self._buffer.too_short:
+            self._supervisor.lengthen(self._buffer.lengthen())
 
-    def _hear_along(self, lane: PlaybackCallback) -> None:
+    def _report_to_reference(self, lane: PlaybackCallback) -> None:
         for block in lane.ring.take():
             pcm = block.pcm[:, 0]
-            self._levels.append(rms_dbfs(pcm))
-            if self._heard is not None:
-                self._heard.heard(pcm, REPLY_RATE_HZ, block.at_s)
+            self._levels_dbfs.append(rms_dbfs(pcm))
+            if self._reference is not None:
+                self._reference.heard(pcm, REPLY_RATE_HZ, block.at_s)
 
     def _change(self, stream: CardStream[PlaybackCallback] | None) -> None:
         self._mixer.serve(None if stream is None else stream.lane)
         if self._stream is not None:
             lane = self._stream.lane
-            self._hear_along(lane)
+            self._report_to_reference(lane)
             self._underflows += lane.underflows
             self._silent_from_s = self._loop.time()
             # Nothing was played since its last block: about a second passed before it counted as lost.
@@ -190,17 +190,17 @@ class CardSpeaker(QueuedSpeaker):
                 self._mixer.missed(None, round((self._silent_from_s - lane.last_s) * REPLY_RATE_HZ))
         self._stream = stream
         if stream is not None:
-            self._note_length(stream.opened)
+            self._note_buffer_length(stream.opened)
         blocks = 1 if stream is None else max(1, round(_LEVEL_MS / stream.opened.block_ms))
-        self._levels = deque(maxlen=blocks)
+        self._levels_dbfs = deque(maxlen=blocks)
 
-    def _note_length(self, opened: Opened) -> None:
+    def _note_buffer_length(self, opened: Opened) -> None:
         before, self._opened = self._opened, opened
         if before is None or before.device != opened.device:
             self._buffer = BufferLength()
         if not self._buffer.opened(opened.latency_ms, self._loop.time()) or before is None:
             return
-        often = f"ran dry {DRY_TIMES} times in {DRY_WITHIN_S:g} s, for this machine is busy"
+        often = f"ran dry {UNDERRUN_COUNT} times in {UNDERRUN_WINDOW_S:g} s, for this machine is busy"
         holds, held = f"{opened.latency_ms:.0f} ms", f"{before.latency_ms:.0f}"
         if opened.latency_ms > before.latency_ms:
             what = f"Its buffer is {holds} now, not {held}: answers are heard later by that"

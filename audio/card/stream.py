@@ -120,20 +120,20 @@ class CardLibrary(Protocol):
 class LoopWaker:
     """Wakes the event loop from another thread, with at most one pending call."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, answer: Callable[[], None]) -> None:
-        """`answer` is called on `loop`."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+        """`callback` is called on `loop`."""
         self._loop = loop
-        self._answer = answer
-        self._rung = False
+        self._callback = callback
+        self._pending = False
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Schedules the call. Thread-safe."""
-        if self._rung:
+        if self._pending:
             return
-        self._rung = True
+        self._pending = True
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._open)
+            self._loop.call_soon_threadsafe(self._call)
 
-    def _open(self) -> None:
-        self._rung = False
-        self._answer()
+    def _call(self) -> None:
+        self._pending = False
+        self._callback()

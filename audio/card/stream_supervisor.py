@@ -9,7 +9,7 @@ from audio.card.stream import CardLibrary, CardStream, L, Make, Opened, StreamRe
 from audio.card.stream_watchdog import StreamWatchdog
 from audio.device import Device, Direction, noun, pick
 from audio.errors import DeviceError
-from audio.portaudio.host_apis import manner_of
+from audio.portaudio.host_apis import parameters_of
 
 _MEANWHILE = {
     "input": "you are not heard until it is back",
@@ -56,12 +56,12 @@ class StreamSupervisor(Generic[L]):
         self._library = library
         self._make = make
         self._report = report
-        self._watch = StreamWatchdog()
+        self._watchdog = StreamWatchdog()
         self._opening: asyncio.Future[CardStream[L]] | None = None
-        self._looking: asyncio.Future[tuple[Device, ...]] | None = None
-        self._before: Opened | None = None  # the lost stream, until it is back
-        self._said = ""
-        self._quietly = False
+        self._listing: asyncio.Future[tuple[Device, ...]] | None = None
+        self._lost: Opened | None = None  # the lost stream, until it is back
+        self._last_report = ""
+        self._silently = False
         self._begun = self._paused = self._ended = False
 
     @property
@@ -74,24 +74,24 @@ class StreamSupervisor(Generic[L]):
         self._begun = True
         if self._paused or self._ended:
             return
-        stream = await self._library.open(self._wish(), self._make)
+        stream = await self._library.open(self._request(), self._make)
         if self._paused or self._ended or self.stream is not None:
             with suppress(DeviceError):
                 await self._library.close(stream)  # paused, ended or changed meanwhile
             return
         self.stream = stream
-        self._watch.opened(now_s)
+        self._watchdog.opened(now_s)
 
     def tick(self, now_s: float) -> None:
         """Checks the stream; call it every 100 ms or more often."""
         if not self._begun or self._paused or self._ended:
             return
         if self._opening is not None:
-            self._take_opened(self._opening, now_s)
+            self._finish_opening(self._opening, now_s)
         elif self.stream is None:
             self._open_if_due(now_s)
-        elif self.stream.lane.finished or self._watch.silent(now_s, self.stream.lane.last_s):
-            self._lose(self.stream, now_s)
+        elif self.stream.lane.finished or self._watchdog.silent(now_s, self.stream.lane.last_s):
+            self._handle_loss(self.stream, now_s)
         else:
             self._follow_default(self.stream, now_s)
 
@@ -102,21 +102,21 @@ class StreamSupervisor(Generic[L]):
             self._wanted = wanted
             return
         stream = await self._library.open(StreamRequest(self._direction, wanted, self._rate_hz), self._make)
-        self._wanted, self._buffer_ms, self._before, self._said = wanted, 0.0, None, ""
+        self._wanted, self._buffer_ms, self._lost, self._last_report = wanted, 0.0, None, ""
         if self._paused or self._ended:
-            _drop(self._library.close(stream))
+            _ignore_result(self._library.close(stream))
             return
         self._forget_opening()
         old, self.stream = self.stream, stream
-        self._watch.opened(now_s)
+        self._watchdog.opened(now_s)
         if old is not None:
-            _drop(self._library.close(old))
+            _ignore_result(self._library.close(old))
 
     def lengthen(self, buffer_ms: float) -> None:
         """Reopens the stream with a buffer of `buffer_ms`; `lengthening` is True until that succeeds or fails."""
         if self.stream is not None:
-            self._buffer_ms, self.lengthening, self._quietly = buffer_ms, True, True
-            self._reopen(self.stream, self._wish())
+            self._buffer_ms, self.lengthening, self._silently = buffer_ms, True, True
+            self._reopen(self.stream, self._request())
 
     async def pause(self) -> None:
         """Closes the stream until `resume`."""
@@ -128,56 +128,56 @@ class StreamSupervisor(Generic[L]):
         """Reopens the stream at the next ticks. A failure is reported and retried."""
         if self._paused:
             self._paused = False
-            self._before, self._said = None, ""
-            self._watch = StreamWatchdog()
-            self._watch.at_once(now_s)
+            self._lost, self._last_report = None, ""
+            self._watchdog = StreamWatchdog()
+            self._watchdog.at_once(now_s)
 
     async def aclose(self) -> None:
         """Closes the stream permanently. Idempotent."""
         self._ended = True
         self._forget_opening()
-        if self._looking is not None:
-            _drop(self._looking)
+        if self._listing is not None:
+            _ignore_result(self._listing)
         await self._close()
 
     # ---- loss and recovery ----
 
-    def _lose(self, stream: CardStream[L], now_s: float) -> None:
-        self.stream, self._before = None, stream.opened
-        _drop(self._library.close(stream))
-        self._quietly = stream.interrupted  # closed by the library to list new devices
+    def _handle_loss(self, stream: CardStream[L], now_s: float) -> None:
+        self.stream, self._lost = None, stream.opened
+        _ignore_result(self._library.close(stream))
+        self._silently = stream.interrupted  # closed by the library to list new devices
         if stream.interrupted:
-            self._watch.at_once(now_s)
+            self._watchdog.at_once(now_s)
             return
-        self._watch.lost(now_s)
-        self._say(
+        self._watchdog.lost(now_s)
+        self._report_once(
             f'the {noun(self._direction)} "{stream.opened.device}" has gone (unplugged, or the sound system was '
             f"restarted): {_MEANWHILE[self._direction]}, and it is looked for"
         )
 
     def _open_if_due(self, now_s: float) -> None:
-        if self._watch.due(now_s):
-            self._opening = self._library.open(self._wish(fresh=self._watch.again), self._make)
+        if self._watchdog.due(now_s):
+            self._opening = self._library.open(self._request(fresh=self._watchdog.again), self._make)
 
-    def _take_opened(self, opening: "asyncio.Future[CardStream[L]]", now_s: float) -> None:
+    def _finish_opening(self, opening: "asyncio.Future[CardStream[L]]", now_s: float) -> None:
         if not opening.done():
             return
         self._opening, lengthening, self.lengthening = None, self.lengthening, False
         try:
             self.stream = opening.result()
         except DeviceError as error:
-            self._quietly = False
+            self._silently = False
             self._buffer_ms = 0.0 if lengthening else self._buffer_ms  # the buffer length may be the reason
-            self._watch.failed(now_s)
-            if self._watch.worth_saying(now_s):
-                self._say(str(error))
+            self._watchdog.failed(now_s)
+            if self._watchdog.worth_saying(now_s):
+                self._report_once(str(error))
             return
-        self._watch.opened(now_s)
-        self._say_back(self.stream.opened)
+        self._watchdog.opened(now_s)
+        self._report_recovery(self.stream.opened)
 
-    def _say_back(self, opened: Opened) -> None:
-        before, self._before = self._before, None
-        quietly, self._quietly, self._said = self._quietly, False, ""
+    def _report_recovery(self, opened: Opened) -> None:
+        before, self._lost = self._lost, None
+        quietly, self._silently, self._last_report = self._silently, False, ""
         if before is None or (quietly and (before.device, before.rate_hz) == (opened.device, opened.rate_hz)):
             return
         what = noun(self._direction)
@@ -189,14 +189,14 @@ class StreamSupervisor(Generic[L]):
 
     def _follow_default(self, stream: CardStream[L], now_s: float) -> None:
         """Switches to a new default device, on systems that do not move streams themselves."""
-        if self._wanted or manner_of(stream.opened.host_api, stream.opened.device).moves_streams:
+        if self._wanted or parameters_of(stream.opened.host_api, stream.opened.device).moves_streams:
             return
-        if self._looking is None:
-            self._looking = self._library.look() if self._watch.look_due(now_s) else None
+        if self._listing is None:
+            self._listing = self._library.look() if self._watchdog.look_due(now_s) else None
             return
-        if not self._looking.done():
+        if not self._listing.done():
             return
-        looking, self._looking = self._looking, None
+        looking, self._listing = self._listing, None
         with suppress(DeviceError):  # the current stream is not affected
             found, own = looking.result(), stream.device.full_name
             if not any(device.full_name == own and device.channels(self._direction) for device in found):
@@ -204,22 +204,22 @@ class StreamSupervisor(Generic[L]):
             default = pick(found, "", self._direction)
             if default.full_name != own:
                 self._buffer_ms = 0.0  # it belonged to the old device
-                self._reopen(stream, self._wish(fresh=True))
+                self._reopen(stream, self._request(fresh=True))
 
     def _reopen(self, stream: CardStream[L], wish: StreamRequest) -> None:
         """Closes the stream and opens the requested one."""
-        self.stream, self._before = None, stream.opened
-        _drop(self._library.close(stream))
+        self.stream, self._lost = None, stream.opened
+        _ignore_result(self._library.close(stream))
         self._opening = self._library.open(wish, self._make)
 
     # ---- helpers ----
 
-    def _wish(self, *, fresh: bool = False) -> StreamRequest:
+    def _request(self, *, fresh: bool = False) -> StreamRequest:
         return StreamRequest(self._direction, self._wanted, self._rate_hz, fresh, self._buffer_ms)
 
-    def _say(self, sentence: str) -> None:
-        if sentence != self._said:
-            self._said = sentence
+    def _report_once(self, sentence: str) -> None:
+        if sentence != self._last_report:
+            self._last_report = sentence
             self._report(sentence)
 
     def _forget_opening(self) -> None:
@@ -230,7 +230,7 @@ class StreamSupervisor(Generic[L]):
             return
         if opening.done():
             if opening.exception() is None:
-                _drop(self._library.close(opening.result()))
+                _ignore_result(self._library.close(opening.result()))
         else:
             opening.cancel()
 
@@ -241,6 +241,6 @@ class StreamSupervisor(Generic[L]):
                 await self._library.close(stream)
 
 
-def _drop(future: "asyncio.Future[Any]") -> None:
+def _ignore_result(future: "asyncio.Future[Any]") -> None:
     """Ignores the result of a future; its failure is reported elsewhere."""
     future.add_done_callback(lambda done: done.cancelled() or done.exception())

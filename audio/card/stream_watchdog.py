@@ -2,19 +2,19 @@
 
 import math
 
-PAUSES_S = (0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
+RETRY_PAUSES_S = (0.0, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
 """Pauses before the attempts to reopen a lost device, in seconds; the last one repeats."""
 
-SILENT_S = 1.0
+LOST_AFTER_S = 1.0
 """Time without a callback until a stream counts as lost, in seconds.
 
 Blocks come every 10 to 20 ms; a suspended card is back within half a second.
 """
 
-FIRST_S = 3.0
+GRACE_S = 3.0
 """Grace period of a new stream, in seconds: a Bluetooth headset takes 2 s to change its profile."""
 
-SAID_AFTER_S = 1.5
+REPORT_AFTER_S = 1.5
 """Time after the loss, in seconds, during which failures to reopen are not reported: the loss was."""
 
 STEADY_S = 5.0
@@ -32,12 +32,12 @@ class StreamWatchdog:
         self._next_s = 0.0
         self._opened_s = 0.0
         self._lost_s = -math.inf
-        self._look_s = 0.0
+        self._next_look_s = 0.0
 
     def opened(self, now_s: float) -> None:
         """Notes that a stream was opened."""
         self._opened_s = now_s
-        self._look_s = now_s + LOOK_EVERY_S
+        self._next_look_s = now_s + LOOK_EVERY_S
 
     def lost(self, now_s: float) -> None:
         """Notes that the stream was lost."""
@@ -65,19 +65,19 @@ class StreamWatchdog:
 
     def worth_saying(self, now_s: float) -> bool:
         """Whether to report why the device cannot be reopened."""
-        return now_s - self._lost_s >= SAID_AFTER_S
+        return now_s - self._lost_s >= REPORT_AFTER_S
 
     def silent(self, now_s: float, last_s: float) -> bool:
         """Whether a stream whose last block came at `last_s` (0.0: none yet) counts as lost."""
-        return now_s - self._opened_s > FIRST_S and now_s - last_s > SILENT_S
+        return now_s - self._opened_s > GRACE_S and now_s - last_s > LOST_AFTER_S
 
     def look_due(self, now_s: float) -> bool:
         """Whether a check for a new default device is due; True once every few seconds."""
-        if now_s < self._look_s:
+        if now_s < self._next_look_s:
             return False
-        self._look_s = now_s + LOOK_EVERY_S
+        self._next_look_s = now_s + LOOK_EVERY_S
         return True
 
     def _wait(self, now_s: float) -> None:
-        self._next_s = now_s + PAUSES_S[min(self._attempts, len(PAUSES_S) - 1)]
+        self._next_s = now_s + RETRY_PAUSES_S[min(self._attempts, len(RETRY_PAUSES_S) - 1)]
         self._attempts += 1

@@ -83,8 +83,8 @@ class EchoCanceller:
         late_before = self.reference.late_samples
         leaves_s = captured_s + self.delay_ms / 1000
         reference = self.reference.read(leaves_s, FRAME_SAMPLES)
-        self._follow(self.reference.late_samples - late_before)
-        self._lead_again(leaves_s + FRAME_MS / 1000)
+        self._reduce_lead(self.reference.late_samples - late_before)
+        self._increase_lead(leaves_s + FRAME_MS / 1000)
         cleaned = np.empty(FRAME_SAMPLES, np.int16)
         for at in range(0, FRAME_SAMPLES, _STEP_SAMPLES):
             step = slice(at, at + _STEP_SAMPLES)
@@ -105,7 +105,7 @@ class EchoCanceller:
     def _frame(self, pcm: Pcm) -> "AudioFrame":
         return self._frame_type(bytearray(pcm.tobytes()), MIC_RATE_HZ, 1, _STEP_SAMPLES)
 
-    def _follow(self, late_samples: int) -> None:
+    def _reduce_lead(self, late_samples: int) -> None:
         """Reduces the lead if the card cannot report its audio that early."""
         if late_samples == 0:
             self._late_frames = 0
@@ -117,9 +117,9 @@ class EchoCanceller:
         if self._raised:
             self._raised, self._wait_frames = False, min(2 * self._wait_frames, _MOST_SPARE_FRAMES)
         late_ms = min(ms_of_samples(late_samples), FRAME_MS) + _LOWER_MS
-        self._lead(max(self.delay_ms - late_ms, LEAST_LEAD_MS))
+        self._set_lead(max(self.delay_ms - late_ms, LEAST_LEAD_MS))
 
-    def _lead_again(self, until_s: float) -> None:
+    def _increase_lead(self, until_s: float) -> None:
         """Increases the lead if the card reports in time again. `until_s`: end of the last requested reference."""
         told_s = self.reference.ends_s
         if self.delay_ms >= LEAD_MS or told_s is None:
@@ -132,9 +132,9 @@ class EchoCanceller:
         self._least_spare_ms = min(self._least_spare_ms, spare_ms)
         if self._spare_frames >= self._wait_frames:
             self._raised = True
-            self._lead(min(self.delay_ms + self._least_spare_ms - _LOWER_MS, LEAD_MS))
+            self._set_lead(min(self.delay_ms + self._least_spare_ms - _LOWER_MS, LEAD_MS))
 
-    def _lead(self, delay_ms: float) -> None:
+    def _set_lead(self, delay_ms: float) -> None:
         self.delay_ms = delay_ms
         self._spare_frames, self._least_spare_ms = 0, np.inf
         self._module.set_stream_delay_ms(round(delay_ms))

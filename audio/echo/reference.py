@@ -5,7 +5,7 @@ import numpy as np
 from audio.resample import Float32, StreamResampler
 from audio.units import MIC_RATE_HZ, Pcm, samples_of_s
 
-_KEPT_S = 2.0
+_STORED_S = 2.0
 """Stored audio, in seconds: a card reports a block up to some 100 ms ahead; the microphone reads 50 ms later."""
 
 _JUMP_S = 0.03
@@ -17,8 +17,8 @@ _SETTLE_S = 1.0
 _REACH_SAMPLES = 80.0
 """Distance (5 ms) above which reading jumps to the wanted position; below it is corrected gradually."""
 
-_DRAW = 0.1
-_MOST_DRAWN_SAMPLES = 0.5
+_CORRECTION = 0.1
+_MAX_CORRECTION_SAMPLES = 0.5
 """Largest correction per frame of 20 ms: 1600 ppm, far more than two clocks differ."""
 
 _TAPS = 16
@@ -54,7 +54,7 @@ class ReferenceLine:
         self.gaps = 0
         self.steps = 0
         self.late_samples = 0
-        self._kept = np.zeros(samples_of_s(_KEPT_S), np.float32)
+        self._samples = np.zeros(samples_of_s(_STORED_S), np.float32)
         self._end = 0  # count of samples written
         self._rate_hz = MIC_RATE_HZ
         self._resampler = StreamResampler(MIC_RATE_HZ)
@@ -79,13 +79,13 @@ class ReferenceLine:
         wanted = (at_s - self._origin_s) * MIC_RATE_HZ
         if self._cursor is None or abs(wanted - self._cursor) > _REACH_SAMPLES:
             self._cursor = wanted
-        drawn = (wanted - self._cursor) * _DRAW
-        length = samples + min(max(drawn, -_MOST_DRAWN_SAMPLES), _MOST_DRAWN_SAMPLES)
+        correction = (wanted - self._cursor) * _CORRECTION
+        length = samples + min(max(correction, -_MAX_CORRECTION_SAMPLES), _MAX_CORRECTION_SAMPLES)
         first, self._cursor = self._cursor, self._cursor + length
         missing = self._cursor - self._end
         if 0 < missing < samples_of_s(_JUMP_S) + samples:
             self.late_samples += min(round(missing), samples)
-        return self._between(first, length / samples, samples)
+        return self._interpolated(first, length / samples, samples)
 
     @property
     def ends_s(self) -> float | None:
@@ -105,7 +105,7 @@ class ReferenceLine:
         self._flush()
         if error_s > 0:
             self.gaps += 1
-            silence = min(round(error_s * MIC_RATE_HZ), len(self._kept))
+            silence = min(round(error_s * MIC_RATE_HZ), len(self._samples))
             self._write(np.zeros(silence, np.float32))
             self._origin = self._end
         else:
@@ -117,11 +117,11 @@ class ReferenceLine:
         self._origin = self._end
 
     def _write(self, sound: Float32) -> None:
-        places = np.arange(self._end, self._end + len(sound)) % len(self._kept)
-        self._kept[places] = sound
+        places = np.arange(self._end, self._end + len(sound)) % len(self._samples)
+        self._samples[places] = sound
         self._end += len(sound)
 
-    def _between(self, first: float, step: float, samples: int) -> Pcm:
+    def _interpolated(self, first: float, step: float, samples: int) -> Pcm:
         """Interpolates `samples` values at first, first + step, …"""
         at = first + step * np.arange(samples, dtype=np.float64)
         whole = np.floor(at).astype(np.int64)
@@ -138,7 +138,7 @@ class ReferenceLine:
     def _span(self, begin: int, end: int) -> Float32:
         """Returns the samples from `begin` to `end`; zeros where they were dropped or are not known yet."""
         span = np.zeros(end - begin, np.float32)
-        since, until = max(begin, self._end - len(self._kept), 0), min(end, self._end)
+        since, until = max(begin, self._end - len(self._samples), 0), min(end, self._end)
         if since < until:
-            span[since - begin : until - begin] = self._kept[np.arange(since, until) % len(self._kept)]
+            span[since - begin : until - begin] = self._samples[np.arange(since, until) % len(self._samples)]
         return span

@@ -20,7 +20,7 @@ UNVOICED = 0.0
 """Pitch value of an unvoiced hop."""
 
 _HOPS = FRAME_SAMPLES // HOP_SAMPLES
-_MOST_WAITING = 10
+_MAX_WAITING_FRAMES = 10
 """Number of frames that are computed at once: 200 ms; takes 0.3 ms of CPU time, three times that after a rest."""
 
 _SILENCE_DB = -100.0
@@ -30,10 +30,10 @@ _PITCH_RATE_HZ = MIC_RATE_HZ // 2
 _WINDOW = 256
 _SHORTEST_LAG, _LONGEST_LAG = _PITCH_RATE_HZ // 400, _PITCH_RATE_HZ // 60 + 3
 _PITCH_SAMPLES = _WINDOW + _LONGEST_LAG
-_MOST_UNSOUGHT = 40
+_MAX_SKIPPED_FRAMES = 40
 """Frames before speech whose pitch is computed afterwards, because a one-word turn is read with what preceded it."""
 
-_LEAD_SAMPLES = 2 * _PITCH_SAMPLES - HOP_SAMPLES + _MOST_UNSOUGHT * FRAME_SAMPLES
+_LEAD_SAMPLES = 2 * _PITCH_SAMPLES - HOP_SAMPLES + _MAX_SKIPPED_FRAMES * FRAME_SAMPLES
 """Audio before a frame that the computation may need."""
 
 _FFT = 512
@@ -64,7 +64,7 @@ class ProsodyTrack:
         self.resting = False
         self._rows = np.zeros((6, HISTORY_HOPS), dtype=np.float32)
         self._pitch, self._clarity, self._level_db, self._tilt_db, self._change_db, self._probability = self._rows
-        self._sound = np.zeros(_LEAD_SAMPLES + _MOST_WAITING * FRAME_SAMPLES, dtype=np.float32)
+        self._sound = np.zeros(_LEAD_SAMPLES + _MAX_WAITING_FRAMES * FRAME_SAMPLES, dtype=np.float32)
         self._waiting: list[VadResult] = []  # results of the frames after the lead of `_sound`
         self._hann = np.hanning(_FFT + 1)[:-1].astype(np.float32)
         self._lags = np.arange(1, _LONGEST_LAG + 1, dtype=np.float32)
@@ -78,9 +78,9 @@ class ProsodyTrack:
         self._level_db.fill(_SILENCE_DB)
         self._sound.fill(0)
         self._waiting.clear()
-        self._unsought_hops = 0
+        self._skipped_hops = 0
         self._bands_db = np.full(len(_BAND_BINS) - 1, _SILENCE_DB, dtype=np.float32)
-        self._spread = np.zeros(_PITCH_BINS)
+        self._pitch_histogram = np.zeros(_PITCH_BINS)
 
     # ---- reading ----
 
@@ -124,10 +124,10 @@ class ProsodyTrack:
     def usual_pitch(self) -> float:
         """The speaker's median pitch so far, log2 Hz; UNVOICED before 100 ms of voiced speech."""
         self._catch_up()
-        total = self._spread.sum()
+        total = self._pitch_histogram.sum()
         if total < HOPS_PER_S / 10:
             return UNVOICED
-        middle = int(np.searchsorted(np.cumsum(self._spread), total / 2))
+        middle = int(np.searchsorted(np.cumsum(self._pitch_histogram), total / 2))
         return float(_PITCH_BASE + (middle + 0.5) / _BINS_PER_OCTAVE)
 
     # ---- writing ----
@@ -139,7 +139,7 @@ class ProsodyTrack:
         self._waiting.append(voicing)
         self.end = frame.end
         self.hops = min(self.hops + _HOPS, HISTORY_HOPS)
-        if len(self._waiting) == _MOST_WAITING:
+        if len(self._waiting) == _MAX_WAITING_FRAMES:
             self._catch_up()
 
     def _catch_up(self) -> None:
@@ -151,18 +151,18 @@ class ProsodyTrack:
         sound[_LEAD_SAMPLES:] /= FULL_SCALE
         self._rows[:, :-hops] = self._rows[:, hops:]
         self._probability[-hops:] = np.repeat([voicing.probability for voicing in self._waiting], _HOPS)
-        self._hear_spectrum(sound, hops)
+        self._compute_spectrum(sound, hops)
         if self.resting and not any(voicing.speaking for voicing in self._waiting):
             self._pitch[-hops:], self._clarity[-hops:] = UNVOICED, 0
-            self._unsought_hops = min(self._unsought_hops + hops, _MOST_UNSOUGHT * _HOPS)
+            self._skipped_hops = min(self._skipped_hops + hops, _MAX_SKIPPED_FRAMES * _HOPS)
         else:
-            self._hear_pitch(sound, hops + self._unsought_hops)
+            self._compute_pitch(sound, hops + self._skipped_hops)
             self._learn_pitch(hops)
-            self._unsought_hops = 0
+            self._skipped_hops = 0
         self._sound[:_LEAD_SAMPLES] = sound[frames:]
         self._waiting.clear()
 
-    def _hear_spectrum(self, sound: Floats, hops: int) -> None:
+    def _compute_spectrum(self, sound: Floats, hops: int) -> None:
         pieces = _pieces(sound, _FFT, HOP_SAMPLES, hops)
         spectrum = np.fft.rfft(pieces * self._hann, axis=1)
         power = np.square(spectrum.real) + np.square(spectrum.imag)
@@ -177,7 +177,7 @@ class ProsodyTrack:
         self._change_db[-hops:] = np.abs(bands_db - before).mean(axis=1)
         self._bands_db = bands_db[-1]
 
-    def _hear_pitch(self, sound: Floats, hops: int) -> None:
+    def _compute_pitch(self, sound: Floats, hops: int) -> None:
         half: Floats = (sound[0::2] + sound[1::2]) * np.float32(0.5)
         pieces = _pieces(half, _PITCH_SAMPLES, HOP_SAMPLES // 2, hops)
         pieces = pieces - pieces.mean(axis=1, keepdims=True)
@@ -198,9 +198,9 @@ class ProsodyTrack:
         speaking = np.repeat([voicing.speaking for voicing in self._waiting], _HOPS)
         pitches = self._pitch[-hops:]
         for pitch in pitches[speaking & (pitches != UNVOICED)]:
-            self._spread *= _MEMORY
+            self._pitch_histogram *= _MEMORY
             place = int((pitch - _PITCH_BASE) * _BINS_PER_OCTAVE)
-            self._spread[min(max(place, 0), _PITCH_BINS - 1)] += 1
+            self._pitch_histogram[min(max(place, 0), _PITCH_BINS - 1)] += 1
 
 
 def _pieces(sound: Floats, length: int, hop: int, hops: int) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import MIC_RATE_HZ, Pcm
 
-MOST_WAITING = 4
+MAX_WAITING = 4
 """Most pending requests; a later one would be answered too late, and the estimate is made without it."""
 
 TOO_SLOW_S = 0.13
@@ -39,9 +39,9 @@ class SmartTurnService:
 
     async def load(self) -> None:
         """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
-        self._network = await asyncio.to_thread(self._loaded)
+        self._network = await asyncio.to_thread(self._load_network)
 
-    def _loaded(self) -> SmartTurn:
+    def _load_network(self) -> SmartTurn:
         """Returns the network, or the short one if the full one is too slow on this machine."""
         network = SmartTurn(self._path)
         took_s = min(_answer_s(network) for _ in range(2))
@@ -53,7 +53,7 @@ class SmartTurnService:
 
     async def probability(self, pcm: Pcm) -> float:
         """See `SmartTurn.probability`. Raises EngineError; TimeoutError if too many requests are pending."""
-        if self._network is None or self._waiting >= MOST_WAITING:
+        if self._network is None or self._waiting >= MAX_WAITING:
             raise TimeoutError
         self._waiting += 1
         try:

@@ -50,7 +50,7 @@ _OTHER = StreamParameters(
     20, 0, 10, 0, own_rate=True, moves_streams=False, why="not known: the device's own proposals are taken"
 )
 
-MANNERS: Mapping[str, StreamParameters] = MappingProxyType(
+PARAMETERS: Mapping[str, StreamParameters] = MappingProxyType(
     {
         "ALSA": _CARD,
         "ALSA plug-in": _PLUG_IN,
@@ -80,14 +80,14 @@ MANNERS: Mapping[str, StreamParameters] = MappingProxyType(
 )
 
 
-def manner_of(host_api: str, device: str) -> StreamParameters:
+def parameters_of(host_api: str, device: str) -> StreamParameters:
     """Returns the parameters for a device and host API, both named as by PortAudio."""
     if host_api == "ALSA" and _ALSA_CARD not in device:
-        return MANNERS["ALSA plug-in"]
-    return MANNERS.get(host_api, _OTHER)
+        return PARAMETERS["ALSA plug-in"]
+    return PARAMETERS.get(host_api, _OTHER)
 
 
-def rates_of(manner: StreamParameters, ours_hz: int, own_hz: int) -> tuple[int, ...]:
+def rates_of(parameters: StreamParameters, ours_hz: int, own_hz: int) -> tuple[int, ...]:
     """Returns the rates to try, in order. `ours_hz`: our rate; `own_hz`: the device's default rate."""
-    first = (own_hz, ours_hz) if manner.own_rate else (ours_hz, own_hz)
+    first = (own_hz, ours_hz) if parameters.own_rate else (ours_hz, own_hz)
     return tuple(dict.fromkeys(rate for rate in (*first, 48_000, 44_100) if rate > 0))

@@ -24,7 +24,7 @@ from audio.errors import DeviceError
 from audio.portaudio.alsa_config import lacking
 from audio.portaudio.device_watcher import DeviceWatcher
 from audio.portaudio.faults import TRY_OTHERWISE, code_of, fault, named
-from audio.portaudio.host_apis import manner_of, rates_of
+from audio.portaudio.host_apis import parameters_of, rates_of
 from audio.portaudio.listing import end, fresh, listed, load, same
 from audio.portaudio.stream import started
 
@@ -56,7 +56,7 @@ class PortAudio:
         # Used in the thread only:
         self._library: Any = None  # sounddevice has no types
         self._devices: tuple[Device, ...] = ()
-        self._looked: tuple[Device, ...] | None = None  # the list for which streams were last ended
+        self._renewed_for: tuple[Device, ...] | None = None  # the list for which streams were last ended
         self._streams: list[CardStream[Any]] = []
 
     @property
@@ -68,17 +68,17 @@ class PortAudio:
 
     def open(self, wish: StreamRequest, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
         """See `CardLibrary.open`."""
-        return self._ask(partial(self._open, wish, make), self._end)
+        return self._submit(partial(self._open, wish, make), self._end)
 
     def close(self, stream: CardStream[L]) -> "asyncio.Future[None]":
         """See `CardLibrary.close`."""
-        return self._ask(partial(self._end, stream), lambda _: None, late=True)
+        return self._submit(partial(self._end, stream), lambda _: None, late=True)
 
     def look(self) -> "asyncio.Future[tuple[Device, ...]]":
         """See `CardLibrary.look`."""
-        return self._ask(self._look, lambda _: None)
+        return self._submit(self._look, lambda _: None)
 
-    def _ask(self, job: Callable[[], T], drop: Callable[[T], None], *, late: bool = False) -> "asyncio.Future[T]":
+    def _submit(self, job: Callable[[], T], drop: Callable[[T], None], *, late: bool = False) -> "asyncio.Future[T]":
         """Runs a job in the thread. A result that comes too late or is unwanted is passed to `drop` in the thread.
 
         A job whose future is already done is skipped unless `late` is set. So retries that accumulate while the sound
@@ -133,7 +133,7 @@ class PortAudio:
         try:
             self._wait(self._leave, LEAVE_LIMIT_S)
         except DeviceError:
-            _leave_nothing_to_unload()
+            _keep_libraries_loaded()
 
     def _wait(self, job: Callable[[], T], limit_s: float) -> T:
         """Runs a job in the thread and waits for it. Raises DeviceError."""
@@ -142,7 +142,7 @@ class PortAudio:
         try:
             return answers.get(timeout=limit_s).result()
         except queue.Empty as error:
-            raise _hangs(limit_s) from error
+            raise _hang_error(limit_s) from error
 
     def _limit_s(self) -> float:
         """Returns the timeout of a call made now."""
@@ -158,7 +158,7 @@ class PortAudio:
         try:
             self._jobs.put_nowait(job)
         except queue.Full as error:
-            raise _hangs(LIMIT_S) from error
+            raise _hang_error(LIMIT_S) from error
 
     # ---- in the thread ----
 
@@ -219,18 +219,18 @@ class PortAudio:
         ALSA lists only devices that can be opened: cards that we hold, and plug-ins on top of them, are missing there.
         """
         seen, ours = self._lookout.look(), {stream.device.full_name for stream in self._streams}
-        if (self._looked is not None and same(seen, self._looked)) or same(seen, self._devices):
+        if (self._renewed_for is not None and same(seen, self._renewed_for)) or same(seen, self._devices):
             return False
         names = [device.full_name for device in seen]
         held = ours.difference(names)
         if held and names == [device.full_name for device in self._devices if device.full_name not in held]:
             return False
-        self._looked = seen
+        self._renewed_for = seen
         return True
 
     def _start(self, library: Any, wish: StreamRequest, device: Device, make: Make[L]) -> CardStream[L]:
         """Tries suitable rates and channel counts, best first. Raises DeviceError."""
-        rates = rates_of(manner_of(device.host_api, device.name), wish.rate_hz, device.default_rate_hz)
+        rates = rates_of(parameters_of(device.host_api, device.name), wish.rate_hz, device.default_rate_hz)
         # One channel is enough, but some devices insist on two, and microphone arrays on all they have.
         most = device.channels(wish.direction)
         channels = sorted({1, min(2, most), most})
@@ -282,10 +282,10 @@ def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":
 
 def _expire(future: "asyncio.Future[T]", limit_s: float) -> None:
     if not future.done():
-        future.set_exception(_hangs(limit_s))
+        future.set_exception(_hang_error(limit_s))
 
 
-def _leave_nothing_to_unload() -> None:
+def _keep_libraries_loaded() -> None:
     """Keeps the sound system's libraries loaded at exit for the thread that hangs in them.
 
     Otherwise the process would crash and its exit status would be lost. Only glibc passes the exit status to a handler,
@@ -299,7 +299,7 @@ def _leave_nothing_to_unload() -> None:
             here.on_exit(here._exit, None)  # registered last, called first
 
 
-def _hangs(limit_s: float) -> DeviceError:
+def _hang_error(limit_s: float) -> DeviceError:
     return DeviceError(
         f"the sound system has not answered for {limit_s:g} s: restart it (PulseAudio: pulseaudio --kill; PipeWire: "
         "systemctl --user restart pipewire)"

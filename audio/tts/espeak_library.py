@@ -137,17 +137,17 @@ class EspeakLibrary:
         self.variants = tuple(info.identifier.removeprefix("!v/") for info in listed)
         self._on_sound: OnSound | None = None
         self._failure: Exception | None = None
-        self._manner: SpeakingStyle | None = None
-        self._callback = _Callback(self._heard)  # must live as long as the library may call it
+        self._style: SpeakingStyle | None = None
+        self._callback = _Callback(self._on_callback)  # must live as long as the library may call it
         self._dll.espeak_SetSynthCallback(self._callback)
 
-    def synthesize(self, text: str, manner: SpeakingStyle, on_sound: OnSound) -> None:
+    def synthesize(self, text: str, style: SpeakingStyle, on_sound: OnSound) -> None:
         """Synthesizes `text` (no NUL, no lone surrogates) into `on_sound`, which runs in this thread.
 
         Returns when everything was synthesized or `on_sound` returned False. Raises TtsError and whatever `on_sound`
         raised.
         """
-        self._set(manner)
+        self._set(style)
         self._on_sound, self._failure = on_sound, None
         spoken = text.encode()
         result = self._dll.espeak_Synth(spoken, len(spoken) + 1, 0, _BY_CHARACTER, 0, _UTF8_WITH_END_PAUSE, None, None)
@@ -157,7 +157,7 @@ class EspeakLibrary:
         if result != 0:
             raise TtsError(f"espeak-ng refused a unit with code {result}; it can go on with the next one")
 
-    def _heard(self, sound: int | None, samples: int, events: "ctypes._Pointer[_Event]") -> int:
+    def _on_callback(self, sound: int | None, samples: int, events: "ctypes._Pointer[_Event]") -> int:
         """Callback of the library; exceptions must not pass through it. Returns 1 to stop the synthesis."""
         if self._on_sound is None or not sound or samples <= 0:
             return 0
@@ -168,16 +168,16 @@ class EspeakLibrary:
             self._failure = failure
             return 1
 
-    def _set(self, manner: SpeakingStyle) -> None:
-        if manner == self._manner:
+    def _set(self, style: SpeakingStyle) -> None:
+        if style == self._style:
             return
-        self._manner = None
-        if self._dll.espeak_SetVoiceByName(manner.voice.encode()) != 0:
-            raise TtsError(f"espeak-ng has lost its voice {manner.voice}: load it again or change tts.voice")
+        self._style = None
+        if self._dll.espeak_SetVoiceByName(style.voice.encode()) != 0:
+            raise TtsError(f"espeak-ng has lost its voice {style.voice}: load it again or change tts.voice")
         # Selecting a voice resets rate and pitch, so they are set afterwards.
-        self._dll.espeak_SetParameter(_RATE, manner.words_per_minute, 0)
-        self._dll.espeak_SetParameter(_PITCH, manner.pitch, 0)
-        self._manner = manner
+        self._dll.espeak_SetParameter(_RATE, style.words_per_minute, 0)
+        self._dll.espeak_SetParameter(_PITCH, style.pitch, 0)
+        self._style = style
 
     def _listed(self, wanted: object) -> list[VoiceInfo]:
         found = self._dll.espeak_ListVoices(wanted)

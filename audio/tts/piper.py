@@ -21,7 +21,7 @@ from audio.tts.espeak_text import TextPiece, clean, ends_sentence, pieces, words
 from audio.tts.piper_files import read_voice
 from audio.tts.piper_model import Device, PiperModel, Sound, StoppedError, StopSwitch, reads_digits
 from audio.tts.piper_sound import ReplySentence, chunks, finished
-from audio.tts.piper_words import is_heard, place_words
+from audio.tts.piper_words import is_audible, place_words
 from audio.tts.shared_loading import SharedLoading
 from audio.tts.sound import CLAUSE_PAUSE_MS, LOUDNESS_REFERENCE, SENTENCE_PAUSE_MS
 from audio.units import FULL_SCALE
@@ -57,7 +57,7 @@ class _Job(Generic[T]):
         work: Callable[[PiperModel, StopSwitch], Iterator[T]],
         due_s: float = 0.0,
     ) -> None:
-        self.lane: SynthesisStream[T] = SynthesisStream(
+        self.stream: SynthesisStream[T] = SynthesisStream(
             _WAITING_SENTENCES, "Piper makes more sentences of a unit than it has letters"
         )
         self.thread = thread
@@ -72,33 +72,33 @@ class _Job(Generic[T]):
 
     def _run(self, model: PiperModel) -> None:
         """Makes the next sentence, then submits itself for the following one. Runs in the model's thread."""
-        if self.lane.cancelled:
+        if self.stream.cancelled:
             return
         if self._items is None:
             self._items = self._work(model, self._switch)
         try:
             item = next(self._items)
             self.thread.made += 1
-            self.lane.tell(item)
+            self.stream.tell(item)
             self.begin()
         except StopIteration:
-            self.lane.tell(None)
+            self.stream.tell(None)
         except StoppedError:
             return
         except TtsError as failure:
-            self.lane.tell(failure)
+            self.stream.tell(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves all later units and must live on
             self.thread.suspect = True
-            self.lane.tell(TtsError(f"Piper failed inside a unit ({type(failure).__name__})"))
+            self.stream.tell(TtsError(f"Piper failed inside a unit ({type(failure).__name__})"))
 
     def cancel(self) -> None:
         """Cancels the job: the model stops between two operators."""
-        self.lane.cancelled = True
+        self.stream.cancelled = True
         self._switch.stop()
 
     def close(self, reason: str) -> None:
         """Fails the job at once with `reason`."""
-        self.lane.fail(TtsError(reason))
+        self.stream.fail(TtsError(reason))
         self._switch.stop()
 
 
@@ -148,8 +148,8 @@ class PiperTts:
         self._thread: EngineThread[PiperModel] | None = None
         self._gain = 1.0
         self._detail = "not loaded"
-        self._making: set[_Job[Any]] = set()  # whatever they give
-        self._loading = SharedLoading("the Piper voice", self._see_that_it_works)
+        self._active_jobs: set[_Job[Any]] = set()  # whatever they give
+        self._loading = SharedLoading("the Piper voice", self._ensure_working)
 
     @property
     def detail(self) -> str:
@@ -163,13 +163,13 @@ class PiperTts:
         """
         await self._loading.wait()
 
-    async def _see_that_it_works(self) -> None:
+    async def _ensure_working(self) -> None:
         thread = self._thread
         if thread is None or thread.suspect or not await thread.works(self._timeout_s):
             await self._load()
 
     async def _load(self) -> None:
-        model, reference, detail = await asyncio.to_thread(self._loaded)
+        model, reference, detail = await asyncio.to_thread(self._load_model)
         thread = EngineThread("Piper", model)
         try:
             self._gain = await self._measured(thread, reference, model.rate_hz)
@@ -188,7 +188,7 @@ class PiperTts:
     def _give_up(self, thread: EngineThread[PiperModel]) -> None:
         """Abandons a hanging thread and fails its jobs."""
         thread.give_up()
-        for job in tuple(self._making):
+        for job in tuple(self._active_jobs):
             if job.thread is thread:
                 job.close("Piper hangs and was given up: load the voice again")
 
@@ -223,7 +223,7 @@ class PiperTts:
         """
         text = plain(text)
         given = 0
-        unheard: tuple[WordMark, ...] = ()
+        silent_marks: tuple[WordMark, ...] = ()
         for piece in pieces(text):
             thread = self._thread  # read for each piece, because it may have been replaced
             if thread is None:
@@ -232,24 +232,24 @@ class PiperTts:
             async with aclosing(self._results(job, self._timeout_s)) as results:
                 async for sentence in results:
                     if not sentence.pcm.size:
-                        unheard += sentence.marks
+                        silent_marks += sentence.marks
                         continue
-                    for chunk in chunks(sentence, given, unheard):
+                    for chunk in chunks(sentence, given, silent_marks):
                         yield chunk
                         # A whole sentence is ready: a consumer that never waits must not block the loop.
                         await asyncio.sleep(0)
-                    given, unheard = given + sentence.pcm.size, ()
+                    given, silent_marks = given + sentence.pcm.size, ()
 
     async def aclose(self) -> None:
         """Stops the synthesis and releases the model. Idempotent."""
         await self._loading.stop()
-        for job in tuple(self._making):
+        for job in tuple(self._active_jobs):
             job.close("the Piper voice was closed inside a unit")
         if self._thread is not None:
             self._thread.give_up()
         self._thread = None
 
-    def _loaded(self) -> tuple[PiperModel, str, str]:
+    def _load_model(self) -> tuple[PiperModel, str, str]:
         """Loads the model. Returns it with the text for measuring its loudness and its line for the screen."""
         files = read_voice(self._voice, self._language)
         with thread_named("Piper"):  # the compute threads start here
@@ -267,7 +267,7 @@ class PiperTts:
         gain = self._gain
 
         def work(model: PiperModel, switch: StopSwitch) -> Iterator[ReplySentence]:
-            sentences = [phonemes for phonemes in model.phonemes(piece.text) if any(map(is_heard, phonemes))]
+            sentences = [phonemes for phonemes in model.phonemes(piece.text) if any(map(is_audible, phonemes))]
             placed = place_words(piece.text, spans, sentences, model.phonemes)
             for number, phonemes in enumerate(sentences):
                 here = [
@@ -283,12 +283,12 @@ class PiperTts:
 
     async def _results(self, job: _Job[T], timeout_s: float) -> AsyncGenerator[T]:
         """Yields the results of a job; closing it stops the model. Raises TtsError."""
-        self._making.add(job)
+        self._active_jobs.add(job)
         thread = job.thread
         made = thread.made
         try:
             job.begin()
-            while (item := await job.lane.next(timeout_s)) is not None:
+            while (item := await job.stream.next(timeout_s)) is not None:
                 yield item
                 made = thread.made
         except TimeoutError as late:
@@ -297,14 +297,14 @@ class PiperTts:
                     f"Piper has too much to say: no sound for {timeout_s:g} s; choose a smaller voice"
                 ) from late
             log.warning("Piper gave no sound in time and was given up", extra={"timeout_s": timeout_s})
-            self._making.discard(job)
+            self._active_jobs.discard(job)
             self._give_up(thread)
             raise TtsError(
                 f"Piper gave no sound for {timeout_s:g} s: load the voice again, or choose a smaller one"
             ) from late
         finally:
             job.cancel()
-            self._making.discard(job)
+            self._active_jobs.discard(job)
 
 
 def plain(text: str) -> str:

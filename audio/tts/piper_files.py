@@ -7,7 +7,7 @@ from pathlib import Path
 from piper import PhonemeType, PiperConfig
 
 from audio.errors import EngineLoadError
-from audio.tts.piper_words import is_heard
+from audio.tts.piper_words import is_audible
 
 _FRAME_SIGNS = ("^", "_", "$")
 """Symbols for begin, padding and end, which Piper puts around and between all phonemes."""
@@ -58,7 +58,7 @@ def read_voice(model: Path, language: str) -> VoiceFiles:
     if missing or lowest < 0 or highest >= config.num_symbols:
         what = f"lacks the sign {missing[0]}" if missing else f"has phoneme ids {lowest} to {highest}"
         raise EngineLoadError(_wrong(path, f"its phoneme_id_map {what}, its num_symbols is {config.num_symbols}"))
-    if not any(map(is_heard, config.phoneme_id_map)):
+    if not any(map(is_audible, config.phoneme_id_map)):
         raise EngineLoadError(_wrong(path, "its phoneme_id_map has no phoneme that is heard"))
     if not 8_000 <= config.sample_rate <= 48_000:
         raise EngineLoadError(_wrong(path, f"its sample_rate is {config.sample_rate}, Piper has 16000 to 48000"))

@@ -87,14 +87,14 @@ class PiperModel:
         """Reads and checks the model: 50 ms for 60 MB from a warm disk. Raises EngineLoadError."""
         config = files.config
         self._length_scale = config.length_scale / speed
-        manner = SynthesisConfig(speaker_id=speaker_id(files, speaker), length_scale=self._length_scale)
+        style = SynthesisConfig(speaker_id=speaker_id(files, speaker), length_scale=self._length_scale)
         model, graph = _read(files)
         _check_tables(files, graph)
         session = _session(files, model, device, threads)
         _check_ports(files, session)
         self.rate_hz = config.sample_rate
         self.provider = "CUDA" if _CUDA in session.get_providers() else "CPU"
-        self._manner = manner
+        self._style = style
         self._session = _Stoppable(session)
         # A local voice never downloads: the folder only keeps piper from using the current one.
         self._voice = PiperVoice(session=self._session, config=config, download_dir=files.model.parent)
@@ -111,11 +111,11 @@ class PiperModel:
 
     def sentence(self, phonemes: Sequence[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
         """Synthesizes one sentence. `speed` is a factor on the configured speed. Raises StoppedError, TtsError."""
-        manner = self._manner if speed == 1.0 else replace(self._manner, length_scale=self._length_scale / speed)
+        style = self._style if speed == 1.0 else replace(self._style, length_scale=self._length_scale / speed)
         ids = self._voice.phonemes_to_ids(list(phonemes))
         self._session.switch = switch
         try:
-            sound, samples = self._voice.phoneme_ids_to_audio(ids, manner, include_alignments=True)
+            sound, samples = self._voice.phoneme_ids_to_audio(ids, style, include_alignments=True)
         except Exception as failure:
             # onnxruntime has a class of its own for every code and no root for them.
             if switch.stopped:

@@ -14,7 +14,7 @@ from audio.tts.piper_words import WordPhonemes, weight
 from audio.tts.sound import CHUNK_SAMPLES
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
-_QUIET = 10 ** (-50 / 20)
+_SILENCE_AMPLITUDE = 10 ** (-50 / 20)
 """Silence threshold, -50 dBFS at the reply's loudness: 4 dB below audibility. A voice's silence is not digital zero."""
 
 _WINDOWS_PER_S = 200
@@ -42,7 +42,7 @@ def finished(
     words: Sequence[WordPhonemes],
 ) -> ReplySentence:
     """Cuts the leading silence, makes the trailing one `pause_ms` long, and marks the words."""
-    begin, end = _heard_span(made.sound * np.float32(gain), rate_hz)
+    begin, end = _audible_span(made.sound * np.float32(gain), rate_hz)
     if begin == end:
         marks = tuple(WordMark(w.text_start, w.text_end, ReplySamples(0), ReplySamples(0), True) for w in words)
         return ReplySentence(np.zeros(0, np.int16), marks)
@@ -77,12 +77,12 @@ def chunks(sentence: ReplySentence, offset: int, marks: Sequence[WordMark] = ())
         moved = moved[begun:]
 
 
-def _heard_span(sound: Sound, rate_hz: int) -> tuple[int, int]:
+def _audible_span(sound: Sound, rate_hz: int) -> tuple[int, int]:
     """Returns the span from the first to after the last 5 ms window above the threshold; (0, 0) if there is none."""
     window = rate_hz // _WINDOWS_PER_S
     whole = sound.size // window * window
     power = np.square(sound[:whole]).reshape(-1, window).mean(axis=1)
-    loud = np.flatnonzero(power > _QUIET**2)
+    loud = np.flatnonzero(power > _SILENCE_AMPLITUDE**2)
     return (int(loud[0]) * window, int(loud[-1] + 1) * window) if loud.size else (0, 0)
 
 

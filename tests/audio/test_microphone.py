@@ -447,7 +447,7 @@ def test_how_soon_a_louder_room_is_known_is_a_matter_of_time_and_not_of_blocks(b
     heeding = FrameBatcher()
     sound = np.concatenate([noise(200, 24_000), noise(1000, 48_000, 1)])
     waits = [
-        heeding.may_wait_s(sound[at : at + block], block / 24_000, Batching.SILENCE) > 0
+        heeding.max_wait_s(sound[at : at + block], block / 24_000, Batching.SILENCE) > 0
         for at in range(0, len(sound) - block, block)
     ]
     first_s = waits[24_000 // block :].index(True) * block / 24_000

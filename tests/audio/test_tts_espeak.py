@@ -330,7 +330,7 @@ class TestVoice:
             async with aclosing(voice.speak(text)) as sound:
                 async for chunk in sound:
                     chunks.append(chunk)
-                    most = max(most, *(call.lane.waiting() for call in voice._calls), 0)
+                    most = max(most, *(call.stream.waiting() for call in voice._calls), 0)
             return chunks, most
 
         chunks, most = asyncio.run(watched())

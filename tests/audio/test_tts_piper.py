@@ -252,7 +252,7 @@ def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
         await unit.aclose()
         await until_free(voice)
         took_s = watch.undisturbed_s
-        assert not voice._making
+        assert not voice._active_jobs
         after = await said(voice, "Hello.")
         await voice.aclose()
         return took_s, before, after

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.tts.espeak_text import words
-from audio.tts.piper_words import WordPhonemes, is_heard, place_words
+from audio.tts.piper_words import WordPhonemes, is_audible, place_words
 
 
 def place(text: str, sentences: Sequence[str], alone: dict[str, str] | None = None) -> list[tuple[str, str, bool]]:
@@ -72,7 +72,7 @@ def test_every_word_is_placed_once_and_in_order(solo: list[str], sentences: list
     spans = words(text)
     waiting = iter(solo)
     placed = place_words(text, spans, sentences, lambda _word: [next(waiting)])
-    if not any(is_heard(symbol) for sentence in sentences for symbol in sentence):
+    if not any(is_audible(symbol) for sentence in sentences for symbol in sentence):
         assert placed == []
         return
     assert [(word.text_start, word.text_end) for word in placed] == list(spans)

@@ -1,15 +1,15 @@
 """When a stream is lost, and when to try again."""
 
-from audio.card.stream_watchdog import FIRST_S, PAUSES_S, SILENT_S, STEADY_S, StreamWatchdog
+from audio.card.stream_watchdog import GRACE_S, RETRY_PAUSES_S, LOST_AFTER_S, STEADY_S, StreamWatchdog
 
 
 def test_a_stream_is_given_up_after_a_second_of_silence() -> None:
     watch = StreamWatchdog()
     watch.opened(100.0)
-    assert not watch.silent(100 + FIRST_S, 0.0)
-    assert watch.silent(100 + FIRST_S + 0.1, 0.0)
-    assert not watch.silent(200.0, 200 - SILENT_S)
-    assert watch.silent(200.0, 200 - SILENT_S - 0.1)
+    assert not watch.silent(100 + GRACE_S, 0.0)
+    assert watch.silent(100 + GRACE_S + 0.1, 0.0)
+    assert not watch.silent(200.0, 200 - LOST_AFTER_S)
+    assert watch.silent(200.0, 200 - LOST_AFTER_S - 0.1)
     assert not watch.silent(102.0, 100.1)  # it stumbles at its start
 
 
@@ -20,7 +20,7 @@ def test_the_pauses_grow_and_end_when_it_is_steady() -> None:
     watch.lost(now_s)
     assert watch.due(now_s)
     assert not watch.again
-    for pause_s in (*PAUSES_S[1:], PAUSES_S[-1]):
+    for pause_s in (*RETRY_PAUSES_S[1:], RETRY_PAUSES_S[-1]):
         watch.failed(now_s)
         assert watch.again
         assert not watch.due(now_s + pause_s - 0.01)

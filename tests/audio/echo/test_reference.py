@@ -114,4 +114,4 @@ def test_nothing_that_is_told_or_asked_breaks_it(told: list[tuple[int, int, floa
         assert line.ends_s is not None
     for at_s in asked:
         assert line.read(at_s, FRAME_SAMPLES).shape == (FRAME_SAMPLES,)
-    assert len(line._kept) == 2 * MIC_RATE_HZ
+    assert len(line._samples) == 2 * MIC_RATE_HZ
