@@ -18,9 +18,7 @@ BLOCK = 320
     seed=st.integers(0, 2**32 - 1),
     begin_s=st.floats(0, 1e6),
 )
-def test_with_jitter_and_drift_the_error_is_bounded(
-    drift_ppm: float, jitter_ms: float, seed: int, begin_s: float
-) -> None:
+def test_error_is_bounded_with_jitter_and_drift(drift_ppm: float, jitter_ms: float, seed: int, begin_s: float) -> None:
     random = np.random.default_rng(seed)
     clock = StreamClock()
     latest_s = 0.0
@@ -42,7 +40,7 @@ def test_with_jitter_and_drift_the_error_is_bounded(
 
 @settings(max_examples=50)
 @given(arrivals=st.lists(st.tuples(st.floats(0, 3), st.integers(1, 5000)), min_size=1, max_size=100))
-def test_the_newest_position_is_never_dated_after_its_arrival_nor_backwards(arrivals: list[tuple[float, int]]) -> None:
+def test_newest_position_is_not_after_arrival_or_decreasing(arrivals: list[tuple[float, int]]) -> None:
     clock = StreamClock()
     now_s, end, dated_s = 500.0, 0, -1e9
     for wait_s, samples in arrivals:
@@ -55,7 +53,7 @@ def test_the_newest_position_is_never_dated_after_its_arrival_nor_backwards(arri
         dated_s = newest_s
 
 
-def test_a_burst_is_dated_by_its_arrival() -> None:
+def test_burst_is_dated_by_arrival() -> None:
     clock = StreamClock()
     for n in range(1, 501):  # ten seconds of sound within 50 ms
         clock.observe(Samples(n * BLOCK), 100.0 + n * 0.0001)
@@ -67,7 +65,7 @@ def test_a_burst_is_dated_by_its_arrival() -> None:
     assert clock.steps == 1
 
 
-def test_a_suspended_machine_is_one_step() -> None:
+def test_suspended_machine_counts_as_one_step() -> None:
     clock = StreamClock()
     for n in range(1, 200):
         clock.observe(Samples(n * BLOCK), 100.0 + n * 0.02)
@@ -77,7 +75,7 @@ def test_a_suspended_machine_is_one_step() -> None:
     assert clock.steps == 1
 
 
-def test_lost_samples_are_followed_within_the_window() -> None:
+def test_lost_samples_are_followed_within_window() -> None:
     clock = StreamClock()
     for n in range(1, 1000):
         clock.observe(Samples(n * BLOCK), 100.0 + n * 0.02 + (0.3 if n > 300 else 0.0))
@@ -85,7 +83,7 @@ def test_lost_samples_are_followed_within_the_window() -> None:
     assert clock.steps == 1
 
 
-def test_drift_over_an_hour_is_followed_and_is_no_step() -> None:
+def test_drift_over_an_hour_is_followed_without_step() -> None:
     clock = StreamClock()
     for n in range(1, 36_000):
         clock.observe(Samples(n * 1600), 100.0 + n * 0.1 * (1 + 100e-6))
@@ -93,7 +91,7 @@ def test_drift_over_an_hour_is_followed_and_is_no_step() -> None:
     assert clock.steps == 0
 
 
-def test_a_long_silence_changes_nothing() -> None:
+def test_long_silence_changes_nothing() -> None:
     clock = StreamClock()
     clock.observe(Samples(BLOCK), 100.02)
     for n in range(60_000):  # twenty minutes
@@ -102,7 +100,7 @@ def test_a_long_silence_changes_nothing() -> None:
     assert clock.steps == 0
 
 
-def test_before_any_sound_it_refuses() -> None:
+def test_mapping_before_any_audio_is_refused() -> None:
     clock = StreamClock()
     assert not clock.running
     with pytest.raises(RuntimeError, match="before any sound"):

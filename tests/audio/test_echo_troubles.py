@@ -70,7 +70,7 @@ def scene(
 
 
 @pytest.mark.parametrize("hole_s", [0.03, 0.2, 1.0])
-def test_a_hole_in_what_was_told_is_over_when_it_is(hole_s: float) -> None:
+def test_cancellation_recovers_after_gap_in_reference(hole_s: float) -> None:
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, told=lambda at_s: not 4.0 <= at_s < 4.0 + hole_s)
     assert min(losses[2:4]) >= 20
@@ -79,7 +79,7 @@ def test_a_hole_in_what_was_told_is_over_when_it_is(hole_s: float) -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [0.06, 0.11, 0.2])
-def test_another_loudspeaker_in_the_midst_of_a_reply(ahead_s: float) -> None:
+def test_loudspeaker_change_during_reply(ahead_s: float) -> None:
     canceller = EchoCanceller()
     elsewhere = Room(gain_db=-4.0, delay_ms=120, noise_dbfs=-80)
     losses = scene(canceller, 9.0, other=(4.0, elsewhere, ahead_s))
@@ -88,7 +88,7 @@ def test_another_loudspeaker_in_the_midst_of_a_reply(ahead_s: float) -> None:
 
 
 @pytest.mark.parametrize("delay_ms", [40, 5, -5])
-def test_a_card_that_tells_of_its_blocks_in_time_again_has_the_whole_lead_again(delay_ms: float) -> None:
+def test_lead_is_restored_when_reference_is_early_again(delay_ms: float) -> None:
     """The first one takes them just in time; the second plays them about when it says: that the lead is for."""
     canceller = EchoCanceller()
     losses = scene(canceller, 4.0, ahead_s=0.02)
@@ -101,7 +101,7 @@ def test_a_card_that_tells_of_its_blocks_in_time_again_has_the_whole_lead_again(
     assert min(losses[8:]) >= 20
 
 
-def test_a_card_whose_word_swings_swings_the_lead_ever_less() -> None:
+def test_lead_oscillates_less_for_unsteady_card() -> None:
     """Four seconds in time, and one that is not."""
     canceller = EchoCanceller()
     leads = []
@@ -117,7 +117,7 @@ def test_a_card_whose_word_swings_swings_the_lead_ever_less() -> None:
 
 
 @pytest.mark.parametrize("closed_s", [0.1, 2.0])
-def test_a_microphone_that_was_closed_for_a_while(closed_s: float) -> None:
+def test_cancellation_recovers_after_closed_microphone(closed_s: float) -> None:
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, closed=lambda at_s: 3.0 <= at_s < 3.0 + closed_s)
     assert losses[2] >= 20
@@ -125,7 +125,7 @@ def test_a_microphone_that_was_closed_for_a_while(closed_s: float) -> None:
     assert canceller.delay_ms == LEAD_MS
 
 
-def test_one_block_that_is_dated_wrongly_moves_nothing_for_long() -> None:
+def test_cancellation_recovers_after_one_wrong_date() -> None:
     """A callback that was held up by a busy interpreter reads the clock too late."""
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, late=lambda at_s: 0.05 if abs(at_s - 4.0) < 0.001 else 0.0)

@@ -42,7 +42,7 @@ def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
         (2.5, 3.9, 3.9),
     ],
 )
-def test_an_answer_counts_that_was_late_no_more_than_the_loop(stall_s: float, answer_s: float, after_s: float) -> None:
+def test_answer_delayed_by_blocked_loop_counts(stall_s: float, answer_s: float, after_s: float) -> None:
     came, came_after_s = waited(stall_s, answer_s)
     assert came
     assert came_after_s == pytest.approx(after_s)
@@ -52,13 +52,13 @@ def test_an_answer_counts_that_was_late_no_more_than_the_loop(stall_s: float, an
     ("stall_s", "after_s"),
     [(0, 3.0), (1.5, 3.0), (2.5, 4.0), (9.0, 13.0)],
 )
-def test_without_an_answer_it_ends_though_the_loop_stood_still(stall_s: float, after_s: float) -> None:
+def test_missing_answer_times_out_after_blocked_loop(stall_s: float, after_s: float) -> None:
     came, ended_after_s = waited(stall_s, None)
     assert not came
     assert ended_after_s == pytest.approx(after_s)
 
 
-def test_whoever_is_cancelled_is_not_told_of_a_limit() -> None:
+def test_cancellation_is_not_reported_as_timeout() -> None:
     async def main() -> None:
         async def wait() -> None:
             async with time_limit(LIMIT_S):

@@ -83,7 +83,7 @@ async def refusal(voice: PiperTts) -> str:
     return str(raised.value)
 
 
-def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
+def test_jobs_run_by_due_time_and_long_ones_in_parts() -> None:
     order: list[str] = []
     begun, go, ended = threading.Event(), threading.Event(), threading.Event()
     thread: EngineThread[list[str]] = EngineThread("fake", order)
@@ -115,12 +115,12 @@ def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
     thread.give_up()
 
 
-def test_a_long_text_is_not_put_off_for_ever() -> None:
+def test_long_text_is_not_delayed_forever() -> None:
     assert due_s(10.0, "x" * 60) > due_s(12.0, "Yes.")
     assert due_s(10.0, "x" * 60) < due_s(14.0, "Yes.")
 
 
-def test_a_first_unit_does_not_wait_behind_a_long_text(tones: str, watched: Watched) -> None:
+def test_first_chunk_does_not_wait_for_long_text(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         await voice.load()
@@ -145,7 +145,7 @@ def test_a_first_unit_does_not_wait_behind_a_long_text(tones: str, watched: Watc
     asyncio.run(scene())
 
 
-def test_a_voice_that_works_is_not_loaded_again(tones: str, watched: Watched) -> None:
+def test_working_voice_is_not_reloaded(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         async with asyncio.TaskGroup() as tasks:
@@ -162,7 +162,7 @@ def test_a_voice_that_works_is_not_loaded_again(tones: str, watched: Watched) ->
     asyncio.run(scene())
 
 
-def test_after_a_failure_it_is_loaded_once_and_others_speak_on(tones: str, watched: Watched) -> None:
+def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         await voice.load()
@@ -189,7 +189,7 @@ def test_after_a_failure_it_is_loaded_once_and_others_speak_on(tones: str, watch
     asyncio.run(scene())
 
 
-def test_a_hang_is_told_to_all_at_once_and_mended_once(tones: str, watched: Watched) -> None:
+def test_hang_is_reported_to_all_and_reloaded_once(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=1.0)
         await voice.load()
@@ -213,7 +213,7 @@ def test_a_hang_is_told_to_all_at_once_and_mended_once(tones: str, watched: Watc
     asyncio.run(scene())
 
 
-def test_whoever_leaves_while_it_is_loaded_again_leaves_it_to_the_others(tones: str, watched: Watched) -> None:
+def test_reload_continues_when_caller_leaves(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=0.4)
         await voice.load()
@@ -234,7 +234,7 @@ def test_whoever_leaves_while_it_is_loaded_again_leaves_it_to_the_others(tones: 
     asyncio.run(scene())
 
 
-def test_a_voice_is_closed_while_it_is_loaded_again(tones: str, watched: Watched) -> None:
+def test_voice_closed_during_reload(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         watched.hold()
@@ -249,7 +249,7 @@ def test_a_voice_is_closed_while_it_is_loaded_again(tones: str, watched: Watched
     asyncio.run(scene())
 
 
-def test_a_hang_that_only_the_conversation_saw_is_found_when_it_is_loaded(tones: str, watched: Watched) -> None:
+def test_hang_seen_by_conversation_is_found_at_load(tones: str, watched: Watched) -> None:
     """Whoever closes a unit before the voice's own limit leaves nobody to find the hang."""
 
     async def scene() -> None:
@@ -274,7 +274,7 @@ def test_a_hang_that_only_the_conversation_saw_is_found_when_it_is_loaded(tones:
     asyncio.run(scene())
 
 
-def test_a_voice_that_speaks_for_others_does_not_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voice_busy_for_others_is_not_a_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = PiperModel.sentence
     slow = threading.Event()
 

@@ -22,17 +22,17 @@ def words(frames: int, loud_db: float = -25.0, quiet_db: float = -45.0) -> list[
     )
 
 
-def test_a_steady_room_stays_shut() -> None:
+def test_gate_stays_closed_in_steady_room() -> None:
     assert not any(tell(NoiseGate(MARGIN_DB), room(-30, 200)))
 
 
-def test_speech_above_the_room_opens_at_once() -> None:
+def test_speech_opens_gate_at_once() -> None:
     gate = NoiseGate(MARGIN_DB)
     tell(gate, room(-60, 50))
     assert gate.is_open(-40)
 
 
-def test_a_step_of_steady_noise_shuts_within_300_ms() -> None:
+def test_steady_noise_step_closes_gate_within_300_ms() -> None:
     gate = NoiseGate(MARGIN_DB)
     tell(gate, room(-60, 100))
     heard = tell(gate, room(-30, 100))
@@ -40,14 +40,14 @@ def test_a_step_of_steady_noise_shuts_within_300_ms() -> None:
     assert not any(heard[15:])
 
 
-def test_unsteady_noise_shuts_within_its_minimum_window() -> None:
+def test_unsteady_noise_closes_gate_within_minimum_window() -> None:
     gate = NoiseGate(MARGIN_DB)
     tell(gate, room(-60, 100))
     rain = [float(level) for level in np.random.default_rng(0).uniform(-32, -27, 200)]
     assert not any(tell(gate, rain)[76:])
 
 
-def test_the_floor_falls_with_the_noise() -> None:
+def test_floor_falls_with_noise() -> None:
     gate = NoiseGate(MARGIN_DB)
     tell(gate, room(-15, 500))
     gate.is_open(-60)
@@ -55,25 +55,25 @@ def test_the_floor_falls_with_the_noise() -> None:
     assert gate.is_open(-45)
 
 
-def test_long_speech_does_not_shut_itself_out() -> None:
+def test_long_speech_keeps_gate_open() -> None:
     gate = NoiseGate(MARGIN_DB)
     tell(gate, room(-55, 100))
     heard = tell(gate, words(1500))
     assert sum(heard[-400:]) >= 250
 
 
-def test_a_stream_that_begins_with_words_is_heard() -> None:
+def test_stream_that_starts_with_words_opens_gate() -> None:
     assert sum(tell(NoiseGate(MARGIN_DB), words(80))[5:]) >= 45
 
 
-def test_digital_silence_does_not_make_the_last_bit_loud() -> None:
+def test_last_bit_is_not_loud_after_digital_silence() -> None:
     gate = NoiseGate(MARGIN_DB)
     tell(gate, [-100.0] * 100)
     assert not gate.is_open(-80)
     assert gate.is_open(-50)
 
 
-def test_reset_forgets_the_room() -> None:
+def test_reset_clears_noise_floor() -> None:
     used = NoiseGate(MARGIN_DB)
     tell(used, room(-20, 100))
     used.reset()

@@ -15,19 +15,19 @@ def tell(hysteresis: Hysteresis, scores: str) -> str:
     return states
 
 
-def test_opens_after_enough_in_a_row() -> None:
+def test_opens_after_enough_consecutive_steps() -> None:
     assert tell(Hysteresis(SETTINGS), "hh.hhh") == ".....S"
 
 
-def test_between_the_thresholds_nothing_opens_and_nothing_closes() -> None:
+def test_scores_between_thresholds_keep_state() -> None:
     assert tell(Hysteresis(SETTINGS), "mmmhhhmmmmmm") == ".....SSSSSSS"
 
 
-def test_closes_after_the_hold() -> None:
+def test_closes_after_hold() -> None:
     assert tell(Hysteresis(SETTINGS), "hhh...h......") == "..SSSSSSSS..."
 
 
-def test_dates_both_ends_to_steps() -> None:
+def test_both_ends_are_dated_to_steps() -> None:
     hysteresis = Hysteresis(SETTINGS)
     tell(hysteresis, ".hhhm")
     assert (hysteresis.began, hysteresis.voiced_until) == (320, 5 * 320)

@@ -88,7 +88,7 @@ def card() -> Generator[VirtualCard]:
 
 
 @pytest.mark.alone
-def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, tmp_path: Path) -> None:
+def test_microphone_and_loudspeaker_pass_audio(card: VirtualCard, tmp_path: Path) -> None:
     voice, reply = noise(16_000 * 3), noise(24_000 * 2, seed=9)
     began_s = 0.0  # of what is spoken
 
@@ -120,7 +120,7 @@ def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, t
     assert (desk.microphone.overflows, desk.said) == (0, [])
 
 
-def test_a_gap_costs_what_it_falls_into_and_sound_that_is_missing_is_missed() -> None:
+def test_comparison_detects_gaps_and_missing_audio() -> None:
     said = noise(16_000 * 3)
     gap, half = np.zeros(160, np.int16), len(said) // 2
     assert share_found(np.concatenate([gap, said]), said, 16_000) == 1.0
@@ -130,13 +130,13 @@ def test_a_gap_costs_what_it_falls_into_and_sound_that_is_missing_is_missed() ->
     assert share_found(np.concatenate([noise(half, seed=1), said[half:]]), said, 16_000) == 0.5
 
 
-def test_the_virtual_card_is_listed(card: VirtualCard) -> None:
+def test_virtual_card_is_listed(card: VirtualCard) -> None:
     devices = list_devices()
     assert pick(devices, "", "input").name == "default"
     assert {MICROPHONE, SPEAKER} <= {device.name for device in devices}
 
 
-def test_sinks_that_are_removed_and_put_back(card: VirtualCard) -> None:
+def test_removed_and_restored_devices_recover(card: VirtualCard) -> None:
     async def script(desk: Desk) -> None:
         await desk.flows()
         for name in (SPEAKER, VOICE):
@@ -156,7 +156,7 @@ def test_sinks_that_are_removed_and_put_back(card: VirtualCard) -> None:
         assert any(f'"{name}" is back' in line for line in said)
 
 
-def test_a_server_that_is_restarted(card: VirtualCard) -> None:
+def test_restarted_server_is_recovered(card: VirtualCard) -> None:
     async def script(desk: Desk) -> None:
         await desk.flows()
         desk.speaker.open("long")
@@ -171,7 +171,7 @@ def test_a_server_that_is_restarted(card: VirtualCard) -> None:
     assert any("no loudspeaker was found" in line or "has gone" in line for line in with_desk(script).said)
 
 
-def test_a_server_that_hangs_for_a_while(card: VirtualCard) -> None:
+def test_hanging_server_is_recovered(card: VirtualCard) -> None:
     async def script(desk: Desk) -> None:
         await desk.flows()
         await asyncio.sleep(3.0)

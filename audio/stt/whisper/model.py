@@ -237,7 +237,7 @@ class LoadedWhisper:
         """Decodes greedily, limited to the number of tokens that can be said in `samples`."""
         tokenizer = self._tokenizer(language)
         prompt = self._prompt(tokenizer)
-        # CTranslate2 halves max_length and subtracts the prompt (measured): see test_max_length.
+        # CTranslate2 halves max_length and subtracts the prompt (measured): see test_looping_decoder_stops_early.
         tokens = min(_PLACES // 2, _TOKENS_AT_LEAST + _TOKENS_PER_S * samples // MIC_RATE_HZ)
         [result] = self._model.model.generate(
             encoded,

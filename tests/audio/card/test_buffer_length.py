@@ -30,11 +30,11 @@ def told(buffer: BufferLength, *at_s: float) -> BufferLength:
         ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # how it was opened
     ],
 )
-def test_often_within_a_short_time_is_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
+def test_repeated_underruns_make_buffer_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
     assert told(opened(), *at_s).too_short is too_short
 
 
-def test_it_stays_so_until_there_is_time_for_it() -> None:
+def test_too_short_persists_until_buffer_is_lengthened() -> None:
     buffer = told(opened(), 5.0, 6.0, 7.0)
     buffer.note_underflows(3, 100.0)
     assert buffer.too_short
@@ -45,7 +45,7 @@ def test_it_stays_so_until_there_is_time_for_it() -> None:
     assert told(buffer, 105.0, 106.0, 107.0).too_short  # counted from nothing: it is another stream
 
 
-def test_one_that_does_not_grow_is_left_alone() -> None:
+def test_buffer_that_does_not_grow_is_not_lengthened_again() -> None:
     buffer = told(opened(), 5.0, 6.0, 7.0)
     buffer.lengthen()
     buffer.opened(46.0, 8.0)
@@ -53,18 +53,18 @@ def test_one_that_does_not_grow_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("holds_ms", [0.0, MAX_BUFFER_MS])
-def test_one_that_says_nothing_or_is_as_long_as_can_be_is_left_alone(holds_ms: float) -> None:
+def test_unknown_or_maximal_buffer_is_not_lengthened(holds_ms: float) -> None:
     assert not told(opened(holds_ms), 5.0, 6.0, 7.0).too_short
 
 
-def test_one_that_was_lost_and_found_still_grows() -> None:
+def test_buffer_still_grows_after_device_was_lost_and_recovered() -> None:
     buffer = opened()
     buffer.opened(40.0, 20.0)
     assert told(buffer, 25.0, 26.0, 27.0).too_short
 
 
 @given(st.floats(1.0, 2 * MAX_BUFFER_MS), st.lists(st.floats(0.0, 30.0), max_size=60))
-def test_whatever_happens_it_never_shrinks_and_ends_at_the_most(holds_ms: float, pauses_s: list[float]) -> None:
+def test_buffer_never_shrinks_or_exceeds_maximum(holds_ms: float, pauses_s: list[float]) -> None:
     buffer, now_s, count = BufferLength(), 0.0, 0
     buffer.opened(holds_ms, now_s)
     first_ms = holds_ms

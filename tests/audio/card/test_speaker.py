@@ -61,7 +61,7 @@ def level(n: int, value: int = 1000) -> Pcm:
 
 
 @pytest.mark.parametrize("rate_hz", [24_000, 48_000, 44_100, 16_000])
-def test_a_reply_is_played_and_dated(rate_hz: int) -> None:
+def test_reply_is_played_and_dated(rate_hz: int) -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.5)
         room.speaker.open("a")
@@ -84,7 +84,7 @@ def test_a_reply_is_played_and_dated(rate_hz: int) -> None:
     assert np.diff([at_s for at_s, _, _ in room.along][5:]) == pytest.approx(0.01, abs=0.005)
 
 
-def test_duck_and_close_act_within_one_block() -> None:
+def test_duck_and_close_take_effect_within_one_block() -> None:
     async def script(room: Room) -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(40_000, 10_000))
@@ -107,7 +107,7 @@ def test_duck_and_close_act_within_one_block() -> None:
     with_room(script)
 
 
-def test_playing_waits_for_room_and_closing_wakes_it() -> None:
+def test_play_waits_for_room_and_close_ends_wait() -> None:
     async def script(room: Room) -> None:
         loop = asyncio.get_running_loop()
         room.speaker.open("a")
@@ -123,7 +123,7 @@ def test_playing_waits_for_room_and_closing_wakes_it() -> None:
     with_room(script)
 
 
-def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
+def test_reply_continues_silently_while_card_is_lost() -> None:
     async def script(room: Room) -> None:
         before = room.portaudio.devices
         await asyncio.sleep(6.0)
@@ -152,7 +152,7 @@ def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
     with_room(script)
 
 
-def test_an_interruption_for_the_sake_of_the_other_card_is_not_told() -> None:
+def test_interruption_by_other_card_is_not_reported() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.0)
         room.portaudio.streams[0].interrupted = True
@@ -165,7 +165,7 @@ def test_an_interruption_for_the_sake_of_the_other_card_is_not_told() -> None:
     with_room(script)
 
 
-def test_a_chime_plays_only_while_no_reply_does() -> None:
+def test_chime_plays_only_without_reply() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.1)
         room.speaker.chime(level(1000, 500))
@@ -185,7 +185,7 @@ def test_a_chime_plays_only_while_no_reply_does() -> None:
     with_room(script)
 
 
-def test_an_underflow_is_counted() -> None:
+def test_underflow_is_counted() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.1)
         room.speaker.open("a")
@@ -198,7 +198,7 @@ def test_an_underflow_is_counted() -> None:
     with_room(script)
 
 
-def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
+def test_failure_to_open_at_start_is_raised() -> None:
     async def run() -> None:
         library = FakeLibrary()
         library.refusing = DeviceError("busy")
@@ -213,7 +213,7 @@ def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
 
 @pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47])
 @pytest.mark.parametrize("how", ["used", "followed"])
-def test_a_change_of_device_loses_nothing_of_what_was_played(how: str, after_s: float) -> None:
+def test_device_change_keeps_count_of_played_samples(how: str, after_s: float) -> None:
     """The old stream goes on calling until it is closed, a little later: it must not pull, nor take the end along."""
 
     async def script(room: Room) -> None:
@@ -241,7 +241,7 @@ def test_a_change_of_device_loses_nothing_of_what_was_played(how: str, after_s: 
     with_room(script)
 
 
-def test_two_streams_never_pull_from_the_same_reply() -> None:
+def test_only_one_stream_pulls_from_a_reply() -> None:
     """A stream that is opened calls before the loop knows of it, and one that is left calls until it is closed."""
     heard: list[tuple[int, bool]] = []
 
@@ -274,7 +274,7 @@ def test_two_streams_never_pull_from_the_same_reply() -> None:
     assert changes == 1
 
 
-def test_an_end_said_late_leaves_the_chime_alone() -> None:
+def test_late_end_does_not_stop_chime() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.1)
         room.speaker.open("a")
@@ -303,7 +303,7 @@ async def run_dry(room: Room) -> None:
         await asyncio.sleep(0.2)
 
 
-def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_replies() -> None:
+def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         room.speaker.open("a")
@@ -336,7 +336,7 @@ def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_r
     with_room(script)
 
 
-def test_another_default_device_begins_with_a_buffer_of_its_own() -> None:
+def test_new_default_device_starts_with_own_buffer_length() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         await run_dry(room)
@@ -355,7 +355,7 @@ def test_another_default_device_begins_with_a_buffer_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55])
-def test_a_reply_that_begins_while_the_buffer_is_made_longer_is_heard_whole(begins_s: float) -> None:
+def test_reply_during_buffer_lengthening_is_played_completely(begins_s: float) -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         room.portaudio.takes_s = 0.2
@@ -380,7 +380,7 @@ def test_a_reply_that_begins_while_the_buffer_is_made_longer_is_heard_whole(begi
     with_room(script)
 
 
-def test_a_card_that_takes_no_longer_buffer_is_asked_once() -> None:
+def test_longer_buffer_is_requested_once_if_card_ignores_it() -> None:
     async def script(room: Room) -> None:
         room.portaudio.most_ms = 20.0
         await asyncio.sleep(1.2)
@@ -394,7 +394,7 @@ def test_a_card_that_takes_no_longer_buffer_is_asked_once() -> None:
     with_room(script)
 
 
-def test_a_longer_buffer_that_is_refused_is_not_asked_for_again() -> None:
+def test_refused_longer_buffer_is_not_requested_again() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         room.portaudio.refusing = DeviceError("too long")

@@ -29,7 +29,7 @@ def voice(pitch_hz: npt.NDArray[np.float64], level: float = 3000) -> Pcm:
 
 
 @pytest.mark.parametrize("pitch_hz", [75.0, 110.0, 180.0, 240.0, 350.0])
-def test_a_steady_voice_has_its_pitch(pitch_hz: float) -> None:
+def test_pitch_of_steady_voice(pitch_hz: float) -> None:
     track = heard(voice(np.full(MIC_RATE_HZ, pitch_hz)))
     steady = track.pitch[-80:]
     assert np.abs(12 * (steady - np.log2(pitch_hz))).max() < 0.3  # semitones
@@ -37,14 +37,14 @@ def test_a_steady_voice_has_its_pitch(pitch_hz: float) -> None:
     assert abs(12 * (track.usual_pitch - np.log2(pitch_hz))) < 0.5
 
 
-def test_a_rise_is_followed() -> None:
+def test_rising_pitch_is_followed() -> None:
     track = heard(voice(np.linspace(100, 200, MIC_RATE_HZ)))
     found = 2 ** track.pitch[-80:]
     assert np.all(np.diff(found) > 0)
     assert found[-1] == pytest.approx(200, abs=6)
 
 
-def test_noise_and_silence_have_no_pitch() -> None:
+def test_noise_and_silence_are_unvoiced() -> None:
     hiss = np.random.default_rng(1).normal(0, 1000, MIC_RATE_HZ).astype(np.int16)
     assert (heard(hiss).pitch[-80:] != UNVOICED).mean() < 0.1
     silent = heard(np.zeros(MIC_RATE_HZ, dtype=np.int16))
@@ -52,21 +52,21 @@ def test_noise_and_silence_have_no_pitch() -> None:
     assert silent.usual_pitch == UNVOICED
 
 
-def test_a_voice_that_is_not_speech_is_not_learned() -> None:
+def test_usual_pitch_ignores_voice_outside_speech() -> None:
     assert heard(voice(np.full(MIC_RATE_HZ, 150.0)), speaking=False).usual_pitch == UNVOICED
 
 
-def test_the_level_is_in_dbfs() -> None:
+def test_level_is_in_dbfs() -> None:
     tone = (0.5 * 32767 * np.sin(2 * np.pi * 1000 * np.arange(MIC_RATE_HZ) / MIC_RATE_HZ)).astype(np.int16)
     assert heard(tone).level_db[-1] == pytest.approx(-9.03, abs=0.5)
 
 
-def test_a_hiss_tilts_other_than_a_hum() -> None:
+def test_tilt_separates_hiss_from_hum() -> None:
     hiss = np.diff(np.random.default_rng(1).normal(0, 1000, MIC_RATE_HZ + 1)).astype(np.int16)
     assert heard(hiss).tilt_db[-1] < 0 < heard(voice(np.full(MIC_RATE_HZ, 150.0))).tilt_db[-1]
 
 
-def test_memory_is_bounded_and_forgotten() -> None:
+def test_memory_is_bounded_and_cleared_by_reset() -> None:
     track = heard(voice(np.full(10 * MIC_RATE_HZ, 150.0)))
     assert track.hops == HISTORY_HOPS == len(track.pitch)
     assert track.end == 10 * MIC_RATE_HZ
@@ -77,7 +77,7 @@ def test_memory_is_bounded_and_forgotten() -> None:
 
 
 @given(st.lists(st.sampled_from([0, 1, -1, 32767, -32768]), min_size=1, max_size=8), st.floats(0, 1))
-def test_any_sound_gives_numbers(pattern: list[int], probability: float) -> None:
+def test_any_audio_gives_finite_values(pattern: list[int], probability: float) -> None:
     track = ProsodyTrack()
     pcm = np.resize(np.array(pattern, dtype=np.int16), FRAME_SAMPLES)
     for number in range(4):
@@ -88,7 +88,7 @@ def test_any_sound_gives_numbers(pattern: list[int], probability: float) -> None
 
 
 @given(st.lists(st.integers(0, 60), max_size=40))
-def test_whoever_reads_sees_every_frame_however_often_they_read(reads: list[int]) -> None:
+def test_result_does_not_depend_on_read_times(reads: list[int]) -> None:
     """Frames are worked on several at once: neither when nor how many changes what is found."""
     pcm = voice(np.linspace(100, 200, 60 * FRAME_SAMPLES))
     often, once = ProsodyTrack(), ProsodyTrack()
@@ -108,9 +108,7 @@ def test_whoever_reads_sees_every_frame_however_often_they_read(reads: list[int]
     st.integers(0, 5),
     st.integers(0, 2**32 - 1),
 )
-def test_where_nobody_speaks_no_pitch_is_sought_and_no_turn_looks_different_for_it(
-    parts: list[tuple[int, int]], dated_back: int, seed: int
-) -> None:
+def test_resting_does_not_change_features_of_a_turn(parts: list[tuple[int, int]], dated_back: int, seed: int) -> None:
     """Silence, speech, and so on, in frames; what is read is read at the end of each speech."""
     resting, plain = ProsodyTrack(), ProsodyTrack()
     resting.resting = True
@@ -139,7 +137,7 @@ def test_where_nobody_speaks_no_pitch_is_sought_and_no_turn_looks_different_for_
         resting.resting = True
 
 
-def test_where_nobody_speaks_no_pitch_is_sought() -> None:
+def test_no_pitch_is_computed_in_silence() -> None:
     track = ProsodyTrack()
     track.resting = True
     pcm = voice(np.full(2 * MIC_RATE_HZ, 150.0))

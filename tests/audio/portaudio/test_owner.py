@@ -80,7 +80,7 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Generator[Owner]:
 IN, OUT = StreamRequest("input", "", 16_000), StreamRequest("output", "", 24_000)
 
 
-def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
+def test_stream_is_opened_with_parameters_of_host_api(owner: Owner) -> None:
     async def run() -> None:
         stream = await owner.portaudio.open(IN, Written)
         assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
@@ -102,7 +102,7 @@ def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_rates_and_channels_are_tried_until_one_does(owner: Owner) -> None:
+def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
     def refuse(asked: dict[str, Any]) -> Exception | None:
         if asked["samplerate"] != 48_000:
             return PortAudioError("no", -9997)
@@ -135,7 +135,7 @@ def test_rates_and_channels_are_tried_until_one_does(owner: Owner) -> None:
         (RuntimeError("odd"), "the sound system failed"),
     ],
 )
-def test_what_fails_is_said(owner: Owner, error: Exception, says: str) -> None:
+def test_failure_is_reported(owner: Owner, error: Exception, says: str) -> None:
     owner.module.refuse = lambda _: error
 
     async def run() -> None:
@@ -145,7 +145,7 @@ def test_what_fails_is_said(owner: Owner, error: Exception, says: str) -> None:
     asyncio.run(run())
 
 
-def test_new_devices_are_seen_and_the_other_card_is_told(owner: Owner) -> None:
+def test_new_device_is_listed_and_other_stream_interrupted(owner: Owner) -> None:
     async def run() -> None:
         stream = await owner.portaudio.open(IN, Written)
         with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
@@ -165,7 +165,7 @@ def test_new_devices_are_seen_and_the_other_card_is_told(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_a_fresh_look_disturbs_nobody_without_need(owner: Owner) -> None:
+def test_fresh_listing_without_changes_interrupts_no_stream(owner: Owner) -> None:
     async def run() -> None:
         stream = await owner.portaudio.open(IN, Written)
         await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), Written)
@@ -175,7 +175,7 @@ def test_a_fresh_look_disturbs_nobody_without_need(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_a_sound_system_that_hangs_is_not_waited_for(owner: Owner) -> None:
+def test_call_to_hanging_sound_system_times_out(owner: Owner) -> None:
     async def run() -> None:
         stream = await owner.portaudio.open(IN, Written)
         owner.module.hanging.clear()
@@ -192,7 +192,7 @@ def test_a_sound_system_that_hangs_is_not_waited_for(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_what_was_asked_of_a_sound_system_that_hung_is_not_made_up_for(owner: Owner) -> None:
+def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
     """A keeper tries every few seconds: when the system wakes, one stream is wanted, not one for every attempt."""
 
     async def run() -> None:
@@ -215,7 +215,7 @@ def test_what_was_asked_of_a_sound_system_that_hung_is_not_made_up_for(owner: Ow
     asyncio.run(run())
 
 
-def test_a_card_that_insists_on_all_of_its_channels(owner: Owner) -> None:
+def test_card_that_requires_all_channels_is_opened(owner: Owner) -> None:
     """As an array of microphones in the shared mode of Windows does."""
     owner.module.plugged[:] = [("array", "Windows WASAPI", 6, 0, 48_000)]
     owner.module.refuse = lambda asked: PortAudioError("no", -9998) if asked["channels"] != 6 else None
@@ -229,7 +229,7 @@ def test_a_card_that_insists_on_all_of_its_channels(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_a_library_that_once_would_not_begin_again_is_begun_later(owner: Owner) -> None:
+def test_library_is_initialized_again_after_failure(owner: Owner) -> None:
     begin = owner.module._initialize
 
     async def run() -> None:
@@ -249,7 +249,7 @@ def test_a_library_that_once_would_not_begin_again_is_begun_later(owner: Owner) 
     asyncio.run(run())
 
 
-def test_a_card_that_is_not_listed_because_we_hold_it_is_nothing_new(owner: Owner) -> None:
+def test_card_missing_in_list_because_in_use_is_no_change(owner: Owner) -> None:
     """ALSA lists what it can open: another process does not see a card whose streams are ours."""
     owner.module.plugged[:] = [USB, DESK]
 
@@ -268,7 +268,7 @@ def test_a_card_that_is_not_listed_because_we_hold_it_is_nothing_new(owner: Owne
     asyncio.run(run())
 
 
-def test_an_opening_nobody_waits_for_any_longer_is_closed(owner: Owner) -> None:
+def test_stream_of_cancelled_opening_is_closed(owner: Owner) -> None:
     async def run() -> None:
         opening = owner.portaudio.open(IN, Written)
         opening.cancel()
@@ -279,7 +279,7 @@ def test_an_opening_nobody_waits_for_any_longer_is_closed(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_without_a_loop(owner: Owner) -> None:
+def test_list_and_leave_work_without_event_loop(owner: Owner) -> None:
     assert [device.name for device in owner.portaudio.list_now()] == [DESK[0]]
     owner.module.plugged.append(USB)
     devices = owner.portaudio.list_now()
@@ -289,7 +289,7 @@ def test_without_a_loop(owner: Owner) -> None:
     assert not devices[1].default_output
 
 
-def test_the_first_call_may_take_longer(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_call_has_longer_timeout(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """It loads what the sound system consists of."""
 
     def slowly() -> FakeSounddevice:
@@ -300,7 +300,7 @@ def test_the_first_call_may_take_longer(owner: Owner, monkeypatch: pytest.Monkey
     assert len(owner.portaudio.list_now()) == 1
 
 
-def test_a_sound_system_that_hangs_from_the_first_call_on(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sound_system_that_hangs_at_first_call(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audio.portaudio.owner, "FIRST_LIMIT_S", 0.2)
     awake = threading.Event()
 
@@ -322,7 +322,7 @@ def test_a_sound_system_that_hangs_from_the_first_call_on(owner: Owner, monkeypa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the status at the end cannot be had")
-def test_a_program_that_ends_while_the_sound_system_works_ends_with_its_own_status() -> None:
+def test_exit_status_is_kept_while_sound_system_is_busy() -> None:
     """ALSA crashes where a thread is in it while it takes itself apart; here whatever is done last aborts."""
     program = (
         "import ctypes, sys, time\n"
@@ -343,13 +343,13 @@ def test_a_program_that_ends_while_the_sound_system_works_ends_with_its_own_stat
     assert ended.stdout.startswith("told: the sound system has not answered for 0.1 s")
 
 
-def test_the_default_of_the_better_host_api_is_taken() -> None:
+def test_default_of_preferred_host_api_is_used() -> None:
     windows = FakeSounddevice(("a", "MME", 1, 1, 44_100), ("b", "Windows WASAPI", 1, 1, 48_000))
     assert [device.name for device in listed(windows) if device.default_input] == ["b"]
     assert listed(FakeSounddevice()) == ()
 
 
-def test_without_the_library_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_names_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> None:
         raise OSError("PortAudio library not found")
 
@@ -358,7 +358,7 @@ def test_without_the_library_the_package_is_named(monkeypatch: pytest.MonkeyPatc
         load()
 
 
-def test_the_lookout_is_asked_again_and_again() -> None:
+def test_watcher_process_is_reused_and_restarted() -> None:
     program = (
         "import sys\n"
         "for n, _ in enumerate(sys.stdin):\n"
@@ -375,7 +375,7 @@ def test_the_lookout_is_asked_again_and_again() -> None:
     lookout.close()
 
 
-def test_what_fails_where_devices_are_looked_for_is_told(
+def test_failure_of_watcher_process_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken() -> None:
@@ -390,14 +390,14 @@ def test_what_fails_where_devices_are_looked_for_is_told(
     assert "initializing" in answers[0]
 
 
-def test_the_lookout_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watcher_process_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audio.portaudio.device_watcher.LIMIT_S", 0.3)
     lookout = DeviceWatcher((sys.executable, "-c", "import time; time.sleep(60)"))
     with pytest.raises(DeviceError, match="could not be looked at"):
         lookout.look()
 
 
-def test_the_real_lookout_answers() -> None:
+def test_real_watcher_process_answers() -> None:
     lookout = DeviceWatcher()
     assert isinstance(lookout.look(), tuple)
     lookout.close()

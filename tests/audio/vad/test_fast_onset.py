@@ -46,7 +46,7 @@ class Peeking:
 
 
 @pytest.mark.parametrize(("score", "opens"), [(0.34, False), (0.35, True)])
-def test_half_a_belief_opens_where_sound_is_clear_of_the_silence(score: float, opens: bool) -> None:
+def test_half_likely_score_opens_if_audio_is_loud(score: float, opens: bool) -> None:
     scene = Peeking(score)
     assert not any(scene.hear(50, QUIET))
     assert scene.asked == [], "of silence nothing is asked"
@@ -55,7 +55,7 @@ def test_half_a_belief_opens_where_sound_is_clear_of_the_silence(score: float, o
     assert np.abs(scene.asked[0][-FRAME_SAMPLES:]).max() > 10 * np.abs(scene.asked[0][:FRAME_SAMPLES]).max()
 
 
-def test_the_onset_is_dated_by_the_sound() -> None:
+def test_onset_is_dated_by_audio() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     scene.hear(1, LOUD)
@@ -63,14 +63,14 @@ def test_the_onset_is_dated_by_the_sound() -> None:
     assert scene.track.voicing(0.1).above_noise
 
 
-def test_where_somebody_speaks_nothing_is_asked() -> None:
+def test_network_is_not_asked_during_speech() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     scene.hear(5, LOUD)
     assert len(scene.asked) == 1
 
 
-def test_a_belief_that_was_none_closes_again() -> None:
+def test_wrong_onset_closes_again() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     opened = scene.at + FRAME_SAMPLES
@@ -80,7 +80,7 @@ def test_a_belief_that_was_none_closes_again() -> None:
     assert not scene.track.speaking
 
 
-def test_a_reset_forgets_the_sound() -> None:
+def test_reset_clears_audio() -> None:
     scene = Peeking(0.0)
     scene.hear(50, LOUD)
     scene.beginning.reset()
@@ -91,7 +91,7 @@ def test_a_reset_forgets_the_sound() -> None:
     assert np.abs(scene.asked[-1][:FRAME_SAMPLES]).max() < LOUD / 10
 
 
-def test_a_look_ahead_is_what_a_window_that_ends_there_says_and_is_forgotten() -> None:
+def test_peek_equals_window_score_and_keeps_state() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     network = SileroNetwork()
     plain, peeking = SileroStream(network), SileroStream(network)
@@ -106,7 +106,7 @@ def test_a_look_ahead_is_what_a_window_that_ends_there_says_and_is_forgotten() -
     assert same > 10
 
 
-def test_a_voice_is_heard_sooner_than_by_whole_windows_and_no_later_whatever_its_windows() -> None:
+def test_onset_is_earlier_than_by_whole_windows() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     room = np.random.default_rng(1).normal(0, 10, 2 * MIC_RATE_HZ).astype(np.int16)
     sooner = []

@@ -109,7 +109,7 @@ def engine(path: Path, **settings: object) -> WhisperRecognizer:
 
 @pytest.mark.parametrize("words", [1, 4, 7])
 @pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"])
-def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str) -> None:
+def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_window: str) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         sound = loud(seconds_of(words))
@@ -124,7 +124,7 @@ def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str)
     run(engine(model, encoder_window=encoder_window), scene)
 
 
-def test_more_words_after_more_sound(model: Path) -> None:
+def test_transcript_grows_with_audio(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         sound = loud(seconds_of(7))
@@ -150,7 +150,7 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
     run(engine(model), scene)
 
 
-def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_rate_is_bounded(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_model, "PARTIAL_INTERVAL_SAMPLES", samples_of_s(0.6))
 
     async def scene(transcriber: WhisperRecognizer) -> None:
@@ -163,7 +163,7 @@ def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypa
     run(engine(model), scene)
 
 
-def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path, decodes: Decodes) -> None:
+def test_final_precedes_partials_and_waits_for_running_decode(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.calls.clear()
         decodes.go.clear()
@@ -181,7 +181,7 @@ def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path,
     run(engine(model), scene)
 
 
-def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Decodes) -> None:
+def test_decode_of_pause_serves_as_final(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         await listener.feed(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
@@ -201,7 +201,7 @@ def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Deco
     run(engine(model), scene)
 
 
-def test_silence_says_nothing(model: Path) -> None:
+def test_silence_has_no_words(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         await listener.feed(quiet(1.5))
@@ -211,7 +211,7 @@ def test_silence_says_nothing(model: Path) -> None:
     run(engine(model), scene)
 
 
-def test_no_sound_at_all_has_no_words(model: Path) -> None:
+def test_empty_segment_has_no_words(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         async with asyncio.timeout(10):
             assert await Listener(transcriber).hearing.transcript() == Transcript(SEGMENT, Samples(SEGMENT), "")
@@ -232,7 +232,9 @@ def test_no_sound_at_all_has_no_words(model: Path) -> None:
         ("la " * 12, 0.99, False, "la", True),
     ],
 )
-def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool) -> None:
+def test_unreliable_decode_is_filtered(
+    tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool
+) -> None:
     words = script.split()
     path = scripted_whisper(tmp_path / "model", words, probability=probability, no_speech=no_speech)
 
@@ -255,7 +257,7 @@ def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool
         (SCRIPT, 0.05, False, False),
     ],
 )
-def test_full_window_again_where_the_short_one_may_be_why(
+def test_failed_check_in_short_window_is_repeated_in_full_one(
     tmp_path: Path, decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
 ) -> None:
     path = scripted_whisper(tmp_path / "model", script, probability=probability, no_speech=no_speech)
@@ -271,7 +273,7 @@ def test_full_window_again_where_the_short_one_may_be_why(
 
 
 @pytest.mark.parametrize(("full", "text"), [("commuter", ""), ("computer", "computer")])
-def test_a_loop_has_the_words_that_the_full_window_confirms(
+def test_loop_is_reduced_to_words_of_full_window(
     model: Path, monkeypatch: pytest.MonkeyPatch, full: str, text: str
 ) -> None:
     said = [DecodeResult("computer " * 8, -0.2, 0.5), DecodeResult(full, -1.8, 0.4)]
@@ -284,7 +286,7 @@ def test_a_loop_has_the_words_that_the_full_window_confirms(
     assert not said
 
 
-def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:
+def test_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:
     path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
 
     async def scene(transcriber: WhisperRecognizer) -> None:
@@ -312,7 +314,7 @@ def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes
     [(2.5, 0.3, "de", "de"), (2.5, 0.3, "en", ""), (1.5, 0.3, "de", ""), (2.5, 0.99, "de", "")],
     ids=["improbable", "of the same language", "too short", "probable"],
 )
-def test_improbable_words_tell_another_language_they_may_be_in(
+def test_improbable_words_report_other_language(
     tmp_path: Path, seconds: float, probability: float, detects: str, other: str
 ) -> None:
     words = "wie spät ist es jetzt gerade hier".split()
@@ -327,7 +329,7 @@ def test_improbable_words_tell_another_language_they_may_be_in(
     run(engine(path, language="en"), scene)
 
 
-def test_prompt_and_hot_words_are_given(tmp_path: Path) -> None:
+def test_prompt_and_hot_words_are_passed_on(tmp_path: Path) -> None:
     hot_words, initial_prompt = "Ada", "Hi."  # letters are tokens here: <prev>, 4, 4, then the usual 4
     path = scripted_whisper(tmp_path / "model", SCRIPT, prompt_tokens=13)
 
@@ -339,7 +341,7 @@ def test_prompt_and_hot_words_are_given(tmp_path: Path) -> None:
     run(engine(path, hot_words=hot_words, initial_prompt=initial_prompt), scene)
 
 
-def test_longer_than_the_window(model: Path, decodes: Decodes) -> None:
+def test_speech_longer_than_window(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         first = np.concatenate([loud(seconds_of(3)), quiet(18 - seconds_of(3))])
@@ -353,7 +355,7 @@ def test_longer_than_the_window(model: Path, decodes: Decodes) -> None:
     run(engine(model), scene)
 
 
-def test_a_full_lane_is_said(model: Path, decodes: Decodes) -> None:
+def test_full_backlog_is_reported(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         hearing = Listener(transcriber).hearing
@@ -366,7 +368,7 @@ def test_a_full_lane_is_said(model: Path, decodes: Decodes) -> None:
     run(engine(model), scene)
 
 
-def test_a_decode_of_a_cancelled_segment_is_nobodys(model: Path, decodes: Decodes) -> None:
+def test_decode_of_cancelled_segment_is_ignored(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         stale = Listener(transcriber)
@@ -385,7 +387,7 @@ def test_a_decode_of_a_cancelled_segment_is_nobodys(model: Path, decodes: Decode
     run(engine(model), scene)
 
 
-def test_words_can_be_given_up_and_asked_for_again(model: Path, decodes: Decodes) -> None:
+def test_cancelled_request_can_be_repeated(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         listener = Listener(transcriber)
@@ -399,7 +401,7 @@ def test_words_can_be_given_up_and_asked_for_again(model: Path, decodes: Decodes
     run(engine(model), scene)
 
 
-def test_a_model_that_raises(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_error_is_reported_and_reload_works(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         def broken(*_: object, **__: object) -> Decoded:
             raise RuntimeError("CUDA out of memory")
@@ -427,7 +429,7 @@ async def error_of(words: Coroutine[None, None, Transcript]) -> str:
 
 
 @pytest.mark.slow  # it waits for the second
-def test_stopping_tells_those_who_wait(model: Path, decodes: Decodes) -> None:
+def test_stop_fails_pending_requests(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         listener = Listener(transcriber)
@@ -442,7 +444,7 @@ def test_stopping_tells_those_who_wait(model: Path, decodes: Decodes) -> None:
     run(engine(model), scene)
 
 
-def test_not_loaded(model: Path) -> None:
+def test_open_without_model_is_refused(model: Path) -> None:
     with pytest.raises(SttError, match="not loaded"):
         engine(model).open(SEGMENT, lambda _: None)
 
@@ -457,7 +459,7 @@ def load_error(transcriber: WhisperRecognizer) -> str:
     ("name", "remedy"),
     [("", "convert or copy it again, or correct stt.model"), ("tiny", "remove it and pull it again")],
 )
-def test_what_a_model_lacks_is_named_with_the_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
+def test_missing_model_file_is_named_with_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
     """Without tokenizer.json faster-whisper would fetch one."""
     lacking = tmp_path / "lacking"
     shutil.copytree(model, lacking, copy_function=os.link)
@@ -468,12 +470,12 @@ def test_what_a_model_lacks_is_named_with_the_remedy(model: Path, tmp_path: Path
     assert load_error(engine(lacking, name=name)) == text
 
 
-def test_a_model_that_may_not_be_looked_at_lacks_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_model_folder_lacks_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid(tmp_path, monkeypatch)
     assert "lacks model.bin, config.json" in load_error(engine(tmp_path / "model"))
 
 
-def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
+def test_impossible_settings_are_refused(model: Path, tmp_path: Path) -> None:
     assert "'xx'" in load_error(engine(model, language="xx"))
     assert "int3" in load_error(engine(model, compute_type="int3"))
     broken = tmp_path / "broken"
@@ -490,7 +492,7 @@ def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
     assert "80 mel bands" in load_error(engine(broken))
 
 
-def test_detail(model: Path) -> None:
+def test_detail_names_model_and_device(model: Path) -> None:
     transcriber = engine(model, language="en-US", cpu_threads=1)
     assert transcriber.detail.endswith("not loaded")
 
@@ -500,7 +502,7 @@ def test_detail(model: Path) -> None:
     run(transcriber, scene)
 
 
-def test_a_loop_ends_early(tmp_path: Path) -> None:
+def test_looping_decoder_stops_early(tmp_path: Path) -> None:
     """The tokens of a decode are bounded by the length of the sound: 24 + 10 a second."""
     path = scripted_whisper(tmp_path / "model", [f"w{index}" for index in range(50)])
 

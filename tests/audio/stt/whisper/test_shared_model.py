@@ -142,7 +142,7 @@ def sharing(model: Path, *, language: str | None = "en", workers: int = 1, hang_
 
 @pytest.mark.parametrize("people", [2, 8])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_each_conversation_hears_its_own_words(model: Path, watched: Watched, people: int, workers: int) -> None:
+def test_each_conversation_gets_its_own_words(model: Path, watched: Watched, people: int, workers: int) -> None:
     shared = sharing(model, workers=workers)
 
     async def turn(number: int) -> str:
@@ -166,7 +166,7 @@ def test_each_conversation_hears_its_own_words(model: Path, watched: Watched, pe
     play(shared, scene)
 
 
-def test_a_seat_costs_nothing(model: Path, watched: Watched) -> None:
+def test_recognizer_without_segments_costs_nothing(model: Path, watched: Watched) -> None:
     async def scene() -> None:
         before = threading.active_count()
         seats = [shared.transcriber() for _ in range(100)]
@@ -178,7 +178,7 @@ def test_a_seat_costs_nothing(model: Path, watched: Watched) -> None:
     play(shared, scene)
 
 
-def test_finals_go_first_in_the_order_they_were_asked_for(model: Path, watched: Watched) -> None:
+def test_finals_come_first_in_order_of_request(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -204,7 +204,7 @@ def test_finals_go_first_in_the_order_they_were_asked_for(model: Path, watched: 
     play(shared, scene)
 
 
-def test_a_final_waits_for_one_running_decode_at_most(model: Path, watched: Watched) -> None:
+def test_final_waits_for_at_most_one_running_decode(model: Path, watched: Watched) -> None:
     """However many conversations want partials and pauses, what runs when it is asked for is all it waits for."""
     shared = sharing(model)
 
@@ -227,7 +227,7 @@ def test_a_final_waits_for_one_running_decode_at_most(model: Path, watched: Watc
     play(shared, scene)
 
 
-def test_partials_take_turns(model: Path, watched: Watched) -> None:
+def test_conversations_take_turns_for_partials(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -245,7 +245,7 @@ def test_partials_take_turns(model: Path, watched: Watched) -> None:
     play(shared, scene)
 
 
-def test_a_new_conversation_does_not_overtake_by_many_short_segments(model: Path, watched: Watched) -> None:
+def test_many_short_segments_do_not_overtake_other_conversations(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -263,7 +263,7 @@ def test_a_new_conversation_does_not_overtake_by_many_short_segments(model: Path
     play(shared, scene)
 
 
-def test_a_partial_that_gave_way_is_of_the_newest_sound_and_comes_once(model: Path, watched: Watched) -> None:
+def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -282,7 +282,7 @@ def test_a_partial_that_gave_way_is_of_the_newest_sound_and_comes_once(model: Pa
     play(shared, scene)
 
 
-def test_partials_become_rarer_with_the_conversations() -> None:
+def test_partials_become_rarer_with_more_conversations() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     account = ConversationShare("en")
@@ -307,7 +307,7 @@ def test_partials_become_rarer_with_the_conversations() -> None:
     assert after.needed_decode(1) is None, "the next segment knows how long the conversation's decodes take"
 
 
-def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
+def test_running_partial_is_aborted_for_requested_transcript(
     model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, generated = sharing(model), []
@@ -338,7 +338,7 @@ def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
 
 
 @pytest.mark.parametrize("loops", [False, True])
-def test_the_decode_of_a_pause_that_was_none_is_broken_off(
+def test_decode_of_pause_is_aborted_when_speech_continues(
     model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, *, loops: bool
 ) -> None:
     """Before its decoder, or before the full window that a loop in its words calls for."""
@@ -376,7 +376,7 @@ def test_the_decode_of_a_pause_that_was_none_is_broken_off(
     play(shared, scene)
 
 
-def test_pauses_one_after_the_other_break_no_decode_off(model: Path, watched: Watched) -> None:
+def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, watched: Watched) -> None:
     """Or a slow model would say nothing before the end of who speaks in short phrases."""
     shared = sharing(model)
 
@@ -399,7 +399,7 @@ def test_pauses_one_after_the_other_break_no_decode_off(model: Path, watched: Wa
 
 
 @pytest.mark.parametrize("given_up", [False, True])
-def test_what_a_cancelled_segment_wanted_is_never_begun(model: Path, watched: Watched, given_up: bool) -> None:
+def test_decode_for_cancelled_segment_never_starts(model: Path, watched: Watched, given_up: bool) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -425,7 +425,7 @@ def test_what_a_cancelled_segment_wanted_is_never_begun(model: Path, watched: Wa
     play(shared, scene)
 
 
-def test_closing_one_seat_leaves_the_others_alone(model: Path, watched: Watched) -> None:
+def test_closing_one_recognizer_does_not_affect_others(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -452,7 +452,7 @@ def test_closing_one_seat_leaves_the_others_alone(model: Path, watched: Watched)
     play(shared, scene)
 
 
-def test_a_failure_is_told_to_those_who_wait_and_mended_once_for_all(model: Path, watched: Watched) -> None:
+def test_failure_fails_pending_requests_and_reloads_once(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -490,7 +490,7 @@ def test_a_failure_is_told_to_those_who_wait_and_mended_once_for_all(model: Path
     play(shared, scene)
 
 
-def test_a_failure_that_nobody_waited_for_is_told_to_somebody(model: Path, watched: Watched) -> None:
+def test_failure_without_pending_requests_is_reported(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -510,7 +510,7 @@ def test_a_failure_that_nobody_waited_for_is_told_to_somebody(model: Path, watch
     play(shared, scene)
 
 
-def test_words_of_a_model_that_nobody_loads_again_are_refused(model: Path, watched: Watched) -> None:
+def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -525,7 +525,7 @@ def test_words_of_a_model_that_nobody_loads_again_are_refused(model: Path, watch
     play(shared, scene)
 
 
-def test_each_refusal_is_an_error_of_its_own(model: Path) -> None:
+def test_each_refusal_raises_a_new_error(model: Path) -> None:
     """An error that is raised again keeps the calls it went through before: and all that they held."""
     seat = sharing(model).transcriber()
     refusals = []
@@ -536,7 +536,7 @@ def test_each_refusal_is_an_error_of_its_own(model: Path) -> None:
     assert refusals[0] is not refusals[1]
 
 
-def test_a_hang_is_found_by_the_limit_and_mended_once(model: Path, watched: Watched) -> None:
+def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, watched: Watched) -> None:
     shared = sharing(model, hang_s=0.2)
 
     async def scene() -> None:
@@ -563,7 +563,7 @@ def test_a_hang_is_found_by_the_limit_and_mended_once(model: Path, watched: Watc
     play(shared, scene)
 
 
-def test_whoever_complains_of_a_model_that_works_changes_nothing(model: Path, watched: Watched) -> None:
+def test_reload_of_working_model_changes_nothing(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -582,7 +582,7 @@ def test_whoever_complains_of_a_model_that_works_changes_nothing(model: Path, wa
     play(shared, scene)
 
 
-def test_the_language_is_detected_for_each_conversation(tmp_path: Path) -> None:
+def test_language_is_detected_per_conversation(tmp_path: Path) -> None:
     path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
     shared = sharing(path, language=None)
 
@@ -603,7 +603,7 @@ def test_the_language_is_detected_for_each_conversation(tmp_path: Path) -> None:
     play(shared, scene)
 
 
-def test_the_owner_closes_for_all(model: Path, watched: Watched) -> None:
+def test_owner_closes_for_all_conversations(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -629,7 +629,7 @@ def test_the_owner_closes_for_all(model: Path, watched: Watched) -> None:
     play(shared, scene)
 
 
-def test_those_who_load_together_fail_together(tmp_path: Path) -> None:
+def test_concurrent_loads_fail_together(tmp_path: Path) -> None:
     shared = sharing(tmp_path / "nothing")
 
     async def scene() -> None:
@@ -642,7 +642,7 @@ def test_those_who_load_together_fail_together(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_a_loading_survives_whoever_gave_it_up(model: Path, watched: Watched) -> None:
+def test_loading_survives_cancelled_caller(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -658,7 +658,7 @@ def test_a_loading_survives_whoever_gave_it_up(model: Path, watched: Watched) ->
 
 
 @pytest.mark.parametrize("by", ["limit", "owner"])
-def test_a_loading_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     go = threading.Event()
     load = LoadedWhisper.__init__
 
@@ -693,7 +693,7 @@ async def error_of(loading: Awaitable[None]) -> str:
     return str(error.value)
 
 
-def test_a_listener_that_raises_stops_nobody_else(model: Path, watched: Watched) -> None:
+def test_raising_listener_does_not_affect_others(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     def raising(_words: Transcript) -> None:
@@ -718,7 +718,7 @@ def test_a_listener_that_raises_stops_nobody_else(model: Path, watched: Watched)
     play(shared, scene)
 
 
-def test_two_workers_keep_one_for_those_who_wait(model: Path, watched: Watched) -> None:
+def test_one_of_two_workers_is_reserved_for_requests(model: Path, watched: Watched) -> None:
     shared = sharing(model, workers=2)
 
     async def scene() -> None:
@@ -753,9 +753,7 @@ def dipping(seat: SharedWhisperRecognizer, number: int) -> WhisperStream:
     return hearing
 
 
-def test_the_decode_of_a_dip_will_do_for_early_words_and_the_final_ones_are_decoded_meanwhile(
-    model: Path, watched: Watched
-) -> None:
+def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -784,7 +782,7 @@ def test_the_decode_of_a_dip_will_do_for_early_words_and_the_final_ones_are_deco
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *, early: bool) -> None:
+def test_decode_that_lacks_speech_is_not_sufficient(model: Path, watched: Watched, *, early: bool) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -813,9 +811,7 @@ THREE = Decoded("turn it on", "", "en", language_sure=False)
     ],
 )
 @pytest.mark.parametrize("late", [False, True])
-def test_a_draft_lacks_a_little_of_the_speech(
-    until_s: float, decoded: Decoded, draft: bool | None, *, late: bool
-) -> None:
+def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft: bool | None, *, late: bool) -> None:
     """Whether it was decoded before the words are asked for, or while they are waited for."""
 
     async def scene() -> None:
@@ -839,7 +835,7 @@ def test_a_draft_lacks_a_little_of_the_speech(
     asyncio.run(scene())
 
 
-def test_who_does_not_ask_for_a_draft_gets_none() -> None:
+def test_draft_is_returned_only_on_request() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
@@ -852,7 +848,7 @@ def test_who_does_not_ask_for_a_draft_gets_none() -> None:
     asyncio.run(scene())
 
 
-def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
+def test_final_decode_starts_at_once_after_draft() -> None:
     """Before whoever got it has asked again: meanwhile the model would do something else."""
 
     async def scene() -> None:
@@ -876,7 +872,7 @@ def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
     asyncio.run(scene())
 
 
-def test_in_a_crowd_there_are_no_drafts() -> None:
+def test_no_drafts_with_several_segments() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
@@ -898,7 +894,7 @@ def test_in_a_crowd_there_are_no_drafts() -> None:
     asyncio.run(scene())
 
 
-def test_who_got_a_draft_keeps_their_place_among_those_who_wait() -> None:
+def test_request_after_draft_keeps_its_ticket() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         scheduler, end = hearing._scheduler, Samples(samples_of_s(1))
@@ -940,7 +936,7 @@ def at_an_end() -> WhisperStream:
     return hearing
 
 
-def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None:
+def test_unreliable_result_answers_early_requests_only() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         end = Samples(samples_of_s(1))
@@ -960,7 +956,7 @@ def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None
     asyncio.run(scene())
 
 
-def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
+def test_improbable_words_are_not_decoded_again() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         end = Samples(samples_of_s(1))
@@ -976,7 +972,7 @@ def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
     asyncio.run(scene())
 
 
-def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_for_again() -> None:
+def test_full_window_starts_before_unreliable_words_are_requested_again() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         async with asyncio.TaskGroup() as tasks:
@@ -990,7 +986,7 @@ def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_fo
 
 
 @pytest.mark.parametrize("draft", [False, True])
-def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun(*, draft: bool) -> None:
+def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
     """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
 
     async def scene() -> None:
@@ -1011,7 +1007,7 @@ def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun(*, dr
     asyncio.run(scene())
 
 
-def test_words_that_were_asked_for_early_are_confirmed_soon_or_not_at_all() -> None:
+def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
     """They had come before the voice went on."""
 
     async def scene() -> None:
@@ -1027,7 +1023,7 @@ def test_words_that_were_asked_for_early_are_confirmed_soon_or_not_at_all() -> N
     asyncio.run(scene())
 
 
-def test_a_segment_that_is_over_is_served_by_nothing() -> None:
+def test_finished_segment_needs_no_decode() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
@@ -1039,7 +1035,7 @@ def test_a_segment_that_is_over_is_served_by_nothing() -> None:
     assert not decode_scheduler._is_useful(running)
 
 
-def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
+def test_later_dip_aborts_decode_of_earlier_one() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     hearing = WhisperStream(
@@ -1067,7 +1063,7 @@ def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
 @pytest.mark.parametrize(
     ("threads", "shown"), [(1, "CPU, 1 threads, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")]
 )
-def test_workers_share_the_threads(model: Path, threads: int, shown: str) -> None:
+def test_workers_share_threads(model: Path, threads: int, shown: str) -> None:
     shared = SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=threads, workers=2))
 
     async def scene() -> None:
@@ -1076,7 +1072,7 @@ def test_workers_share_the_threads(model: Path, threads: int, shown: str) -> Non
     play(shared, scene)
 
 
-def test_a_partial_beside_which_its_sound_was_settled_has_no_effect() -> None:
+def test_partial_of_settled_audio_is_ignored() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     told: list[Transcript] = []
@@ -1094,7 +1090,7 @@ def test_a_partial_beside_which_its_sound_was_settled_has_no_effect() -> None:
     assert told[-1].until == Samples(31 * MIC_RATE_HZ)
 
 
-def test_words_do_not_vanish_for_a_decode_when_their_sound_is_settled() -> None:
+def test_words_stay_in_partial_when_audio_is_settled() -> None:
     scheduler = DecodeScheduler(10)
     scheduler.expect_model()
     told: list[str] = []
