@@ -1,4 +1,4 @@
-"""The clock against a card whose truth is known."""
+"""The stream clock, compared with simulated cards."""
 
 import numpy as np
 import pytest
@@ -27,14 +27,14 @@ def test_error_is_bounded_with_jitter_and_drift(drift_ppm: float, jitter_ms: flo
         end = Samples(n * BLOCK)
         captured_s = begin_s + s_of_samples(end) * (1 + drift_ppm * 1e-6)
         jitter_s = float(random.uniform(0, jitter_ms / 1000))
-        arrival_s = max(latest_s, captured_s + jitter_s)  # the loop's time never goes back
+        arrival_s = max(latest_s, captured_s + jitter_s)  # loop time never decreases
         latest_s = arrival_s
         recent = [*recent[-400:], arrival_s - captured_s]  # 8 s, less than the window
         clock.observe(end, arrival_s)
         error_s = clock.to_loop_s(end) - captured_s
         assert -10 * 200e-6 - 1e-6 <= error_s <= min(recent) + 10 * 200e-6 + 1e-6
         assert abs(clock.to_position(clock.to_loop_s(end)) - end) <= 1
-    # The least of 500 delays is near the least there can be: that settles without a step, save at the beginning.
+    # The minimum of 500 delays is close to the absolute minimum, so it settles without a step except at the start.
     assert clock.steps <= 2
 
 
@@ -58,9 +58,9 @@ def test_burst_is_dated_by_arrival() -> None:
     for n in range(1, 501):  # ten seconds of sound within 50 ms
         clock.observe(Samples(n * BLOCK), 100.0 + n * 0.0001)
         assert clock.to_loop_s(Samples(n * BLOCK)) == pytest.approx(100.0 + n * 0.0001)
-    assert clock.steps == 0  # it began like this: nothing has changed
+    assert clock.steps == 0  # the burst is the start: nothing has changed
     clock.observe(Samples(501 * BLOCK), 101.0)
-    clock.observe(Samples(1001 * BLOCK), 101.0)  # another one, in the midst of real time
+    clock.observe(Samples(1001 * BLOCK), 101.0)  # another burst, during real time
     assert clock.to_loop_s(Samples(1001 * BLOCK)) == pytest.approx(101.0)
     assert clock.steps == 1
 

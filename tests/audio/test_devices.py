@@ -1,4 +1,4 @@
-"""Which device somebody means."""
+"""Selection of a device by name or number."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ WINDOWS = (
         ("", "output", 2),
         (" 0 ", "input", 0),
         ("webc", "input", 3),
-        ("Headset", "output", 1),  # exact, and by the host API of the default
+        ("Headset", "output", 1),  # exact match, on the host API of the default
         ("headset", "input", 1),
         ("Headset, MME", "input", 0),
         ("mme", "input", 0),

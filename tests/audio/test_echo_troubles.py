@@ -1,4 +1,4 @@
-"""The canceller where its reference has holes, the loudspeaker is another one, or the microphone was closed."""
+"""The canceller with gaps in its reference, a changed loudspeaker, or a closed microphone."""
 
 import asyncio
 import functools
@@ -21,7 +21,7 @@ PLAIN = Room(gain_db=-10.0, noise_dbfs=-80)
 
 @functools.cache
 def voice() -> Pcm:
-    """The assistant's own, half a minute at 24 kHz."""
+    """The assistant's voice, half a minute at 24 kHz."""
     return asyncio.run(reply())
 
 
@@ -89,7 +89,7 @@ def test_loudspeaker_change_during_reply(ahead_s: float) -> None:
 
 @pytest.mark.parametrize("delay_ms", [40, 5, -5])
 def test_lead_is_restored_when_reference_is_early_again(delay_ms: float) -> None:
-    """The first one takes them just in time; the second plays them about when it says: that the lead is for."""
+    """The first card requests its blocks just in time; the second plays them at the reported time."""
     canceller = EchoCanceller()
     losses = scene(canceller, 4.0, ahead_s=0.02)
     assert losses[3] >= 20
@@ -102,7 +102,7 @@ def test_lead_is_restored_when_reference_is_early_again(delay_ms: float) -> None
 
 
 def test_lead_oscillates_less_for_unsteady_card() -> None:
-    """Four seconds in time, and one that is not."""
+    """Four seconds with early blocks, then one without."""
     canceller = EchoCanceller()
     leads = []
     for number in range(50 * 60):
@@ -126,7 +126,7 @@ def test_cancellation_recovers_after_closed_microphone(closed_s: float) -> None:
 
 
 def test_cancellation_recovers_after_one_wrong_date() -> None:
-    """A callback that was held up by a busy interpreter reads the clock too late."""
+    """A callback delayed by a busy interpreter reads the clock too late."""
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, late=lambda at_s: 0.05 if abs(at_s - 4.0) < 0.001 else 0.0)
     assert min(losses[2:4]) >= 20

@@ -1,4 +1,4 @@
-"""A program that ends while a thread is inside a library of C++: it aborts it where the interpreter goes first."""
+"""A program that exits while a thread is inside a C++ library, which would abort the process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""G.711 against known vectors, and against the standard library where it still has them."""
+"""G.711 compared with known vectors and with the standard library if available."""
 
 import sys
 import warnings

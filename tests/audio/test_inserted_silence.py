@@ -1,4 +1,4 @@
-"""Silence that was put in, and how much of it lies before a position."""
+"""Inserted silence and how much of it precedes a position."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Loudness and audibility: the whole and the streamed answer agree, and both are the project's definition."""
+"""Levels and the audible onset: batch and streaming agree, and both match the definition."""
 
 import math
 
@@ -22,7 +22,7 @@ def windows(pattern: str, size: int = WINDOW) -> Pcm:
 
 
 def by_definition(pcm: Pcm, rate_hz: int) -> int | None:
-    """The definition as it is written down, in floats and without any economy."""
+    """The definition in floats, without optimization."""
     window = rate_hz // 100
     sound = pcm[: pcm.size // window * window].astype(np.float64).reshape(-1, window) / 32768
     loud = np.sqrt((sound**2).mean(axis=1)) > 0.005

@@ -1,4 +1,4 @@
-"""The microphone's line: whatever comes in, gapless frames come out."""
+"""The microphone line: any input becomes gapless frames."""
 
 import tracemalloc
 from itertools import pairwise
@@ -27,7 +27,7 @@ def sound_of(frames: list[Frame]) -> npt.NDArray[np.int16]:
 
 
 def kept(frames: list[Frame]) -> list[Frame]:
-    """As one must who keeps frames: with copies."""
+    """Copies frames, which is needed to keep them."""
     return [Frame(frame.start, frame.pcm.copy(), frame.is_inserted) for frame in frames]
 
 
@@ -45,7 +45,7 @@ def test_blocks_of_any_size_become_gapless_frames(rate_hz: int, channels: int, s
         block = np.full((size, channels) if channels else size, 1000, np.int16)
         pushed += size
         frames += kept(line.push(block, 50.0 + pushed / rate_hz))
-    in_front = line.filled.before(Samples(FRAME_SAMPLES))  # also where no frame is full yet
+    in_front = line.filled.before(Samples(FRAME_SAMPLES))  # also without a complete frame
     assert in_front < FRAME_SAMPLES
     assert len(frames) * FRAME_SAMPLES <= in_front + pushed * 16_000 / rate_hz + 1
     frames += kept(line.finish())
@@ -165,7 +165,7 @@ def test_batched_frames_do_not_overwrite_each_other_at_end() -> None:
 
 
 def tick(line: MicrophoneLine, from_s: float, to_s: float) -> list[Frame]:
-    """Call `idle` every 20 ms, as a border does."""
+    """Calls `idle` every 20 ms, as a source does."""
     frames: list[Frame] = []
     for n in range(round((to_s - from_s) / 0.02)):
         frames += kept(line.idle(from_s + n * 0.02))
@@ -192,7 +192,7 @@ def test_returning_audio_keeps_its_position() -> None:
     line = MicrophoneLine(16_000)
     frames: list[Frame] = []
     now_s = 10.0
-    for _ in range(20):  # push to talk, again and again
+    for _ in range(20):  # repeated push to talk
         for _ in range(25):
             now_s += 0.02
             frames += kept(line.push(np.full(320, 7, np.int16), now_s))
@@ -219,8 +219,8 @@ def test_microphone_without_any_audio_gives_silence() -> None:
 def test_backlog_after_silence_is_dated_by_arrival() -> None:
     line = MicrophoneLine(16_000)
     frames = kept(line.push(np.full(320, 7, np.int16), 10.02))
-    frames += tick(line, 10.04, 13.02)  # the network is gone for three seconds ...
-    frames += kept(line.push(np.full(48_000, 9, np.int16), 13.02))  # ... and brings them all at once
+    frames += tick(line, 10.04, 13.02)  # the network fails for three seconds ...
+    frames += kept(line.push(np.full(48_000, 9, np.int16), 13.02))  # ... and delivers them all at once
     check_gapless(frames)
     assert line.clock.to_loop_s(frames[-1].end) == pytest.approx(13.02, abs=0.021)
     assert line.clock.steps == 1
@@ -346,13 +346,13 @@ def test_no_silence_is_inserted_before_silent_from() -> None:
     line = MicrophoneLine(16_000)
     line.idle(5.0)
     assert line.silent_from_s == pytest.approx(5.1)
-    line.push(np.ones(16_000 // 5, np.int16), 5.2)  # a long block is given twice its length
+    line.push(np.ones(16_000 // 5, np.int16), 5.2)  # after a long block the wait is twice its length
     assert line.silent_from_s == pytest.approx(5.6)
     assert line.idle(line.silent_from_s - 0.001) == []
     assert line.idle(line.silent_from_s + 0.001) != []
 
 
-# ---- blocks that nobody waits for ----
+# ---- batching ----
 
 
 def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
@@ -362,7 +362,7 @@ def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
 def in_blocks(
     line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, heed: Batching = Batching.SILENCE
 ) -> list[int]:
-    """How many frames each block of 20 ms at 24 kHz completes."""
+    """Returns how many frames each block of 20 ms at 24 kHz completes."""
     blocks = sound.reshape(-1, 480)
     return [len(line.push(block, at_s + (n + 1) * 0.02, heed)) for n, block in enumerate(blocks)]
 
@@ -372,7 +372,7 @@ def test_silence_is_batched_by_eight_frames() -> None:
     at_once = in_blocks(line, noise(200, 480 * 100), 0.0, Batching.OFF)
     assert set(at_once) <= {0, 1, 2}
     learning = in_blocks(line, noise(200, 480 * 100, 1), 2.0)
-    assert learning[:10] == [1] * 10  # what the room is like has to be known first
+    assert learning[:10] == [1] * 10  # the room level has to be learned first
     together = in_blocks(line, noise(200, 480 * 80, 2), 4.0)
     assert sorted(set(together)) == [0, 8]
     assert together.count(8) == 10
@@ -421,7 +421,7 @@ def test_batched_silence_is_delivered_when_audio_stops() -> None:
 @pytest.mark.parametrize("spread", [2000, 20_000])
 def test_speech_is_batched_by_four_frames(spread: int) -> None:
     line = MicrophoneLine(24_000)
-    assert in_blocks(line, noise(spread, 480), 0.0, Batching.SPEECH) == [1]  # nothing is known yet
+    assert in_blocks(line, noise(spread, 480), 0.0, Batching.SPEECH) == [1]  # no level is known yet
     together = in_blocks(line, noise(spread, 480 * 40, 1), 0.02, Batching.SPEECH)
     assert sorted(set(together)) == [0, 4]
     assert together.count(4) == 10

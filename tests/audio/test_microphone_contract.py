@@ -1,4 +1,4 @@
-"""What every microphone promises (audio.microphone.Microphone), held against each of them in virtual time."""
+"""The contract of every microphone (audio.microphone.Microphone), checked for each in virtual time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

@@ -1,4 +1,4 @@
-"""What libraries print is kept away from the screen."""
+"""Library output is kept away from the screen."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The last door: nothing stale is heard, nothing clicks, and the counts add up."""
+"""The playout queue: nothing stale is played, nothing clicks, and the counts add up."""
 
 import tracemalloc
 from collections import deque
@@ -21,16 +21,16 @@ def level(n: int, value: int = 1000) -> Pcm:
 
 
 class AgainstAModel(RuleBasedStateMachine):
-    """Random opens, offers, pulls, closes; the model is a deque of the open reply's samples."""
+    """Random opens, offers, pulls and closes, compared with a deque of the open reply's samples."""
 
     def __init__(self) -> None:
         super().__init__()
         self.playout = Playout(ReplySamples(1000))
         self.keys = 0
         self.queue: deque[int] = deque()
-        self.tail: deque[int] = deque()  # how many samples may still fade: their loudest
+        self.tail: deque[int] = deque()  # bounds of the samples that may still fade out
         self.taken: deque[int] = deque(maxlen=FADE)  # of this reply
-        self.swelling = 0  # how many samples may still swell up
+        self.swelling = 0  # number of samples that may still fade in
         self.is_open = self.ended = self.finished = False
         self.pulled = 0
         self.next_value = 1
@@ -91,7 +91,7 @@ class AgainstAModel(RuleBasedStateMachine):
         fading = min(n, len(self.tail))
         for heard in block[:fading]:
             assert 0 <= heard <= self.tail.popleft()
-        self.gap += fading if self.gap else 0  # it rings out
+        self.gap += fading if self.gap else 0  # the fade-out
         expected = [self.queue.popleft() for _ in range(min(n - fading, len(self.queue)))]
         self.swelling = FADE if expected and self.gap else self.swelling
         swelling = min(self.swelling, len(expected))
@@ -158,7 +158,7 @@ def test_underrun_does_not_click(block: int, length: int, gap_blocks: int, gain_
     playout = Playout()
     playout.open("a")
     playout.duck(gain_db)
-    blocks = [playout.pull(RAMP).copy()]  # until it is lowered
+    blocks = [playout.pull(RAMP).copy()]  # until the volume is lowered
     for _ in range(2):
         playout.offer("a", level(length, 20_000))
         while playout.queued_samples:
@@ -217,7 +217,7 @@ def test_late_end_is_reported_once() -> None:
 def test_underrun_needs_audio_on_both_sides() -> None:
     playout = Playout()
     playout.open("a")
-    playout.pull(240)  # waiting for the first sound is not one
+    playout.pull(240)  # waiting for the first audio is no underrun
     playout.offer("a", level(100))
     playout.pull(240)
     playout.pull(240)

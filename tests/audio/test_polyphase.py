@@ -1,4 +1,4 @@
-"""The short resampling filter: how little it holds back, and what it keeps and stops."""
+"""The polyphase filter: its hold-back, pass band and stop band."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def tone(hz: int, rate_hz: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float
 
 
 def level_db(hz: int, from_hz: int, to_hz: int) -> float:
-    """What is left of a tone, its edges left out."""
+    """Returns the level of a tone after resampling, without its edges."""
     out = Polyphase(from_hz, to_hz).push(tone(hz, from_hz))[to_hz // 10 : -to_hz // 10].astype(float)
     return float(20 * np.log10(np.sqrt(2 * (out**2).mean()) + 1e-9))
 
@@ -40,7 +40,7 @@ def test_speech_passes_and_aliases_are_removed(from_hz: int, to_hz: int) -> None
         for hz in (round(1.08 * band_hz), round(1.4 * band_hz)):
             assert level_db(hz, from_hz, to_hz) < -65
     else:
-        # Made higher, a tone must not leave its mirror image behind.
+        # Upsampling a tone must not leave its mirror image.
         out = Polyphase(from_hz, to_hz).push(tone(1000, from_hz))[to_hz // 10 : to_hz // 10 + to_hz // 2].astype(float)
         spectrum = np.abs(np.fft.rfft(out * np.hanning(len(out))))  # 2 Hz a line
         spectrum[450:550] /= spectrum.max()

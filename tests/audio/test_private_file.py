@@ -1,4 +1,4 @@
-"""Files with what people said are their owner's alone, whatever the umask."""
+"""Files with conversations are readable by their owner only, whatever the umask."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Recordings good and bad: each bad one gets a sentence, none a traceback."""
+"""Valid and invalid recordings: each invalid one gives an error message, none a traceback."""
 
 import logging
 import shlex
@@ -105,7 +105,7 @@ def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.Monk
     def forbidden(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", forbidden)  # root may read everything: permissions alone prove nothing
+    monkeypatch.setattr(Path, "open", forbidden)  # root may read everything, so permissions alone are no test
     assert "permissions" in refused(path)
 
 
@@ -165,7 +165,7 @@ def test_truncated_file_is_read_with_warning(tmp_path: Path, name: str, subtype:
 
 
 def with_lengths(path: Path, riff: int, data: int) -> None:
-    """A second of sound whose header has these lengths."""
+    """Writes a second of audio with these lengths in its header."""
     soundfile.write(path, tone(16_000, 1.0), 16_000, subtype="PCM_16")
     content = bytearray(path.read_bytes())
     content[4:8], content[40:44] = riff.to_bytes(4, "little"), data.to_bytes(4, "little")
@@ -256,7 +256,7 @@ def test_one_hour_recording_needs_little_memory(tmp_path: Path) -> None:
         file.write((36 + size).to_bytes(4, "little"))
         file.seek(40)
         file.write(size.to_bytes(4, "little"))
-        file.truncate(44 + size)  # sparse: the rest is silence that needs no disk
+        file.truncate(44 + size)  # a sparse file: the rest is silence without disk space
     recording = open_recording(path)
     assert recording.duration_s == 3600.0
     tracemalloc.start()
@@ -299,11 +299,11 @@ def test_damaged_file_gives_audio_or_error_message(
         assert sum(len(block) for block in blocks) == recording.samples
 
 
-# ---- compressed recordings, as telephones and browsers make them ----
+# ---- compressed recordings of phones and browsers ----
 
 
 def encoded(path: Path, codec: str, seconds: float = 1.0, rate_hz: int = 48_000, channels: int = 1) -> Path:
-    """A tone in a file whose kind its name says."""
+    """Writes a tone to a file of the kind given by its suffix."""
     layout = "mono" if channels == 1 else "stereo"
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate_hz, layout=layout)
@@ -330,7 +330,7 @@ COMPRESSED = [
 def test_compressed_recording_is_read(tmp_path: Path, name: str, codec: str, channels: int) -> None:
     recording = open_recording(encoded(tmp_path / name, codec, channels=channels))
     assert (recording.rate_hz, recording.channels, recording.warning) == (48_000, channels, None)
-    assert recording.duration_s == pytest.approx(1.0, abs=0.06)  # encoders pad
+    assert recording.duration_s == pytest.approx(1.0, abs=0.06)  # encoders add padding
     out = whole(recording, 960)
     assert out.shape == (recording.samples, channels)
     loudness = np.sqrt(np.mean((out[4800:43_200] / 32_768) ** 2))

@@ -13,14 +13,14 @@ RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
 
 
 def bump(n: int, at: int, rate_hz: int) -> Pcm:
-    """A smooth bump, 2 ms wide, whose middle is sample `at`: it survives any rate from 8 kHz on."""
+    """A smooth bump, 2 ms wide, centred at sample `at`; it survives any rate from 8 kHz on."""
     seconds = (np.arange(n) - at) / rate_hz
     shape: npt.NDArray[np.float64] = np.rint(20_000 * np.exp(-((seconds / 0.001) ** 2)))
     return shape.astype(np.int16)
 
 
 def centre(pcm: Pcm) -> float:
-    """Where a bump stands, in samples."""
+    """Returns the position of a bump in samples."""
     weight = pcm.astype(float) ** 2
     return float((weight * np.arange(len(pcm))).sum() / weight.sum())
 

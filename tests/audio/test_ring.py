@@ -1,4 +1,4 @@
-"""The ring against a plain list."""
+"""The ring buffer, compared with a plain list."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from audio.units import Pcm, Samples
 
 
 def ramp(start: int, n: int) -> Pcm:
-    """Samples that tell their own position."""
+    """Samples whose value is their position."""
     return (np.arange(start, start + n) % 30_000).astype(np.int16)
 
 

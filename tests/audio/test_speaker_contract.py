@@ -1,4 +1,4 @@
-"""What every loudspeaker promises (audio.speaker.Speaker), held against each of them in virtual time."""
+"""The contract of every loudspeaker (audio.speaker.Speaker), checked for each in virtual time."""
 
 import asyncio
 import itertools
@@ -17,11 +17,11 @@ from web.client_speaker import ClientSpeaker
 
 S = REPLY_RATE_HZ
 BLOCK_S = 0.02
-"""The longest that any of them takes at once."""
+"""The longest block that any of them takes at once."""
 
 
 class Room:
-    """A loudspeaker that plays, and what it told."""
+    """A loudspeaker with its reported playback."""
 
     def __init__(self, speaker: Speaker) -> None:
         self.speaker = speaker
@@ -55,7 +55,7 @@ async def card(rate_hz: int) -> AsyncGenerator[Speaker]:
 
 @asynccontextmanager
 async def client() -> AsyncGenerator[Speaker]:
-    """One that never reports: it is taken to play at once."""
+    """A client that never reports playback: audio counts as played at once."""
     speaker = ClientSpeaker(2000.0)
     async with asyncio.TaskGroup() as tasks:
         playing = tasks.create_task(speaker.run())
@@ -218,7 +218,7 @@ def test_reply_continues_after_underrun_with_new_time(perform: Perform) -> None:
 
     told = perform(script).of("a")
     assert told[-1][0] == 4800
-    # What came later left later, and was not played in the meantime.
+    # Audio that arrived later is played later, and not in the meantime.
     after = next(leaves_s for (before, *_), (_, leaves_s, _) in itertools.pairwise(told) if before == 2400)
     assert after - told[0][1] == pytest.approx(0.6, abs=2 * BLOCK_S)
 

@@ -1,4 +1,4 @@
-"""The conversation on disk."""
+"""The stereo recording of a conversation."""
 
 import os
 import wave
@@ -20,7 +20,7 @@ def read(path: Path) -> npt.NDArray[np.int16]:
     sound: npt.NDArray[np.int16]
     sound, rate_hz = soundfile.read(path, dtype="int16", always_2d=True)
     assert rate_hz == 24_000
-    with wave.open(str(path)) as strict:  # believes the header, unlike libsndfile
+    with wave.open(str(path)) as strict:  # trusts the header, unlike libsndfile
         assert strict.getnframes() == len(sound)
         assert strict.getnchannels() == 2
     return sound
@@ -74,7 +74,7 @@ def test_audio_before_beginning_is_cut(tmp_path: Path) -> None:
 
 def test_late_block_is_written(tmp_path: Path) -> None:
     with StereoWriter(tmp_path / "a.wav") as writer:
-        for n in range(3000):  # a minute of the person, before the assistant's first word
+        for n in range(3000):  # a minute of the user before the assistant's first word
             writer.person(Samples(n * 320), np.full(320, 100, np.int16))
         writer.assistant(2.0, np.full(240, 77, np.int16))
     written = read(tmp_path / "a.wav")
@@ -90,7 +90,7 @@ def test_crash_loses_at_most_the_last_second(tmp_path: Path) -> None:
         for n in range(500):
             writer.person(Samples(n * 320), np.full(320, 100, np.int16))
             writer.assistant(n * 0.02, np.full(480, 50, np.int16))
-        os._exit(9)  # no close, no flush, no goodbye
+        os._exit(9)  # no close and no flush
     os.waitpid(child, 0)
     with wave.open(str(path)) as strict:
         assert strict.getnframes() >= 9 * 24_000

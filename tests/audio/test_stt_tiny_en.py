@@ -1,4 +1,4 @@
-"""Real Whisper weights, where `make setup` could fetch them: what people say on real recordings."""
+"""Real Whisper weights (if `make setup` could fetch them) on real recordings."""
 
 import asyncio
 import json

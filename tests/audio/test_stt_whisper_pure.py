@@ -1,4 +1,4 @@
-"""What needs no model: windows, cuts, gates, phantom phrases, agreement, quiet."""
+"""Parts of the Whisper recognizer without a model: windows, cuts, checks, local agreement, silence."""
 
 import numpy as np
 import pytest

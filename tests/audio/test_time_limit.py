@@ -1,4 +1,4 @@
-"""Limits on engines, beside a loop that stands still; in virtual time."""
+"""Timeouts of engines with a blocked loop, in virtual time."""
 
 import asyncio
 from contextlib import suppress
@@ -12,7 +12,7 @@ LIMIT_S = 3.0
 
 
 def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
-    """Whether the answer came, and how long it took. The loop stands still from 1 s on."""
+    """Returns whether the answer came, and after how long. The loop is blocked from 1 s on."""
 
     async def main() -> tuple[bool, float]:
         loop = asyncio.get_running_loop()
@@ -25,7 +25,7 @@ def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
             async with time_limit(LIMIT_S):
                 await answer.wait()
         after_s = loop.time() - began_s
-        await asyncio.sleep(5 * LIMIT_S)  # no timer is left that hits whoever goes on
+        await asyncio.sleep(5 * LIMIT_S)  # no timer is left that cancels later code
         return answer.is_set(), after_s
 
     return run_virtual(main())
@@ -36,9 +36,9 @@ def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
     [
         (0, 2.9, 2.9),
         (2.5, 3.0, 3.5),
-        (2.5, 3.4, 3.5),  # all three are ready when the loop comes back
+        (2.5, 3.4, 3.5),  # all three are ready when the loop runs again
         (9.0, 2.0, 10.0),
-        (9.0, 12.9, 12.9),  # the engine stood still too
+        (9.0, 12.9, 12.9),  # the engine was blocked too
         (2.5, 3.9, 3.9),
     ],
 )

@@ -1,4 +1,4 @@
-"""espeak-ng as a voice: its text, its words, its sound, and the real library behind it (a few ms a sentence)."""
+"""The espeak-ng voice: text, words, audio, and the real library (a few ms a sentence)."""
 
 import asyncio
 import sys
@@ -81,7 +81,7 @@ def marks_of(chunks: list[Chunk]) -> list[WordMark]:
 
 
 def check_unit(text: str, chunks: list[Chunk]) -> None:
-    """What is true of every unit: short chunks, every word once and in order, marks with the chunk they begin in."""
+    """Checks every text: short chunks, every word once and in order, marks with the chunk they begin in."""
     marks = marks_of(chunks)
     if chunks:
         assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(clean(text)))
@@ -310,7 +310,7 @@ class TestVoice:
         assert speak(text) == []
 
     def test_markup_and_phonemes_are_read_as_text(self) -> None:
-        # As markup both would be silent about what is inside them.
+        # As markup, both would hide what is inside them.
         assert sound_of(speak("<break time='5s'/>")).size > REPLY_RATE_HZ
         assert sound_of(speak("<audio src='x'/>")).size > REPLY_RATE_HZ / 2
         assert sound_of(speak("[[h@l'oU]]")).size > REPLY_RATE_HZ
@@ -399,7 +399,7 @@ class TestVoice:
 
 
 def hang_worker() -> threading.Event:
-    """The worker hangs in a call until the event is set."""
+    """Makes the worker hang in a call until the event is set."""
     released = threading.Event()
 
     def hang(_library: EspeakLibrary) -> None:
@@ -410,7 +410,7 @@ def hang_worker() -> threading.Event:
 
 
 class Crowd:
-    """Jobs for the worker until it takes no more."""
+    """Fills the worker's queue."""
 
     def __init__(self) -> None:
         self._done = threading.Semaphore(0)
@@ -426,7 +426,7 @@ class Crowd:
 
 
 class Keep:
-    """A listener that keeps it all."""
+    """A listener that stores all audio."""
 
     def __init__(self) -> None:
         self.pcm: Pcm = np.zeros(0, np.int16)
@@ -437,7 +437,7 @@ class Keep:
 
 
 class Ear:
-    """A listener: how long each buffer was, and whether it wants more than the first."""
+    """A listener that stores buffer lengths and can stop after the first."""
 
     def __init__(self, *, more: bool) -> None:
         self.sizes: list[int] = []
@@ -606,7 +606,7 @@ def test_works_beside_espeak_ng_of_piper() -> None:
 
 
 async def first_and_whole_ms(voice: EspeakVoice, text: str) -> tuple[float, float]:
-    """From the call to the first chunk, and to the last one."""
+    """Returns the time from the call to the first chunk and to the last one."""
     begin, first = time.perf_counter(), None
     async with aclosing(voice.speak(text)) as chunks:
         async for _ in chunks:
@@ -616,7 +616,7 @@ async def first_and_whole_ms(voice: EspeakVoice, text: str) -> tuple[float, floa
 
 
 async def stop_ms(voice: EspeakVoice, text: str) -> float:
-    """From closing a unit after its first chunk until the worker is free for another job."""
+    """Returns the time from closing after the first chunk until the worker is free."""
     loop, free = asyncio.get_running_loop(), asyncio.Event()
     async with aclosing(voice.speak(text)) as chunks:
         await anext(chunks)
@@ -631,7 +631,7 @@ async def stop_ms(voice: EspeakVoice, text: str) -> float:
 
 
 async def lateness_ms(seconds: float) -> list[float]:
-    """How late a task that wants to run every 2 ms is."""
+    """Returns the delays of a task that runs every 2 ms."""
     late = []
     end = time.perf_counter() + seconds
     while (now := time.perf_counter()) < end:
@@ -642,7 +642,7 @@ async def lateness_ms(seconds: float) -> list[float]:
 
 @pytest.fixture
 def _short_switches() -> Iterator[None]:
-    """As the program sets it at its start."""
+    """Sets the switch interval as the program does at its start."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)
     yield
@@ -659,7 +659,7 @@ def show(name: str, values: list[float], unit: str) -> None:
 @pytest.mark.real_time
 @pytest.mark.usefixtures("_short_switches")
 class TestFigures:
-    """The figures of docs/tts.md, shown by `pytest -s -k Figures`. Bounds are those of the design, with air."""
+    """The figures of docs/tts.md, shown by `pytest -s -k Figures`. Limits are those of the design, with a margin."""
 
     def test_latency_figures(self) -> None:
         async def measured() -> tuple[list[tuple[float, float]], list[float], float]:

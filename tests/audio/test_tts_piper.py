@@ -1,4 +1,4 @@
-"""Piper as a voice: the real piper-tts and onnxruntime on voices that say tones."""
+"""The Piper voice: real piper-tts and onnxruntime with voices that speak tones."""
 
 import asyncio
 import threading
@@ -71,7 +71,7 @@ def level_dbfs(sound: Pcm) -> float:
 
 
 def check_unit(text: str, chunks: list[Chunk]) -> None:
-    """What is true of every unit: short chunks, every word once and in order, marks with the chunk they begin in."""
+    """Checks every text: short chunks, every word once and in order, marks with the chunk they begin in."""
     marks = marks_of(chunks)
     if chunks:
         assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(plain(text)))
@@ -111,7 +111,7 @@ class TestUnit:
         async def both() -> tuple[Pcm, Pcm]:
             piper, espeak = PiperTts(path), EspeakVoice()
             await piper.load()
-            await espeak.load()  # two copies of espeak-ng in one process: piper has its own inside
+            await espeak.load()  # two copies of espeak-ng in one process: piper contains its own
             one, two = await asyncio.gather(said(piper, SENTENCES[0]), said(espeak, SENTENCES[0]))
             await piper.aclose()
             return sound_of(one), sound_of(two)
@@ -200,7 +200,7 @@ class TestWords:
         marks = marks_of(chunks)
         assert not any(mark.estimated for mark in marks)
         for one, two in pairwise(marks):
-            # A sign and a blank are silent, the padding behind each is not: 23 ms each.
+            # A punctuation mark and a blank are silent; the padding after each is not: 23 ms each.
             assert two.start - one.end > reply_samples_of_ms(60)
             assert sound[one.start : one.end].max() > 1000
         assert marks[0].start < reply_samples_of_ms(30)
@@ -224,7 +224,7 @@ class TestWords:
 
 
 async def until_free(voice: PiperTts) -> None:
-    """Until the model's thread has come to a job submitted now."""
+    """Waits until the model's thread has run a job submitted now."""
     loop, free = asyncio.get_running_loop(), asyncio.Event()
     thread = voice._thread
     assert thread is not None
@@ -238,7 +238,7 @@ async def until_free(voice: PiperTts) -> None:
 
 
 def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
-    """A long unit is closed while it is computed; how long the model took to be free, and a unit before and after."""
+    """Closes a long text during synthesis. Returns how long the model stayed busy, and a text before and after."""
 
     async def interrupted() -> tuple[float, list[Chunk], list[Chunk]]:
         voice = PiperTts(path, timeout_s=60)

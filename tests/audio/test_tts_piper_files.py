@@ -1,4 +1,4 @@
-"""What is wrong with a Piper voice on disk is said when it is loaded, in one sentence with the remedy."""
+"""Errors of a Piper voice on disk are reported on loading, in one sentence with the remedy."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What a voice's ONNX file says of itself, and its durations as one more output."""
+"""Reading a voice's ONNX file, and adding its durations as an output."""
 
 from pathlib import Path
 

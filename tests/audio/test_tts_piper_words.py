@@ -1,4 +1,4 @@
-"""Which phonemes are which word: pure, with phonemes as espeak-ng gives them."""
+"""Assignment of phonemes to words, with phonemes as espeak-ng produces them."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from audio.tts.piper_words import WordPhonemes, is_audible, place_words
 
 
 def place(text: str, sentences: Sequence[str], alone: dict[str, str] | None = None) -> list[tuple[str, str, bool]]:
-    """Every word with its phonemes."""
+    """Returns every word with its phonemes."""
     placed = place_words(text, words(text), sentences, lambda word: [(alone or {})[word]])
     return [
         (text[word.text_start : word.text_end], sentences[word.sentence][word.begin : word.end], word.guessed)

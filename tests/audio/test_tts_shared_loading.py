@@ -1,4 +1,4 @@
-"""A loading of all conversations: shared, limited, and nobody's own."""
+"""A loading shared by all conversations, with a timeout."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from audio.tts.shared_loading import LOAD_LIMIT_S, SharedLoading
 
 
 class Slow:
-    """Something that takes its time to load, and may fail."""
+    """A slow loading that may fail."""
 
     def __init__(self, takes_s: float, fails: str = "") -> None:
         self.takes_s = takes_s

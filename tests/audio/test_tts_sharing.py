@@ -1,4 +1,4 @@
-"""One voice for several conversations: whose unit is made next, and who loads it again."""
+"""One voice shared by several conversations: order of synthesis and reloading."""
 
 import asyncio
 import threading
@@ -23,12 +23,12 @@ def tones(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class Watched:
-    """How often a voice was loaded, and which sentences it made, each held until it is let go."""
+    """Counts loads, and records the synthesized sentences; each is held until it is released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.loadings = 0
         self.made: list[int] = []  # phonemes
-        self.broken = 0  # so many phonemes cannot be spoken
+        self.broken = 0  # number of phonemes for which synthesis fails
         self.go = threading.Event()
         self.go.set()
         self.begun = threading.Event()
@@ -50,13 +50,13 @@ class Watched:
         monkeypatch.setattr(PiperModel, "sentence", making)
 
     def hold(self) -> None:
-        """From the next sentence on."""
+        """Holds synthesis from the next sentence on."""
         self.made.clear()
         self.begun.clear()
         self.go.clear()
 
     async def held(self) -> None:
-        """Wait until a sentence is begun."""
+        """Waits until a sentence is started."""
         assert await asyncio.to_thread(self.begun.wait, 5)
 
 
@@ -66,7 +66,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 async def said(voice: PiperTts, text: str) -> int:
-    """Samples of sound."""
+    """Returns the number of synthesized samples."""
     async with aclosing(voice.speak(text)) as chunks:
         return sum([chunk.pcm.size async for chunk in chunks])
 
@@ -98,7 +98,7 @@ def test_jobs_run_by_due_time_and_long_ones_in_parts() -> None:
     def in_parts(engine: list[str]) -> None:
         engine.append("part")
         if engine.count("part") == 1:
-            thread.submit(job("short"), 2)  # it comes while the first part is made
+            thread.submit(job("short"), 2)  # arrives while the first part is made
         if engine.count("part") < 3:
             thread.submit(in_parts, 3)
 
@@ -197,7 +197,7 @@ def test_hang_is_reported_to_all_and_reloaded_once(tones: str, watched: Watched)
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             first = tasks.create_task(error(voice, "Hello."))
             await watched.held()
-            await asyncio.sleep(0.4)  # so that its own limit would come later
+            await asyncio.sleep(0.4)  # its own timeout would come later
             watch = Stopwatch()
             other = tasks.create_task(error(voice, "Hello."))
             assert "no sound for 1 s" in await first
@@ -250,7 +250,7 @@ def test_voice_closed_during_reload(tones: str, watched: Watched) -> None:
 
 
 def test_hang_seen_by_conversation_is_found_at_load(tones: str, watched: Watched) -> None:
-    """Whoever closes a unit before the voice's own limit leaves nobody to find the hang."""
+    """A caller that closes before the voice's timeout does not detect the hang."""
 
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=0.8)
@@ -296,7 +296,7 @@ def test_voice_busy_for_others_is_not_a_hang(tones: str, monkeypatch: pytest.Mon
             for _ in range(2):
                 tasks.create_task(talk())
             assert "too much to say" in await error(voice, LONG)
-            await voice.load()  # as the conversation does then
+            await voice.load()  # as the conversation does after an error
             assert voice._thread is thread
             talking = False
         slow.set()

@@ -1,4 +1,4 @@
-"""What holds for every detector: synthetic signals, contracts as properties, and real recordings."""
+"""Properties of all detectors, on synthetic signals and real recordings."""
 
 import functools
 import json
@@ -26,7 +26,7 @@ PRE_ROLL_MS = 300
 
 @functools.cache
 def network() -> SileroNetwork:
-    """Loaded once for all tests, when the first needs it."""
+    """Loads the network once for all tests."""
     return SileroNetwork()
 
 
@@ -41,7 +41,7 @@ Wave = npt.NDArray[np.float64]
 
 
 def listen(vad: Vad, pcm: Pcm, start: int = 0) -> list[VadResult]:
-    """The detector's answers, frame by frame."""
+    """Returns the detector's results, frame by frame."""
     return [
         vad.process(Frame(Samples(start + at), pcm[at : at + FRAME_SAMPLES]))
         for at in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES)
@@ -49,17 +49,17 @@ def listen(vad: Vad, pcm: Pcm, start: int = 0) -> list[VadResult]:
 
 
 def pcm16(wave: Wave) -> Pcm:
-    """Full scale 1.0 to int16."""
+    """Converts full scale 1.0 to int16."""
     return (wave * 32_768).round().clip(-32_768, 32_767).astype(np.int16)
 
 
 def noise(seconds: float, dbfs: float, seed: int = 1) -> Wave:
-    """White noise of that level (RMS against full scale)."""
+    """White noise at a level in dBFS (RMS)."""
     return np.random.default_rng(seed).normal(0, 10 ** (dbfs / 20), samples_of_s(seconds))
 
 
 def tone(seconds: float, hz: float, dbfs: float) -> Wave:
-    """A sine of that level (RMS)."""
+    """A sine at a level in dBFS (RMS)."""
     at_s = np.arange(samples_of_s(seconds)) / MIC_RATE_HZ
     wave: Wave = np.sqrt(2) * 10 ** (dbfs / 20) * np.sin(2 * np.pi * hz * at_s)
     return wave
@@ -99,7 +99,7 @@ def labelled() -> list[dict[str, object]]:
 
 
 def in_a_room(pcm: Pcm) -> Pcm:
-    """The clip with 0.6 s of a quiet room on both sides; several clips begin or end with the word."""
+    """The clip with 0.6 s of a quiet room on both sides, because several clips begin or end with the word."""
     level = float(np.percentile(np.abs(pcm.astype(np.float64)), 5)) / 32_768 + 1e-5
     room = pcm16(np.random.default_rng(3).normal(0, level, samples_of_s(0.6)))
     return np.concatenate([room, pcm, room])
@@ -145,7 +145,7 @@ def test_frame_out_of_order_is_refused(name: str, bad: tuple[Samples, int]) -> N
         vad.process(Frame(bad[0], np.zeros(bad[1], dtype=np.int16)))
 
 
-# A conversation in pieces: each is a stretch of a recording, noise or silence, at a gain.
+# A conversation in pieces: each is a part of a recording, noise or silence, at a gain.
 _SPEECH = in_a_room(recorded("rhasspy3_set-timer.wav"))
 _SOURCES: tuple[Pcm, ...] = (
     _SPEECH,
@@ -193,7 +193,7 @@ def test_reset_clears_all_state(
 
 @every_engine
 def test_result_depends_on_frames_only(name: str) -> None:
-    """A shifted line shifts the edges; two detectors side by side and a reused buffer change nothing."""
+    """An offset shifts the boundaries; two detectors side by side and a reused buffer change nothing."""
     alone = listen(ENGINES[name](), _SPEECH)
     first, second = ENGINES[name](), ENGINES[name]()
     buffer = np.zeros(FRAME_SAMPLES, dtype=np.int16)
@@ -210,7 +210,7 @@ def test_result_depends_on_frames_only(name: str) -> None:
 
 
 def test_inserted_silence_does_not_change_noise_floor() -> None:
-    """A gap of the network in steady noise, filled with silence, must not make the noise sound like an onset."""
+    """A network gap filled with silence in steady noise must not make the noise look like an onset."""
     vad = WebrtcVad()
     hiss, silence = pcm16(noise(2, -26)), np.zeros(FRAME_SAMPLES, dtype=np.int16)
     frames = [(hiss[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], False) for i in range(50)]
@@ -242,7 +242,7 @@ def test_real_noise_is_not_speech(name: str, clip: str) -> None:
 
 @pytest.mark.slow
 def test_end_is_reported_early_enough() -> None:
-    """At 100 ms of silence an attempt may start: the detector must have closed by about then."""
+    """An attempt may start after 100 ms of silence: the detector must have closed by about then."""
     pcm = in_a_room(recorded("rhasspy3_whats-the-date-today.wav"))
     voicings = listen(ENGINES["silero"](), pcm)
     last_open = max(i for i, voicing in enumerate(voicings) if voicing.speaking)

@@ -1,4 +1,4 @@
-"""The noise floor: what raises it, what does not, and how fast."""
+"""The noise floor: what raises it and how fast."""
 
 import numpy as np
 

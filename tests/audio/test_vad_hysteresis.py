@@ -1,4 +1,4 @@
-"""Two thresholds and two lengths."""
+"""The hysteresis: two thresholds and two durations."""
 
 from audio.units import Samples
 from audio.vad.hysteresis import Hysteresis, HysteresisSettings

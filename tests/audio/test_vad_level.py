@@ -1,4 +1,4 @@
-"""The ruler: levels of 5 ms blocks, and positions on it."""
+"""The level history: levels of 5 ms blocks and positions in it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The network, its windows and what is said when it is missing."""
+"""The Silero network, its windows, and errors if it is missing."""
 
 import json
 import subprocess

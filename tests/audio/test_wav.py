@@ -1,4 +1,4 @@
-"""The recording that speaks in real time."""
+"""A recording played as a microphone in real time."""
 
 import asyncio
 from contextlib import aclosing
@@ -31,8 +31,8 @@ async def listen(microphone: Microphone) -> list[tuple[float, Frame]]:
         return [(loop.time(), Frame(f.start, f.pcm.copy(), f.is_inserted)) async for f in frames]
 
 
-# At 48 kHz the sound begins behind 29 samples of silence, so that every frame is complete with its block, not with the
-# next one; its last 29 are in a frame of their own, which is filled up.
+# At 48 kHz 29 samples of silence precede the audio, so that every frame is complete with its block and not with the
+# next one. The last 29 samples are in a padded frame of their own.
 @pytest.mark.parametrize(
     ("rate_hz", "channels", "in_front", "late_at_most_s"),
     [(16_000, 1, 0, 0.0001), (48_000, 2, 29, 0.0019), (44_100, 1, 0, 0.042), (11_025, 1, 0, 0.042)],
@@ -72,7 +72,7 @@ def test_late_wake_ups_are_caught_up(tmp_path: Path) -> None:
             async for frame in frames:
                 arrived.append(loop.time() - START_S - frame.end / 16_000)
                 if frame.start == 10 * FRAME_SAMPLES:
-                    await asyncio.sleep(0.11)  # something else held the loop
+                    await asyncio.sleep(0.11)  # the loop is blocked
         return arrived
 
     arrived = run_virtual(slowly())

@@ -1,4 +1,4 @@
-"""Blocks from one thread to another."""
+"""The block ring between two threads."""
 
 import threading
 import time

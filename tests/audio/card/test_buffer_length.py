@@ -26,8 +26,8 @@ def told(buffer: BufferLength, *at_s: float) -> BufferLength:
         ((5.0, 6.0), False),
         ((5.0, 5.0 + UNDERRUN_WINDOW_S / 2, 5.0 + UNDERRUN_WINDOW_S), True),
         ((5.0, 10.0, 5.1 + UNDERRUN_WINDOW_S), False),
-        ((5.0, 14.0, 16.0, 18.0), True),  # the first is long ago, the last three are near
-        ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # how it was opened
+        ((5.0, 14.0, 16.0, 18.0), True),  # the last three are close together
+        ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # within the first second after opening
     ],
 )
 def test_repeated_underruns_make_buffer_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
@@ -42,7 +42,7 @@ def test_too_short_persists_until_buffer_is_lengthened() -> None:
     assert not buffer.too_short
     buffer.opened(80.0, 101.0)
     assert not buffer.too_short
-    assert told(buffer, 105.0, 106.0, 107.0).too_short  # counted from nothing: it is another stream
+    assert told(buffer, 105.0, 106.0, 107.0).too_short  # the count starts again for another stream
 
 
 def test_buffer_that_does_not_grow_is_not_lengthened_again() -> None:

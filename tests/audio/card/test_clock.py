@@ -1,4 +1,4 @@
-"""The times a card gives, and those it only claims to give."""
+"""Valid and invalid timestamps of a card."""
 
 import pytest
 from hypothesis import given
@@ -39,7 +39,7 @@ def test_playback_time_comes_from_card_or_its_latency() -> None:
     assert clock.leaves_s(50.0, 0.0, 0.0) == pytest.approx(50.04)
     assert clock.leaves_s(50.0, 10.0, 10.3) == pytest.approx(50.3)
     assert clock.latency_s == pytest.approx(0.3)
-    assert clock.leaves_s(60.0, 10.0, 4.0) == pytest.approx(60.3)  # as was last believed
+    assert clock.leaves_s(60.0, 10.0, 4.0) == pytest.approx(60.3)  # the last valid latency
     assert (clock.believed, clock.doubted) == (1, 2)
 
 

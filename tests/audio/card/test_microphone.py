@@ -17,7 +17,7 @@ from audio.units import FRAME_SAMPLES, Pcm
 
 
 class Desk:
-    """A microphone that is listened to, and what became of it."""
+    """A microphone with the frames and reports it produced."""
 
     def __init__(self, library: FakeLibrary, wanted: str = "", clean: FrameCleaner | None = None) -> None:
         self.portaudio = library
@@ -27,7 +27,7 @@ class Desk:
         self.next = 0
 
     def sound(self, frames: int) -> Pcm:
-        """A ramp of 48 kHz samples: every one tells where it belongs."""
+        """A ramp of 48 kHz samples whose values are their positions."""
         self.next += frames
         return (np.arange(self.next - frames, self.next) // 3 % 8000).astype(np.int16)
 
@@ -140,7 +140,7 @@ def test_new_default_device_is_used() -> None:
 
 
 def test_card_missing_in_list_because_in_use_is_kept() -> None:
-    """ALSA lists what it can open: what this program holds is missing where another process looks."""
+    """ALSA lists only devices that can be opened: another process does not see cards that this program holds."""
 
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
@@ -186,7 +186,7 @@ def test_device_chosen_before_mute_is_used_after_unmute() -> None:
 
 
 def test_recovery_is_reported_after_streams_were_interrupted() -> None:
-    """To see what was just plugged in, the library ends every stream: also the one that is to be left."""
+    """To list new devices, the library ends all streams, including the one being replaced."""
 
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
@@ -254,7 +254,7 @@ def test_overflow_is_counted() -> None:
         lane = desk.portaudio.streams[0].lane
         lane.block(bytes(960), 480, 0.0, 0.0, flagged=True)
         assert desk.microphone.overflows == 1
-        for _ in range(1000):  # the loop is held up
+        for _ in range(1000):  # the loop is blocked
             lane.block(bytes(960), 480, 0.0, 0.0, flagged=False)
         assert desk.microphone.overflows > 700
         lost = desk.microphone.overflows
@@ -267,7 +267,7 @@ def test_overflow_is_counted() -> None:
 
 @pytest.mark.parametrize("lost_s", [0.08, 0.5, 3.0])
 def test_clock_follows_lost_samples_within_two_seconds(lost_s: float) -> None:
-    """Else an echo canceller looks for the reply where it was before, and the latency is too long by what was lost."""
+    """Otherwise an echo canceller searches at the old position, and the latency is too long by the lost samples."""
 
     async def script(desk: Desk) -> None:
         loop = asyncio.get_running_loop()
@@ -283,14 +283,14 @@ def test_clock_follows_lost_samples_within_two_seconds(lost_s: float) -> None:
 
 
 def test_microphone_catches_up_after_blocked_loop() -> None:
-    """Three seconds: two of them wait in the ring, one is lost."""
+    """Of three seconds, two are kept in the ring and one is lost."""
 
     async def script(desk: Desk) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         await asyncio.sleep(3.0)
         stream = desk.portaudio.streams[0]
-        desk.portaudio.streams.clear()  # its thread goes on by itself
+        desk.portaudio.streams.clear()  # its thread continues
         for _ in range(300):
             loop.stall(0.01)
             stream.lane.block(desk.sound(480).tobytes(), 480, loop.time(), loop.time() - 0.03, flagged=False)

@@ -19,7 +19,7 @@ LATENCY_S = 0.03
 
 
 class Room:
-    """A loudspeaker that plays, and what was heard of it. It hears along itself."""
+    """A loudspeaker with the audio and reports it produced. It is its own echo reference."""
 
     def __init__(self, library: FakeLibrary) -> None:
         self.portaudio = library
@@ -73,7 +73,7 @@ def test_reply_is_played_and_dated(rate_hz: int) -> None:
     key, total, _, finished = room.played[-1]
     assert (key, total, finished) == ("a", 12_000, True)
     assert room.speaker.counts.underruns == 0
-    # Where the sound really begins and ends in what the card was given, against what was told.
+    # Compares the real start and end of the audio in the card's blocks with the reported ones.
     loud = np.flatnonzero(abs(room.sound) > 500)
     assert len(loud) / rate_hz == pytest.approx(0.5, abs=0.002)
     begun_s = room.blocks[0][0]
@@ -136,7 +136,7 @@ def test_reply_continues_silently_while_card_is_lost() -> None:
         assert not room.played[-1][3]  # in real time
         await asyncio.sleep(0.3)
         assert room.played[-1][1:4:2] == (36_000, True)
-        assert room.played[-1][2] == math.inf  # nobody hears it
+        assert room.played[-1][2] == math.inf  # it is not audible
         assert room.speaker.silent_samples == pytest.approx(24_000, abs=600)
         assert "replies go on in silence" in room.said[0]
         room.portaudio.devices = before
@@ -214,11 +214,11 @@ def test_failure_to_open_at_start_is_raised() -> None:
 @pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47])
 @pytest.mark.parametrize("how", ["used", "followed"])
 def test_device_change_keeps_count_of_played_samples(how: str, after_s: float) -> None:
-    """The old stream goes on calling until it is closed, a little later: it must not pull, nor take the end along."""
+    """The old stream is called until it is closed a little later; it must not pull audio or report the end."""
 
     async def script(room: Room) -> None:
         library = room.portaudio
-        # Another default is looked for 3 s after the opening, and found 0.1 s later.
+        # The default device is checked 3 s after opening, and found 0.1 s later.
         await asyncio.sleep(1.0 if how == "used" else 3.15 - after_s)
         library.takes_s = 0.05
         room.speaker.open("a")
@@ -242,7 +242,7 @@ def test_device_change_keeps_count_of_played_samples(how: str, after_s: float) -
 
 
 def test_only_one_stream_pulls_from_a_reply() -> None:
-    """A stream that is opened calls before the loop knows of it, and one that is left calls until it is closed."""
+    """A new stream is called before the loop knows it, and an old one until it is closed."""
     heard: list[tuple[int, bool]] = []
 
     async def run() -> None:
@@ -291,7 +291,7 @@ def test_late_end_does_not_stop_chime() -> None:
 
 
 def flag(room: Room, times: int = 1) -> None:
-    """The card says that it had nothing to play."""
+    """The card reports an underrun."""
     lane = room.portaudio.streams[0].lane
     for _ in range(times):
         lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
@@ -310,7 +310,7 @@ def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
         await room.speaker.play("a", level(24_000))
         room.speaker.end("a")
         await run_dry(room)
-        assert len(room.portaudio.opens) == 1  # not in the midst of a reply
+        assert len(room.portaudio.opens) == 1  # not during a reply
         await asyncio.sleep(1.2)
         assert room.played[-1][1:4:2] == (24_000, True)
         assert room.speaker.opened is not None
@@ -320,7 +320,7 @@ def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
         assert '"desk" ran dry 3 times in 10 s' in said
         assert "buffer is 40 ms now, not 20" in said
         assert room.speaker.underflows == 3
-        # Lost and found again it keeps the length.
+        # A recovered device keeps the length.
         before = room.portaudio.devices
         room.portaudio.unplug()
         await asyncio.sleep(0.5)
@@ -328,7 +328,7 @@ def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
         await asyncio.sleep(5.0)
         assert room.speaker.opened is not None
         assert room.speaker.opened.latency_ms == 40.0
-        # Of another device nothing is known.
+        # Nothing is known about another device.
         room.portaudio.devices = (device("desk", default=True), device("headset", index=1))
         await room.speaker.use("headset")
         assert room.speaker.opened.latency_ms == 20.0

@@ -10,7 +10,7 @@ def test_stream_is_lost_after_a_second_without_blocks() -> None:
     assert watch.silent(100 + GRACE_S + 0.1, 0.0)
     assert not watch.silent(200.0, 200 - LOST_AFTER_S)
     assert watch.silent(200.0, 200 - LOST_AFTER_S - 0.1)
-    assert not watch.silent(102.0, 100.1)  # it stumbles at its start
+    assert not watch.silent(102.0, 100.1)  # a pause during the grace period
 
 
 def test_retry_pauses_grow_and_reset_when_steady() -> None:

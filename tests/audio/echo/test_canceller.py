@@ -1,4 +1,4 @@
-"""The real canceller in a simulated room, in virtual time; and what is said where it is missing."""
+"""The real canceller in a simulated room, in virtual time, and errors if it is missing."""
 
 import asyncio
 import functools
@@ -27,12 +27,12 @@ RECORDING = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_set-t
 
 @functools.cache
 def voice() -> Pcm:
-    """The assistant's own, half a minute at 24 kHz."""
+    """The assistant's voice, half a minute at 24 kHz."""
     return asyncio.run(reply())
 
 
 def person() -> Pcm:
-    """Somebody else: two seconds at 16 kHz, at -30 dBFS."""
+    """The user's voice: two seconds at 16 kHz, at -30 dBFS."""
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     sound = pcm[: 2 * MIC_RATE_HZ // FRAME_SAMPLES * FRAME_SAMPLES]
     spoken: Pcm = np.rint(sound * gain_for(-30.0, sound, MIC_RATE_HZ)).astype(np.int16)
@@ -48,7 +48,7 @@ def scene(
     speech: Pcm | None = None,
     speech_at: int = 0,
 ) -> tuple[Pcm, Pcm]:
-    """What the microphone hears of the reply and of who speaks into it, and what is left of it."""
+    """Returns the microphone audio with the reply and the user's speech, and the cleaned audio."""
     people = np.zeros(int(seconds * MIC_RATE_HZ))
     if speech is not None:
         people[speech_at : speech_at + len(speech)] = speech[: len(people) - speech_at]
@@ -100,7 +100,7 @@ def test_without_reference_microphone_is_unchanged() -> None:
     canceller = EchoCanceller()
     sound = person()
     heard = [canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ) for at in range(0, len(sound), 320)]
-    # The high-pass filter takes what lies below the voice.
+    # The high-pass filter removes what is below the voice.
     assert abs(loss_db(sound, np.concatenate(heard), 0.4, 2.0)) < 1.5
 
 
@@ -150,7 +150,7 @@ def test_library_failure_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if livekit were not installed."""
+    """Simulates a missing livekit package."""
     monkeypatch.setitem(sys.modules, "livekit.rtc", None)
 
 

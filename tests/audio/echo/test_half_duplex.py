@@ -1,4 +1,4 @@
-"""Nothing of a reply comes through; afterwards everything does."""
+"""Half duplex: the reply is muted, everything else passes."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,14 @@ FRAME = np.full(FRAME_SAMPLES, 1000, np.int16)
 RATE_HZ = 24_000
 BLOCK = 240
 
-# A reply as blocks of 10 ms, loud or not; how far ahead the card is told of each; when it begins.
+# A reply as blocks of 10 ms, loud or not; how far ahead each is reported; when it begins.
 replies = st.lists(st.booleans(), min_size=1, max_size=150)
 aheads_s = st.floats(0.03, 0.4)
 begins_s = st.floats(0.0, 1.0)
 
 
 def scene(blocks: list[bool], ahead_s: float, begin_s: float) -> tuple[list[float], list[bool]]:
-    """When each frame began, and whether it came through."""
+    """Returns the start of each frame and whether it passed."""
     gate = HalfDuplex()
     told = 0
     starts, passed = [], []

@@ -1,4 +1,4 @@
-"""The reference at the time of the microphone's samples: two clocks, gaps, late blocks."""
+"""The reference at the time of the microphone's samples: clock drift, gaps, late blocks."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ FRAME_S = s_of_samples(FRAME_SAMPLES)
 
 
 def tone(begin_s: float, samples: int, rate_hz: int, hz: float = 440.0) -> Pcm:
-    """A tone as it is at these times."""
+    """A tone sampled at these times."""
     at_s = begin_s + np.arange(samples) / rate_hz
     wave: Pcm = np.rint(8000 * np.sin(2 * np.pi * hz * at_s)).astype(np.int16)
     return wave
@@ -76,7 +76,7 @@ def test_gap_between_replies_is_silence() -> None:
 def test_latency_change_is_followed() -> None:
     line = ReferenceLine()
     line.push(tone(0.0, 24_000, 24_000), 24_000, 1.0)
-    line.push(tone(1.0, 24_000, 24_000), 24_000, 1.8)  # 200 ms sooner than was to be expected
+    line.push(tone(1.0, 24_000, 24_000), 24_000, 1.8)  # 200 ms earlier than expected
     assert line.steps == 1
     expected = tone(1.1, FRAME_SAMPLES, MIC_RATE_HZ)
     assert np.abs(line.read(1.9, FRAME_SAMPLES).astype(int) - expected).max() < 40
@@ -90,7 +90,7 @@ def test_late_reference_is_silence_and_counted() -> None:
     assert not read[180:].any()
     assert line.late_samples == 160
     assert not line.read(9.0, FRAME_SAMPLES).any()
-    assert line.late_samples == 160  # the loudspeaker pauses: nothing is late
+    assert line.late_samples == 160  # the loudspeaker is silent: nothing is late
 
 
 def test_before_first_block_is_silence() -> None:

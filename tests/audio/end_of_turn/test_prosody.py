@@ -1,4 +1,4 @@
-"""Pitch, level and spectrum, hop by hop."""
+"""Pitch, level and spectrum per hop."""
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +89,7 @@ def test_any_audio_gives_finite_values(pattern: list[int], probability: float) -
 
 @given(st.lists(st.integers(0, 60), max_size=40))
 def test_result_does_not_depend_on_read_times(reads: list[int]) -> None:
-    """Frames are worked on several at once: neither when nor how many changes what is found."""
+    """Frames are computed several at once; the grouping does not change the result."""
     pcm = voice(np.linspace(100, 200, 60 * FRAME_SAMPLES))
     often, once = ProsodyTrack(), ProsodyTrack()
     for number, start in enumerate(range(0, len(pcm), FRAME_SAMPLES)):
@@ -109,7 +109,7 @@ def test_result_does_not_depend_on_read_times(reads: list[int]) -> None:
     st.integers(0, 2**32 - 1),
 )
 def test_resting_does_not_change_features_of_a_turn(parts: list[tuple[int, int]], dated_back: int, seed: int) -> None:
-    """Silence, speech, and so on, in frames; what is read is read at the end of each speech."""
+    """Frames alternate between silence and speech; features are read at the end of each speech."""
     resting, plain = ProsodyTrack(), ProsodyTrack()
     resting.resting = True
     frames = sum(silence + speech for silence, speech in parts) + 5 * len(parts)

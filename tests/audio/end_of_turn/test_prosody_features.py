@@ -1,4 +1,4 @@
-"""How a stretch of speech ended, in numbers."""
+"""Prosodic features of the end of speech."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def sound(*, hz_from: float, hz_to: float, speech_ms: int = 1500, fades: bool = 
 
 
 def after(pcm: Pcm, silence_ms: int = 200, *, noise: float = 3.0) -> Prosody:
-    """The features so long after the last sample of the sound."""
+    """Returns the features `silence_ms` after the last sample."""
     rest = np.zeros(samples_of_ms(silence_ms), dtype=np.int16)
     room = np.random.default_rng(2).normal(0, noise, len(pcm) + len(rest))
     whole = (np.concatenate([pcm, rest]) + room).astype(np.int16)

@@ -1,4 +1,4 @@
-"""Smart Turn's view of the sound, and the network where it was pulled."""
+"""Smart Turn's input, and the network if it is installed."""
 
 import asyncio
 import math
@@ -23,9 +23,9 @@ def test_spectrogram_has_whisper_shape_and_range() -> None:
     mel = log_mel(np.random.default_rng(1).normal(0, 2000, 3 * 16_000).astype(np.int16))
     assert mel.shape == (80, 800)
     assert mel.dtype == np.float32
-    # Eight decades under the loudest, divided by four.
+    # Eight decades below the maximum, divided by four.
     assert mel.max() - mel.min() == pytest.approx(2.0, abs=1e-5)
-    # The zeros in front are the floor; the sound is at the end.
+    # The leading zeros are the floor; the audio is at the end.
     assert mel[:, :400].max() < mel[:, 600:].mean()
 
 

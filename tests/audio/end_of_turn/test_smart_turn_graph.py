@@ -1,4 +1,4 @@
-"""The network made to hear less: the same weights at fewer positions."""
+"""The shortened network: the same weights at fewer positions."""
 
 import numpy as np
 import onnxruntime

@@ -1,4 +1,4 @@
-"""An ALSA without a configuration ends the program that asks it: what is seen before, and what is said."""
+"""A missing ALSA configuration is detected and reported before ALSA aborts the program."""
 
 import os
 import subprocess

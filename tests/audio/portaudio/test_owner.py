@@ -1,4 +1,4 @@
-"""The owner of PortAudio, on a module that is a script; and the process that looks for devices."""
+"""The PortAudio owner with a scripted sounddevice module, and the device watcher process."""
 
 import asyncio
 import io
@@ -27,7 +27,7 @@ USB = ("usb (hw:1,0)", "ALSA", 1, 2, 48_000)
 
 
 class FakeLookout(DeviceWatcher):
-    """Sees what is plugged in, and counts."""
+    """Lists scripted devices and counts the calls."""
 
     def __init__(self, module: FakeSounddevice) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class FakeLookout(DeviceWatcher):
 
 
 class Written:
-    """A lane that writes down what it is told."""
+    """A stream callback that records its calls."""
 
     def __init__(self, opened: Opened, channels: int) -> None:
         self.last_s = 0.0
@@ -150,7 +150,7 @@ def test_new_device_is_listed_and_other_stream_interrupted(owner: Owner) -> None
         stream = await owner.portaudio.open(IN, Written)
         with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
             await owner.portaudio.open(StreamRequest("output", "usb", 24_000), Written)
-        assert not stream.handle.closed  # nothing new: nobody was disturbed
+        assert not stream.handle.closed  # nothing new: the stream stays open
         owner.module.plugged.append(USB)
         assert [device.name for device in await owner.portaudio.look()] == [DESK[0], USB[0]]
         assert not stream.handle.closed
@@ -187,13 +187,13 @@ def test_call_to_hanging_sound_system_times_out(owner: Owner) -> None:
         owner.module.hanging.set()
         await owner.portaudio.look()
         await owner.portaudio.look()
-        assert owner.module.streams == []  # the one that came too late was closed again
+        assert owner.module.streams == []  # the late stream was closed again
 
     asyncio.run(run())
 
 
 def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
-    """A keeper tries every few seconds: when the system wakes, one stream is wanted, not one for every attempt."""
+    """A supervisor retries every few seconds; after a hang only one stream is wanted, not one per attempt."""
 
     async def run() -> None:
         stream = await owner.portaudio.open(OUT, Written)
@@ -208,7 +208,7 @@ def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
         before = len(owner.module.attempts)
         owner.module.hanging.set()
         await owner.portaudio.look()
-        assert stream.handle.closed  # who wants something closed wants it also when it is late
+        assert stream.handle.closed  # a close is executed even if it is late
         assert len(owner.module.attempts) == before
         assert owner.module.streams == []
 
@@ -216,7 +216,7 @@ def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
 
 
 def test_card_that_requires_all_channels_is_opened(owner: Owner) -> None:
-    """As an array of microphones in the shared mode of Windows does."""
+    """As microphone arrays do in the shared mode of Windows."""
     owner.module.plugged[:] = [("array", "Windows WASAPI", 6, 0, 48_000)]
     owner.module.refuse = lambda asked: PortAudioError("no", -9998) if asked["channels"] != 6 else None
 
@@ -250,7 +250,7 @@ def test_library_is_initialized_again_after_failure(owner: Owner) -> None:
 
 
 def test_card_missing_in_list_because_in_use_is_no_change(owner: Owner) -> None:
-    """ALSA lists what it can open: another process does not see a card whose streams are ours."""
+    """ALSA lists only devices that can be opened: another process does not see cards that we hold."""
     owner.module.plugged[:] = [USB, DESK]
 
     async def run() -> None:
@@ -290,7 +290,7 @@ def test_list_and_leave_work_without_event_loop(owner: Owner) -> None:
 
 
 def test_first_call_has_longer_timeout(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It loads what the sound system consists of."""
+    """The first call loads the libraries of the sound system."""
 
     def slowly() -> FakeSounddevice:
         time.sleep(2 * audio.portaudio.owner.LIMIT_S)
@@ -323,7 +323,7 @@ def test_sound_system_that_hangs_at_first_call(owner: Owner, monkeypatch: pytest
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the status at the end cannot be had")
 def test_exit_status_is_kept_while_sound_system_is_busy() -> None:
-    """ALSA crashes where a thread is in it while it takes itself apart; here whatever is done last aborts."""
+    """ALSA crashes if a thread is inside it at exit; here the last exit handler aborts."""
     program = (
         "import ctypes, sys, time\n"
         "from audio.errors import DeviceError\n"
@@ -369,7 +369,7 @@ def test_watcher_process_is_reused_and_restarted() -> None:
     assert lookout.look() == ()
     with pytest.raises(DeviceError, match="no library"):
         lookout.look()
-    with pytest.raises(DeviceError, match="could not be looked at"):  # it has died
+    with pytest.raises(DeviceError, match="could not be looked at"):  # the process has died
         lookout.look()
     assert lookout.look() == ()
     lookout.close()

@@ -1,4 +1,4 @@
-"""The first syllable: opened where sound is clear of the silence and the network half believes in a voice."""
+"""The fast onset detector: opens if audio is above the silence and the network scores it half likely."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ QUIET, LOUD = 8.0, 900.0
 
 
 class Peeking:
-    """A track with a beginning; the network says what it is told to say, of whatever it is asked."""
+    """A tracker with a fast onset detector and a scripted network score."""
 
     def __init__(self, score: float) -> None:
         self.track = SpeechTracker(SETTINGS)
@@ -33,7 +33,7 @@ class Peeking:
         return self.score
 
     def hear(self, frames: int, level: float) -> list[bool]:
-        """So much noise; whether somebody speaks, after each frame."""
+        """Processes noise; returns whether speech is open after each frame."""
         speaking = []
         for _ in range(frames):
             pcm = self._random.normal(0, level, FRAME_SAMPLES).round().astype(np.int16)

@@ -1,4 +1,4 @@
-"""From scores to edges, with scripted scores over known sound."""
+"""Onsets and offsets from scripted scores over known audio."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def tell(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
 
 
 def test_onset_and_end_in_reverberation_are_dated_by_audio() -> None:
-    """Sound from 8 000 to 16 000; the detector fires 80 ms late and goes on for 40 ms after the sound."""
+    """Sound from 8 000 to 16 000; the detector fires 80 ms late and stays open for 40 ms after the sound."""
     voicings = tell(SpeechTracker(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
     assert not voicings[29].speaking
     assert voicings[30].speaking
@@ -64,7 +64,7 @@ def test_bias_is_subtracted_from_end_only(bias_ms: float) -> None:
 
 
 def test_second_onset_is_not_dated_into_first_speech() -> None:
-    """The sound never stops, the scores do: the second stretch begins where the first ended."""
+    """The sound is continuous, the scores are not: the second speech starts where the first ended."""
     pcm = sound(80, (8_000, 11_000, 4_000), (11_000, 15_000, 1_500), (15_000, 20_000, 4_000))
     voicings = tell(SpeechTracker(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
     closed = next(voicing for voicing in voicings[30:] if not voicing.speaking)
@@ -94,7 +94,7 @@ def test_boundaries_do_not_depend_on_level_reads() -> None:
         for track in (seldom, always):
             track.push(frame)
             loud += track is always and track.loud
-            if i % 3:  # as windows that are longer than frames
+            if i % 3:  # like windows longer than frames
                 track.step(float(i in voiced), frame.start, frame.end)
         assert seldom.voicing(0.0) == always.voicing(0.0)
     assert seldom.loud == always.loud
@@ -110,7 +110,7 @@ def test_reset_drops_frames_without_levels() -> None:
 
 
 def stirring(pcm: Pcm, scores: dict[int, float]) -> list[int]:
-    """The frames that may be the beginning of a voice, by the detector's scores; 0 where there is none."""
+    """Returns the frames with a possible onset, for the given scores (default 0)."""
     track, found = SpeechTracker(SETTINGS), []
     for i in range(len(pcm) // FRAME_SAMPLES):
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
@@ -164,7 +164,7 @@ def test_inserted_silence_does_not_change_noise_floor() -> None:
 
 
 def clear_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
-    """The frames that are clear of the silence before them; those in which the detector is sure score 1."""
+    """Returns the frames that are above the noise before them; frames of `voiced` score 1."""
     track, found = SpeechTracker(SETTINGS), []
     for i in range(len(pcm) // FRAME_SAMPLES):
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
@@ -176,7 +176,7 @@ def clear_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
 
 
 def frames_of(first: int, last: int, amplitude: float) -> tuple[int, int, float]:
-    return first * FRAME_SAMPLES, (last + 1) * FRAME_SAMPLES - 4, amplitude  # levels look four samples back
+    return first * FRAME_SAMPLES, (last + 1) * FRAME_SAMPLES - 4, amplitude  # levels use the four preceding samples
 
 
 @pytest.mark.parametrize(("amplitude", "clear"), [(20.0, []), (60.0, [40, 41, 42])])
@@ -190,7 +190,7 @@ def test_click_raises_threshold_for_two_seconds() -> None:
 
 
 def test_nothing_is_above_noise_at_start_of_silence() -> None:
-    """Its first 200 ms do not count, nor the newest 120, and 200 ms between them are needed."""
+    """The first 200 ms of the silence do not count, nor the newest 120; 200 ms between them are needed."""
     assert clear_frames(sound(80, frames_of(24, 24, 500)), set()) == []
     assert clear_frames(sound(80, frames_of(25, 25, 500)), set()) == [25]
     spoken, voiced = frames_of(40, 59, 4_000), set(range(40, 60))
@@ -212,7 +212,7 @@ def test_inserted_silence_is_no_reference_for_above_noise() -> None:
 
 
 def murmuring(pcm: Pcm, voiced: set[int]) -> list[int]:
-    """The frames in which a voice is no louder than the room before it."""
+    """Returns the frames in which a voice is no louder than the room before it."""
     return [i for i, voicing in enumerate(tell(SpeechTracker(SETTINGS), pcm, voiced)) if voicing.background_level]
 
 
@@ -228,7 +228,7 @@ def test_louder_voice_is_no_longer_background_level() -> None:
 
 
 def test_room_level_is_known_after_speech_too() -> None:
-    """It takes more than half a second until anything is clear of a silence; voices of a room come sooner."""
+    """The above-noise check needs half a second of silence; background voices come sooner."""
     noise, voices = frames_of(20, 139, 300), {*range(60, 80), *range(90, 110)}
     assert murmuring(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
 

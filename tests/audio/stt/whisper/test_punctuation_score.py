@@ -1,4 +1,4 @@
-"""What is expected behind the last word: of which tokens, and at which step."""
+"""Expected punctuation after the last word: its tokens and its decoding step."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The recognizer around a real CTranslate2 model, whose weights say a script (see synthetic_whisper.py)."""
+"""The recognizer with a real CTranslate2 model whose weights produce a script (see synthetic_whisper.py)."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Listener:
-    """Opens a segment, feeds it, and keeps its partials."""
+    """Opens a segment, feeds it, and stores its interim transcripts."""
 
     def __init__(self, transcriber: WhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
         self.partials: list[Transcript] = []
@@ -42,7 +42,7 @@ class Listener:
         self._transcriber = transcriber
 
     async def feed(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
-        """`keeping_up`: what is decoded after a frame is done before the next one."""
+        """Feeds frames. `keeping_up`: waits for the decodes after each frame."""
         for at in range(0, len(pcm), FRAME_SAMPLES):
             self.hearing.feed(pcm[at : at + FRAME_SAMPLES])
             await asyncio.sleep(0)
@@ -50,14 +50,14 @@ class Listener:
                 await self.decoded()
 
     async def decoded(self) -> None:
-        """Wait until nothing is being decoded."""
+        """Waits until no decode is running."""
         async with asyncio.timeout(30):
             while self._transcriber._model._scheduler._running:  # noqa: ASYNC110 - it tells only those who asked
                 await asyncio.sleep(0.002)
 
 
 class Decodes:
-    """What the model was asked to decode: (samples, language, retry); and a brake."""
+    """Records the decodes of the model: (samples, language, retry); can hold them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[tuple[int, str | None, bool]] = []

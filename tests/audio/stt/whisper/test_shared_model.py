@@ -1,4 +1,4 @@
-"""One model for several conversations: a real CTranslate2 model whose weights say a script, decode by decode."""
+"""One model for several conversations: a real CTranslate2 model whose weights produce a script."""
 
 import asyncio
 import threading
@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Watched:
-    """How often a model was loaded and what was decoded, each decode held until it is let go (`go`).
+    """Counts loads and records decodes; each decode is held until it is released (`go`).
 
     Whose a decode is stands in its sound: a conversation's segments begin with a sample of its number.
     """
@@ -47,7 +47,7 @@ class Watched:
 
         def loading(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
             self.loadings += 1
-            holding, self.holding = self.holding, False  # the model is warmed by a decode
+            holding, self.holding = self.holding, False  # the model warms up with a decode
             load(loaded, settings)
             self.holding = holding
             self.begun.clear()
@@ -71,16 +71,16 @@ class Watched:
         monkeypatch.setattr(LoadedWhisper, "decode", decoding)
 
     def go(self, decodes: int = 1) -> None:
-        """So many decodes may end."""
+        """Releases a number of decodes."""
         self._permits.release(decodes)
 
     def go_on(self) -> None:
-        """All decodes may end."""
+        """Releases all decodes."""
         self.holding = False
         self.go(50)
 
     async def until(self, begun: int) -> None:
-        """Wait until so many decodes have begun."""
+        """Waits until a number of decodes have started."""
         async with asyncio.timeout(30):
             while len(self.begun) < begun:  # noqa: ASYNC110 - it is a thread that adds to it
                 await asyncio.sleep(0.001)
@@ -96,7 +96,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 class Person:
-    """A conversation with a segment open."""
+    """A conversation with an open segment."""
 
     def __init__(self, shared: SharedWhisper, number: int) -> None:
         self.number = number
@@ -147,7 +147,7 @@ def test_each_conversation_gets_its_own_words(model: Path, watched: Watched, peo
 
     async def turn(number: int) -> str:
         person = Person(shared, number)
-        for _ in range(2):  # a second turn, in the same seat
+        for _ in range(2):  # a second turn with the same recognizer
             person.listen()
             for at in range(0, len(sound := loud(seconds_of(number % 7 + 1))), FRAME_SAMPLES):
                 person.hearing.feed(sound[at : at + FRAME_SAMPLES])
@@ -185,7 +185,7 @@ def test_finals_come_first_in_order_of_request(model: Path, watched: Watched) ->
         watched.holding = True
         people = [Person(shared, number) for number in range(8)]
         for person in people:
-            person.say(ENOUGH_S)  # the first one's partial begins, and everybody wants one
+            person.say(ENOUGH_S)  # the first partial starts, and all need one
         await watched.until(1)
         async with asyncio.TaskGroup() as tasks:
             for number in (5, 3, 6):
@@ -205,7 +205,7 @@ def test_finals_come_first_in_order_of_request(model: Path, watched: Watched) ->
 
 
 def test_final_waits_for_at_most_one_running_decode(model: Path, watched: Watched) -> None:
-    """However many conversations want partials and pauses, what runs when it is asked for is all it waits for."""
+    """A request waits only for the running decode, however many conversations need partials and pauses."""
     shared = sharing(model)
 
     async def scene() -> None:
@@ -341,7 +341,7 @@ def test_running_partial_is_aborted_for_requested_transcript(
 def test_decode_of_pause_is_aborted_when_speech_continues(
     model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, *, loops: bool
 ) -> None:
-    """Before its decoder, or before the full window that a loop in its words calls for."""
+    """Aborts before the decoder, or before the full window that a loop requires."""
     shared, generated, asked = sharing(model), list[int](), threading.Event()
     generate = LoadedWhisper.generate
 
@@ -377,7 +377,7 @@ def test_decode_of_pause_is_aborted_when_speech_continues(
 
 
 def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, watched: Watched) -> None:
-    """Or a slow model would say nothing before the end of who speaks in short phrases."""
+    """Otherwise a slow model would give no words before the end for users who speak in short phrases."""
     shared = sharing(model)
 
     async def scene() -> None:
@@ -433,7 +433,7 @@ def test_closing_one_recognizer_does_not_affect_others(model: Path, watched: Wat
         leaving, staying = Person(shared, 1), Person(shared, 2)
         leaving.say(ENOUGH_S)
         staying.say(ENOUGH_S)
-        await watched.until(1)  # of the one who leaves
+        await watched.until(1)  # the decode of the conversation that is closed
         async with asyncio.TaskGroup() as tasks:
             lost = tasks.create_task(leaving.error())
             waiting = tasks.create_task(staying.words())
@@ -444,7 +444,7 @@ def test_closing_one_recognizer_does_not_affect_others(model: Path, watched: Wat
         assert "stopped" in lost.result()
         assert waiting.result() == "what time is"
         assert leaving.partials == []
-        leaving.listen()  # nothing but the conversation's own sound was dropped
+        leaving.listen()  # only the conversation's own audio was dropped
         leaving.say(ENOUGH_S)
         assert await leaving.words() == "what time is"
         assert watched.loadings == 1
@@ -476,9 +476,9 @@ def test_failure_fails_pending_requests_and_reloads_once(model: Path, watched: W
             for person in (culprit, waiting, speaking):
                 tasks.create_task(person.seat.load())
             await asyncio.sleep(0)
-            speaking.say(0.01)  # it goes on, and nothing of it is lost
+            speaking.say(0.01)  # it continues, and no audio is lost
             for person in (culprit, waiting):
-                person.listen()  # a segment may begin while the model is being loaded
+                person.listen()  # a segment may start while the model is loading
                 person.say(seconds_of(2))
         assert watched.loadings == 2
         assert [await person.words() for person in (culprit, waiting, speaking)] == [
@@ -519,14 +519,14 @@ def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, watche
         other.say(0.25)
         culprit.say(ENOUGH_S)
         assert "out of memory" in await culprit.error()
-        other.say(0.01)  # it heard of nothing, for it waited for nothing
+        other.say(0.01)  # it got no error, because it had no pending request
         assert "out of memory" in await other.error()
 
     play(shared, scene)
 
 
 def test_each_refusal_raises_a_new_error(model: Path) -> None:
-    """An error that is raised again keeps the calls it went through before: and all that they held."""
+    """An exception raised repeatedly accumulates tracebacks and all objects they reference."""
     seat = sharing(model).transcriber()
     refusals = []
     for _ in range(2):
@@ -547,13 +547,13 @@ def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, watched: Wat
         await watched.until(1)
         async with asyncio.TaskGroup() as tasks:
             told = tasks.create_task(people[1].error())
-            mending = [tasks.create_task(person.seat.load()) for person in people]  # before anybody knows
+            mending = [tasks.create_task(person.seat.load()) for person in people]  # before the hang is detected
             await asyncio.sleep(0)
             assert watched.loadings == 1
         assert "0.2 s and counts as hanging" in told.result()
         assert all(task.done() for task in mending)
         assert watched.loadings == 2
-        watched.go_on()  # the lost thread comes back with words that nobody wants
+        watched.go_on()  # the abandoned thread returns an unwanted result
         people[1].listen()
         people[1].say(seconds_of(2))
         assert await people[1].words() == "what time"
@@ -678,7 +678,7 @@ def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by
                     await shared.aclose()
         assert ("within 0.05 s" if by == "limit" else "stopped while") in loading.result()
         go.set()
-        await shared.load()  # a new one: what comes late of the other is let go
+        await shared.load()  # a new model: the late one is released
         person = Person(shared, 1)
         person.say(ENOUGH_S)
         assert await person.words() == "what time is"
@@ -744,7 +744,7 @@ def test_one_of_two_workers_is_reserved_for_requests(model: Path, watched: Watch
 
 
 def dipping(seat: SharedWhisperRecognizer, number: int) -> WhisperStream:
-    """A segment of 250 ms that may end here, with a decode of it under way."""
+    """A segment of 250 ms that may end here, with its decode running."""
     hearing = seat.open(SegmentId(number), lambda _words: None)
     sound = loud(0.25)
     sound[0] = number
