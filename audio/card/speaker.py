@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from audio.card.buffer_length import UNDERRUN_COUNT, UNDERRUN_WINDOW_S, BufferLength
-from audio.card.play_lane import PlaybackCallback
+from audio.card.playback_callback import PlaybackCallback
 from audio.card.stream import CardLibrary, CardStream, LoopWaker, Opened
 from audio.card.stream_supervisor import StreamSupervisor
 from audio.level import mean_dbfs, rms_dbfs

@@ -30,7 +30,7 @@ class AgainstAModel(RuleBasedStateMachine):
         self.queue: deque[int] = deque()
         self.tail: deque[int] = deque()  # bounds of the samples that may still fade out
         self.taken: deque[int] = deque(maxlen=FADE)  # of this reply
-        self.swelling = 0  # number of samples that may still fade in
+        self.fading_in = 0  # number of samples that may still fade in
         self.is_open = self.ended = self.finished = False
         self.pulled = 0
         self.next_value = 1
@@ -40,7 +40,7 @@ class AgainstAModel(RuleBasedStateMachine):
     def open(self) -> None:
         self.close_model()
         self.taken.clear()
-        self.swelling = 0
+        self.fading_in = 0
         self.keys += 1
         self.playout.open(self.keys)
         self.playout.open(self.keys)
@@ -93,12 +93,12 @@ class AgainstAModel(RuleBasedStateMachine):
             assert 0 <= heard <= self.tail.popleft()
         self.gap += fading if self.gap else 0  # the fade-out
         expected = [self.queue.popleft() for _ in range(min(n - fading, len(self.queue)))]
-        self.swelling = FADE if expected and self.gap else self.swelling
-        swelling = min(self.swelling, len(expected))
-        self.swelling -= swelling
-        for heard, loudest in zip(block[fading : fading + swelling], expected, strict=False):
+        self.fading_in = FADE if expected and self.gap else self.fading_in
+        fading_in = min(self.fading_in, len(expected))
+        self.fading_in -= fading_in
+        for heard, loudest in zip(block[fading : fading + fading_in], expected, strict=False):
             assert 0 <= heard <= loudest
-        assert block[fading + swelling : fading + len(expected)] == expected[swelling:]
+        assert block[fading + fading_in : fading + len(expected)] == expected[fading_in:]
         self.taken.extend(expected)
         rest = block[fading + len(expected) :]
         if rest and self.is_open and not self.ended and (expected or (self.pulled and not self.gap)):

@@ -156,21 +156,26 @@ def test_plain_removes_case_and_punctuation() -> None:
     assert plain("  It's - twenty-one O'Clock. ") == "its twenty one oclock"
 
 
-def heard(*texts: str) -> list[str]:
+def stable_words(*texts: str) -> list[str]:
     agreement = Agreement()
     return [agreement.update(text) for text in texts]
 
 
 def test_agreed_words_are_stable() -> None:
-    assert heard("what", "What time", "what time. is", "what time is it") == ["", "What", "what time.", "what time is"]
+    assert stable_words("what", "What time", "what time. is", "what time is it") == [
+        "",
+        "What",
+        "what time.",
+        "what time is",
+    ]
 
 
 def test_stable_words_stay_when_one_decode_disagrees() -> None:
-    assert heard("i see", "i see her", "eyes", "i see her") == ["", "i see", "i see", "i see"]
+    assert stable_words("i see", "i see her", "eyes", "i see her") == ["", "i see", "i see", "i see"]
 
 
 def test_stable_words_change_when_two_decodes_agree() -> None:
-    assert heard("i scream", "i scream", "ice cream is", "ice cream is")[-1] == "ice cream is"
+    assert stable_words("i scream", "i scream", "ice cream is", "ice cream is")[-1] == "ice cream is"
 
 
 @pytest.mark.parametrize(

@@ -409,7 +409,7 @@ def hang_worker() -> threading.Event:
     return released
 
 
-class Crowd:
+class QueueFiller:
     """Fills the worker's queue."""
 
     def __init__(self) -> None:
@@ -425,7 +425,7 @@ class Crowd:
         assert all(self._done.acquire(timeout=30) for _ in range(self._taken))
 
 
-class Keep:
+class StoringListener:
     """A listener that stores all audio."""
 
     def __init__(self) -> None:
@@ -436,7 +436,7 @@ class Keep:
         return True
 
 
-class Ear:
+class LimitedListener:
     """A listener that stores buffer lengths and can stop after the first."""
 
     def __init__(self, *, more: bool) -> None:
@@ -481,7 +481,7 @@ class TestHang:
         async def crowded() -> None:
             voice = await loaded()
             released = hang_worker()
-            crowd = Crowd()
+            crowd = QueueFiller()
             with pytest.raises(TtsError, match="waiting already"):
                 crowd.enter()
             with pytest.raises(TtsError, match="waiting already"):
@@ -497,7 +497,7 @@ class TestLibrary:
     def test_synthesis_stops_when_callback_returns_false(self) -> None:
         library = EspeakLibrary(private_copy=True)
         manner = SpeakingStyle("gmw/en", 170, 50)
-        impatient, patient = Ear(more=False), Ear(more=True)
+        impatient, patient = LimitedListener(more=False), LimitedListener(more=True)
         library.synthesize(" ".join(SENTENCES), manner, impatient)
         assert len(impatient.sizes) == 1
         library.synthesize("Yes.", manner, patient)
@@ -515,13 +515,13 @@ class TestLibrary:
     def test_unknown_voice_is_reported(self) -> None:
         library = EspeakLibrary(private_copy=True)
         with pytest.raises(TtsError, match=r"tts\.voice"):
-            library.synthesize("Yes.", SpeakingStyle("nowhere/xx", 170, 50), Ear(more=True))
+            library.synthesize("Yes.", SpeakingStyle("nowhere/xx", 170, 50), LimitedListener(more=True))
 
     def test_higher_speed_gives_shorter_audio(self) -> None:
         library = EspeakLibrary(private_copy=True)
         sizes = []
         for words_per_minute in (120, 170, 300):
-            ear = Ear(more=True)
+            ear = LimitedListener(more=True)
             library.synthesize(SENTENCES[0], SpeakingStyle("gmw/en", words_per_minute, 50), ear)
             sizes.append(sum(ear.sizes))
         assert sizes == sorted(sizes, reverse=True)
@@ -706,7 +706,7 @@ class TestFigures:
         library, manner = EspeakLibrary(private_copy=True), SpeakingStyle("gmw/en-US", 170, 50)
         before = []
         for text in SENTENCES:
-            ear = Keep()
+            ear = StoringListener()
             library.synthesize(text, manner, ear)
             before.append(int(np.flatnonzero(np.abs(ear.pcm) > 16)[0]) * 1000 / ESPEAK_RATE_HZ)
         sounds = [sound_of(speak(text, "en-us")) for text in SENTENCES]

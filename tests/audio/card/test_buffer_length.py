@@ -13,7 +13,7 @@ def opened(holds_ms: float = 40.0) -> BufferLength:
     return buffer
 
 
-def told(buffer: BufferLength, *at_s: float) -> BufferLength:
+def after_underruns(buffer: BufferLength, *at_s: float) -> BufferLength:
     for count, now_s in enumerate(at_s, 1):
         buffer.note_underflows(count, now_s)
     return buffer
@@ -31,36 +31,36 @@ def told(buffer: BufferLength, *at_s: float) -> BufferLength:
     ],
 )
 def test_repeated_underruns_make_buffer_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
-    assert told(opened(), *at_s).too_short is too_short
+    assert after_underruns(opened(), *at_s).too_short is too_short
 
 
 def test_too_short_persists_until_buffer_is_lengthened() -> None:
-    buffer = told(opened(), 5.0, 6.0, 7.0)
+    buffer = after_underruns(opened(), 5.0, 6.0, 7.0)
     buffer.note_underflows(3, 100.0)
     assert buffer.too_short
     assert buffer.lengthen() == 80.0
     assert not buffer.too_short
     buffer.opened(80.0, 101.0)
     assert not buffer.too_short
-    assert told(buffer, 105.0, 106.0, 107.0).too_short  # the count starts again for another stream
+    assert after_underruns(buffer, 105.0, 106.0, 107.0).too_short  # the count starts again for another stream
 
 
 def test_buffer_that_does_not_grow_is_not_lengthened_again() -> None:
-    buffer = told(opened(), 5.0, 6.0, 7.0)
+    buffer = after_underruns(opened(), 5.0, 6.0, 7.0)
     buffer.lengthen()
     buffer.opened(46.0, 8.0)
-    assert not told(buffer, 15.0, 16.0, 17.0).too_short
+    assert not after_underruns(buffer, 15.0, 16.0, 17.0).too_short
 
 
 @pytest.mark.parametrize("holds_ms", [0.0, MAX_BUFFER_MS])
 def test_unknown_or_maximal_buffer_is_not_lengthened(holds_ms: float) -> None:
-    assert not told(opened(holds_ms), 5.0, 6.0, 7.0).too_short
+    assert not after_underruns(opened(holds_ms), 5.0, 6.0, 7.0).too_short
 
 
 def test_buffer_still_grows_after_device_was_lost_and_recovered() -> None:
     buffer = opened()
     buffer.opened(40.0, 20.0)
-    assert told(buffer, 25.0, 26.0, 27.0).too_short
+    assert after_underruns(buffer, 25.0, 26.0, 27.0).too_short
 
 
 @given(st.floats(1.0, 2 * MAX_BUFFER_MS), st.lists(st.floats(0.0, 30.0), max_size=60))

@@ -297,7 +297,7 @@ def flag(room: Room, times: int = 1) -> None:
         lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
 
 
-async def run_dry(room: Room) -> None:
+async def underrun_repeatedly(room: Room) -> None:
     for _ in range(3):
         flag(room)
         await asyncio.sleep(0.2)
@@ -309,7 +309,7 @@ def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(24_000))
         room.speaker.end("a")
-        await run_dry(room)
+        await underrun_repeatedly(room)
         assert len(room.portaudio.opens) == 1  # not during a reply
         await asyncio.sleep(1.2)
         assert room.played[-1][1:4:2] == (24_000, True)
@@ -339,7 +339,7 @@ def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
 def test_new_default_device_starts_with_own_buffer_length() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(0.5)
         assert room.speaker.opened is not None
         assert room.speaker.opened.latency_ms == 40.0
@@ -347,7 +347,7 @@ def test_new_default_device_starts_with_own_buffer_length() -> None:
         await asyncio.sleep(4.0)
         assert (room.speaker.opened.device, room.speaker.opened.latency_ms) == ("headset", 20.0)
         assert len(room.said) == 2  # longer, and another device: not that it grows no more
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(0.5)
         assert room.speaker.opened.latency_ms == 40.0
 
@@ -384,10 +384,10 @@ def test_longer_buffer_is_requested_once_if_card_ignores_it() -> None:
     async def script(room: Room) -> None:
         room.portaudio.most_ms = 20.0
         await asyncio.sleep(1.2)
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(2.0)
         assert "its buffer of 20 ms grows no more" in room.said[0].lower()
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(2.0)
         assert (len(room.portaudio.opens), len(room.said)) == (2, 1)
 
@@ -398,7 +398,7 @@ def test_refused_longer_buffer_is_not_requested_again() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         room.portaudio.refusing = DeviceError("too long")
-        await run_dry(room)
+        await underrun_repeatedly(room)
         assert room.speaker.opened is None
         room.portaudio.refusing = None
         await asyncio.sleep(2.0)

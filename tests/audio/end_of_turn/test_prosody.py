@@ -13,7 +13,7 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import VadResult
 
 
-def heard(pcm: Pcm, *, speaking: bool = True) -> ProsodyTrack:
+def track_of(pcm: Pcm, *, speaking: bool = True) -> ProsodyTrack:
     track = ProsodyTrack()
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         voicing = VadResult(speaking, Samples(0), 1.0 if speaking else 0.0)
@@ -30,7 +30,7 @@ def voice(pitch_hz: npt.NDArray[np.float64], level: float = 3000) -> Pcm:
 
 @pytest.mark.parametrize("pitch_hz", [75.0, 110.0, 180.0, 240.0, 350.0])
 def test_pitch_of_steady_voice(pitch_hz: float) -> None:
-    track = heard(voice(np.full(MIC_RATE_HZ, pitch_hz)))
+    track = track_of(voice(np.full(MIC_RATE_HZ, pitch_hz)))
     steady = track.pitch[-80:]
     assert np.abs(12 * (steady - np.log2(pitch_hz))).max() < 0.3  # semitones
     assert track.clarity[-80:].min() > 0.9
@@ -38,7 +38,7 @@ def test_pitch_of_steady_voice(pitch_hz: float) -> None:
 
 
 def test_rising_pitch_is_followed() -> None:
-    track = heard(voice(np.linspace(100, 200, MIC_RATE_HZ)))
+    track = track_of(voice(np.linspace(100, 200, MIC_RATE_HZ)))
     found = 2 ** track.pitch[-80:]
     assert np.all(np.diff(found) > 0)
     assert found[-1] == pytest.approx(200, abs=6)
@@ -46,28 +46,28 @@ def test_rising_pitch_is_followed() -> None:
 
 def test_noise_and_silence_are_unvoiced() -> None:
     hiss = np.random.default_rng(1).normal(0, 1000, MIC_RATE_HZ).astype(np.int16)
-    assert (heard(hiss).pitch[-80:] != UNVOICED).mean() < 0.1
-    silent = heard(np.zeros(MIC_RATE_HZ, dtype=np.int16))
+    assert (track_of(hiss).pitch[-80:] != UNVOICED).mean() < 0.1
+    silent = track_of(np.zeros(MIC_RATE_HZ, dtype=np.int16))
     assert (silent.pitch == UNVOICED).all()
     assert silent.usual_pitch == UNVOICED
 
 
 def test_usual_pitch_ignores_voice_outside_speech() -> None:
-    assert heard(voice(np.full(MIC_RATE_HZ, 150.0)), speaking=False).usual_pitch == UNVOICED
+    assert track_of(voice(np.full(MIC_RATE_HZ, 150.0)), speaking=False).usual_pitch == UNVOICED
 
 
 def test_level_is_in_dbfs() -> None:
     tone = (0.5 * 32767 * np.sin(2 * np.pi * 1000 * np.arange(MIC_RATE_HZ) / MIC_RATE_HZ)).astype(np.int16)
-    assert heard(tone).level_db[-1] == pytest.approx(-9.03, abs=0.5)
+    assert track_of(tone).level_db[-1] == pytest.approx(-9.03, abs=0.5)
 
 
 def test_tilt_separates_hiss_from_hum() -> None:
     hiss = np.diff(np.random.default_rng(1).normal(0, 1000, MIC_RATE_HZ + 1)).astype(np.int16)
-    assert heard(hiss).tilt_db[-1] < 0 < heard(voice(np.full(MIC_RATE_HZ, 150.0))).tilt_db[-1]
+    assert track_of(hiss).tilt_db[-1] < 0 < track_of(voice(np.full(MIC_RATE_HZ, 150.0))).tilt_db[-1]
 
 
 def test_memory_is_bounded_and_cleared_by_reset() -> None:
-    track = heard(voice(np.full(10 * MIC_RATE_HZ, 150.0)))
+    track = track_of(voice(np.full(10 * MIC_RATE_HZ, 150.0)))
     assert track.hops == HISTORY_HOPS == len(track.pitch)
     assert track.end == 10 * MIC_RATE_HZ
     track.reset()

@@ -26,7 +26,7 @@ DESK = ("desk (hw:0,0)", "ALSA", 1, 2, 44_100)
 USB = ("usb (hw:1,0)", "ALSA", 1, 2, 48_000)
 
 
-class FakeLookout(DeviceWatcher):
+class FakeWatcher(DeviceWatcher):
     """Lists scripted devices and counts the calls."""
 
     def __init__(self, module: FakeSounddevice) -> None:
@@ -40,7 +40,7 @@ class FakeLookout(DeviceWatcher):
         return listed(FakeSounddevice(*(one for one in self._module.plugged if one[0] not in self.hidden)))
 
 
-class Written:
+class RecordingCallback:
     """A stream callback that records its calls."""
 
     def __init__(self, opened: Opened, channels: int) -> None:
@@ -60,7 +60,7 @@ class Written:
 class Owner:
     def __init__(self, module: FakeSounddevice) -> None:
         self.module = module
-        self.lookout = FakeLookout(module)
+        self.lookout = FakeWatcher(module)
         self.portaudio = PortAudio(self.lookout)
 
 
@@ -82,15 +82,15 @@ IN, OUT = StreamRequest("input", "", 16_000), StreamRequest("output", "", 24_000
 
 def test_stream_is_opened_with_parameters_of_host_api(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
         asked = stream.handle.asked
         assert (asked["blocksize"], asked["latency"], asked["dtype"], asked["device"]) == (441, 0.03, "int16", 0)
-        longer = await owner.portaudio.open(StreamRequest("output", "", 24_000, buffer_ms=80.0), Written)
+        longer = await owner.portaudio.open(StreamRequest("output", "", 24_000, buffer_ms=80.0), RecordingCallback)
         assert longer.handle.asked["latency"] == 0.08
         stream.handle.call(bytes(882), 441)
         assert stream.lane.blocks == [(441, 1.0, 0.9, True)]
-        speaker = await owner.portaudio.open(OUT, Written)
+        speaker = await owner.portaudio.open(OUT, RecordingCallback)
         speaker.handle.call(bytearray(882), 441)
         assert speaker.lane.blocks == [(441, 1.0, 1.1, False)]
         await owner.portaudio.close(stream)
@@ -111,7 +111,7 @@ def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
     owner.module.refuse = refuse
 
     async def run() -> None:
-        stream = await owner.portaudio.open(OUT, Written)
+        stream = await owner.portaudio.open(OUT, RecordingCallback)
         assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 2)
 
     asyncio.run(run())
@@ -140,25 +140,25 @@ def test_failure_is_reported(owner: Owner, error: Exception, says: str) -> None:
 
     async def run() -> None:
         with pytest.raises(DeviceError, match=says):
-            await owner.portaudio.open(OUT, Written)
+            await owner.portaudio.open(OUT, RecordingCallback)
 
     asyncio.run(run())
 
 
 def test_new_device_is_listed_and_other_stream_interrupted(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
-            await owner.portaudio.open(StreamRequest("output", "usb", 24_000), Written)
+            await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
         assert not stream.handle.closed  # nothing new: the stream stays open
         owner.module.plugged.append(USB)
         assert [device.name for device in await owner.portaudio.look()] == [DESK[0], USB[0]]
         assert not stream.handle.closed
-        found = await owner.portaudio.open(StreamRequest("output", "usb", 24_000), Written)
+        found = await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
         assert found.opened.device == USB[0]
         assert stream.interrupted
         assert stream.lane.finished
-        again = await owner.portaudio.open(IN, Written)
+        again = await owner.portaudio.open(IN, RecordingCallback)
         assert not found.lane.finished
         assert not again.interrupted
 
@@ -167,8 +167,8 @@ def test_new_device_is_listed_and_other_stream_interrupted(owner: Owner) -> None
 
 def test_fresh_listing_without_changes_interrupts_no_stream(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
-        await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
+        await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), RecordingCallback)
         assert owner.lookout.looks == 1
         assert not stream.interrupted
 
@@ -177,11 +177,11 @@ def test_fresh_listing_without_changes_interrupts_no_stream(owner: Owner) -> Non
 
 def test_call_to_hanging_sound_system_times_out(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         owner.module.hanging.clear()
         with pytest.raises(DeviceError, match="has not answered for"):
             await owner.portaudio.close(stream)
-        late = owner.portaudio.open(OUT, Written)
+        late = owner.portaudio.open(OUT, RecordingCallback)
         with pytest.raises(DeviceError, match="has not answered for"):
             await late
         owner.module.hanging.set()
@@ -196,10 +196,10 @@ def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
     """A supervisor retries every few seconds; after a hang only one stream is wanted, not one per attempt."""
 
     async def run() -> None:
-        stream = await owner.portaudio.open(OUT, Written)
+        stream = await owner.portaudio.open(OUT, RecordingCallback)
         owner.module.hanging.clear()
         closing = owner.portaudio.close(stream)
-        openings = [owner.portaudio.open(OUT, Written) for _ in range(6)]
+        openings = [owner.portaudio.open(OUT, RecordingCallback) for _ in range(6)]
         with pytest.raises(DeviceError, match="has not answered for"):
             await closing
         for opening in openings:
@@ -223,7 +223,7 @@ def test_card_that_requires_all_channels_is_opened(owner: Owner) -> None:
     async def run() -> None:
         await owner.portaudio.look()
         await owner.portaudio.look()
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 6)
 
     asyncio.run(run())
@@ -256,13 +256,13 @@ def test_card_missing_in_list_because_in_use_is_no_change(owner: Owner) -> None:
     async def run() -> None:
         await owner.portaudio.look()
         await owner.portaudio.look()
-        stream = await owner.portaudio.open(StreamRequest("output", "desk", 24_000), Written)
+        stream = await owner.portaudio.open(StreamRequest("output", "desk", 24_000), RecordingCallback)
         owner.lookout.hidden = {DESK[0]}
         for _ in range(3):
-            await owner.portaudio.open(StreamRequest("input", "usb", 16_000, fresh=True), Written)
+            await owner.portaudio.open(StreamRequest("input", "usb", 16_000, fresh=True), RecordingCallback)
         assert not stream.interrupted
         owner.module.plugged.append(("new (hw:2,0)", "ALSA", 1, 2, 48_000))
-        await owner.portaudio.open(StreamRequest("input", "new", 16_000, fresh=True), Written)
+        await owner.portaudio.open(StreamRequest("input", "new", 16_000, fresh=True), RecordingCallback)
         assert stream.interrupted
 
     asyncio.run(run())
@@ -270,7 +270,7 @@ def test_card_missing_in_list_because_in_use_is_no_change(owner: Owner) -> None:
 
 def test_stream_of_cancelled_opening_is_closed(owner: Owner) -> None:
     async def run() -> None:
-        opening = owner.portaudio.open(IN, Written)
+        opening = owner.portaudio.open(IN, RecordingCallback)
         opening.cancel()
         for _ in range(3):
             await owner.portaudio.look()

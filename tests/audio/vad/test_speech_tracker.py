@@ -28,7 +28,7 @@ def sound(frames: int, *bursts: tuple[int, int, float]) -> Pcm:
     return wave.round().astype(np.int16)
 
 
-def tell(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
+def results(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
     """Score 1 in the frames of `voiced`, else 0."""
     voicings = []
     for i in range(len(pcm) // FRAME_SAMPLES):
@@ -41,7 +41,7 @@ def tell(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
 
 def test_onset_and_end_in_reverberation_are_dated_by_audio() -> None:
     """Sound from 8 000 to 16 000; the detector fires 80 ms late and stays open for 40 ms after the sound."""
-    voicings = tell(SpeechTracker(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
+    voicings = results(SpeechTracker(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
     assert not voicings[29].speaking
     assert voicings[30].speaking
     assert abs(voicings[30].boundary - 8_000) <= 80
@@ -50,15 +50,15 @@ def test_onset_and_end_in_reverberation_are_dated_by_audio() -> None:
 
 
 def test_end_is_dated_by_scores_if_audio_continues() -> None:
-    voicings = tell(SpeechTracker(SETTINGS), sound(80, (8_000, 20_000, 4_000)), set(range(26, 52)))
+    voicings = results(SpeechTracker(SETTINGS), sound(80, (8_000, 20_000, 4_000)), set(range(26, 52)))
     assert voicings[-1].boundary == 52 * FRAME_SAMPLES
 
 
 @pytest.mark.parametrize("bias_ms", [-10.0, 30.0])
 def test_bias_is_subtracted_from_end_only(bias_ms: float) -> None:
     pcm, voiced = sound(80, (8_000, 20_000, 4_000)), set(range(26, 52))
-    plain = tell(SpeechTracker(SETTINGS), pcm, voiced)
-    shifted = tell(SpeechTracker(replace(SETTINGS, end_bias_ms=bias_ms)), pcm, voiced)
+    plain = results(SpeechTracker(SETTINGS), pcm, voiced)
+    shifted = results(SpeechTracker(replace(SETTINGS, end_bias_ms=bias_ms)), pcm, voiced)
     assert shifted[30] == plain[30]
     assert plain[-1].boundary - shifted[-1].boundary == bias_ms * 16
 
@@ -66,7 +66,7 @@ def test_bias_is_subtracted_from_end_only(bias_ms: float) -> None:
 def test_second_onset_is_not_dated_into_first_speech() -> None:
     """The sound is continuous, the scores are not: the second speech starts where the first ended."""
     pcm = sound(80, (8_000, 11_000, 4_000), (11_000, 15_000, 1_500), (15_000, 20_000, 4_000))
-    voicings = tell(SpeechTracker(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
+    voicings = results(SpeechTracker(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
     closed = next(voicing for voicing in voicings[30:] if not voicing.speaking)
     reopened = next(voicing for voicing in voicings[45:] if voicing.speaking)
     assert reopened.boundary == closed.boundary
@@ -74,7 +74,7 @@ def test_second_onset_is_not_dated_into_first_speech() -> None:
 
 def test_bias_longer_than_speech_ends_at_onset() -> None:
     track = SpeechTracker(replace(SETTINGS, end_bias_ms=500.0))
-    voicings = tell(track, sound(60, (8_000, 9_600, 4_000)), set(range(25, 30)))
+    voicings = results(track, sound(60, (8_000, 9_600, 4_000)), set(range(25, 30)))
     assert voicings[-1].boundary == voicings[27].boundary
     assert voicings[27].speaking
 
@@ -103,13 +103,13 @@ def test_boundaries_do_not_depend_on_level_reads() -> None:
 
 def test_reset_drops_frames_without_levels() -> None:
     used = SpeechTracker(SETTINGS)
-    tell(used, sound(25, (0, 8_000, 9_000)), set())
+    results(used, sound(25, (0, 8_000, 9_000)), set())
     used.reset()
     pcm = sound(80, (8_000, 16_000, 4_000))
-    assert tell(used, pcm, set(range(29, 52))) == tell(SpeechTracker(SETTINGS), pcm, set(range(29, 52)))
+    assert results(used, pcm, set(range(29, 52))) == results(SpeechTracker(SETTINGS), pcm, set(range(29, 52)))
 
 
-def stirring(pcm: Pcm, scores: dict[int, float]) -> list[int]:
+def possible_onsets(pcm: Pcm, scores: dict[int, float]) -> list[int]:
     """Returns the frames with a possible onset, for the given scores (default 0)."""
     track, found = SpeechTracker(SETTINGS), []
     for i in range(len(pcm) // FRAME_SAMPLES):
@@ -129,19 +129,19 @@ SPOKEN = dict.fromkeys(range(26, 50), 1.0)
 
 @pytest.mark.parametrize(("score", "stirs"), [(0.24, []), (0.25, [60]), (0.49, [60])])
 def test_half_likely_score_is_possible_onset(score: float, stirs: list[int]) -> None:
-    assert stirring(sound(80, (8_000, 16_000, 4_000)), SPOKEN | {60: score}) == stirs
+    assert possible_onsets(sound(80, (8_000, 16_000, 4_000)), SPOKEN | {60: score}) == stirs
 
 
 @pytest.mark.parametrize(("amplitude", "stirs"), [(10.0, []), (60.0, [60])])
 def test_level_above_silence_is_possible_onset(amplitude: float, stirs: list[int]) -> None:
     burst = (60 * FRAME_SAMPLES, 61 * FRAME_SAMPLES, amplitude)
-    assert stirring(sound(80, (8_000, 16_000, 4_000), burst), SPOKEN) == stirs
+    assert possible_onsets(sound(80, (8_000, 16_000, 4_000), burst), SPOKEN) == stirs
 
 
 def test_room_after_digital_silence_is_no_possible_onset() -> None:
     pcm = sound(80, (8_000, 16_000, 4_000))
     pcm[16_000 : 60 * FRAME_SAMPLES] = 0
-    assert stirring(pcm, SPOKEN) == []
+    assert possible_onsets(pcm, SPOKEN) == []
 
 
 def test_no_possible_onset_before_speech_or_long_after() -> None:
@@ -149,7 +149,7 @@ def test_no_possible_onset_before_speech_or_long_after() -> None:
     before = (5 * FRAME_SAMPLES, 6 * FRAME_SAMPLES, 900.0)
     after = (long_after * FRAME_SAMPLES, (long_after + 1) * FRAME_SAMPLES, 900.0)
     pcm = sound(320, before, (8_000, 16_000, 4_000), after)
-    assert stirring(pcm, SPOKEN | {10: 0.4, long_after + 3: 0.4}) == []
+    assert possible_onsets(pcm, SPOKEN | {10: 0.4, long_after + 3: 0.4}) == []
 
 
 def test_inserted_silence_does_not_change_noise_floor() -> None:
@@ -163,7 +163,7 @@ def test_inserted_silence_does_not_change_noise_floor() -> None:
         assert not track.voicing(0.0).possible_onset, f"frame {i}"
 
 
-def clear_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
+def above_noise_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
     """Returns the frames that are above the noise before them; frames of `voiced` score 1."""
     track, found = SpeechTracker(SETTINGS), []
     for i in range(len(pcm) // FRAME_SAMPLES):
@@ -181,25 +181,25 @@ def frames_of(first: int, last: int, amplitude: float) -> tuple[int, int, float]
 
 @pytest.mark.parametrize(("amplitude", "clear"), [(20.0, []), (60.0, [40, 41, 42])])
 def test_10_db_above_silence_is_above_noise(amplitude: float, clear: list[int]) -> None:
-    assert clear_frames(sound(80, frames_of(40, 42, amplitude)), set()) == clear
+    assert above_noise_frames(sound(80, frames_of(40, 42, amplitude)), set()) == clear
 
 
 def test_click_raises_threshold_for_two_seconds() -> None:
     pcm = sound(240, frames_of(40, 40, 1000), frames_of(60, 61, 500), frames_of(170, 171, 500))
-    assert clear_frames(pcm, set()) == [40, 170, 171]
+    assert above_noise_frames(pcm, set()) == [40, 170, 171]
 
 
 def test_nothing_is_above_noise_at_start_of_silence() -> None:
     """The first 200 ms of the silence do not count, nor the newest 120; 200 ms between them are needed."""
-    assert clear_frames(sound(80, frames_of(24, 24, 500)), set()) == []
-    assert clear_frames(sound(80, frames_of(25, 25, 500)), set()) == [25]
+    assert above_noise_frames(sound(80, frames_of(24, 24, 500)), set()) == []
+    assert above_noise_frames(sound(80, frames_of(25, 25, 500)), set()) == [25]
     spoken, voiced = frames_of(40, 59, 4_000), set(range(40, 60))
-    assert clear_frames(sound(120, spoken, frames_of(88, 88, 500)), voiced) == [*range(40, 60)]
-    assert clear_frames(sound(120, spoken, frames_of(89, 89, 500)), voiced) == [*range(40, 60), 89]
+    assert above_noise_frames(sound(120, spoken, frames_of(88, 88, 500)), voiced) == [*range(40, 60)]
+    assert above_noise_frames(sound(120, spoken, frames_of(89, 89, 500)), voiced) == [*range(40, 60), 89]
 
 
 def test_only_first_words_are_above_noise() -> None:
-    found = clear_frames(sound(120, frames_of(40, 99, 4_000)), set(range(40, 100)))
+    found = above_noise_frames(sound(120, frames_of(40, 99, 4_000)), set(range(40, 100)))
     assert found == list(range(40, 62)), "open from frame 41 on, and 400 ms longer"
 
 
@@ -211,33 +211,35 @@ def test_inserted_silence_is_no_reference_for_above_noise() -> None:
         assert not track.clear
 
 
-def murmuring(pcm: Pcm, voiced: set[int]) -> list[int]:
+def background_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
     """Returns the frames in which a voice is no louder than the room before it."""
-    return [i for i, voicing in enumerate(tell(SpeechTracker(SETTINGS), pcm, voiced)) if voicing.background_level]
+    return [i for i, voicing in enumerate(results(SpeechTracker(SETTINGS), pcm, voiced)) if voicing.background_level]
 
 
 def test_voice_no_louder_than_noise_is_background_level() -> None:
     noise, voice = frames_of(20, 99, 300), set(range(60, 80))
-    assert murmuring(sound(100, noise, frames_of(60, 79, 500)), voice) == list(range(61, 83)), "until the track closes"
-    assert murmuring(sound(100, noise, frames_of(60, 79, 2_000)), voice) == []
+    assert background_frames(sound(100, noise, frames_of(60, 79, 500)), voice) == list(range(61, 83)), (
+        "until the track closes"
+    )
+    assert background_frames(sound(100, noise, frames_of(60, 79, 2_000)), voice) == []
 
 
 def test_louder_voice_is_no_longer_background_level() -> None:
     pcm = sound(100, frames_of(20, 99, 300), frames_of(60, 69, 500), frames_of(70, 71, 2_000))
-    assert murmuring(pcm, set(range(60, 90))) == list(range(61, 70))
+    assert background_frames(pcm, set(range(60, 90))) == list(range(61, 70))
 
 
 def test_room_level_is_known_after_speech_too() -> None:
     """The above-noise check needs half a second of silence; background voices come sooner."""
     noise, voices = frames_of(20, 139, 300), {*range(60, 80), *range(90, 110)}
-    assert murmuring(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
+    assert background_frames(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
 
 
 @pytest.mark.parametrize(("known", "murmurs"), [(14, False), (15, True)])
 def test_immediate_speech_is_not_background_level(known: int, murmurs: bool) -> None:
     voiced = set(range(known - 1, known + 20))
     pcm = sound(80, frames_of(0, 79, 300))
-    assert bool(murmuring(pcm, voiced)) is murmurs
+    assert bool(background_frames(pcm, voiced)) is murmurs
 
 
 def test_no_background_level_after_inserted_silence() -> None:
