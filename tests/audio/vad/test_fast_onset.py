@@ -12,7 +12,7 @@ from audio.vad.fast_onset import SOUND_SAMPLES, FastOnset
 from audio.vad.silero import SETTINGS, SileroNetwork, SileroStream, SileroVad
 from audio.vad.speech_tracker import SpeechTracker
 
-RECORDINGS = Path(__file__).parent.parent / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 RECORDING = RECORDINGS / "pocketsphinx_goforward.wav"
 QUIET, LOUD = 8.0, 900.0
 
