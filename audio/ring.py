@@ -42,12 +42,12 @@ class Ring:
         elif start != self._end:
             raise ValueError(f"the ring ends at {self._end}; samples from {start} on would leave a gap or overlap")
         capacity = len(self._samples)
-        kept = pcm[-capacity:]
-        at = (start + len(pcm) - len(kept)) % capacity
-        first = min(len(kept), capacity - at)
-        self._samples[at : at + first] = kept[:first]
-        if first < len(kept):
-            self._samples[: len(kept) - first] = kept[first:]
+        newest = pcm[-capacity:]
+        at = (start + len(pcm) - len(newest)) % capacity
+        first = min(len(newest), capacity - at)
+        self._samples[at : at + first] = newest[:first]
+        if first < len(newest):
+            self._samples[: len(newest) - first] = newest[first:]
         self._end = Samples(start + len(pcm))
         self._length = min(capacity, self._length + len(pcm))
 

@@ -92,8 +92,8 @@ def prosody_at(track: ProsodyTrack, onset: Samples, edge: Samples) -> Prosody:
     """
     quiet = min(max((track.end - edge) // HOP_SAMPLES, 0), HISTORY_HOPS - 60)
     stop = HISTORY_HOPS - quiet
-    heard = min(track.hops, (track.end - onset) // HOP_SAMPLES)
-    start = min(max(HISTORY_HOPS - heard, 0), stop - 30)
+    available_hops = min(track.hops, (track.end - onset) // HOP_SAMPLES)
+    start = min(max(HISTORY_HOPS - available_hops, 0), stop - 30)
     level, voice = track.level_db[start:stop], track.probability[start:stop]
     loud_db = float(np.percentile(level, 90))
     silent = _silent_runs(voice)

@@ -33,7 +33,7 @@ class ReplySentence:
 
 
 def finished(
-    made: SentenceSound,
+    sentence_sound: SentenceSound,
     rate_hz: int,
     gain: float,
     pause_ms: float,
@@ -42,21 +42,21 @@ def finished(
     words: Sequence[WordPhonemes],
 ) -> ReplySentence:
     """Cuts the leading silence, makes the trailing one `pause_ms` long, and marks the words."""
-    begin, end = _audible_span(made.sound * np.float32(gain), rate_hz)
+    begin, end = _audible_span(sentence_sound.sound * np.float32(gain), rate_hz)
     if begin == end:
         marks = tuple(WordMark(w.text_start, w.text_end, ReplySamples(0), ReplySamples(0), True) for w in words)
         return ReplySentence(np.zeros(0, np.int16), marks)
-    stop = min(made.sound.size, end + round(_DECAY_S * rate_hz))
-    sound = made.sound[begin:stop] * np.float32(gain)
+    stop = min(sentence_sound.sound.size, end + round(_DECAY_S * rate_hz))
+    sound = sentence_sound.sound[begin:stop] * np.float32(gain)
     _fade(sound, rate_hz)
     at_rate = soxr.resample(sound, rate_hz, REPLY_RATE_HZ, quality="HQ")
-    heard = _reply_at(end - begin, rate_hz)
+    audible = _reply_at(end - begin, rate_hz)
     pause = np.zeros(reply_samples_of_ms(pause_ms), np.float32)
-    tail = at_rate[heard : heard + pause.size]
+    tail = at_rate[audible : audible + pause.size]
     pause[: tail.size] = tail
-    pcm = soften(np.concatenate((at_rate[:heard], pause)))
-    places = _places(made, phonemes, begin, end)
-    marks = tuple(_mark(word, places, rate_hz, begin, end, said=made.ends is not None) for word in words)
+    pcm = soften(np.concatenate((at_rate[:audible], pause)))
+    places = _places(sentence_sound, phonemes, begin, end)
+    marks = tuple(_mark(word, places, rate_hz, begin, end, said=sentence_sound.ends is not None) for word in words)
     return ReplySentence(pcm, marks)
 
 
@@ -93,14 +93,14 @@ def _fade(sound: Sound, rate_hz: int) -> None:
     sound[sound.size - fall :] *= np.linspace(1, 0, fall, dtype=np.float32)
 
 
-def _places(made: SentenceSound, phonemes: Sequence[str], begin: int, end: int) -> npt.NDArray[np.int64]:
+def _places(sentence_sound: SentenceSound, phonemes: Sequence[str], begin: int, end: int) -> npt.NDArray[np.int64]:
     """Returns the end of every phoneme in samples; the first entry is the start of the first phoneme."""
-    if made.ends is not None:
-        return made.ends
+    if sentence_sound.ends is not None:
+        return sentence_sound.ends
     weights = np.array([weight(symbol) for symbol in phonemes])
     # Speech ends with the audio: punctuation at the end is the pause after it.
-    heard = np.flatnonzero(weights == 1.0)
-    weights[heard[-1] + 1 if heard.size else 0 :] = 0
+    audible = np.flatnonzero(weights == 1.0)
+    weights[audible[-1] + 1 if audible.size else 0 :] = 0
     share = np.concatenate(([0.0], np.cumsum(weights))) / max(1.0, weights.sum())
     places: npt.NDArray[np.int64] = begin + np.rint(share * (end - begin)).astype(np.int64)
     return places
