@@ -1,1 +1,1 @@
-"""Samples: frames in, voice activity, speech to text, text to speech, sound out."""
+"""Audio input and output, voice activity detection, speech to text and text to speech."""

@@ -1,62 +1,62 @@
-"""How long to wait for the next block of a network client before silence takes its place."""
+"""Decides how long to wait for the next block of a network client before silence is inserted."""
 
 from audio.units import FRAME_MS
 
 STALL_S = 1.0
-"""The longest pause of a network, or of the client's own machine, that is made up for by a burst behind it."""
+"""Longest stall of the network or the client's machine, in seconds, that a following burst makes up for."""
 
 JITTER_S = 0.2
-"""How late a block may be without a stall."""
+"""Largest delay of a block without a stall, in seconds."""
 
 LONGEST_BLOCK_S = 1.1
-"""Clients that capture sound send blocks of 10 to 1024 ms. A longer one is part of a recording."""
+"""Longest block of a live client, in seconds: they send 10 to 1024 ms. A longer one is part of a recording."""
 
 FIRST_PATIENCE_S = 0.1
-"""For a client that has sent nothing yet, one that is gone, and one that has sent a recording faster than real time."""
+"""Wait in seconds for a client that has sent nothing yet, has disconnected, or has sent a recording in a burst."""
 
 _FRAME_S = FRAME_MS / 1000
 _LITTLE_JITTER_S = 0.05
 _SOME_JITTER_S = 0.1
 _FORGET = 0.995
-"""Per block. Blocks and delays that are shorter than they were are believed after some hundred blocks."""
+"""Decay per block: shorter blocks and delays are learned after some hundred blocks."""
 
 _BURST_GAP_S = 0.3
-"""Blocks that are further apart than this do not belong to one burst."""
+"""Blocks further apart than this, in seconds, do not belong to one burst."""
 
 _LONGEST_OWED_S = 3.0
 _STOPS = 2
-"""A client that has stopped so often behind its speech, and did not send silence in between, does so by habit."""
+"""Number of stops after speech, without silence sent in between, from which a client is known to stop."""
 _QUIET_S = 1.5
-"""A client that sends so much silence without a break does not stop behind its speech."""
+"""Continuous silence sent by a client, in seconds, that shows it does not stop after speech."""
 
 
 class Arrivals:
-    """Learns from the blocks of a client how long a gap between two of them may be. Pure; not thread-safe.
+    """Learns from a client's blocks how long a gap between two of them may be. Pure; not thread-safe.
 
-    Until the next block comes, a client that stalls cannot be told from one that has stopped sending. So silence is put
-    in only when a stall would have lasted longer than `STALL_S`: silence in the midst of a word cannot be taken back.
-    Clients that are known to stop are waited for less.
+    Before the next block arrives, a stall cannot be distinguished from the end of sending. So silence is inserted only
+    after more than the longest stall (`STALL_S`): silence in the middle of a word cannot be removed later. The wait is
+    shorter for clients that are known to stop.
 
     Attributes:
-        block_s: The longest of the latest blocks.
-        gone: The client has lost its connection: nothing more will come on it.
+        block_s: Length of the longest recent block.
+        gone: The client has disconnected: nothing more will arrive.
     """
 
     def __init__(self) -> None:
         self.block_s = _FRAME_S
         self.gone = False
-        self._late_s = 0.0  # the largest of the latest delays between two blocks, beyond the length of the second
+        self._late_s = 0.0  # largest recent delay of a block beyond its own length
         self._last_s: float | None = None
-        self._early_s = 0.0  # how much sooner than real time the latest burst came
+        self._early_s = 0.0  # how far the latest burst was ahead of real time
         self._early_at_s = 0.0
-        self._gap_s = 0.0  # silence that was put in since the last block
-        self._owed_s = 0.0  # silence that was put in before the latest burst, which may make up for it
+        self._gap_s = 0.0  # silence inserted since the last block
+        self._owed_s = 0.0  # silence inserted before the latest burst, which may make up for it
         self._stops = 0
         self._quiet_s = 0.0
 
     @property
     def patience_s(self) -> float:
-        """How long nothing may come before silence is put in."""
+        """Seconds without a block after which silence is inserted."""
         if self.gone or self._last_s is None or self._sent_recording:
             return FIRST_PATIENCE_S
         if self._stops >= _STOPS:
@@ -65,27 +65,27 @@ class Arrivals:
 
     @property
     def next_within_s(self) -> float:
-        """How soon the next block comes where nothing stalls."""
+        """Seconds within which the next block comes without a stall."""
         return self.block_s + (_SOME_JITTER_S if self._late_s < _LITTLE_JITTER_S else JITTER_S + _LITTLE_JITTER_S)
 
     @property
     def behind_s(self) -> float:
-        """How far silence stays behind real time: the next block was captured from so long before its arrival on."""
+        """How far inserted silence stays behind real time, in seconds: one block, captured before it arrives."""
         return _FRAME_S if self.gone or self._sent_recording else self.block_s
 
     @property
     def _sent_recording(self) -> bool:
-        """The sound came in one burst that is longer than a stall could make it: nothing else is on its way."""
+        """Whether the audio came in a burst longer than a stall could explain: it is a recording."""
         return self._early_s > self.block_s + STALL_S + JITTER_S
 
     def came(self, now_s: float, block_s: float, early_s: float, *, quiet: bool) -> None:
-        """A block came.
+        """Processes the arrival of a block.
 
         Args:
-            now_s: When, never going backwards.
-            block_s: How long it is.
-            early_s: How much sooner it came than any block since the client's clock is known; at most 0 for most.
-            quiet: Nobody was speaking.
+            now_s: Arrival time; never decreases.
+            block_s: Length of the block in seconds.
+            early_s: How far it is ahead of the earliest block so far on the client's clock; mostly 0 or less.
+            quiet: Whether nobody was speaking.
         """
         if self._last_s is not None:
             late_s = now_s - self._last_s - block_s
@@ -116,12 +116,12 @@ class Arrivals:
         self._early_at_s = now_s
         if self._owed_s > 0:
             owed_s, self._owed_s = self._owed_s, self._owed_s - early_s
-            if self._owed_s <= 0:  # the silence was a stall that lasted long
+            if self._owed_s <= 0:  # the silence was a long stall
                 self._stops = 0
             early_s -= owed_s
         self._early_s += max(0.0, early_s)
 
     def filled(self, silence_s: float) -> None:
-        """So much silence was put in, since nothing came for `patience_s`."""
+        """Notes that `silence_s` of silence was inserted after `patience_s` without a block."""
         if self._last_s is not None and not self.gone:
             self._gap_s += silence_s

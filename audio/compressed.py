@@ -1,7 +1,7 @@
-"""Reads recordings that libsndfile cannot decode, or not without printing to the terminal: mp3, m4a, webm and others.
+"""Reads recordings by FFmpeg that libsndfile cannot decode, or not without output to the terminal: mp3, m4a, webm.
 
-FFmpeg decodes them, by PyAV, which faster-whisper needs anyway. Import this module on use: PyAV takes longer to import
-than to decode a short recording.
+It uses PyAV, which faster-whisper requires anyway. Import this module only when needed: importing PyAV takes longer
+than decoding a short recording.
 """
 
 from collections.abc import Generator
@@ -17,26 +17,26 @@ from av.audio.stream import AudioStream
 from av.container import InputContainer
 
 _FORMATS = "mp3,mov,mp4,m4a,matroska,webm,aac,amr,asf,wav"
-"""Of FFmpeg's many: what telephones and browsers record. Others may name further files, or addresses."""
+"""Allowed formats: what phones and browsers record. Others may refer to further files or addresses."""
 
 _SLACK_S = 0.25
-"""A recording that is shorter by less than its header says is whole: encoders count their padding differently."""
+"""Tolerance in seconds for a recording shorter than its header says: encoders count padding differently."""
 
 _HEAD_BYTES = 16_384
-"""The first frame of an mp3 file lies within them, behind a tag of usual length."""
+"""Size that contains the first frame of an mp3 file after a tag of usual length."""
 
 
 class NotDecodedError(Exception):
-    """FFmpeg finds no sound in it that it can decode."""
+    """FFmpeg finds no audio that it can decode."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedRecording:
-    """What a recording holds.
+    """Facts about a recording.
 
     Attributes:
-        samples: Per channel, as many as can be decoded.
-        cut_off: Its header says that there should be more.
+        samples: Decodable samples per channel.
+        cut_off: Whether the header declares more.
     """
 
     rate_hz: int
@@ -46,7 +46,7 @@ class DecodedRecording:
 
 
 def look(path: Path) -> DecodedRecording:
-    """Decode the whole file and say what it holds: only that tells its length. Raises NotDecodedError, OSError."""
+    """Decodes the whole file, because only that determines its length. Raises NotDecodedError, OSError."""
     with _opened(path) as (container, stream):
         rate_hz, channels = stream.rate, stream.layout.nb_channels
         declared_s = _declared_s(path, container, stream)
@@ -55,9 +55,9 @@ def look(path: Path) -> DecodedRecording:
 
 
 def sound_of(path: Path, n: int) -> Generator[npt.NDArray[np.float32]]:
-    """The sound in blocks of n samples, of shape (n, channels); the last may be shorter.
+    """Yields the audio in blocks of n samples, of shape (n, channels); the last may be shorter.
 
-    Damaged stretches are left out. Raises NotDecodedError, OSError.
+    Damaged parts are omitted. Raises NotDecodedError, OSError.
     """
     with _opened(path) as (container, stream):
         waiting: list[npt.NDArray[np.float32]] = []
@@ -77,7 +77,7 @@ def sound_of(path: Path, n: int) -> Generator[npt.NDArray[np.float32]]:
 def _opened(path: Path) -> Generator[tuple[InputContainer, AudioStream]]:
     with path.open("rb") as file:
         try:
-            # As a file that is open: a name may look like an address.
+            # Passes an open file, because a name may look like an address.
             container = av.open(file, "r", options={"format_whitelist": _FORMATS})
         except (av.FFmpegError, ValueError) as error:
             raise NotDecodedError from error
@@ -90,7 +90,7 @@ def _opened(path: Path) -> Generator[tuple[InputContainer, AudioStream]]:
 
 
 def _blocks(container: InputContainer, stream: AudioStream) -> Generator[npt.NDArray[np.float32]]:
-    """The sound as it is decoded, of shape (samples, channels)."""
+    """Yields the decoded audio, of shape (samples, channels)."""
     channels = stream.layout.nb_channels
     to_floats = av.AudioResampler(format="flt", layout=stream.layout, rate=stream.rate)
     try:
@@ -108,21 +108,21 @@ def _frames(container: InputContainer, stream: AudioStream) -> Generator[AudioFr
     while True:
         try:
             packet = next(packets)
-        except (StopIteration, av.FFmpegError):  # the end, or damage behind which no packet is found
+        except (StopIteration, av.FFmpegError):  # the end, or damage after which no packet is found
             return
         try:
             yield from packet.decode()
         except av.FFmpegError:
-            continue  # a damaged packet; the next ones may be whole
+            continue  # a damaged packet; the next ones may be intact
 
 
 def _declared_s(path: Path, container: InputContainer, stream: AudioStream) -> float:
-    """How long the header says that it is; 0 where nothing says so."""
+    """Returns the duration declared by the header; 0 if there is none."""
     if stream.duration is None or stream.time_base is None:
         return 0.0
     if "mp3" in container.format.name:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if b"Xing" not in head and b"Info" not in head:
-            return 0.0  # FFmpeg guesses by the size of the file
+            return 0.0  # FFmpeg only estimates it from the file size
     return float(stream.duration * stream.time_base)

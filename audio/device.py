@@ -1,4 +1,4 @@
-"""A device of a sound card, and which of several somebody means."""
+"""Describes sound devices and selects one by name or number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from audio.errors import DeviceError
 Direction = Literal["input", "output"]
 
 _SHOWN = 6
-"""Candidates named in an error: more would be a list, for which there is `repartee devices`."""
+"""Most candidates named in an error message; `repartee devices` lists all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device, as PortAudio lists it.
+    """A device, as listed by PortAudio.
 
     Attributes:
-        index: Its place in the list; changes when something is plugged in.
-        name: What the system calls it.
-        host_api: By which of the system's interfaces it is reached.
-        input_channels: 0: no microphone.
-        output_channels: 0: no loudspeaker.
-        default_rate_hz: What it calls its own rate.
-        low_input_latency_s: The least it proposes.
-        low_output_latency_s: The least it proposes.
-        default_input: The system's choice of microphone.
-        default_output: The system's choice of loudspeaker.
+        index: Position in the list; changes when devices are plugged in.
+        name: The system's name.
+        host_api: Host API through which it is reached.
+        input_channels: Number of input channels; 0 if it is no microphone.
+        output_channels: Number of output channels; 0 if it is no loudspeaker.
+        default_rate_hz: The device's default rate.
+        low_input_latency_s: Lowest proposed input latency.
+        low_output_latency_s: Lowest proposed output latency.
+        default_input: Whether it is the system's default microphone.
+        default_output: Whether it is the system's default loudspeaker.
     """
 
     index: int
@@ -41,33 +41,33 @@ class Device:
     default_output: bool
 
     def channels(self, direction: Direction) -> int:
-        """How many it has that way; 0: none."""
+        """Returns the number of channels in a direction; 0: none."""
         return self.input_channels if direction == "input" else self.output_channels
 
     def is_default(self, direction: Direction) -> bool:
-        """Whether it is the system's choice."""
+        """Whether it is the system's default in a direction."""
         return self.default_input if direction == "input" else self.default_output
 
     @property
     def full_name(self) -> str:
-        """With the host API: on Windows each device is listed once for every one of them."""
+        """The name with the host API: Windows lists each device once per host API."""
         return f"{self.name}, {self.host_api}"
 
 
 def noun(direction: Direction) -> str:
-    """What people call it."""
+    """Returns the everyday word for a device of this direction."""
     return "microphone" if direction == "input" else "loudspeaker"
 
 
 def pick(devices: Sequence[Device], wanted: str, direction: Direction) -> Device:
-    """The device that `wanted` means. Pure.
+    """Returns the device that `wanted` denotes. Pure.
 
     Args:
         devices: From `audio.devices.list_devices`.
         wanted: "" for the default, an index, a name, or a part of a name or of "name, host API".
-        direction: Which way it must go.
+        direction: Required direction.
 
-    Raises DeviceError where none is meant, or several with different names; the text names the candidates.
+        Raises DeviceError if none matches, or several with different names; the message names the candidates.
     """
     able = [device for device in devices if device.channels(direction) > 0]
     if not able:
@@ -99,7 +99,7 @@ def _by_name(able: Sequence[Device], wanted: str, direction: Direction) -> Devic
         )
     if len({device.name for device in meant}) > 1:
         raise DeviceError(f'"{wanted}" may be {_named(meant)}: say more of the name, or its number')
-    # The same device by several host APIs: the one by which the default is reached, else the first that is listed.
+    # One device on several host APIs: prefer that of the default device, else the first one listed.
     own = next((device.host_api for device in able if device.is_default(direction)), meant[0].host_api)
     return next((device for device in meant if device.host_api == own), meant[0])
 

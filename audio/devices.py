@@ -1,4 +1,4 @@
-"""The sound cards of this machine: which there are, and which of them somebody means."""
+"""Lists the sound cards of this machine and selects one of them."""
 
 from audio.device import Device, Direction, noun, pick
 from audio.portaudio.owner import shared
@@ -7,8 +7,8 @@ __all__ = ["Device", "Direction", "list_devices", "noun", "pick"]
 
 
 def list_devices() -> tuple[Device, ...]:
-    """What is there now. Blocks for about 50 ms; streams that are open are not disturbed.
+    """Returns the current devices. Blocks for about 50 ms; open streams are not disturbed.
 
-    Raises DeviceError where there is no PortAudio library, or where it does not answer.
+    Raises DeviceError if the PortAudio library is missing or does not respond.
     """
     return shared().list_now()

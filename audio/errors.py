@@ -1,4 +1,4 @@
-"""What can go wrong with sound.
+"""Exceptions of the audio package.
 
 AudioError
 ├── AudioFileError      a recording that cannot be read or written
@@ -13,7 +13,7 @@ AudioError
 
 
 class AudioError(Exception):
-    """Root of this package's errors. The text is for the user: what, where, and what to do next."""
+    """Base class of this package's errors. The text is for the user: what, where, and what to do next."""
 
 
 class AudioFileError(AudioError):
@@ -24,8 +24,8 @@ class DeviceError(AudioError):
     """A microphone or a speaker that cannot be opened or has gone."""
 
 
-class EchoUnavailable(AudioError):  # noqa: N818 - says what is the case, and another way is taken
-    """Echo cancellation cannot be had; the text names what is missing and the remedy."""
+class EchoUnavailable(AudioError):  # noqa: N818 - a condition, to which the caller has an alternative
+    """Echo cancellation is not available; the text names what is missing and the remedy."""
 
 
 class EngineLoadError(AudioError):
@@ -33,15 +33,15 @@ class EngineLoadError(AudioError):
 
 
 class EngineError(AudioError):
-    """An engine that failed while it worked."""
+    """An engine that failed while running."""
 
 
 class SttError(EngineError):
-    """Speech to text failed: the segment's words are lost."""
+    """Speech to text failed: the transcript of the segment is lost."""
 
 
 class TtsError(EngineError):
-    """Text to speech failed inside a unit."""
+    """Text to speech failed within a text."""
 
 
 class VadError(EngineError):

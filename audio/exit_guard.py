@@ -1,8 +1,8 @@
-"""Daemon threads that are inside a library of C++, which a program that ends waits for.
+"""Makes the program's exit wait for daemon threads that are inside a C++ library.
 
-They are daemons because a library that hangs must not keep the process from ending. But a daemon that wants the
-interpreter's lock back while the interpreter is taken apart is ended by it, which C++ takes for a failure: it aborts
-the process (SIGABRT), and the program's own exit status is lost.
+They are daemons so that a hanging library does not keep the process from ending. But the interpreter ends a daemon
+thread that requests the GIL during shutdown. C++ code treats that as a failure and aborts the process (SIGABRT), and
+the exit status is lost.
 """
 
 import atexit
@@ -13,14 +13,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 LIMIT_S = 5.0
-"""Longer than it takes to load any model but the largest, or any other from a slow disk."""
+"""Longest wait at exit, in seconds: enough to load any model except the largest or one on a slow disk."""
 
 _threads: set[threading.Thread] = set()
 
 
 @contextmanager
 def at_work() -> Generator[None]:
-    """What this thread does here is waited for where the program ends meanwhile."""
+    """Makes an exit of the program wait until the block ends in this thread."""
     thread = threading.current_thread()
     _threads.add(thread)
     try:
@@ -35,5 +35,5 @@ def _wait() -> None:
     try:
         while _threads and time.monotonic() < until_s:
             time.sleep(0.01)
-    except KeyboardInterrupt:  # once more: at once
+    except KeyboardInterrupt:  # a second Ctrl-C ends at once
         os._exit(130)

@@ -1,6 +1,6 @@
-"""How an extra is installed: the same words wherever one is missing. `llm/extra.py` says it likewise."""
+"""The installation instruction for an optional extra. `llm/extra.py` has the same text."""
 
 
 def installing(extra: str) -> str:
-    """What to do, as part of a sentence. Never by name: on PyPI another program is called repartee."""
+    """Returns the instruction as part of a sentence. It has no package name: "repartee" on PyPI is another program."""
     return f"run `.venv/bin/pip install -e '.[{extra}]'` in Repartee's folder"

@@ -1,4 +1,4 @@
-"""The frame: what a microphone border hands in, every 20 ms without exception."""
+"""The unit of microphone audio: a 20 ms frame with its position on the sample clock."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from audio.units import FRAME_SAMPLES, Pcm, Samples
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """20 ms of the microphone's line.
+    """20 ms of microphone audio.
 
     Attributes:
         start: Stream position of the first sample.
-        pcm: int16, shape (FRAME_SAMPLES,), 16 kHz mono. A view into a reused buffer: copy what is to be kept.
-        invented: True where no sound came and the border put in silence so that the line goes on.
+        pcm: int16, shape (FRAME_SAMPLES,), 16 kHz mono. A view into a reused buffer: copy it to keep it.
+        is_inserted: True if no audio arrived and the input filled the gap with silence.
     """
 
     start: Samples
@@ -21,5 +21,5 @@ class Frame:
 
     @property
     def end(self) -> Samples:
-        """Stream position after the last sample."""
+        """Returns the stream position after the last sample."""
         return Samples(self.start + FRAME_SAMPLES)

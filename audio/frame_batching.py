@@ -1,4 +1,4 @@
-"""How much sound nobody waits for: in the midst of silence, and in the midst of speech."""
+"""Batches frames when latency does not matter: in silence, and in the middle of speech."""
 
 from enum import Enum, auto
 
@@ -6,63 +6,77 @@ import numpy as np
 import numpy.typing as npt
 
 HUSH_S = 0.16
-"""How long hush may wait: eight frames, five windows of Silero. Eight at once cost less than one by one, for whatever a
-frame goes through is cold in the processor's caches by the time of the next (docs/lab/experiments.md)."""
+"""How long silence may be batched: eight frames, five windows of Silero.
+
+Eight frames at once cost less CPU than one by one, because of the processor's caches (docs/lab/experiments.md).
+"""
 
 FLOW_S = 0.08
-"""How long what is in the midst of speech may wait: four frames. A voice may also end in a noise that is as loud."""
+"""How long audio in the middle of speech may be batched: four frames. Noise that follows speech may be as loud."""
 
 _FRAMES_PER_S = 50
 
-_LOUDER = 1.5
-"""3.5 dB. The spread of noise that keeps its level varies by a fifth from block to block. A voice that is so little
-louder than the room would wait: with 5 dB a quarter of the beginnings 5 dB above white noise did, with this a tenth."""
+_LOUDER_RATIO = 1.5
+"""Ratio of spreads (3.5 dB) above which audio is louder than the room.
 
-_SILENT = 24
-"""A spread of ±12 in 32768, -69 dBFS: what a good converter adds to nothing."""
+The spread of steady noise varies by a fifth from block to block. Speech that is only this much louder than the room
+is batched. With 5 dB this happened to a quarter of the onsets 5 dB above white noise, with 3.5 dB to a tenth.
+"""
 
-_RISE = 1.03
-_RISE_AT_LEAST = 5
-"""In 20 ms. A room that becomes twice as loud is known after half a second; a spread of 100 is, of nothing before."""
+_SILENT_SPREAD = 24
+"""Spread (±12 of 32768, -69 dBFS) of a good converter's own noise; up to this, audio is silent."""
 
-_SOFTER = 0.35
-"""9 dB under the loudest of late: there a word may end."""
+_ROOM_RISE = 1.03
+_ROOM_MIN_RISE = 5
+"""Growth of the room estimate in 20 ms: a factor and a minimum step.
 
-_FALL = 0.98
-"""In 20 ms. Who speaks half as loud is known for it after 0.7 s."""
+A room that becomes twice as loud is learned after half a second, and so is a spread of 100 after digital silence.
+"""
+
+_SOFTER_RATIO = 0.35
+"""Ratio to the recent maximum (-9 dB) below which a word may be ending."""
+
+_SPEECH_FALL = 0.98
+"""Decay of the speech maximum in 20 ms. A speaker who becomes half as loud is learned after 0.7 s."""
 
 
 class Batching(Enum):
-    """What has to come at once, for it may decide something."""
+    """Which audio must be delivered at once because it may cause a decision."""
 
     OFF = auto()
     SILENCE = auto()
-    """Nobody speaks: what is louder than the room."""
+    """Nobody speaks: deliver audio that is louder than the room."""
     SPEECH = auto()
-    """Somebody is in the midst of speech: what is softer than that."""
+    """Somebody is speaking: deliver audio that is softer than the speech."""
 
 
 class FrameBatcher:
-    """Follows how loud a room is in which nobody speaks, and the speech in it. Pure; not thread-safe.
+    """Tracks the level of the room in silence and the level of speech. Pure; not thread-safe.
 
-    By the spread of blocks: the largest sample less the smallest. That of the room falls at once and rises slowly: what
-    somebody says too softly for the detector, or a reply in the loudspeaker, does not pass for the room.
+    The level is the spread of a block: its largest sample minus its smallest. The room estimate falls at once and rises
+    slowly, so that soft undetected speech or a reply in the loudspeaker does not count as room noise.
     """
 
     def __init__(self) -> None:
         self._room = 0.0
         self._speech = 0.0
 
-    def may_wait_s(self, block: npt.NDArray[np.int16], block_s: float, heed: Batching) -> float:
-        """How much sound may wait together, with this block, int16 (n,), n > 0, that lasts `block_s`; 0: it may not."""
-        if heed is Batching.OFF:
+    def max_wait_s(self, block: npt.NDArray[np.int16], block_s: float, batching: Batching) -> float:
+        """Returns how many seconds of audio, this block included, may be batched; 0: deliver it now.
+
+        Args:
+            block: int16, shape (n,), n > 0.
+            block_s: Duration of the block in seconds.
+            batching: Which audio must be delivered at once.
+        """
+        if batching is Batching.OFF:
             return 0.0
-        # The ufuncs themselves: the methods of an array that call them are half of the price.
+        # Calls the ufuncs directly: the array methods that wrap them cost half of the time.
         spread = int(np.maximum.reduce(block)) - int(np.minimum.reduce(block))
         frames = block_s * _FRAMES_PER_S
-        if heed is Batching.SILENCE:
-            self._room = min(spread, self._room * _RISE**frames + _RISE_AT_LEAST * frames)
-            return HUSH_S if spread <= max(_SILENT, _LOUDER * self._room) else 0.0
+        if batching is Batching.SILENCE:
+            self._room = min(spread, self._room * _ROOM_RISE**frames + _ROOM_MIN_RISE * frames)
+            return HUSH_S if spread <= max(_SILENT_SPREAD, _LOUDER_RATIO * self._room) else 0.0
         known = self._speech > 0
-        self._speech = max(spread, self._speech * _FALL**frames)
-        return FLOW_S if known and spread >= _SOFTER * self._speech else 0.0
+        self._speech = max(spread, self._speech * _SPEECH_FALL**frames)
+        return FLOW_S if known and spread >= _SOFTER_RATIO * self._speech else 0.0

@@ -1,7 +1,7 @@
-"""G.711: speech at 8 kHz in one byte per sample, as telephones carry it (mu-law and A-law).
+"""Encodes and decodes G.711, telephone speech at 8 kHz with one byte per sample (mu-law and A-law).
 
-Both laws keep the sign, a segment (the power of two) and four bits within it. Encoding and decoding are one look-up
-per sample: 64 Ki bytes per law one way, 256 values the other.
+Both laws encode the sign, a segment (the power of two) and four bits within it. Encoding and decoding use one table
+look-up per sample: 64 KiB per law for encoding, 256 values for decoding.
 """
 
 import numpy as np
@@ -11,35 +11,35 @@ from audio.units import Pcm
 
 Bytes = npt.NDArray[np.uint8]
 
-_ULAW_BIAS = 33  # in 14 bits: makes every segment begin at a power of two
-_ULAW_MAX = 8158  # in 14 bits, before the bias
+_ULAW_BIAS = 33  # 14-bit scale; makes every segment begin at a power of two
+_ULAW_MAX = 8158  # 14-bit scale, before the bias
 _EVERY_BYTE = np.arange(256, dtype=np.int32)
-# Index i of an encoding table is the sample whose 16 bits, read without sign, are i.
+# Index i of an encoding table stands for the sample whose 16 bits, read as unsigned, are i.
 _EVERY_SAMPLE = np.arange(65_536, dtype=np.uint16).view(np.int16).astype(np.int32)
 
 
 def encode_ulaw(pcm: Pcm) -> bytes:
-    """Int16 samples (n,) to n bytes of mu-law."""
+    """Encodes int16 samples (n,) to n bytes of mu-law."""
     return _ULAW_OF[np.ascontiguousarray(pcm).view(np.uint16)].tobytes()
 
 
 def decode_ulaw(data: bytes) -> Pcm:
-    """Bytes of mu-law to as many int16 samples; no input is wrong."""
+    """Decodes bytes of mu-law to as many int16 samples; every input is valid."""
     return _OF_ULAW[np.frombuffer(data, np.uint8)]
 
 
 def encode_alaw(pcm: Pcm) -> bytes:
-    """Int16 samples (n,) to n bytes of A-law."""
+    """Encodes int16 samples (n,) to n bytes of A-law."""
     return _ALAW_OF[np.ascontiguousarray(pcm).view(np.uint16)].tobytes()
 
 
 def decode_alaw(data: bytes) -> Pcm:
-    """Bytes of A-law to as many int16 samples; no input is wrong."""
+    """Decodes bytes of A-law to as many int16 samples; every input is valid."""
     return _OF_ALAW[np.frombuffer(data, np.uint8)]
 
 
 def _bits(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """How many bits each value takes; 0 for 0."""
+    """Returns the bit length of each value; 0 for 0."""
     exponents: npt.NDArray[np.int32] = np.asarray(np.frexp(values.astype(np.float64))[1], np.int32)
     return exponents
 
@@ -64,7 +64,7 @@ def _alaw_of_samples() -> Bytes:
     magnitude = np.where(wide < 0, ~wide, wide)
     segment = np.maximum(_bits(magnitude) - 5, 0)
     code = (segment << 4) | ((magnitude >> np.maximum(segment, 1)) & 0x0F)
-    # Every second bit is turned over: telephone lines needed changes to keep their clock.
+    # Every second bit is inverted: telephone lines needed level changes for synchronization.
     codes: Bytes = (code ^ np.where(wide < 0, 0x55, 0xD5)).astype(np.uint8)
     return codes
 

@@ -1,4 +1,4 @@
-"""Where silence was put into a microphone's line, since no sound came: what lies elsewhere on it somebody captured."""
+"""Records where silence was inserted into the microphone audio because no audio arrived."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from audio.units import Samples
 
 MOST_RUNS = 256
-"""Of silence without a gap. Only the latest positions are asked about: the older runs are one sum."""
+"""Most runs of contiguous silence kept. Only recent positions are queried; older runs are kept as a sum."""
 
 
 @dataclass(slots=True)
 class _Run:
     start: int
     samples: int
-    before: int  # put in before it
+    before: int  # silence inserted before this run
 
 
 class InsertedSilence:
-    """Runs of silence, in the order of the line. Bounded; not thread-safe."""
+    """The runs of inserted silence, in order. Bounded; not thread-safe."""
 
     def __init__(self) -> None:
         self._runs: deque[_Run] = deque(maxlen=MOST_RUNS)
 
     def add(self, start: Samples, samples: int) -> None:
-        """Silence of so many samples begins at `start`, never before the end of what was added last."""
+        """Adds `samples` of silence that begin at `start`, never before the end of the previous addition."""
         last = self._runs[-1] if self._runs else None
         if last is not None and last.start + last.samples == start:
             last.samples += samples
@@ -31,9 +31,9 @@ class InsertedSilence:
             self._runs.append(_Run(start, samples, last.before + last.samples if last is not None else 0))
 
     def before(self, position: Samples) -> Samples:
-        """How much of the line before `position` is such silence.
+        """Returns how much silence was inserted before `position`.
 
-        Before the oldest run that is kept: as much as before that run.
+        For a position before the oldest run kept, returns the sum before that run.
         """
         for run in reversed(self._runs):
             if run.start < position:

@@ -1,4 +1,4 @@
-"""How loud sound is, and where it becomes audible. Pure: no clock, no state but the finder's own."""
+"""Measures levels, finds the audible onset, and applies gain. Pure; only `OnsetFinder` has state."""
 
 import math
 from collections import deque
@@ -10,32 +10,34 @@ import numpy.typing as npt
 from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm
 
 SILENCE_DBFS = -120.0
-"""What `rms_dbfs` says of digital silence and of no sound at all."""
+"""Result of `rms_dbfs` for digital silence and for empty audio."""
 
 AUDIBLE_RMS = 0.005
-"""Of full scale (-46 dBFS): a window above it is loud."""
+"""RMS threshold of a loud window, as a fraction of full scale (-46 dBFS)."""
 
 ONSET_WINDOWS = 15
-"""150 ms from the onset are looked at ..."""
+"""Number of 10 ms windows examined from the onset (150 ms)."""
 
 SUSTAINED_WINDOWS = 8
-"""... and 80 ms of them must be loud: clicks, breaths and earcons are not speech."""
+"""Number of loud windows among them that make an onset (80 ms): clicks, breaths and earcons are not speech."""
 
 _WINDOWS_PER_S = 100
 
 _ACTIVE_RANGE_DB = 30.0
-"""Windows this far below the loudest are pauses: they do not count for the level of speech."""
+"""Windows this far below the loudest are pauses and do not count for the speech level."""
 
 _PEAK = 10 ** (-1 / 20)
-"""-1 dBFS: no sample leaves `soften` above it."""
+"""Largest output of `soften` (-1 dBFS)."""
 
 _KNEE = 0.6
-"""Of full scale (-4.4 dBFS): below it `soften` changes nothing. Speech at -20 dBFS is above it in under 1 % of
-its samples."""
+"""Level from which `soften` limits, as a fraction of full scale (-4.4 dBFS).
+
+Less than 1 % of the samples of speech at -20 dBFS are above it.
+"""
 
 
 def rms_dbfs(pcm: Pcm) -> float:
-    """Level of int16 sound, shape (n,), in dB of full scale; SILENCE_DBFS for silence and for no samples."""
+    """Returns the RMS level of int16 audio, shape (n,), in dBFS; SILENCE_DBFS for silence and empty audio."""
     if not pcm.size:
         return SILENCE_DBFS
     rms = math.sqrt(float(np.mean(np.square(pcm, dtype=np.float64)))) / FULL_SCALE
@@ -43,31 +45,30 @@ def rms_dbfs(pcm: Pcm) -> float:
 
 
 def mean_dbfs(levels: Collection[float]) -> float:
-    """The level of several pieces of one length, of their levels in dB of full scale; -inf where there are none."""
+    """Returns the mean level of pieces of equal length from their levels in dBFS; -inf if there are none."""
     if not levels:
         return -math.inf
     return 10 * math.log10(sum(10 ** (level / 10) for level in levels) / len(levels))
 
 
 def audible_onset(pcm: Pcm, rate_hz: int) -> int | None:
-    """The first sample of sustained sound, or None where there is none.
+    """Returns the first sample of sustained sound, or None.
 
-    The sound is cut into windows of 10 ms from its first sample; a rest shorter than a window does not count.
-    The onset is the start of the first loud window from which 8 of 15 windows are loud. Windows after the end
-    of the sound are not loud.
+    The audio is cut into windows of 10 ms from its first sample; a remainder is ignored. The onset is the start of the
+    first loud window from which 8 of 15 windows are loud. Windows after the end are not loud.
     """
     return OnsetFinder(rate_hz).feed(pcm)
 
 
 class OnsetFinder:
-    """`audible_onset` of a stream, the same for every way to cut it. Holds no samples. Not thread-safe."""
+    """Computes `audible_onset` of a stream, independent of its block sizes. Stores no samples. Not thread-safe."""
 
     def __init__(self, rate_hz: int) -> None:
-        """Of int16 sound at `rate_hz`. Raises ValueError below 100 Hz (a window needs a sample)."""
+        """Creates a finder for int16 audio at `rate_hz`. Raises ValueError below 100 Hz (a window needs a sample)."""
         if rate_hz < _WINDOWS_PER_S:
             raise ValueError(f"the rate is {rate_hz} Hz, at least {_WINDOWS_PER_S} Hz is needed")
         self._window = rate_hz // _WINDOWS_PER_S
-        # Integers: the sum of a window must not depend on where the stream was cut.
+        # Integers, so that the sum of a window does not depend on the block sizes.
         self._loud_energy = self._window * (AUDIBLE_RMS * FULL_SCALE) ** 2
         self._recent: deque[bool] = deque(maxlen=ONSET_WINDOWS)
         self._windows = 0
@@ -77,10 +78,9 @@ class OnsetFinder:
         self._finished = False
 
     def feed(self, pcm: Pcm) -> int | None:
-        """Take the next samples; the onset counted from the stream's first sample, once it is known.
+        """Processes the next samples; returns the onset, counted from the stream's first sample, once it is known.
 
-        It is known 80 ms after the onset at the earliest and never changes again. Raises ValueError after
-        `finish`.
+        It is known 80 ms after the onset at the earliest and does not change. Raises ValueError after `finish`.
         """
         if self._finished:
             raise ValueError("the stream was finished: a new one needs a new finder")
@@ -103,13 +103,13 @@ class OnsetFinder:
         return None
 
     def finish(self) -> int | None:
-        """The stream has ended: the onset, or None for good (no sound, or too short to be sustained)."""
+        """Ends the stream; returns the onset, or None if there was no sustained sound."""
         self._finished = True
         return self._onset
 
     def _tell(self, loud: bool) -> None:
-        """One window more. When eight are loud for the first time, the earliest loud one of the last 15 is the
-        onset: one before it is either out of time or would have counted these eight as well."""
+        """Processes a window. When eight windows are loud for the first time, the earliest loud one of the last 15 is
+        the onset. An earlier window is either too old, or these eight would have counted for it before."""
         self._recent.append(loud)
         self._windows += 1
         if not loud or sum(self._recent) < SUSTAINED_WINDOWS:
@@ -119,9 +119,9 @@ class OnsetFinder:
 
 
 def gain_for(target_dbfs: float, pcm: Pcm, rate_hz: int = REPLY_RATE_HZ) -> float:
-    """The factor that brings the speech in `pcm` to `target_dbfs`; 1.0 where there is no sound.
+    """Returns the gain that brings the speech in `pcm` to `target_dbfs`; 1.0 for silence.
 
-    The level of speech is the RMS of the 10 ms windows within 30 dB of the loudest: pauses do not count.
+    The speech level is the RMS of the 10 ms windows within 30 dB of the loudest, without pauses.
     """
     window = max(1, rate_hz // _WINDOWS_PER_S)
     if pcm.size < window:
@@ -135,10 +135,10 @@ def gain_for(target_dbfs: float, pcm: Pcm, rate_hz: int = REPLY_RATE_HZ) -> floa
 
 
 def soften(sound: npt.NDArray[np.float32]) -> Pcm:
-    """Float sound (1.0 = full scale) to int16, with peaks bent to stay below -1 dBFS.
+    """Converts float audio (1.0 = full scale) to int16, with peaks limited to -1 dBFS.
 
-    Sample by sample, so that a stream has no memory of a loud moment (no pumping): straight up to the knee, then
-    a tanh whose slope begins at 1.
+    It works sample by sample, so a loud moment does not affect later samples (no pumping). It is linear up to the knee,
+    then a tanh whose slope begins at 1.
     """
     size = np.abs(sound)
     over = size > _KNEE
@@ -152,7 +152,7 @@ def soften(sound: npt.NDArray[np.float32]) -> Pcm:
 
 
 def amplified(pcm: Pcm, gain_db: float) -> Pcm:
-    """The same sound, louder or softer, its peaks bent rather than cut; itself where the gain is 0."""
+    """Applies a gain with soft limiting. Returns `pcm` itself if the gain is 0."""
     if gain_db == 0:
         return pcm
     return soften(pcm.astype(np.float32) / FULL_SCALE * np.float32(10 ** (gain_db / 20)))

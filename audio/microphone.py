@@ -1,4 +1,4 @@
-"""The microphone's line: gapless 20 ms frames out of whatever a sound card, a socket or a file brings."""
+"""Cuts the blocks of a sound card, a socket or a file into gapless 20 ms frames."""
 
 from collections.abc import AsyncGenerator
 from typing import Protocol
@@ -14,6 +14,7 @@ from audio.inserted_silence import InsertedSilence
 from audio.resample import StreamResampler, mixdown
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples
 
+# Without a block for this long, silence is inserted; twice the block length for long blocks, up to the maximum.
 _SILENT_AFTER_S = 0.1
 _SILENT_AFTER_AT_MOST_S = 0.5
 _FRAME_S = FRAME_MS / 1000
@@ -21,60 +22,59 @@ _FRAMES_PER_IDLE = 50
 
 
 class Microphone(Protocol):
-    """Where frames come from: a sound card, a socket, a recording.
+    """A source of frames: a sound card, a socket, a recording.
 
     Attributes:
-        heed: Set by whoever takes the frames: what has to come at once, with all that waited before it. The rest may
-            come late, several frames at a time: where nobody speaks, up to 160 ms of what is no louder than the room;
-            in the midst of speech, up to 80 ms of what is as loud as that. Where blocks are long, by one of them later.
+        batching: Set by the consumer: which audio must be delivered at once, with everything batched before it. Other
+            audio may be delivered late, several frames at a time: up to 160 ms of room noise in silence, up to 80 ms
+            of audio at speech level during speech. With long blocks, up to one block later.
     """
 
     batching: Batching
 
     @property
     def clock(self) -> StreamClock:
-        """Maps this microphone's positions to loop time."""
+        """Maps positions of this microphone to loop time."""
         ...
 
     @property
     def invented_frames(self) -> int:
-        """How many frames of silence were put in because no sound came."""
+        """Number of silent frames inserted because no audio arrived."""
         ...
 
     def frames(self) -> AsyncGenerator[Frame]:
-        """Gapless frames from position 0 on, until the source ends. Hold it with aclosing; iterate once.
+        """Yields gapless frames from position 0 until the source ends. Use it with aclosing; iterate once.
 
-        Raises AudioError where the source fails.
+        Raises AudioError if the source fails.
         """
         ...
 
 
 class MicrophoneLine:
-    """Raw blocks to frames: mixed down, resampled, cut into 20 ms, silence put in. Sans-I/O; not thread-safe.
+    """Converts raw blocks to frames: mixes down, resamples, cuts into 20 ms, inserts silence.
 
-    Blocks that need not be heeded at once wait for each other; what they are made into is the same.
+    Does no I/O. Not thread-safe. Blocks that may be batched wait for each other; the resulting frames are the same.
 
-    A resampler holds back the newest 2 ms. For want of them a block of 20 ms would not complete its frame, which would
-    come with the next block, 20 ms late; of a block of 100 ms the last frame would be 100 ms late. So a sound begins
-    behind as much silence.
+    A resampler holds back the newest 2 ms. Without compensation a 20 ms block would not complete its frame, which
+    would then come 20 ms late with the next block. So 2 ms of silence are inserted before the first sample.
 
-    The frames of one call stay as they are until the next call: their samples are views into the block that was
-    pushed or into two buffers of one frame each.
+    Frames stay valid until the next call: their samples are views into the pushed block or into two buffers of one
+    frame each.
 
     Attributes:
-        clock: Knows when every position was captured.
-        invented_frames: Frames of silence put in by `idle`.
-        filled: All silence put in, also what only fills up a frame.
+        clock: Maps positions to the loop time at which they were captured.
+        invented_frames: Number of silent frames inserted by `idle` and `fill`.
+        filled: All inserted silence, including the part that only completes a frame.
     """
 
     def __init__(self, rate_hz: int, clock: StreamClock | None = None, arrivals: Arrivals | None = None) -> None:
-        """A line for blocks of this rate.
+        """Creates a line for blocks of this rate.
 
         Args:
-            rate_hz: Of the blocks.
-            clock: Its own, where the usual window does not fit.
-            arrivals: Knows how long a network client is waited for. None: blocks come steadily, and after 100 ms
-                without one there is silence.
+            rate_hz: Sample rate of the blocks.
+            clock: A clock with another window than the default.
+            arrivals: Determines how long to wait for a network client. None: blocks come at a steady pace, and after
+                100 ms without one, silence is inserted.
         """
         self.clock = clock or StreamClock()
         self.invented_frames = 0
@@ -82,14 +82,14 @@ class MicrophoneLine:
         self._arrivals = arrivals
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
-        self._heeding = FrameBatcher()
-        self._held: list[Pcm] = []  # blocks that are not yet resampled
+        self._batcher = FrameBatcher()
+        self._held: list[Pcm] = []  # blocks not yet resampled
         self._held_samples = 0
         self._origin = Samples(0)  # the position of the resampler's first sample
-        self._begun = False  # there is sound that the next block goes on with
-        self._cut = Samples(0)  # everything before was given out as frames
-        self._partial = np.zeros(FRAME_SAMPLES, np.int16)  # the samples after `_cut`
-        self._full = np.zeros(FRAME_SAMPLES, np.int16)  # the other buffer, given out as a frame
+        self._in_sound = False  # a sound is in progress, which the next block continues
+        self._next_start = Samples(0)  # everything before it was returned as frames
+        self._partial = np.zeros(FRAME_SAMPLES, np.int16)  # the samples after `_next_start`
+        self._full = np.zeros(FRAME_SAMPLES, np.int16)  # the other buffer, returned as a frame
         self._partial_samples = 0
         self._silence = np.zeros(FRAME_SAMPLES, np.int16)
         self._silence.flags.writeable = False
@@ -98,23 +98,23 @@ class MicrophoneLine:
 
     @property
     def in_front(self) -> Samples:
-        """How much silence is put in front of a sound."""
+        """Length of the silence inserted before the first sample of a sound."""
         return Samples(self._resampler.held_back)
 
     @property
     def received(self) -> Samples:
-        """How much sound has come, at 16 kHz: the line without the silence that was put in."""
+        """Length of the received audio at 16 kHz, without inserted silence."""
         end = self.newest
         return Samples(end - self.filled.before(end))
 
     @property
     def newest(self) -> Samples:
-        """The end of the newest sound that has come: it may still be held back."""
+        """Position after the newest received sample, which the resampler may still hold back."""
         return Samples(self._origin + self._resampler.received_with(self._held_samples))
 
     @property
     def silent_from_s(self) -> float:
-        """Loop time until which `idle` puts nothing in, if no sound comes: before it need not be called."""
+        """Loop time before which `idle` inserts nothing if no audio arrives; it need not be called earlier."""
         return 0.0 if self._last_arrival_s is None else self._last_arrival_s + self._patience_s
 
     @property
@@ -124,162 +124,165 @@ class MicrophoneLine:
         return min(max(_SILENT_AFTER_S, 2 * self._last_block_s), _SILENT_AFTER_AT_MOST_S)
 
     @property
-    def _behind_s(self) -> float:
-        """How far silence stays behind real time: sound that comes back was captured from so long before it arrives."""
+    def _silence_lag_s(self) -> float:
+        """How far inserted silence stays behind real time.
+
+        Audio that arrives again was captured this long before its arrival.
+        """
         if self._arrivals is not None:
             return self._arrivals.behind_s
         return min(max(_FRAME_S, self._last_block_s), _SILENT_AFTER_AT_MOST_S)
 
     def push(self, block: npt.NDArray[np.int16], arrival_s: float, heed: Batching = Batching.OFF) -> list[Frame]:
-        """The frames that a block completes.
+        """Returns the frames that a block completes.
 
         Args:
-            block: int16, (n,) or (n, channels), any n, at this line's rate; a mono block at 16 kHz is not copied.
-            arrival_s: Loop time at which its last sample was here; never going backwards.
-            heed: What may not wait.
+            block: int16, (n,) or (n, channels), any n, at this line's rate. A mono block at 16 kHz is not copied.
+            arrival_s: Loop time at which its last sample arrived; never decreases.
+            heed: Which audio must not be batched.
         """
         if len(block) == 0:
             return []
         pcm = mixdown(block)
         block_s = len(pcm) / self._rate_hz
-        if not self._begun:
-            self._begin()
-        waits = self._held_samples + len(pcm) < self._heeding.may_wait_s(pcm, block_s, heed) * self._rate_hz
+        if not self._in_sound:
+            self._begin_sound()
+        waits = self._held_samples + len(pcm) < self._batcher.max_wait_s(pcm, block_s, heed) * self._rate_hz
         self._held.append(pcm.copy() if waits else pcm)
         self._held_samples += len(pcm)
-        # The newest sample may still be held back, but here it is.
+        # The resampler may still hold the newest sample back, but it has arrived.
         self.clock.observe(self.newest, arrival_s)
         self._last_arrival_s = arrival_s
         self._last_block_s = block_s
-        return [] if waits else self._frames_of(self._released())
+        return [] if waits else self._cut_frames(self._resample_held())
 
-    def _begin(self) -> None:
-        """A sound begins: put as much in front as will be held back, so that its frames end with its blocks."""
-        self._begun = True
+    def _begin_sound(self) -> None:
+        """Inserts as much silence as the resampler will hold back, so that frames end with their blocks."""
+        self._in_sound = True
         lacking = self.in_front - self._partial_samples
         if lacking > 0:
             self.filled.add(self._origin, lacking)
-            self._keep(self._silence[:lacking])
+            self._store_partial(self._silence[:lacking])
             self._origin = Samples(self._origin + lacking)
 
     def retune(self, rate_hz: int) -> list[Frame]:
-        """From here on blocks come at another rate; returns what was held back, as sound that goes on without a gap."""
+        """Switches to another block rate; returns the frames that were held back. The audio continues without a gap."""
         if rate_hz == self._rate_hz:
             return []
-        frames = self._held_back()
-        self._origin = Samples(self._cut + self._partial_samples)
+        frames = self._flush_frames()
+        self._origin = Samples(self._next_start + self._partial_samples)
         self._rate_hz = rate_hz
         self._resampler = StreamResampler(rate_hz)
         return frames
 
     def idle(self, now_s: float) -> list[Frame]:
-        """The frames of silence due at loop time `now_s`, if no sound has come for 100 ms; call it every 20 ms.
+        """Returns the silent frames due at loop time `now_s`. Call it every 20 ms.
 
-        A source whose blocks are long is given twice its last block's length (at most 0.5 s), else the gap
-        between two of its blocks would be taken for silence. The line follows real time, one block behind so
-        that sound which comes back finds its place; one call gives at most 1 s, the next call goes on. What
-        the resampler held back comes first, as sound.
+        Silence is inserted after 100 ms without audio. With long blocks it is inserted after twice the length of the
+        last block (at most 0.5 s), so that the gap between two blocks does not count as silence. The line follows
+        real time one block behind, so that audio which arrives again finds its place. One call returns at most 1 s;
+        the next call continues. Audio held back by the resampler comes first.
         """
         if self._last_arrival_s is None:
             self._last_arrival_s = now_s
         if now_s - self._last_arrival_s < self._patience_s:
             return []
         if not self.clock.running:
-            self.clock.observe(Samples(0), self._last_arrival_s)  # no sound ever came: the line begins here
-        due = self.clock.to_position(now_s - self._behind_s)
-        frames = self._finish_sound() if due >= self._cut + FRAME_SAMPLES else []
-        while due >= self._cut + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
-            frames.append(self._give(self._silence, invented=True))
+            self.clock.observe(Samples(0), self._last_arrival_s)  # no audio ever arrived: the line begins here
+        due = self.clock.to_position(now_s - self._silence_lag_s)
+        frames = self._finish_sound() if due >= self._next_start + FRAME_SAMPLES else []
+        while due >= self._next_start + FRAME_SAMPLES and len(frames) < _FRAMES_PER_IDLE:
+            frames.append(self._make_frame(self._silence, invented=True))
         self.invented_frames += sum(frame.is_inserted for frame in frames)
         if frames:
-            self._origin, self._begun = self._cut, False
+            self._origin, self._in_sound = self._next_start, False
         self.clock.hold(now_s)
         return frames
 
     def fill(self, samples: int) -> list[Frame]:
-        """Put so many samples of silence in behind all that has come: the source lost as much sound.
+        """Inserts silence after all received audio, because the source lost as many samples.
 
-        Unlike the frames of other calls, these are the caller's own.
+        Unlike the frames of other calls, these own their samples.
         """
-        frames = [Frame(frame.start, frame.pcm.copy()) for frame in self._held_back()]
+        frames = [Frame(frame.start, frame.pcm.copy()) for frame in self._flush_frames()]
         if self._partial_samples:
             part = min(samples, FRAME_SAMPLES - self._partial_samples)
-            self.filled.add(Samples(self._cut + self._partial_samples), part)
-            frames += [Frame(frame.start, frame.pcm.copy()) for frame in self._frames_of(self._silence[:part])]
+            self.filled.add(Samples(self._next_start + self._partial_samples), part)
+            frames += [Frame(frame.start, frame.pcm.copy()) for frame in self._cut_frames(self._silence[:part])]
             samples -= part
         whole, rest = divmod(samples, FRAME_SAMPLES)
-        frames += [self._give(self._silence, invented=True) for _ in range(whole)]
+        frames += [self._make_frame(self._silence, invented=True) for _ in range(whole)]
         self.invented_frames += whole
         if rest:
-            self.filled.add(Samples(self._cut + self._partial_samples), rest)
-            self._keep(self._silence[:rest])
-        self._origin, self._begun = Samples(self._cut + self._partial_samples), False
+            self.filled.add(Samples(self._next_start + self._partial_samples), rest)
+            self._store_partial(self._silence[:rest])
+        self._origin, self._in_sound = Samples(self._next_start + self._partial_samples), False
         return frames
 
     def settle(self) -> list[Frame]:
-        """The source may go on: what is held back, the last frame filled up with silence.
+        """Returns what is held back, with the last frame padded with silence. The source may continue afterwards.
 
-        Unless it has no more than will be put in front of the next sound: then that is what is put there. Else a frame
-        would be filled up for the sake of 2 ms, and the line be 20 ms longer than the sound.
+        A partial frame that is no longer than the silence inserted before the next sound is kept for it. Otherwise 2 ms
+        would be padded to a frame, and the line would become 20 ms longer than the sound.
         """
-        frames = self._held_back()
+        frames = self._flush_frames()
         if self._partial_samples > self.in_front:
-            frames += self._filled_up()
-        self._origin, self._begun = Samples(self._cut + self._partial_samples), False
+            frames += self._pad_partial()
+        self._origin, self._in_sound = Samples(self._next_start + self._partial_samples), False
         return frames
 
     def finish(self) -> list[Frame]:
-        """The source has ended: what is held back, the last frame filled up with silence."""
+        """Returns what is held back at the end of the source, with the last frame padded with silence."""
         frames = self._finish_sound()
-        self._origin, self._begun = self._cut, False
+        self._origin, self._in_sound = self._next_start, False
         return frames
 
     def _finish_sound(self) -> list[Frame]:
-        frames = self._held_back()
-        return frames + self._filled_up() if self._partial_samples else frames
+        frames = self._flush_frames()
+        return frames + self._pad_partial() if self._partial_samples else frames
 
-    def _filled_up(self) -> list[Frame]:
+    def _pad_partial(self) -> list[Frame]:
         missing = self._silence[self._partial_samples :]
-        self.filled.add(Samples(self._cut + self._partial_samples), len(missing))
-        return self._frames_of(missing)
+        self.filled.add(Samples(self._next_start + self._partial_samples), len(missing))
+        return self._cut_frames(missing)
 
-    def _held_back(self) -> list[Frame]:
-        """The frames of all that has come; the resampler is ready for a new sound."""
-        # In one go: a third use of the two buffers would write over the first frame.
-        rest = [self._released()] if self._held else []
-        return self._frames_of(np.concatenate((*rest, self._resampler.flush())))
+    def _flush_frames(self) -> list[Frame]:
+        """Returns the frames of all received audio and prepares the resampler for a new sound."""
+        # All at once: a third use of the two buffers would overwrite the first frame.
+        rest = [self._resample_held()] if self._held else []
+        return self._cut_frames(np.concatenate((*rest, self._resampler.flush())))
 
-    def _released(self) -> Pcm:
-        """What was held, at least one block, at the line's rate."""
+    def _resample_held(self) -> Pcm:
+        """Returns the held blocks (at least one), resampled to 16 kHz."""
         sound = self._held[0] if len(self._held) == 1 else np.concatenate(self._held)
         self._held.clear()
         self._held_samples = 0
         return self._resampler.push(sound)
 
-    def _frames_of(self, pcm: Pcm) -> list[Frame]:
-        """Cut frames off (partial + pcm); the rest becomes the partial one."""
+    def _cut_frames(self, pcm: Pcm) -> list[Frame]:
+        """Cuts (partial + pcm) into frames; keeps the rest as the new partial frame."""
         frames = []
         at = 0
         if self._partial_samples:
             at = min(len(pcm), FRAME_SAMPLES - self._partial_samples)
-            self._keep(pcm[:at])
+            self._store_partial(pcm[:at])
             if self._partial_samples == FRAME_SAMPLES:
                 self._partial, self._full = self._full, self._partial
                 self._partial_samples = 0
-                frames.append(self._give(self._full))
+                frames.append(self._make_frame(self._full))
         while len(pcm) - at >= FRAME_SAMPLES:
-            frames.append(self._give(pcm[at : at + FRAME_SAMPLES]))
+            frames.append(self._make_frame(pcm[at : at + FRAME_SAMPLES]))
             at += FRAME_SAMPLES
-        self._keep(pcm[at:])
+        self._store_partial(pcm[at:])
         return frames
 
-    def _keep(self, pcm: Pcm) -> None:
+    def _store_partial(self, pcm: Pcm) -> None:
         self._partial[self._partial_samples : self._partial_samples + len(pcm)] = pcm
         self._partial_samples += len(pcm)
 
-    def _give(self, pcm: Pcm, *, invented: bool = False) -> Frame:
-        frame = Frame(self._cut, pcm, is_inserted=invented)
+    def _make_frame(self, pcm: Pcm, *, invented: bool = False) -> Frame:
+        frame = Frame(self._next_start, pcm, is_inserted=invented)
         if invented:
-            self.filled.add(self._cut, FRAME_SAMPLES)
-        self._cut = Samples(self._cut + FRAME_SAMPLES)
+            self.filled.add(self._next_start, FRAME_SAMPLES)
+        self._next_start = Samples(self._next_start + FRAME_SAMPLES)
         return frame

@@ -1,4 +1,4 @@
-"""What sound libraries print about every mishap, kept away from the screen."""
+"""Suppresses messages that sound libraries print to standard error."""
 
 import contextlib
 import os
@@ -16,15 +16,16 @@ def _restored() -> bool:
 
 @contextlib.contextmanager
 def hushed(for_good: Callable[[], bool] = _restored) -> Generator[TextIO]:
-    """Until the end of the block, what is written to the process's standard error from below Python goes nowhere.
+    """Discards what native code writes to the process's standard error until the end of the block.
 
-    ALSA and PortAudio write there at every underflow and every failed opening, in the midst of whatever is on the
-    screen. Gives a file that still leads to where standard error led: for a screen that is drawn there, as Textual's.
-    Python's own `sys.stderr` leads there as well while this lasts. Where there is no standard error it leads nowhere.
+    ALSA and PortAudio write there at every underrun and failed opening, into whatever is on the screen. Yields a file
+    that still writes to the original standard error, for a screen drawn there, such as Textual's. Python's `sys.stderr`
+    is redirected to it in the block. Without a standard error it writes to the null device.
 
-    `for_good`: asked at the end; if so, it stays like this: the program ends, and a library's thread goes on till then.
+    `for_good`: called at the end. If it returns True, the redirection stays, because the program ends while a library's
+    thread is still running.
     """
-    if sys.stderr is None:  # closed by whoever started the program (2>&-), or a window without a console
+    if sys.stderr is None:  # closed by the caller (2>&-), or no console
         with Path(os.devnull).open("w", encoding="utf-8") as nobody:
             yield nobody
         return

@@ -1,6 +1,6 @@
-"""The protobuf of ONNX files, read and written without the onnx package: as much of it as is looked at or mended.
+"""Reads and writes the parts of ONNX protobuf files that this package needs, without the onnx package.
 
-The numbers of fields are those of onnx.proto.
+Field numbers are those of onnx.proto.
 """
 
 from collections.abc import Iterator
@@ -13,18 +13,18 @@ VALUE_NAME, VALUE_TYPE = 1, 2
 
 
 class NotReadableError(Exception):
-    """The bytes are no protobuf: the file is damaged or of another kind."""
+    """The bytes are not protobuf: the file is damaged or of another kind."""
 
 
 def messages(view: memoryview, wanted: int) -> Iterator[memoryview]:
-    """The payloads of one field, in order. Raises NotReadableError."""
+    """Yields the payloads of one field, in order. Raises NotReadableError."""
     return (payload for field, payload, _ in fields(view) if field == wanted)
 
 
 def fields(view: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
-    """Number and payload of every field, and all of it as it stands; a number's payload is its bytes.
+    """Yields number, payload and complete encoding of every field; the payload of a number is its encoded bytes.
 
-    Raises NotReadableError where they run out.
+    Raises NotReadableError if the data is truncated.
     """
     at = 0
     while at < len(view):
@@ -46,7 +46,7 @@ def fields(view: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
 
 
 def numbers(payload: memoryview) -> list[int]:
-    """The numbers of a field, of which it may hold several. Raises NotReadableError."""
+    """Decodes the numbers of a field, which may hold several. Raises NotReadableError."""
     found, at = [], 0
     while at < len(payload):
         value, at = _varint(payload, at)
@@ -55,7 +55,7 @@ def numbers(payload: memoryview) -> list[int]:
 
 
 def text(payload: memoryview) -> str:
-    """A field's text. Raises NotReadableError."""
+    """Decodes a field's text. Raises NotReadableError."""
     try:
         return bytes(payload).decode()
     except UnicodeDecodeError as damaged:
@@ -63,12 +63,12 @@ def text(payload: memoryview) -> str:
 
 
 def message(field: int, payload: bytes) -> bytes:
-    """A field that holds bytes: a message, a text, or raw data."""
+    """Encodes a field with bytes: a message, a text, or raw data."""
     return _encoded(field << 3 | 2) + _encoded(len(payload)) + payload
 
 
 def number(field: int, value: int) -> bytes:
-    """A field that holds a number, not below zero."""
+    """Encodes a field with a non-negative number."""
     return _encoded(field << 3) + _encoded(value)
 
 

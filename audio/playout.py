@@ -1,4 +1,4 @@
-"""What sits between a reply and a loudspeaker: the last door, the queue, the duck, the count of what was heard."""
+"""Buffers a reply for the loudspeaker: bounded queue, ducking, fades, and a count of the played samples."""
 
 import math
 from collections.abc import Hashable
@@ -12,18 +12,18 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 CAPACITY_SAMPLES = ReplySamples(2 * REPLY_RATE_HZ)
 _FADE_SAMPLES: int = reply_samples_of_ms(5)  # the shortest fade that leaves no click in speech
 _RAMP_SAMPLES: int = reply_samples_of_ms(20)
-_SWELL = np.linspace(0.0, 1.0, _FADE_SAMPLES + 1, dtype=np.float32)[1:]
+_FADE_IN = np.linspace(0.0, 1.0, _FADE_SAMPLES + 1, dtype=np.float32)[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of one reply.
+    """Playback counters of one reply.
 
     Attributes:
         key: The reply.
-        pulled: Samples of it that the device took; the fade after a close is not counted.
-        underruns: How often it stopped in its midst because nothing was queued, and then went on.
-        underrun_samples: How long that was in all.
+        pulled: Samples taken by the device, without the fade after `close`.
+        underruns: How often playback was interrupted because the queue was empty, and then continued.
+        underrun_samples: Total length of these interruptions.
     """
 
     key: Hashable
@@ -34,14 +34,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What a device block carried.
+    """The part of a reply in a device block.
 
     Attributes:
         key: The reply.
-        first: Where in the block its first sample stands.
-        samples: How many of its samples the block carries; 0 only where the reply ended without more.
-        total: How many were taken up to and with this block.
-        finished: It was the last: the end had been said and nothing is queued. Said once per reply.
+        first: Offset of its first sample in the block.
+        samples: Number of its samples in the block; 0 only if the reply ended without more.
+        total: Number of its samples taken so far, including this block.
+        finished: It was the last part: `end` was called and nothing is queued. Reported once per reply.
     """
 
     key: Hashable
@@ -52,14 +52,14 @@ class Pulled:
 
 
 class Playout:
-    """One open door at a time, a bounded queue behind it. Pure, synchronous, no clock. Not thread-safe.
+    """A bounded queue for one open reply at a time. Pure, synchronous, without a clock. Not thread-safe.
 
     Attributes:
-        last: What the last pull carried of a reply, or None where it carried nothing of one.
+        last: The part of a reply in the last pulled block; None if there was none.
     """
 
     def __init__(self, capacity_samples: ReplySamples = CAPACITY_SAMPLES) -> None:
-        """A playout whose queue holds `capacity_samples`, at least one."""
+        """Creates a playout whose queue holds `capacity_samples`, at least one."""
         if capacity_samples < 1:
             raise ValueError(f"the queue needs room for one sample at least, not {capacity_samples}")
         self.last: Pulled | None = None
@@ -67,23 +67,23 @@ class Playout:
         self._head = 0
         self._queued = 0
         self._block = np.zeros(0, np.int16)
-        self._tail = np.zeros(_FADE_SAMPLES, np.int16)  # the faded rest of a reply that was cut or ran dry
+        self._tail = np.zeros(_FADE_SAMPLES, np.int16)  # fade-out of a reply that was closed or underran
         self._tail_at = _FADE_SAMPLES
         self._key: Hashable = None
         self._open = self._ended = self._finished = False
         self._pulled = 0
         self._underruns = self._underrun_samples = 0
-        self._swell_at = _FADE_SAMPLES  # how far it has, since it ran dry
-        self._starving_samples = 0  # an underrun if the reply goes on; nothing if that was its end
+        self._fade_in_at = _FADE_SAMPLES  # progress of the fade-in after an underrun
+        self._empty_samples = 0  # an underrun if the reply continues, otherwise its end
         self._gain = self._gain_target = 1.0
         self._gain_step = 0.0
 
-    # The door ------------------------------------------------------------------------------------------------
+    # The reply -----------------------------------------------------------------------------------------------
 
     def open(self, key: Hashable) -> None:
-        """Open the door for a reply, at full loudness; one that is still open is closed. A key is used once.
+        """Opens a reply at full volume and closes an open one. A key is used once.
 
-        Opening what is open already does nothing.
+        Opening the open reply again does nothing.
         """
         if self.is_open(key):
             return
@@ -92,19 +92,19 @@ class Playout:
         self._key = key
         self._open = True
         self._ended = self._finished = False
-        self._pulled = self._underruns = self._underrun_samples = self._starving_samples = 0
-        self._swell_at = _FADE_SAMPLES
+        self._pulled = self._underruns = self._underrun_samples = self._empty_samples = 0
+        self._fade_in_at = _FADE_SAMPLES
         self._gain = self._gain_target = 1.0
 
     def is_open(self, key: Hashable) -> bool:
-        """Is the door open for this reply?"""
+        """Whether this reply is open."""
         return self._open and self._key == key
 
     def close(self, key: Hashable) -> ReplySamples:
-        """Shut the door and drop what is queued, at once; the next 5 ms of it fade out so that nothing clicks.
+        """Closes a reply and drops its queue at once; the next 5 ms fade out to avoid a click.
 
-        Returns how many samples the device had taken: 0 for a reply that is unknown; the same again for the one
-        closed last.
+        Returns how many samples the device had taken: 0 for an unknown reply, the same value again for the one closed
+        last.
         """
         if self.is_open(key):
             self._fade_out()
@@ -113,9 +113,9 @@ class Playout:
         return ReplySamples(self._pulled if self._key == key else 0)
 
     def offer(self, key: Hashable, pcm: Pcm) -> bool:
-        """Queue int16 samples (n,) of a reply. False where its door is not open or its end was said.
+        """Queues int16 samples (n,) of a reply. Returns False if it is not open or was ended.
 
-        Raises ValueError where they are more than `room_samples`: whoever offers must wait.
+        Raises ValueError for more than `room_samples`: the caller must wait.
         """
         if not self.is_open(key) or self._ended:
             return False
@@ -129,50 +129,49 @@ class Playout:
         return True
 
     def end(self, key: Hashable) -> None:
-        """No more will come of this reply. Nothing happens where its door is not open."""
+        """Marks the end of a reply's audio. Does nothing if it is not open."""
         if self.is_open(key):
             self._ended = True
 
     @property
     def queued_samples(self) -> ReplySamples:
-        """How much waits to be pulled."""
+        """Number of queued samples."""
         return ReplySamples(self._queued)
 
     @property
     def room_samples(self) -> ReplySamples:
-        """How much more can be offered."""
+        """Number of samples that can still be queued."""
         return ReplySamples(len(self._queue) - self._queued)
 
     @property
     def idle(self) -> bool:
-        """No reply's door is open, or all of it was taken: nothing is waited for."""
+        """Whether no reply is open, or all of it was taken."""
         return not self._open or self._finished
 
     @property
     def counts(self) -> Counts:
-        """What became of the reply whose door was opened last (key None before any)."""
+        """Counters of the reply opened last (key None before any)."""
         return Counts(self._key, ReplySamples(self._pulled), self._underruns, ReplySamples(self._underrun_samples))
 
-    # Loudness ------------------------------------------------------------------------------------------------
+    # Volume --------------------------------------------------------------------------------------------------
 
     def duck(self, gain_db: float) -> None:
-        """Lower what is heard by `gain_db` (at most 0) over 20 ms. It lasts until `unduck` or the next `open`."""
+        """Lowers the volume by `gain_db` (at most 0) over 20 ms, until `unduck` or the next `open`."""
         if not gain_db <= 0:
             raise ValueError(f"a duck lowers: its gain is 0 dB at most, not {gain_db}")
         self._ramp_to(10 ** (gain_db / 20))
 
     def unduck(self) -> None:
-        """Back to full loudness over 20 ms."""
+        """Restores full volume over 20 ms."""
         self._ramp_to(1.0)
 
     # The device ----------------------------------------------------------------------------------------------
 
     def pull(self, n: int) -> Pcm:
-        """The next n samples for the device, silence where there is nothing; `last` says what they are.
+        """Returns the next n samples for the device, silence where there is nothing; `last` describes them.
 
-        Where a reply runs dry it rings out for 5 ms, and where it goes on it swells up as long: nothing clicks.
-
-        The samples are a view into a buffer that the next pull overwrites.
+        At an underrun the reply fades out over 5 ms, and fades in again when it continues, to avoid clicks. The samples
+        are a view into a buffer that the next pull overwrites.
         """
         if len(self._block) < n:
             self._block = np.zeros(n, np.int16)
@@ -181,31 +180,31 @@ class Playout:
         first: int = min(n, _FADE_SAMPLES - self._tail_at)
         block[:first] = self._tail[self._tail_at : self._tail_at + first]
         self._tail_at += first
-        taken = self._reply(block[first:]) if self._open else 0
+        taken = self._fill(block[first:]) if self._open else 0
         self._note(first, taken, n)
         return block
 
     def missed(self, n: int) -> None:
-        """The device played n samples of silence without asking: an underrun, if it was inside a reply."""
+        """Notes that the device played n samples of silence without a pull: an underrun if a reply was playing."""
         if self._open and self._pulled and not self._finished:
-            self._starving_samples += n
+            self._empty_samples += n
 
-    def _reply(self, into: Pcm) -> int:
-        """Put what there is of the reply at the front of `into`, without a click where it runs dry or goes on."""
+    def _fill(self, into: Pcm) -> int:
+        """Fills `into` with the reply from the front, with a fade-out at an underrun and a fade-in after it."""
         taken = self._take(into)
-        if taken and self._starving_samples:
-            self._swell_at = 0
-        swelling: int = min(taken, _FADE_SAMPLES - self._swell_at)
-        if swelling:
-            into[:swelling] = into[:swelling] * _SWELL[self._swell_at : self._swell_at + swelling]
-            self._swell_at += swelling
-        if taken < len(into) and not self._ended and (taken or (self._pulled and not self._starving_samples)):
-            self._ring_out(into[taken:], self._pulled + taken)
+        if taken and self._empty_samples:
+            self._fade_in_at = 0
+        fading_in: int = min(taken, _FADE_SAMPLES - self._fade_in_at)
+        if fading_in:
+            into[:fading_in] = into[:fading_in] * _FADE_IN[self._fade_in_at : self._fade_in_at + fading_in]
+            self._fade_in_at += fading_in
+        if taken < len(into) and not self._ended and (taken or (self._pulled and not self._empty_samples)):
+            self._fade_repeat(into[taken:], self._pulled + taken)
         self._amplify(into)
         return taken
 
     def _take(self, into: Pcm) -> int:
-        """Move what is queued to the front of `into`."""
+        """Moves queued samples to the front of `into`."""
         taken = min(len(into), self._queued)
         first = min(taken, len(self._queue) - self._head)
         into[:first] = self._queue[self._head : self._head + first]
@@ -214,50 +213,50 @@ class Playout:
         self._queued -= taken
         return taken
 
-    def _ring_out(self, into: Pcm, pulled: int) -> None:
-        """Let the last 5 ms sound once more, backwards and fading: what could be faded itself is with the device."""
+    def _fade_repeat(self, into: Pcm, pulled: int) -> None:
+        """Fades out by repeating the last 5 ms reversed: the original samples are already with the device."""
         most = min(_FADE_SAMPLES, pulled, len(self._queue))
-        fading = self._queue[(self._head - 1 - np.arange(most)) % len(self._queue)] * _fade(most) * self._swelled
+        fading = self._queue[(self._head - 1 - np.arange(most)) % len(self._queue)] * _fade(most) * self._fade_in_gain
         now = min(most, len(into))
         into[:now] = fading[:now]
         self._tail_at = _FADE_SAMPLES - (most - now)
         self._tail[self._tail_at :] = fading[now:] * self._gain
 
     @property
-    def _swelled(self) -> float:
-        """How loud it is by now, of all of it."""
-        return self._swell_at / _FADE_SAMPLES
+    def _fade_in_gain(self) -> float:
+        """Current gain of the fade-in, 0..1."""
+        return self._fade_in_at / _FADE_SAMPLES
 
     def _amplify(self, into: Pcm) -> None:
-        """Bring what is taken to the present loudness."""
-        # The ramp runs through the whole block: what is silent now may sound in the next.
+        """Applies the current gain."""
+        # The ramp covers the whole block, because it continues in the next one.
         if self._gain != 1.0 or self._gain_target != 1.0:
             into[:] = np.rint(into * self._gains(len(into)))
 
     def _note(self, first: int, taken: int, n: int) -> None:
-        """Count the block: `taken` samples of the reply from `first` on, of n."""
-        if self._starving_samples:
-            self._starving_samples += first  # where it rang out
-        if taken and self._starving_samples:
+        """Updates the counters for a block of n samples with `taken` samples of the reply from `first` on."""
+        if self._empty_samples:
+            self._empty_samples += first  # the fade-out
+        if taken and self._empty_samples:
             self._underruns += 1
-            self._underrun_samples += self._starving_samples
-            self._starving_samples = 0
+            self._underrun_samples += self._empty_samples
+            self._empty_samples = 0
         self._pulled += taken
         ending = self._open and self._ended and not self._queued and not self._finished
         if self._open and self._pulled and not self._ended and not self._finished:
-            self._starving_samples += n - first - taken
+            self._empty_samples += n - first - taken
         self._finished = self._finished or ending
         self.last = None
         if taken or ending:
             self.last = Pulled(self._key, first, taken, ReplySamples(self._pulled), ending)
 
     def _fade_out(self) -> None:
-        """Make the tail out of the next 5 ms of the queue, if anything sounds that could click."""
-        if not self._pulled or self._starving_samples:
+        """Makes a fade-out of the next 5 ms of the queue if the reply is sounding."""
+        if not self._pulled or self._empty_samples:
             return
         taken = self._take(self._tail)
         self._amplify(self._tail)
-        self._tail[:taken] = self._tail[:taken] * _fade(taken) * self._swelled
+        self._tail[:taken] = self._tail[:taken] * _fade(taken) * self._fade_in_gain
         self._tail_at = _FADE_SAMPLES - taken
         self._tail[self._tail_at :] = self._tail[:taken].copy()
 
@@ -266,7 +265,7 @@ class Playout:
         self._gain_step = abs(gain - self._gain) / _RAMP_SAMPLES
 
     def _gains(self, n: int) -> npt.NDArray[np.float32]:
-        """The gain of each of the next n samples."""
+        """Returns the gain of each of the next n samples."""
         way = self._gain_target - self._gain
         steps = np.arange(1, n + 1, dtype=np.float32) * np.float32(self._gain_step)
         gains: npt.NDArray[np.float32] = np.float32(self._gain) + np.copysign(
@@ -278,5 +277,5 @@ class Playout:
 
 
 def _fade(n: int) -> npt.NDArray[np.float32]:
-    """From 1 down to almost nothing."""
+    """Returns a linear ramp from 1 down to almost 0."""
     return np.linspace(1.0, 0.0, n, endpoint=False, dtype=np.float32)

@@ -1,6 +1,6 @@
-"""Resampling by a short filter, for rates in a simple ratio: 2 to 4 ms held back where soxr's shortest holds 15 to 60.
+"""Resamples by a short filter between rates in a simple ratio. Holds back 2 to 4 ms, soxr at least 15 to 60 ms.
 
-A microphone's newest sound is the one that decides whether a turn is over: what a filter holds back is waited for.
+The newest audio of a microphone decides whether a turn is over, so the delay of a filter adds to the latency.
 """
 
 import math
@@ -12,28 +12,28 @@ import numpy.typing as npt
 Float32 = npt.NDArray[np.float32]
 
 MOST_PHASES = 3
-"""48, 32, 24, 96 and 8 kHz to 16 kHz need 1, 1, 2, 1 and 2; 44.1 kHz would need 160."""
+"""Most filters: 48, 32, 24, 96 and 8 kHz to 16 kHz need 1, 1, 2, 1 and 2; 44.1 kHz would need 160."""
 
 _TRANSITION = 0.15
-"""Of the lower rate's band: 1.2 kHz below 8. Speech has little there, and a narrower one holds back more."""
+"""Transition width as a share of the lower rate's band (1.2 kHz of 8). Speech has little there; narrower is slower."""
 
 _STOP_DB = 70.0
-_KAISER_BETA = 0.1102 * (_STOP_DB - 8.7)  # Kaiser's own formula for the window that stops so much
+_KAISER_BETA = 0.1102 * (_STOP_DB - 8.7)  # Kaiser's formula for this stop-band attenuation
 
 _PIECE = 4800
-"""Input samples at once, so that a long block needs no large matrix."""
+"""Most input samples processed at once, which limits the matrix size."""
 
 
 def phases(from_hz: int, to_hz: int) -> int:
-    """How many filters the ratio needs."""
+    """Returns the number of filters that the ratio needs."""
     return to_hz // math.gcd(from_hz, to_hz)
 
 
 class Polyphase:
-    """One stream, float32 of any scale, block by block. Output sample k is the sound at k / to_hz."""
+    """Resamples one stream, float32 of any scale, block by block. Output sample k is the audio at k / to_hz."""
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
-        """Begin. `phases(from_hz, to_hz)` is best small."""
+        """Creates the filters; `phases(from_hz, to_hz)` should be small."""
         self._up = phases(from_hz, to_hz)
         self._down = from_hz // math.gcd(from_hz, to_hz)
         self._filters, self._centre = _designed(self._up, self._down)
@@ -42,23 +42,23 @@ class Polyphase:
 
     @property
     def held_back(self) -> int:
-        """How much of what was taken is not given yet, in output samples, where it was whole periods of the ratio."""
+        """Output samples held back after whole periods of the ratio."""
         return self._centre // self._down
 
     def clear(self) -> None:
-        """Forget the stream; another begins."""
+        """Resets for another stream."""
         self._before = np.zeros(self._taps - 1, np.float32)
         self._taken = 0
         self._given = 0
 
     def push(self, sound: Float32) -> Float32:
-        """Take the next samples (n,); give what is ready."""
+        """Processes the next samples (n,); returns what is ready."""
         if len(sound) <= _PIECE:
             return self._push(sound)
         return np.concatenate([self._push(sound[at : at + _PIECE]) for at in range(0, len(sound), _PIECE)])
 
     def finish(self, samples: int) -> Float32:
-        """So many more, as if silence followed."""
+        """Returns `samples` more, as if silence followed."""
         rest = self.push(np.zeros(self._centre // self._up + self._down + 2, np.float32))
         return rest[:samples]
 
@@ -66,10 +66,10 @@ class Polyphase:
         known = np.concatenate((self._before, sound))
         since, self._taken = self._taken, self._taken + len(sound)
         self._before = known[len(sound) :].copy()
-        # Output k hears the inputs up to (k · down + centre) / up.
+        # Output k depends on the inputs up to (k · down + centre) / up.
         first, self._given = self._given, max(self._given, -(-(self._taken * self._up - self._centre) // self._down))
         out = np.empty(self._given - first, np.float32)
-        # Every filter at every input, and then those that are wanted: more sums than needed, but in one go each.
+        # Applies every filter at every input and then selects: more sums than needed, but few numpy calls.
         for turn in range(min(self._up, len(out))):
             newest, phase = divmod((first + turn) * self._down + self._centre, self._up)
             mine = out[turn :: self._up]
@@ -80,8 +80,8 @@ class Polyphase:
 
 @cache
 def _designed(up: int, down: int) -> tuple[Float32, int]:
-    """The filter for each phase, (up, taps), newest input last; and where the whole filter has its middle."""
-    # In cycles per sample of the rate that both rates divide, where the lower rate's band ends at `edge`.
+    """Returns the filter of each phase, (up, taps), newest input last, and the centre of the whole filter."""
+    # In cycles per sample of the common multiple of both rates, where the lower rate's band ends at `edge`.
     edge = 0.5 / max(up, down)
     width = _TRANSITION * edge
     half = math.ceil((_STOP_DB - 8) / (2.285 * 2 * math.pi * width) / 2)

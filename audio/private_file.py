@@ -1,4 +1,4 @@
-"""Makes files and folders that only their owner can read, whatever the umask: they hold what people said."""
+"""Creates files and folders that only their owner can read, whatever the umask: they contain conversations."""
 
 import errno
 import os
@@ -6,14 +6,14 @@ from contextlib import suppress
 from pathlib import Path
 
 BINARY = getattr(os, "O_BINARY", 0)
-"""For `os.open`: Windows would write other ends of lines without it."""
+"""Flag for `os.open`: without it Windows converts line ends."""
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file, or make it with mode 0600, and return its descriptor. Raises OSError.
+    """Opens a file, creating it with mode 0600 if needed, and returns its descriptor. Raises OSError.
 
-    A file that is there keeps its mode, which its owner may have chosen, unless `flags` have O_TRUNC: then its content
-    is new, and so is its mode.
+    An existing file keeps its mode, which its owner may have chosen. With O_TRUNC in `flags` its content is new, and it
+    gets mode 0600.
     """
     flags |= BINARY
     try:
@@ -22,13 +22,13 @@ def open_private(path: Path, flags: int) -> int:
         file = os.open(path, flags | os.O_CREAT, 0o600)
         if not flags & os.O_TRUNC:
             return file
-    with suppress(OSError, AttributeError):  # another's file, a file system without modes, or Windows
+    with suppress(OSError, AttributeError):  # another user's file, a file system without modes, or Windows
         os.fchmod(file, 0o600)
     return file
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder and those above it that are missing, with mode 0700. One that is there stays as it is.
+    """Creates a folder and its missing parents with mode 0700. An existing folder is unchanged.
 
     Raises OSError.
     """
@@ -41,6 +41,6 @@ def make_private_folder(path: Path) -> None:
     except FileExistsError:
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
-        return  # somebody else has just made it
+        return  # created concurrently
     with suppress(OSError):
         path.chmod(0o700)

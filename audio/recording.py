@@ -1,4 +1,4 @@
-"""Reading recordings: any rate, any channels, wav, flac, ogg, mp3, m4a and what else libsndfile or FFmpeg decodes."""
+"""Reads recordings of any rate and channel count: wav, flac, ogg, mp3, m4a and others (libsndfile or FFmpeg)."""
 
 import io
 import logging
@@ -20,24 +20,24 @@ log = logging.getLogger(__name__)
 
 _LEAST_HZ, _MOST_HZ = 4_000, 384_000
 _COUNT_BLOCK = 1024
-_OGG_PAGE_BYTES = 65_307  # the longest there is
-_NO_LENGTH = 0xFFFF_FFFF  # what a program that writes into a pipe puts for the length it does not know
-_NO_LENGTHS = frozenset({_NO_LENGTH, 0x8000_0000, 0x7FFF_F000})  # likewise: ffmpeg, arecord, sox
+_OGG_PAGE_BYTES = 65_307  # longest possible page
+_NO_LENGTH = 0xFFFF_FFFF  # length written by a program that writes into a pipe
+_NO_LENGTHS = frozenset({_NO_LENGTH, 0x8000_0000, 0x7FFF_F000})  # the same, by ffmpeg, arecord, sox
 _MOST_CHUNKS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording that can be read.
+    """A readable recording.
 
     Attributes:
         path: The file.
         rate_hz: Samples per second.
-        channels: How many.
-        samples: Samples per channel that can really be read; never 0.
-        duration_s: The same in seconds.
-        warning: One sentence for the user where the file is cut off or was never finished, else None.
-        compressed: FFmpeg decodes it, else libsndfile.
+        channels: Number of channels.
+        samples: Samples per channel that can be read; never 0.
+        duration_s: Duration in seconds.
+        warning: A sentence for the user if the file is truncated or was never finished, else None.
+        compressed: Whether FFmpeg decodes it instead of libsndfile.
     """
 
     path: Path
@@ -49,10 +49,10 @@ class Recording:
     compressed: bool = False
 
     def blocks(self, n: int) -> Generator[npt.NDArray[np.int16]]:
-        """The sound in blocks of n samples, int16 of shape (n, channels); the last may be shorter.
+        """Yields the audio in blocks of n samples, int16 of shape (n, channels); the last may be shorter.
 
-        Read as it is asked for: at most one block is in memory. Floats are clipped; those that are no numbers
-        become silence and are logged. Raises AudioFileError where the file is damaged or has changed.
+        Reads on demand: at most one block is in memory. Floats are clipped; NaN and infinity become silence and are
+        logged. Raises AudioFileError if the file is damaged or has changed.
         """
         cleaned = False
         with closing(self._decoded(n)) as decoded:
@@ -96,13 +96,13 @@ class Recording:
 
 
 def open_recording(path: str | PathLike[str]) -> Recording:
-    """Look at a recording and say what it is; its sound is read later.
+    """Examines a recording; its audio is read later.
 
-    A file that is cut off, or whose header was never completed, is taken as far as it can be read, with a warning.
+    A truncated file, or one with an incomplete header, is accepted as far as it can be read, with a warning.
 
     Raises:
-        AudioFileError: It is missing, not a file, not allowed, empty, not audio, without samples, or of a rate
-            that no speech has (below 4 kHz or above 384 kHz).
+        AudioFileError: It is missing, not a file, not permitted, empty, not audio, without samples, or of an
+            implausible rate (below 4 kHz or above 384 kHz).
     """
     path = Path(path)
     _check_bytes(path)
@@ -127,10 +127,10 @@ def open_recording(path: str | PathLike[str]) -> Recording:
 
 
 def _is_for_ffmpeg(path: Path) -> bool:
-    """libsndfile cannot open it, or prints to the terminal while it decodes it, as its decoder of mp3 does."""
+    """Whether libsndfile cannot open it, or prints to the terminal while decoding, as its mp3 decoder does."""
     with path.open("rb") as file:
         head = file.read(3)
-    if head == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):  # a tag, or the first frame
+    if head == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):  # an ID3 tag, or an MPEG frame
         return True
     try:
         with _opened(path) as opened:
@@ -174,7 +174,7 @@ def _cut_off(path: Path, samples: int, rate_hz: int) -> str:
 
 
 def _check_bytes(path: Path) -> None:
-    """Refuse what libsndfile would refuse without saying why."""
+    """Refuses files for which libsndfile would give no helpful reason."""
     try:
         if path.is_dir():
             raise AudioFileError(f"{path} is a directory; name a recording in it.")
@@ -192,7 +192,7 @@ def _check_bytes(path: Path) -> None:
 
 
 class _Unfinished:
-    """A WAV file that reads as if its program had written into a pipe: `length_at` in its header is no length."""
+    """A WAV file whose length field at `length_at` is replaced by "unknown", as if it was written into a pipe."""
 
     def __init__(self, file: io.BufferedReader, length_at: int) -> None:
         self.seek, self.tell = file.seek, file.tell
@@ -211,7 +211,7 @@ class _Unfinished:
 def _opened(path: Path) -> Generator[soundfile.SoundFile]:
     with ExitStack() as stack:
         source: Path | _Unfinished = path
-        with suppress(OSError):  # what is wrong with it, libsndfile finds too
+        with suppress(OSError):  # libsndfile reports the error
             if (length_at := _unfinished_at(path)) is not None:
                 source = _Unfinished(stack.enter_context(path.open("rb")), length_at)
         yield stack.enter_context(_sound_file(path, source))
@@ -221,7 +221,7 @@ def _sound_file(path: Path, source: Path | _Unfinished) -> soundfile.SoundFile:
     try:
         return soundfile.SoundFile(source)
     except (soundfile.LibsndfileError, TypeError) as error:
-        # TypeError: soundfile takes *.raw for headerless sound and asks for its rate.
+        # TypeError: soundfile treats *.raw as headerless audio and requires its rate.
         raise _damaged(path) from error
 
 
@@ -230,18 +230,18 @@ def _damaged(path: Path) -> AudioFileError:
 
 
 def _ends_where_it_says(file: soundfile.SoundFile) -> bool:
-    """Can the last sample be read? libsndfile believes the headers of compressed formats."""
+    """Whether the last sample can be read. libsndfile trusts the headers of compressed formats."""
     if file.frames == 0:
         return True
     try:
-        # Of a damaged MP3 file it goes elsewhere, also past the end.
+        # In a damaged MP3 file, seek goes to another position, also past the end.
         return file.seek(file.frames - 1) == file.frames - 1 and len(file.read(1, dtype="float32")) == 1
     except soundfile.LibsndfileError:
         return False
 
 
 def _count(path: Path) -> int:
-    """Samples that can be decoded before the first error; reads the whole file, a block at a time."""
+    """Counts the samples that can be decoded before the first error; reads the whole file in blocks."""
     counted = 0
     with _opened(path) as file:
         block = np.empty((_COUNT_BLOCK, file.channels), np.float32)
@@ -249,12 +249,12 @@ def _count(path: Path) -> int:
             while read := len(file.read(out=block)):
                 counted += read
         except soundfile.LibsndfileError:
-            pass  # here the damage begins
+            pass  # the damage begins here
     return counted
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Does the container say that there should be more? libsndfile quietly takes what is there."""
+    """Whether the container declares more data than there is. libsndfile silently accepts that."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(8)
@@ -272,9 +272,9 @@ def _is_cut_off(path: Path) -> bool:
 
 
 def _unfinished_at(path: Path) -> int | None:
-    """Where a WAV file has no length of its sound though some follows: its program ended before it could write one.
+    """Returns the offset of a missing length in a WAV file with audio after it, whose program did not finish it.
 
-    A file that really has no sound says itself how long it is.
+    A file that really has no audio declares its own length correctly.
     """
     with path.open("rb") as file:
         head = file.read(8)
@@ -287,7 +287,7 @@ def _unfinished_at(path: Path) -> int | None:
 
 
 def _sound_chunk(file: io.BufferedReader) -> tuple[int, int] | None:
-    """Where the length of a WAV file's sound stands, and what it is; None where there is no sound."""
+    """Returns the offset and value of the data length of a WAV file; None without a data chunk."""
     at = 12
     for _ in range(_MOST_CHUNKS):
         file.seek(at)

@@ -1,4 +1,4 @@
-"""Other rates and more channels, made into what the line and the wire carry."""
+"""Converts rates and channels to those of the microphone line and the wire."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ _NOTHING = np.zeros(0, np.float32)
 
 
 def mixdown(block: npt.NDArray[np.int16]) -> Pcm:
-    """The mean of the channels: (n, channels) or (n,) to (n,). One channel is passed on as it is, uncopied."""
+    """Averages the channels: (n, channels) or (n,) to (n,). A single channel is returned without a copy."""
     if block.ndim == 1:
         return block
     if block.shape[1] == 1:
@@ -23,13 +23,13 @@ def mixdown(block: npt.NDArray[np.int16]) -> Pcm:
 
 
 def to_pcm(sound: Float32) -> Pcm:
-    """Floats of full scale ±1 to int16, rounded and clipped. Shape is kept."""
+    """Converts floats of full scale ±1 to int16, rounded and clipped. Keeps the shape."""
     return _rounded(sound * np.float32(FULL_SCALE))
 
 
 def _rounded(sound: Float32) -> Pcm:
-    """Floats of int16's own scale to int16. Overwrites them."""
-    # Without np.clip: fifty times a second and conversation, what lies around the arithmetic counts.
+    """Converts floats of int16 scale to int16. Overwrites them."""
+    # np.clip has more overhead, which matters at fifty calls a second per conversation.
     np.rint(sound, out=sound)
     np.minimum(sound, np.float32(FULL_SCALE - 1), out=sound)
     np.maximum(sound, np.float32(-FULL_SCALE), out=sound)
@@ -37,25 +37,24 @@ def _rounded(sound: Float32) -> Pcm:
 
 
 def to_float(pcm: npt.NDArray[np.int16]) -> Float32:
-    """Int16 to floats of full scale ±1. Shape is kept."""
+    """Converts int16 to floats of full scale ±1. Keeps the shape."""
     return np.multiply(pcm, np.float32(1 / FULL_SCALE), dtype=np.float32)
 
 
 class StreamResampler:
-    """Mono int16 of any rate to another rate, block by block. Not thread-safe.
+    """Resamples mono int16 of any rate to another rate, block by block. Not thread-safe.
 
-    Output sample k is the sound at k / to_hz after the first input sample: the filter's delay is already taken
-    out. What remains is the hold-back: the newest input is not yet in the output. Rates in a simple ratio to the
-    other (8, 24, 32, 48, 96 kHz to 16) go through a filter of our own and hold back 2 to 4 ms; the others go
-    through soxr (quality LQ, 20 ms blocks of 22.05 and 44.1 kHz: at most 22 ms; HQ would hold back 37). So a
-    position is dated by `received`, never by the length of the output.
+    Output sample k is the audio at k / to_hz after the first input sample: the filter's delay is compensated. The
+    newest input is held back. Rates in a simple ratio (8, 24, 32, 48, 96 kHz to 16) use our own filter and hold back
+    2 to 4 ms. Other rates use soxr (quality LQ, 20 ms blocks of 22.05 and 44.1 kHz: at most 22 ms; HQ would hold back
+    37). So date positions by `received`, never by the length of the output.
 
-    The work is done in float: for int16, soxr adds dither seeded by the clock, so that silence would not stay
-    silent nor a run repeatable.
+    Samples are processed as floats: for int16, soxr adds dither seeded by the clock, so silence would not stay silent
+    and runs would not be reproducible.
     """
 
     def __init__(self, from_hz: int, to_hz: int = MIC_RATE_HZ) -> None:
-        """Begin. The rates are positive."""
+        """Creates a resampler. Both rates must be positive."""
         self._from_hz = from_hz
         self._to_hz = to_hz
         self._short: Polyphase | None = None
@@ -69,12 +68,12 @@ class StreamResampler:
 
     @property
     def received(self) -> int:
-        """Length of the sound pushed since the last flush, in output samples, rounded to the nearest."""
+        """Length of the audio pushed since the last flush, in output samples, rounded to the nearest."""
         return self.received_with(0)
 
     def received_with(self, more: int) -> int:
-        """The same with so many input samples that are not pushed yet."""
-        # In integers: exact after any number of hours; a half is rounded up, as soxr does at its flush.
+        """Returns `received` plus `more` input samples that are not pushed yet."""
+        # Integers are exact after any number of hours; a half is rounded up, as soxr does at its flush.
         return (2 * (self._taken + more) * self._to_hz + self._from_hz) // (2 * self._from_hz)
 
     @property
@@ -84,11 +83,11 @@ class StreamResampler:
 
     @property
     def held_back(self) -> int:
-        """How many output samples are always held back: none for soxr, which holds back now more, now less."""
+        """Output samples that are always held back; 0 for soxr, where the number varies."""
         return 0 if self._short is None else self._short.held_back
 
     def push(self, pcm: Pcm) -> Pcm:
-        """Take the next samples (n,), gapless; give what is ready, possibly nothing."""
+        """Processes the next samples (n,), gapless; returns what is ready, possibly nothing."""
         self._taken += len(pcm)
         out = pcm
         if self._short is not None:
@@ -99,7 +98,7 @@ class StreamResampler:
         return out
 
     def flush(self) -> Pcm:
-        """What was held back: afterwards exactly `received` samples were given. Then ready for a new sound."""
+        """Returns what was held back, so that exactly `received` samples were returned. Resets for a new sound."""
         rest = np.zeros(0, np.int16)
         if self._short is not None:
             rest = _rounded(self._short.finish(self.received - self._given))

@@ -1,4 +1,4 @@
-"""The last seconds of the microphone's line, kept in one array."""
+"""Keeps the last seconds of microphone audio in one array."""
 
 import numpy as np
 
@@ -9,21 +9,21 @@ class Ring:
     """A ring of int16 samples addressed by stream position; allocated once. Not thread-safe.
 
     Attributes:
-        missed_samples: How many samples were asked for in all that had been overwritten already.
+        missed_samples: Total number of requested samples that were already overwritten.
     """
 
     def __init__(self, capacity_samples: int) -> None:
-        """Keep the last `capacity_samples` samples. Raises ValueError where that is less than one."""
+        """Allocates room for `capacity_samples` samples. Raises ValueError if that is less than one."""
         if capacity_samples < 1:
             raise ValueError(f"a ring needs room for one sample at least, not {capacity_samples}")
-        self._kept = np.zeros(capacity_samples, np.int16)
+        self._samples = np.zeros(capacity_samples, np.int16)
         self._length = 0
         self._end = Samples(0)
         self.missed_samples = 0
 
     @property
     def oldest(self) -> Samples:
-        """Position of the oldest sample still kept."""
+        """Position of the oldest available sample."""
         return Samples(self._end - self._length)
 
     @property
@@ -32,40 +32,39 @@ class Ring:
         return self._end
 
     def write(self, start: Samples, pcm: Pcm) -> None:
-        """Append samples, int16 of shape (n,), whose first stands at `start`.
+        """Appends samples, int16 of shape (n,), whose first is at `start`.
 
-        The first write sets the origin; each later one begins where the one before ended, else ValueError. The
+        The first write sets the origin. Each later one must begin where the previous one ended, else ValueError. The
         samples are copied.
         """
         if self._length == 0:
             self._end = start
         elif start != self._end:
             raise ValueError(f"the ring ends at {self._end}; samples from {start} on would leave a gap or overlap")
-        capacity = len(self._kept)
-        kept = pcm[-capacity:]
-        at = (start + len(pcm) - len(kept)) % capacity
-        first = min(len(kept), capacity - at)
-        self._kept[at : at + first] = kept[:first]
-        if first < len(kept):
-            self._kept[: len(kept) - first] = kept[first:]
+        capacity = len(self._samples)
+        newest = pcm[-capacity:]
+        at = (start + len(pcm) - len(newest)) % capacity
+        first = min(len(newest), capacity - at)
+        self._samples[at : at + first] = newest[:first]
+        if first < len(newest):
+            self._samples[: len(newest) - first] = newest[first:]
         self._end = Samples(start + len(pcm))
         self._length = min(capacity, self._length + len(pcm))
 
     def read(self, start: Samples, end: Samples) -> Pcm:
-        """A copy of the samples from `start` up to `end` (exclusive).
+        """Returns a copy of the samples from `start` up to `end` (exclusive).
 
-        What was overwritten is missing at the front: the answer then begins at `oldest`, is shorter than
-        `end - start` by as many samples, and `missed_samples` grows by them. A pre-roll that is cut short is worth
-        more than none, hence no error. Samples that have not come yet (`end` after the ring's end) and a span
-        that runs backwards are the caller's mistake: ValueError.
+        Overwritten samples are missing at the front. The result then begins at `oldest`, is shorter than `end - start`,
+        and `missed_samples` grows by the difference. This is no error, because a shortened pre-roll is still useful.
+        Raises ValueError if `end` is after the ring's end or before `start`.
         """
         if not start <= end <= self._end:
             raise ValueError(f"cannot read {start} to {end}: the ring holds {self.oldest} to {self._end}")
         begin = min(max(start, self.oldest), end)
         self.missed_samples += begin - start
         copy = np.empty(end - begin, np.int16)
-        at = begin % len(self._kept)
-        first = min(len(copy), len(self._kept) - at)
-        copy[:first] = self._kept[at : at + first]
-        copy[first:] = self._kept[: len(copy) - first]
+        at = begin % len(self._samples)
+        first = min(len(copy), len(self._samples) - at)
+        copy[:first] = self._samples[at : at + first]
+        copy[first:] = self._samples[: len(copy) - first]
         return copy

@@ -1,4 +1,4 @@
-"""The loudspeaker: waits for room, tells what was played and when; and a simulated sound card."""
+"""The loudspeaker interface, its queue, and a simulated sound card."""
 
 import asyncio
 import math
@@ -12,80 +12,79 @@ from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples
 OnPlayed = Callable[[Hashable, ReplySamples, float, bool], None]
 """(key, pulled_total, leaves_at_loop_s, finished): see `Speaker.on_played`."""
 
-DUCK_DB = -18.0  # low enough to hear oneself speak over it, loud enough to be still there after a cough
+DUCK_DB = -18.0  # low enough to speak over, loud enough to follow
 
 
 class Speaker(Protocol):
-    """A loudspeaker with one door, open for one reply at a time. Lives on the event loop.
+    """A loudspeaker that plays one reply at a time. Not thread-safe: call it on the event loop.
 
     Attributes:
-        on_played: Called on the loop for every device block that carried sound of a reply: the reply's key; how
-            many of its samples the device has taken, this block's included; the loop time at which the block's
-            first sample of that reply leaves the loudspeaker, infinity where nobody hears it because there is no
-            device; whether it was the reply's last. A reply whose end is said after its last sample was taken gets
-            one more call, without new samples. It must not raise.
+        on_played: Called on the loop for every device block with audio of a reply. Arguments: the reply's key; how many
+            of its samples the device has taken, including this block; the loop time at which the block's first sample
+            of the reply is played, infinity without a device; whether it was the reply's last block. If `end` is called
+            after the last sample was taken, there is one more call without new samples. It must not raise.
     """
 
     on_played: OnPlayed
 
     @property
     def latency_s(self) -> float:
-        """From the device taking a sample to the sample leaving the loudspeaker."""
+        """Time from the device taking a sample to playing it, in seconds."""
         ...
 
     def open(self, key: Hashable) -> None:
-        """Open the door for a reply, at full loudness; one that is still open is closed. A key is used once."""
+        """Opens a reply at full volume and closes an open one. A key is used once."""
         ...
 
     async def play(self, key: Hashable, pcm: Pcm) -> bool:
-        """Queue int16 samples (n,) at 24 kHz; waits while the queue is full.
+        """Queues int16 samples (n,) at 24 kHz; waits while the queue is full.
 
-        False as soon as the reply's door is not open, also while waiting: closing wakes it.
+        Returns False if the reply is not open. Closing it ends a wait.
         """
         ...
 
     def end(self, key: Hashable) -> None:
-        """No more will come of this reply."""
+        """Marks the end of a reply's audio."""
         ...
 
     def close(self, key: Hashable) -> ReplySamples:
-        """Shut the door: what is queued is dropped at once. Returns how many samples the device had taken.
+        """Closes a reply and drops its queue at once. Returns how many samples the device had taken.
 
-        The same again for the one that was closed last; 0 for a reply that is unknown.
+        Returns the same value again for the reply closed last, 0 for an unknown one.
         """
         ...
 
     def duck(self) -> None:
-        """Lower the loudness within 20 ms."""
+        """Lowers the volume within 20 ms."""
         ...
 
     def unduck(self) -> None:
-        """Back to full loudness within 20 ms."""
+        """Restores full volume within 20 ms."""
         ...
 
     async def run(self) -> None:
-        """The loudspeaker's task: plays until it is cancelled. Raises AudioError where the device fails."""
+        """Plays until it is cancelled. Raises AudioError if the device fails."""
         ...
 
 
 class QueuedSpeaker:
-    """What a reply sees of a card: the door, before a queue that the card empties. `Speaker` but for the card itself.
+    """The queue in front of a card, which the card empties. Implements `Speaker` except for the card itself.
 
     Attributes:
         on_played: See `Speaker`.
     """
 
     def __init__(self, duck_db: float) -> None:
-        """`duck_db`: how far `duck` lowers the loudness, at most 0."""
+        """`duck_db`: gain of `duck` in dB, at most 0."""
         self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
         self._duck_db = duck_db
         self._mixer = CardMixer()
-        self._changed = asyncio.Event()  # there is room, or a door was shut
+        self._changed = asyncio.Event()  # set when there is room or a reply was closed
         self._ended = False
 
     @property
     def counts(self) -> Counts:
-        """What became of the reply whose door was opened last."""
+        """Counters of the reply opened last."""
         return self._mixer.counts
 
     def open(self, key: Hashable) -> None:
@@ -94,7 +93,7 @@ class QueuedSpeaker:
         self._changed.set()
 
     async def play(self, key: Hashable, pcm: Pcm) -> bool:
-        """See `Speaker.play`. False too once the card has stopped."""
+        """See `Speaker.play`. Also returns False after the card has stopped."""
         at = 0
         while not self._ended:
             taken = self._mixer.offer(key, pcm[at:])
@@ -127,31 +126,31 @@ class QueuedSpeaker:
         self._mixer.unduck()
 
     def _tell(self) -> None:
-        """What was pulled since, to everybody who is to know."""
+        """Reports what was pulled since the last call."""
         for pulled, leaves_s in self._mixer.played():
             self.on_played(pulled.key, pulled.total, leaves_s, pulled.finished)
         self._changed.set()
 
 
 class WavSpeaker(QueuedSpeaker):
-    """A sound card without hardware: a sample counter of its own, a block at every tick.
+    """A simulated sound card with its own sample counter; it pulls a block at every tick.
 
-    The block pulled at tick n begins to leave at tick n + 1, as a card plays one block while it asks for the next:
-    so nothing leaves before it was offered, however late the tick. Ticks that were missed altogether (a stalled
-    loop) are silence, and underruns where a reply was playing.
+    The block pulled at tick n begins to play at tick n + 1, because a card plays one block while it requests the next.
+    So nothing is played before it was queued, however late the tick. Missed ticks (a blocked loop) are silence, and
+    underruns if a reply was playing.
 
     Attributes:
         begun_s: Loop time of its sample 0; None before `run`.
     """
 
     def __init__(self, write: Callable[[float, Pcm], None], *, block_ms: int = 10, duck_db: float = DUCK_DB) -> None:
-        """A card that hands every block on.
+        """Creates a card that passes on every block.
 
         Args:
-            write: Called for each block, silent ones included, with the time of its first sample in seconds
-                after `begun_s` and the samples, which it must copy. Missed ticks are left out.
-            block_ms: Length of a block.
-            duck_db: How far `duck` lowers the loudness, at most 0.
+            write: Called for each block, silent ones included, with the time of its first sample in seconds after
+                `begun_s` and the samples, which it must copy. Not called for missed ticks.
+            block_ms: Length of a block in milliseconds.
+            duck_db: Gain of `duck` in dB, at most 0.
         """
         if block_ms < 1:
             raise ValueError(f"a block is at least 1 ms long, not {block_ms}")
@@ -163,11 +162,11 @@ class WavSpeaker(QueuedSpeaker):
 
     @property
     def latency_s(self) -> float:
-        """One block."""
+        """Length of one block in seconds."""
         return self._block_s
 
     async def run(self) -> None:
-        """The card's task: plays until it is cancelled or `aclose` is called. Once."""
+        """Plays until it is cancelled or `aclose` is called. Call it once."""
         if self.begun_s is not None:
             raise RuntimeError("a WavSpeaker runs once: make another one")
         loop = asyncio.get_running_loop()
@@ -178,7 +177,7 @@ class WavSpeaker(QueuedSpeaker):
                 await asyncio.sleep(max(0.0, self.begun_s + tick * self._block_s - loop.time()))
                 if self._ended:
                     return
-                # A timer may fire a hair early by the clock's resolution: a tick is never played twice.
+                # A timer may fire slightly early by the clock's resolution; a tick is never played twice.
                 now = max(tick, math.floor((loop.time() - self.begun_s) / self._block_s))
                 self._mixer.missed(None, (now - tick) * self._block_samples)
                 self._play_block((now + 1) * self._block_s)
@@ -187,7 +186,7 @@ class WavSpeaker(QueuedSpeaker):
             self._stop()
 
     async def aclose(self) -> None:
-        """Stop: whoever waits in `play` gets False; `run` ends at its next tick. Idempotent."""
+        """Stops: pending `play` calls return False; `run` ends at its next tick. Idempotent."""
         self._stop()
 
     def _play_block(self, position_s: float) -> None:

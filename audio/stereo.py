@@ -1,4 +1,4 @@
-"""A conversation on disk: the person on the left, the assistant on the right."""
+"""Writes a conversation to a stereo file: user on the left, assistant on the right."""
 
 import os
 import struct
@@ -21,30 +21,30 @@ _MOST_COLUMNS = (2**32 - 1 - _HEADER.size) // _COLUMN_BYTES - 1  # a WAV file co
 
 
 class StereoWriter:
-    """Writes a stereo WAV file at 24 kHz as the conversation goes. Not thread-safe.
+    """Writes a stereo WAV file at 24 kHz during the conversation. Not thread-safe.
 
-    Both sides may write anywhere and in any order; what nobody wrote is silence. Nothing is kept in memory (the
-    file is the buffer) and the header is brought up to date twice a second, so that a crash leaves a file that
-    can be played up to its last half second. libsndfile writes its header only when it is closed or told so by a
-    command that soundfile does not offer, hence the 44 bytes are written here.
+    Both sides may write at any position and in any order; unwritten parts are silence. Nothing is kept in memory: the
+    file is the buffer. The header is updated twice a second, so that after a crash the file is playable except for its
+    last half second. The header is written here because libsndfile writes it only on close, or by a command that
+    soundfile does not offer.
 
-    Every call writes to the page cache and so blocks for as long as the system makes it.
+    Every call writes to the page cache and may block.
 
     Attributes:
-        broke: Why not all could be written; "" as long as all could.
+        broke: Why writing failed; "" if it has not.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        """Create or overwrite the file. Raises AudioFileError."""
+        """Creates or overwrites the file. Raises AudioFileError."""
         self._path = Path(path)
         self.broke = ""
         self._columns = 0
-        self._promised = 0  # columns that the header on disk speaks of
+        self._promised = 0  # columns according to the header on disk
         self._resampler = StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ)
         self._origin = 0  # the column of the resampler's first sample
         self._expected: Samples | None = None
         try:
-            # Unbuffered: what was written is safe from a crash of this process.
+            # Unbuffered, so that written data survives a crash of this process.
             self._file = os.fdopen(open_private(self._path, os.O_RDWR | os.O_TRUNC), "w+b", buffering=0)
         except OSError as error:
             raise self._unwritable(error) from error
@@ -64,13 +64,13 @@ class StereoWriter:
 
     @property
     def duration_s(self) -> float:
-        """What the file holds, as far as its header says so."""
+        """Duration of the file according to its header."""
         return self._promised / REPLY_RATE_HZ
 
     def person(self, position: Samples, pcm: Pcm) -> None:
-        """Left: 16 kHz samples (n,) whose first stands at `position` of the microphone's line.
+        """Writes 16 kHz samples (n,) to the left channel; the first is at microphone position `position`.
 
-        A sample at position P lands in column 1.5 P, whatever the resampler holds back in between.
+        A sample at position P is written to column 1.5 P, whatever the resampler holds back in between.
         Raises AudioFileError.
         """
         if position != self._expected:
@@ -81,14 +81,14 @@ class StereoWriter:
         self._expected = Samples(position + len(pcm))
 
     def assistant(self, position_s: float, pcm: Pcm) -> None:
-        """Right: 24 kHz samples (n,) whose first is heard `position_s` after position 0 of the line.
+        """Writes 24 kHz samples (n,) to the right channel; the first is heard `position_s` after microphone position 0.
 
         Raises AudioFileError.
         """
         self._put(_RIGHT, round(position_s * REPLY_RATE_HZ), pcm)
 
     def close(self) -> None:
-        """Write what is held back and the header, and close. Idempotent. Raises AudioFileError."""
+        """Writes what is held back and the header, and closes the file. Idempotent. Raises AudioFileError."""
         if self._file.closed:
             return
         try:
@@ -104,7 +104,7 @@ class StereoWriter:
         self._put(_LEFT, at, self._resampler.flush())
 
     def _put(self, channel: int, at: int, pcm: Pcm) -> None:
-        """Write one channel of the columns from `at` on; what lies before the beginning is cut."""
+        """Writes one channel from column `at` on; cuts what is before the beginning."""
         if at < 0:
             pcm, at = pcm[-at:], 0
         if len(pcm) == 0:
@@ -119,7 +119,7 @@ class StereoWriter:
             columns[:, channel] = pcm
             self._file.seek(_HEADER.size + at * _COLUMN_BYTES)
             left = memoryview(columns.astype("<i2").tobytes())
-            while left:  # a disk that fills up takes a part, and refuses only the next one
+            while left:  # a disk that becomes full writes a part and fails at the next write
                 left = left[self._file.write(left) :]
             self._columns = max(self._columns, at + len(pcm))
             if self._columns - self._promised >= REPLY_RATE_HZ // 2:
@@ -128,7 +128,7 @@ class StereoWriter:
             raise self._unwritable(error) from error
 
     def _write_header(self) -> None:
-        """The canonical 44 bytes of a PCM WAV file."""
+        """Writes the canonical 44 bytes of a PCM WAV header."""
         size = self._columns * _COLUMN_BYTES
         self._file.seek(0)
         # fmt: 16 bytes long, PCM, 2 channels, rate, bytes per second, bytes per column, bits per sample

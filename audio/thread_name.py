@@ -1,4 +1,4 @@
-"""A thread's name for the system's own tools (`top -H`), which Python itself tells it only from 3.14 on."""
+"""Sets a thread's name for system tools (`top -H`), which Python does only from 3.14 on."""
 
 import contextlib
 import threading
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def thread_named(name: str) -> Generator[None]:
-    """Until the end of the block the system calls this thread so, and for good those that a library begins in it.
+    """Sets the system's name of this thread for the block. Threads that a library starts in it keep the name.
 
-    Where there is no /proc, nothing happens. The system keeps 15 letters.
+    Does nothing without /proc. The system keeps 15 characters.
     """
     place = Path(f"/proc/self/task/{threading.get_native_id()}/comm")
     before = None

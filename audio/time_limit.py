@@ -1,4 +1,4 @@
-"""A time limit on an engine that does not blame it for a loop that stood still."""
+"""A timeout for an engine that tolerates a blocked event loop."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def time_limit(limit_s: float) -> AsyncGenerator[None]:
-    """`asyncio.timeout`, longer by as much as its timer comes late, up to twice as long. Raises TimeoutError.
+    """Like `asyncio.timeout`, extended by the delay of its timer, at most to twice the limit. Raises TimeoutError.
 
-    After a stall (swap, a stopped process) the answer and the timer are ready at once, and the timer would win; where
-    the engine stood still too, its answer has yet to come.
+    After a stall (swapping, a stopped process) the answer and the timer are ready at once, and the timer would win. If
+    the engine was stalled too, its answer needs more time.
     """
     loop = asyncio.get_running_loop()
     due_s = loop.time() + limit_s

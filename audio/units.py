@@ -1,7 +1,7 @@
-"""Units of sound, and the only conversions between them.
+"""Units of audio and the conversions between them.
 
-Every position in a conversation is a count of microphone samples at 16 kHz (`Samples`): the microphone's own
-counter is the clock. Replies are made at 24 kHz, the rate of the wire, and counted in `ReplySamples`.
+Every position in a conversation is a count of microphone samples at 16 kHz (`Samples`): the microphone's sample
+counter is the clock. Replies are synthesized at 24 kHz, the rate of the wire, and counted in `ReplySamples`.
 """
 
 from typing import NewType
@@ -13,7 +13,7 @@ Pcm = npt.NDArray[np.int16]
 """Mono PCM16, shape (n,)."""
 
 Samples = NewType("Samples", int)
-"""A position or a length on the microphone's line, in samples at MIC_RATE_HZ."""
+"""A position or a length in the microphone audio, in samples at MIC_RATE_HZ."""
 
 ReplySamples = NewType("ReplySamples", int)
 """A position or a length in a reply, in samples at REPLY_RATE_HZ."""
@@ -26,35 +26,35 @@ FULL_SCALE = 32_768.0
 
 
 def samples_of_ms(ms: float) -> Samples:
-    """Milliseconds to microphone samples, rounded to the nearest."""
+    """Converts milliseconds to microphone samples, rounded to the nearest."""
     return Samples(round(ms * MIC_RATE_HZ / 1000))
 
 
 def ms_of_samples(samples: int) -> float:
-    """Microphone samples to milliseconds."""
+    """Converts microphone samples to milliseconds."""
     return samples * 1000 / MIC_RATE_HZ
 
 
 def samples_of_s(seconds: float) -> Samples:
-    """Seconds to microphone samples, rounded to the nearest."""
+    """Converts seconds to microphone samples, rounded to the nearest."""
     return Samples(round(seconds * MIC_RATE_HZ))
 
 
 def s_of_samples(samples: int) -> float:
-    """Microphone samples to seconds."""
+    """Converts microphone samples to seconds."""
     return samples / MIC_RATE_HZ
 
 
 def reply_samples_of_ms(ms: float) -> ReplySamples:
-    """Milliseconds to reply samples, rounded to the nearest."""
+    """Converts milliseconds to reply samples, rounded to the nearest."""
     return ReplySamples(round(ms * REPLY_RATE_HZ / 1000))
 
 
 def s_of_reply_samples(samples: int) -> float:
-    """Reply samples to seconds."""
+    """Converts reply samples to seconds."""
     return samples / REPLY_RATE_HZ
 
 
 def ms_of_reply_samples(samples: int) -> float:
-    """Reply samples to milliseconds."""
+    """Converts reply samples to milliseconds."""
     return samples * 1000 / REPLY_RATE_HZ

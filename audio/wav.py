@@ -1,4 +1,4 @@
-"""A recording as a microphone: it speaks at the pace of real time, like a person."""
+"""Plays a recording as a microphone, in real time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Generator
@@ -16,20 +16,20 @@ from audio.units import FRAME_MS, Samples
 
 
 class WavMicrophone:
-    """A recording, then some silence, as a `Microphone`.
+    """Implements `Microphone` by a recording followed by silence.
 
     Attributes:
-        recording: What it plays.
-        heed: See `Microphone`; sound that is there already never comes late.
+        recording: The recording.
+        batching: See `Microphone`; audio of a recording is never delivered late.
     """
 
     def __init__(self, recording: Recording, *, tail_s: float = 4.0, realtime: bool = True) -> None:
-        """Play `recording` and then `tail_s` of silence, so that its last turn can be answered.
+        """Plays `recording` and then `tail_s` of silence, so that its last turn can be answered.
 
         Args:
             recording: From `open_recording`.
-            tail_s: Silence after it; part of the performance, hence not marked as invented.
-            realtime: False: as fast as frames are taken. Each is then dated by its arrival.
+            tail_s: Silence after it, in seconds. It is not marked as inserted.
+            realtime: False: as fast as frames are consumed. Each frame is then dated by its arrival.
         """
         if not 0 <= tail_s < float("inf"):
             raise ValueError(f"tail_s is a length of silence in seconds, not {tail_s}")
@@ -52,14 +52,14 @@ class WavMicrophone:
 
     @property
     def invented_frames(self) -> int:
-        """Always 0: a recording never falters."""
+        """Always 0: a recording has no gaps."""
         return self._line.invented_frames
 
     async def frames(self) -> AsyncGenerator[Frame]:
-        """The frames; once. Raises AudioFileError where the file turns out to be damaged.
+        """Yields the frames. Iterate once. Raises AudioFileError if the file is damaged.
 
-        Each block's due time is reckoned from the beginning, so that nothing drifts; a late wake-up is caught up
-        with at once and shows in the clock only.
+        Each block's due time is computed from the beginning, so there is no drift. A late wake-up is caught up at once
+        and is visible only in the clock.
         """
         if self._begun:
             raise RuntimeError("a WavMicrophone speaks once: make another one")
@@ -71,7 +71,7 @@ class WavMicrophone:
             for block in blocks:
                 played += len(block)
                 due_s = begin_s + played / self.recording.rate_hz
-                # A sleep of 0 where it is late: other tasks get their turn while it catches up.
+                # Sleeps 0 when late, so that other tasks run while it catches up.
                 await asyncio.sleep(max(0.0, due_s - loop.time()) if self._realtime else 0.0)
                 for frame in self._line.push(block, loop.time()):
                     yield frame

@@ -1,16 +1,16 @@
-"""The files of a Whisper model for CTranslate2. Nothing is ever downloaded here."""
+"""Checks the files of a Whisper model for CTranslate2. Downloads nothing."""
 
 from pathlib import Path
 
 _NEEDED = ("model.bin", "config.json", "tokenizer.json")
-"""Without tokenizer.json faster-whisper would fetch one from the network."""
+"""Required files. Without tokenizer.json faster-whisper would download one."""
 
 _VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
-"""CTranslate2 reads either: which there is differs from one conversion to the next."""
+"""Vocabulary files, of which CTranslate2 needs one; conversions differ in which they contain."""
 
 
 def lacking(folder: Path) -> list[str]:
-    """The files that a folder lacks, or has empty, to be a model's."""
+    """Returns the required model files that are missing or empty in a folder."""
     found = [name for name in _NEEDED if not _is_there(folder / name)]
     if not any(_is_there(folder / name) for name in _VOCABULARIES):
         found.append(_VOCABULARIES[0])
@@ -20,5 +20,5 @@ def lacking(folder: Path) -> list[str]:
 def _is_there(path: Path) -> bool:
     try:
         return path.is_file() and path.stat().st_size > 0
-    except OSError:  # it may not be looked at
+    except OSError:  # no permission
         return False

@@ -1,1 +1,1 @@
-"""A sound card as a microphone and a loudspeaker: opened, watched, lost and found again."""
+"""Microphone and loudspeaker on a sound card: opens the streams, supervises them and recovers lost ones."""

@@ -1,4 +1,4 @@
-"""Blocks on their way from a card's thread to the event loop, in memory that was allocated once."""
+"""Passes audio blocks from a card's thread to the event loop in preallocated memory."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block.
+    """A block of audio.
 
     Attributes:
-        pcm: int16, shape (n, channels): a view, good until the next block is taken.
-        at_s: The time it was put in with.
+        pcm: int16, shape (n, channels): a view, valid until the next block is taken.
+        at_s: The time passed to `put`.
     """
 
     pcm: npt.NDArray[np.int16]
@@ -21,18 +21,18 @@ class Block:
 
 
 class BlockRing:
-    """A ring of blocks for one thread that puts in and one that takes out: neither waits for the other.
+    """A lock-free ring of blocks for one writing and one reading thread.
 
-    Each of the two counters is written by one side only, after the block was copied: that is all the order there
-    has to be under Python's interpreter lock. When it is full, new blocks are dropped: the callback cannot wait, and
-    what is already in must not be overwritten under the reader's hands.
+    Each of the two counters is written by one side only, after the block was copied; under the GIL this is sufficient
+    order. When the ring is full, new blocks are dropped: the callback cannot wait, and queued blocks must not be
+    overwritten while they are read.
 
     Attributes:
-        dropped: Blocks that found no room; written by the side that puts in.
+        dropped: Number of blocks that found no room. Written by the writing thread.
     """
 
     def __init__(self, blocks: int, most_samples: int, channels: int = 1) -> None:
-        """Room for `blocks` blocks of at most `most_samples` samples per channel. Raises ValueError below 1."""
+        """Allocates `blocks` blocks of at most `most_samples` samples per channel. Raises ValueError below 1."""
         if min(blocks, most_samples, channels) < 1:
             raise ValueError(f"a ring needs room: {blocks} blocks of {most_samples} samples on {channels} channels")
         self.dropped = 0
@@ -43,11 +43,11 @@ class BlockRing:
         self._taken = 0
 
     def __len__(self) -> int:
-        """Blocks that wait."""
+        """Returns the number of queued blocks."""
         return self._put - self._taken
 
     def put(self, pcm: npt.NDArray[np.int16], at_s: float) -> bool:
-        """Copy a block in: int16 (n, channels), n at most what the ring was made for. False: no room, dropped."""
+        """Copies a block in: int16 (n, channels), n up to `most_samples`. Returns False if it was dropped."""
         if self._put - self._taken == len(self._lengths):
             self.dropped += 1
             return False
@@ -59,7 +59,7 @@ class BlockRing:
         return True
 
     def take(self) -> Generator[Block]:
-        """What is in now, oldest first. Each block's room is given back when the next one is asked for."""
+        """Yields the queued blocks, oldest first. A block's memory is reused after the next one is requested."""
         for _ in range(len(self)):
             slot = self._taken % len(self._lengths)
             yield Block(self._pcm[slot, : self._lengths[slot]], self._at_s[slot])

@@ -1,67 +1,69 @@
-"""How long the loudspeaker's buffer is to be. Pure: time comes in as a value.
+"""Decides the length of the loudspeaker's buffer. Pure: time is passed in.
 
-A short buffer is heard soon, and runs dry where this machine keeps our thread waiting for longer than it lasts: the
-reply is torn. So it begins short, and is made longer once that happens again and again.
+A short buffer has a low latency, but it underruns if the machine delays our thread for longer than its length, and the
+reply is interrupted. So it starts short and is lengthened when that happens repeatedly.
 """
 
 from collections import deque
 
-DRY_TIMES = 3
-DRY_WITHIN_S = 10.0
-"""So often within so long is no accident. Once is: a machine that woke, another program that began."""
+UNDERRUN_COUNT = 3
+UNDERRUN_WINDOW_S = 10.0
+"""Number of underruns within `UNDERRUN_WINDOW_S` that lengthen the buffer. A single one is common after a wake-up."""
 
 STEADY_S = 1.0
-"""What a stream reports just after it was opened says how it was opened."""
+"""Time after opening, in seconds, during which underruns are ignored: they come from the opening itself."""
 
-MOST_MS = 160.0
-"""Every answer is heard so much later. What a machine withholds for longer still is not mended by a buffer."""
+MAX_BUFFER_MS = 160.0
+"""Longest buffer, in milliseconds: it delays every answer. Longer stalls cannot be fixed by a buffer."""
 
-GROWN = 1.25
-"""A device rounds what it is asked for to its periods; one that grew by less does not grow."""
+GROWTH_RATIO = 1.25
+"""Ratio from which a buffer counts as longer: devices round to their periods."""
 
 
 class BufferLength:
-    """The buffer of one loudspeaker, that may be opened several times. Not thread-safe."""
+    """Tracks the buffer of one loudspeaker over several openings. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._holds_ms = 0.0
+        self._length_ms = 0.0
         self._opened_s = 0.0
         self._underflows = 0
-        self._dry_s: deque[float] = deque(maxlen=DRY_TIMES)
-        self._dry = False
-        self._asked = False  # for a longer one, and not opened since
+        self._underrun_times_s: deque[float] = deque(maxlen=UNDERRUN_COUNT)
+        self._too_many_underruns = False
+        self._requested = False  # a longer one was requested, and no stream was opened since
         self._grows = True
 
     def opened(self, holds_ms: float, now_s: float) -> bool:
-        """A stream is open, and says how long its buffer is: 0.0 where it does not know, and then it is left alone.
+        """Notes that a stream was opened. `holds_ms`: its buffer length; 0.0 if unknown, then it is never changed.
 
-        Returns whether a longer one had been asked for.
+        Returns whether a longer one had been requested.
         """
-        asked, self._asked = self._asked, False
-        if asked:
-            self._grows = holds_ms >= GROWN * self._holds_ms
-        self._holds_ms, self._opened_s, self._underflows = holds_ms, now_s, 0
-        self._forget()
-        return asked
+        requested, self._requested = self._requested, False
+        if requested:
+            self._grows = holds_ms >= GROWTH_RATIO * self._length_ms
+        self._length_ms, self._opened_s, self._underflows = holds_ms, now_s, 0
+        self._clear_underruns()
+        return requested
 
-    def told(self, underflows: int, now_s: float) -> None:
-        """How often the open stream has run dry by now."""
+    def note_underflows(self, underflows: int, now_s: float) -> None:
+        """Notes the number of underruns of the open stream so far."""
         if underflows > self._underflows and now_s - self._opened_s >= STEADY_S:
-            self._dry_s.append(now_s)
-            self._dry = self._dry or (len(self._dry_s) == DRY_TIMES and now_s - self._dry_s[0] <= DRY_WITHIN_S)
+            self._underrun_times_s.append(now_s)
+            self._too_many_underruns = self._too_many_underruns or (
+                len(self._underrun_times_s) == UNDERRUN_COUNT and now_s - self._underrun_times_s[0] <= UNDERRUN_WINDOW_S
+            )
         self._underflows = underflows
 
     @property
     def too_short(self) -> bool:
-        """Whether a longer one is worth what it costs; from then on, until it is opened again."""
-        return self._dry and self._grows and 0.0 < self._holds_ms < MOST_MS
+        """Whether a longer buffer is worth its latency; stays True until the stream is reopened."""
+        return self._too_many_underruns and self._grows and 0.0 < self._length_ms < MAX_BUFFER_MS
 
     def lengthen(self) -> float:
-        """What to ask for in its place, milliseconds: twice of what it holds."""
-        self._forget()
-        self._asked = True
-        return min(2 * self._holds_ms, MOST_MS)
+        """Returns the buffer length to request, in milliseconds: twice the current one."""
+        self._clear_underruns()
+        self._requested = True
+        return min(2 * self._length_ms, MAX_BUFFER_MS)
 
-    def _forget(self) -> None:
-        self._dry_s.clear()
-        self._dry = False
+    def _clear_underruns(self) -> None:
+        self._underrun_times_s.clear()
+        self._too_many_underruns = False

@@ -1,59 +1,59 @@
-"""A card's own times, made into loop time; where they are garbage, the arrival stands in for them. Pure."""
+"""Converts a card's timestamps to loop time; invalid ones are replaced by the arrival time. Pure."""
 
 from collections import deque
 from statistics import median
 
-_KEPT = 64
-"""About a second of blocks: the lag of a card is steady, its readings jump by a few milliseconds."""
+_MEDIAN_BLOCKS = 64
+"""Number of lags in the median, about a second of blocks: the lag is steady, its readings vary by some ms."""
 
-MOST_S = 2.0
-"""A block that claims to be captured longer ago, or to leave later, is not believed (Bluetooth needs 0.3 s)."""
+MAX_LAG_S = 2.0
+"""Largest plausible capture lag or playback latency, in seconds (Bluetooth needs 0.3 s)."""
 
-_EARLY_S = 0.005
-"""By how much a reading may contradict what is possible: clocks are read one after the other."""
+_TOLERANCE_S = 0.005
+"""Tolerance for contradictory readings, in seconds: the clocks are read one after the other."""
 
 
 class CardClock:
-    """The times of one open stream's blocks. Not thread-safe.
+    """Converts the timestamps of one open stream's blocks. Not thread-safe.
 
-    A callback brings the card's clock as it says it is now, and what the block's first sample has on it: some host
-    APIs give 0, some another clock, some the same for every block. So only their difference is used, if it is
-    possible, and loop time is what was read in the callback.
+    A callback receives the card's current time and the time of the block's first sample. Some host APIs report 0,
+    another clock, or the same value for every block. So only the plausible difference is used, relative to the loop
+    time read in the callback.
 
     Attributes:
-        believed: Blocks whose times were possible.
-        doubted: Blocks whose times were not.
+        believed: Number of blocks with plausible times.
+        doubted: Number of blocks with implausible times.
     """
 
     def __init__(self, latency_s: float) -> None:
-        """`latency_s`: what the stream says of itself; for a speaker's blocks without times."""
+        """`latency_s`: the stream's reported latency, used for playback blocks without timestamps."""
         self.believed = 0
         self.doubted = 0
         self._latency_s = latency_s
-        self._lags_s: deque[float] = deque(maxlen=_KEPT)
+        self._lags_s: deque[float] = deque(maxlen=_MEDIAN_BLOCKS)
         self._lag_s = 0.0
 
     @property
     def lag_s(self) -> float:
-        """How long ago the newest sample of a block was captured when the block comes; 0 where that is not known."""
+        """Time from the capture of a block's newest sample to its arrival, in seconds; 0 if unknown."""
         return self._lag_s
 
     @property
     def latency_s(self) -> float:
-        """From the card taking a sample to its leaving, as was last believed."""
+        """Time from the card taking a sample to playing it, in seconds: the last plausible value."""
         return self._latency_s
 
     def captured_s(self, now_s: float, card_s: float, first_s: float, length_s: float) -> float:
-        """Loop time at which the block's last sample was captured; never after `now_s`.
+        """Returns the loop time at which the block's last sample was captured; never after `now_s`.
 
         Args:
             now_s: Loop time in the callback.
-            card_s: The card's clock, as the callback was told.
+            card_s: The card's current time, as passed to the callback.
             first_s: The first sample's time on the card's clock.
             length_s: Length of the block.
         """
         lag_s = card_s - first_s - length_s
-        if card_s > 0 and first_s > 0 and -length_s / 2 - _EARLY_S <= lag_s <= MOST_S:
+        if card_s > 0 and first_s > 0 and -length_s / 2 - _TOLERANCE_S <= lag_s <= MAX_LAG_S:
             self.believed += 1
             self._lags_s.append(max(0.0, lag_s))
             self._lag_s = median(self._lags_s)
@@ -62,15 +62,15 @@ class CardClock:
         return now_s - self._lag_s
 
     def leaves_s(self, now_s: float, card_s: float, first_s: float) -> float:
-        """Loop time at which the block's first sample leaves the loudspeaker; never before `now_s`.
+        """Returns the loop time at which the block's first sample is played; never before `now_s`.
 
         Args:
             now_s: Loop time in the callback.
-            card_s: The card's clock, as the callback was told.
-            first_s: When the first sample leaves, on the card's clock.
+            card_s: The card's current time, as passed to the callback.
+            first_s: When the first sample is played, on the card's clock.
         """
         ahead_s = first_s - card_s
-        if card_s > 0 and first_s > 0 and -_EARLY_S <= ahead_s <= MOST_S:
+        if card_s > 0 and first_s > 0 and -_TOLERANCE_S <= ahead_s <= MAX_LAG_S:
             self.believed += 1
             self._latency_s = max(0.0, ahead_s)
         else:

@@ -1,4 +1,4 @@
-"""What goes to the loudspeaker: the reply's queue, and a short sound of our own, shared by two threads."""
+"""Mixes the reply's queue and a short chime for the loudspeaker; shared by two threads."""
 
 import threading
 from collections import deque
@@ -9,20 +9,20 @@ import numpy as np
 from audio.playout import Counts, Playout, Pulled
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, s_of_reply_samples
 
-CHIME_MOST_SAMPLES = 2 * REPLY_RATE_HZ
+MAX_CHIME_SAMPLES = 2 * REPLY_RATE_HZ
 
-_TOLD = 1024
-"""Blocks of a reply that were pulled and not told of yet. The queue's two seconds are 200 blocks: it is never full."""
+_MAX_UNREPORTED = 1024
+"""Capacity for pulled blocks that are not reported yet. The queue's two seconds are 200 blocks: it is never full."""
 
 
 class CardMixer:
-    """A `Playout` that the event loop fills and a card's thread pulls from, under a lock.
+    """A `Playout` filled by the event loop and read by a card's thread, under a lock.
 
-    The lock is held for microseconds: for copying at most two seconds of sound in, or one block out. What the loop
-    says (close, duck) holds from the next block on: nothing that was prepared earlier waits in between.
+    The lock is held for microseconds: to copy at most two seconds of audio in, or one block out. `close` and `duck`
+    take effect with the next block, because no later block is prepared in advance.
 
-    One stream at a time is served. While one device is taken for another two streams call, and one that was given up
-    goes on calling until it is closed: a reply that both pull from would be torn into pieces.
+    Only one stream is served at a time. During a device switch two streams call, and an abandoned one calls until it is
+    closed. If both pulled from a reply, it would be torn into pieces.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class CardMixer:
         self._playout = Playout()
         self._chime = np.zeros(0, np.int16)
         self._served: object = None
-        self._played: deque[tuple[Pulled, float]] = deque(maxlen=_TOLD)
+        self._played: deque[tuple[Pulled, float]] = deque(maxlen=_MAX_UNREPORTED)
 
     # ---- on the event loop; see `Playout` ----
 
@@ -40,7 +40,7 @@ class CardMixer:
             self._playout.open(key)
 
     def offer(self, key: Hashable, pcm: Pcm) -> int | None:
-        """Queue as much of it as there is room for: how much that was, None where the door is not open."""
+        """Queues as much as there is room for. Returns how much that was; None if the reply is not open."""
         with self._lock:
             take = min(len(pcm), self._playout.room_samples)
             return take if self._playout.offer(key, pcm[:take]) else None
@@ -66,23 +66,23 @@ class CardMixer:
             self._playout.unduck()
 
     def chime(self, pcm: Pcm) -> None:
-        """Play this as soon as nothing of a reply does; in place of one that still plays."""
+        """Plays a sound as soon as no reply plays; replaces one that is still playing."""
         with self._lock:
-            self._chime = pcm[:CHIME_MOST_SAMPLES].copy()
+            self._chime = pcm[:MAX_CHIME_SAMPLES].copy()
 
     def serve(self, who: object) -> None:
-        """From here on only this one pulls anything; None: the event loop itself, while there is no card."""
+        """Serves only `who` from now on; None: the event loop itself, while there is no card."""
         with self._lock:
             self._served = who
 
     def played(self) -> Generator[tuple[Pulled, float]]:
-        """What was pulled of replies since it was asked last, in order, whoever pulled it; and when that leaves."""
+        """Yields what was pulled of replies since the last call, in order, each with its playback time."""
         while self._played:
             yield self._played.popleft()
 
     @property
     def idle(self) -> bool:
-        """Nothing is being played or about to be."""
+        """Whether nothing is playing or queued."""
         with self._lock:
             return self._playout.idle and not len(self._chime)
 
@@ -95,14 +95,14 @@ class CardMixer:
     # ---- in the card's thread, or on the loop while there is no card ----
 
     def pull(self, who: object, n: int, leaves_s: float) -> tuple[Pcm, Pulled | None] | None:
-        """The next n samples, and what they carry of a reply; None for who is not served.
+        """Returns the next n samples and their part of a reply; None if `who` is not served.
+
+        The samples are a view, valid until the next pull.
 
         Args:
-            who: Who asks.
-            n: How many.
-            leaves_s: Loop time at which the first of them leaves.
-
-        The samples are a view, good until the next pull.
+            who: The caller.
+            n: Number of samples.
+            leaves_s: Loop time at which the first of them is played.
         """
         with self._lock:
             if who is not self._served:
@@ -112,14 +112,14 @@ class CardMixer:
                 self._played.append((pulled, leaves_s + s_of_reply_samples(pulled.first)))
             sounding = pulled is not None and pulled.samples > 0
             if len(self._chime):
-                # A reply that begins ends the chime: it says "ready", and that is said now.
+                # The start of a reply ends the chime.
                 taken = 0 if sounding else min(n, len(self._chime))
-                block[:taken] += self._chime[:taken]  # what is there is the fade of a reply that was cut
+                block[:taken] += self._chime[:taken]  # the block may contain the fade-out of a closed reply
                 self._chime = self._chime[:0] if sounding else self._chime[taken:]
             return block, pulled
 
     def missed(self, who: object, n: int) -> None:
-        """See `Playout.missed`; nothing for who is not served."""
+        """See `Playout.missed`. Does nothing if `who` is not served."""
         with self._lock:
             if who is self._served:
                 self._playout.missed(n)

@@ -1,4 +1,4 @@
-"""An open stream of a sound card, seen from our side: what its thread calls, and who opens and closes it."""
+"""Interfaces of a sound card's stream: the callback in its thread, and the library that opens and closes it."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from audio.device import Device, Direction
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What one open stream is, for the screen.
+    """The parameters of an open stream, for the screen.
 
     Attributes:
-        device: Its name.
-        host_api: By which of the system's interfaces.
-        rate_hz: Samples per second between it and us.
-        block_ms: How often it calls.
-        latency_ms: What it says of its own buffer.
+        device: Name of the device.
+        host_api: Host API through which it is reached.
+        rate_hz: Sample rate of the stream.
+        block_ms: Interval of the callback, in milliseconds.
+        latency_ms: Reported buffer length, in milliseconds.
     """
 
     device: str
@@ -29,7 +29,7 @@ class Opened:
 
 
 class StreamCallback(Protocol):
-    """Our end of a stream's callback. Both methods are called in the card's own thread: they copy and signal.
+    """The callback of a stream. Both methods are called in the card's own thread: they copy and signal.
 
     Attributes:
         last_s: Loop time of the last block; 0.0 before the first.
@@ -39,40 +39,40 @@ class StreamCallback(Protocol):
     last_s: float
     finished: bool
 
-    # The library's buffer has no type of its own: bytes of int16, interleaved, as long as the call lasts.
+    # The library's buffer has no type: bytes of int16, interleaved, valid during the call.
     def block(self, data: Any, frames: int, card_s: float, first_s: float, *, flagged: bool) -> None:
-        """One block of so many samples per channel, to be read or to be filled.
+        """Processes one block: reads the captured audio or fills the buffer.
 
         Args:
             data: The buffer.
             frames: Samples per channel.
-            card_s: The card's clock now; 0 or garbage on some host APIs, as is the next.
-            first_s: When the first sample was captured, or will leave, on that clock.
-            flagged: The card says that samples were lost, or were missing, before this block.
+            card_s: The card's current time; 0 or invalid on some host APIs, like the next.
+            first_s: Time at which the first sample was captured or will be played, on the card's clock.
+            flagged: The card reports that samples were lost or missing before this block.
         """
         ...
 
     def ended(self) -> None:
-        """The stream has ended, whoever ended it."""
+        """Notes that the stream has ended for any reason."""
         ...
 
 
 L = TypeVar("L", bound=StreamCallback)
 
 Make = Callable[[Opened, int], L]
-"""Makes a lane for a stream of this kind and number of channels, before its first block."""
+"""Creates a callback for a stream with this number of channels, before its first block."""
 
 
 @dataclass(slots=True)
 class CardStream(Generic[L]):
-    """One open stream.
+    """An open stream.
 
     Attributes:
-        opened: What it is.
-        device: As it was listed when it was opened.
-        lane: Our end of it.
-        handle: The library's own.
-        interrupted: It was ended by the library, to see new devices: open it again.
+        opened: Its parameters.
+        device: The device as listed when it was opened.
+        lane: Its callback.
+        handle: The library's handle.
+        interrupted: The library ended it to list new devices: open it again.
     """
 
     opened: Opened
@@ -84,14 +84,14 @@ class CardStream(Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class StreamRequest:
-    """What is to be opened.
+    """A request to open a stream.
 
     Attributes:
-        direction: Which way.
+        direction: Input or output.
         wanted: See `pick`.
-        rate_hz: Best at this rate; the stream says which it is.
-        fresh: Look for new devices first.
-        buffer_ms: The least its buffer is to hold, where that is more than is usual for the device.
+        rate_hz: Preferred rate; `Opened` has the actual one.
+        fresh: Whether to list the devices again first.
+        buffer_ms: Minimum buffer length, in milliseconds, if more than usual for the device.
     """
 
     direction: Direction
@@ -102,38 +102,38 @@ class StreamRequest:
 
 
 class CardLibrary(Protocol):
-    """Who opens streams. Every future ends within a few seconds, with a DeviceError at worst."""
+    """Opens streams. Every future completes within a few seconds, at worst with a DeviceError."""
 
     def open(self, wish: StreamRequest, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
-        """Open a stream and start it. An answer nobody waits for any longer (cancelled) is closed again."""
+        """Opens and starts a stream. If the future was cancelled meanwhile, the stream is closed again."""
         ...
 
     def close(self, stream: CardStream[L]) -> "asyncio.Future[None]":
-        """End a stream at once: what it has not played yet is dropped."""
+        """Ends a stream at once; audio not yet played is dropped."""
         ...
 
     def look(self) -> "asyncio.Future[tuple[Device, ...]]":
-        """What is there now, without disturbing what is open."""
+        """Returns the current devices without disturbing open streams."""
         ...
 
 
 class LoopWaker:
-    """Wakes the event loop out of another thread, with one call on its way at most."""
+    """Wakes the event loop from another thread, with at most one pending call."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, answer: Callable[[], None]) -> None:
-        """`answer` is called on `loop`."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+        """`callback` is called on `loop`."""
         self._loop = loop
-        self._answer = answer
-        self._rung = False
+        self._callback = callback
+        self._pending = False
 
-    def ring(self) -> None:
-        """From any thread."""
-        if self._rung:
+    def wake(self) -> None:
+        """Schedules the call. Thread-safe."""
+        if self._pending:
             return
-        self._rung = True
-        with suppress(RuntimeError):  # the loop is closed: nobody is there to wake
-            self._loop.call_soon_threadsafe(self._open)
+        self._pending = True
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._call)
 
-    def _open(self) -> None:
-        self._rung = False
-        self._answer()
+    def _call(self) -> None:
+        self._pending = False
+        self._callback()

@@ -1,4 +1,4 @@
-"""Keeps one stream of a sound card open: notices that it was lost, says so, and opens it again when it is back."""
+"""Keeps one stream of a sound card open: detects its loss, reports it, and reopens it when the device is back."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from audio.card.stream import CardLibrary, CardStream, L, Make, Opened, StreamRe
 from audio.card.stream_watchdog import StreamWatchdog
 from audio.device import Device, Direction, noun, pick
 from audio.errors import DeviceError
-from audio.portaudio.host_apis import manner_of
+from audio.portaudio.host_apis import parameters_of
 
 _MEANWHILE = {
     "input": "you are not heard until it is back",
@@ -18,11 +18,13 @@ _MEANWHILE = {
 
 
 class StreamSupervisor(Generic[L]):
-    """Lives on the event loop. It has no task: whoever uses the stream calls `tick`, which never waits.
+    """Supervises one stream. Not thread-safe: call it on the event loop.
+
+    It has no task: the user of the stream calls `tick`, which never waits.
 
     Attributes:
-        stream: The open one, or None: paused, lost, not begun, ended, being lengthened.
-        lengthening: It was closed to be opened again at once, with a longer buffer.
+        stream: The open stream, or None: paused, lost, not begun, ended, being lengthened.
+        lengthening: It is being reopened with a longer buffer.
     """
 
     def __init__(
@@ -35,7 +37,16 @@ class StreamSupervisor(Generic[L]):
         make: Make[L],
         report: Callable[[str], None],
     ) -> None:
-        """Supervises a device: `pick` explains `wanted`, `StreamRequest` the rate; `report` gets sentences to show."""
+        """Creates the supervisor of a device.
+
+        Args:
+            direction: Input or output.
+            wanted: See `pick`.
+            rate_hz: See `StreamRequest`.
+            library: Opens and closes streams.
+            make: Creates the callback of a stream.
+            report: Called with sentences for the user.
+        """
         self.stream: CardStream[L] | None = None
         self.lengthening = False
         self._direction: Direction = direction
@@ -45,128 +56,128 @@ class StreamSupervisor(Generic[L]):
         self._library = library
         self._make = make
         self._report = report
-        self._watch = StreamWatchdog()
+        self._watchdog = StreamWatchdog()
         self._opening: asyncio.Future[CardStream[L]] | None = None
-        self._looking: asyncio.Future[tuple[Device, ...]] | None = None
-        self._before: Opened | None = None  # what was lost, until it is back
-        self._said = ""
-        self._quietly = False
+        self._listing: asyncio.Future[tuple[Device, ...]] | None = None
+        self._lost: Opened | None = None  # the lost stream, until it is back
+        self._last_report = ""
+        self._silently = False
         self._begun = self._paused = self._ended = False
 
     @property
     def opened(self) -> Opened | None:
-        """What is open."""
+        """The parameters of the open stream."""
         return None if self.stream is None else self.stream.opened
 
     async def begin(self, now_s: float) -> None:
-        """Open it for the first time. Raises DeviceError."""
+        """Opens the stream for the first time. Raises DeviceError."""
         self._begun = True
         if self._paused or self._ended:
             return
-        stream = await self._library.open(self._wish(), self._make)
+        stream = await self._library.open(self._request(), self._make)
         if self._paused or self._ended or self.stream is not None:
             with suppress(DeviceError):
                 await self._library.close(stream)  # paused, ended or changed meanwhile
             return
         self.stream = stream
-        self._watch.opened(now_s)
+        self._watchdog.opened(now_s)
 
     def tick(self, now_s: float) -> None:
-        """Look after it; every 100 ms or more often."""
+        """Checks the stream; call it every 100 ms or more often."""
         if not self._begun or self._paused or self._ended:
             return
         if self._opening is not None:
-            self._take_opened(self._opening, now_s)
+            self._finish_opening(self._opening, now_s)
         elif self.stream is None:
             self._open_if_due(now_s)
-        elif self.stream.lane.finished or self._watch.silent(now_s, self.stream.lane.last_s):
-            self._lose(self.stream, now_s)
+        elif self.stream.lane.finished or self._watchdog.silent(now_s, self.stream.lane.last_s):
+            self._handle_loss(self.stream, now_s)
         else:
             self._follow_default(self.stream, now_s)
 
     async def use(self, wanted: str, now_s: float) -> None:
-        """Another device. Raises DeviceError and keeps the old one where it is unknown or cannot be opened."""
+        """Switches to another device. Raises DeviceError and keeps the old one if it is unknown or cannot be opened."""
         if self._paused or not self._begun:
             pick(await self._library.look(), wanted, self._direction)
             self._wanted = wanted
             return
         stream = await self._library.open(StreamRequest(self._direction, wanted, self._rate_hz), self._make)
-        self._wanted, self._buffer_ms, self._before, self._said = wanted, 0.0, None, ""
+        self._wanted, self._buffer_ms, self._lost, self._last_report = wanted, 0.0, None, ""
         if self._paused or self._ended:
-            _drop(self._library.close(stream))
+            _ignore_result(self._library.close(stream))
             return
         self._forget_opening()
         old, self.stream = self.stream, stream
-        self._watch.opened(now_s)
+        self._watchdog.opened(now_s)
         if old is not None:
-            _drop(self._library.close(old))
+            _ignore_result(self._library.close(old))
 
     def lengthen(self, buffer_ms: float) -> None:
-        """Open the stream again with a buffer of so much; `lengthening` until it is open, or that failed."""
+        """Reopens the stream with a buffer of `buffer_ms`; `lengthening` is True until that succeeds or fails."""
         if self.stream is not None:
-            self._buffer_ms, self.lengthening, self._quietly = buffer_ms, True, True
-            self._reopen(self.stream, self._wish())
+            self._buffer_ms, self.lengthening, self._silently = buffer_ms, True, True
+            self._reopen(self.stream, self._request())
 
     async def pause(self) -> None:
-        """Close the stream really, until `resume`."""
+        """Closes the stream until `resume`."""
         self._paused = True
         self._forget_opening()
         await self._close()
 
     def resume(self, now_s: float) -> None:
-        """Open it again, at the next ticks; what fails is reported and tried again."""
+        """Reopens the stream at the next ticks. A failure is reported and retried."""
         if self._paused:
             self._paused = False
-            self._before, self._said = None, ""
-            self._watch = StreamWatchdog()
-            self._watch.at_once(now_s)
+            self._lost, self._last_report = None, ""
+            self._watchdog = StreamWatchdog()
+            self._watchdog.at_once(now_s)
 
     async def aclose(self) -> None:
-        """For good. Idempotent."""
+        """Closes the stream permanently. Idempotent."""
         self._ended = True
         self._forget_opening()
-        if self._looking is not None:
-            _drop(self._looking)
+        if self._listing is not None:
+            _ignore_result(self._listing)
         await self._close()
 
-    # ---- losing it and getting it back ----
+    # ---- loss and recovery ----
 
-    def _lose(self, stream: CardStream[L], now_s: float) -> None:
-        self.stream, self._before = None, stream.opened
-        _drop(self._library.close(stream))
-        self._quietly = stream.interrupted  # by ourselves, for the sake of another card
+    def _handle_loss(self, stream: CardStream[L], now_s: float) -> None:
+        self.stream, self._lost = None, stream.opened
+        _ignore_result(self._library.close(stream))
+        self._silently = stream.interrupted  # closed by the library to list new devices
         if stream.interrupted:
-            self._watch.at_once(now_s)
+            self._watchdog.at_once(now_s)
             return
-        self._watch.lost(now_s)
-        self._say(
+        self._watchdog.lost(now_s)
+        self._report_once(
             f'the {noun(self._direction)} "{stream.opened.device}" has gone (unplugged, or the sound system was '
             f"restarted): {_MEANWHILE[self._direction]}, and it is looked for"
         )
 
     def _open_if_due(self, now_s: float) -> None:
-        if self._watch.due(now_s):
-            self._opening = self._library.open(self._wish(fresh=self._watch.again), self._make)
+        if self._watchdog.due(now_s):
+            self._opening = self._library.open(self._request(fresh=self._watchdog.again), self._make)
 
-    def _take_opened(self, opening: "asyncio.Future[CardStream[L]]", now_s: float) -> None:
+    def _finish_opening(self, opening: "asyncio.Future[CardStream[L]]", now_s: float) -> None:
         if not opening.done():
             return
         self._opening, lengthening, self.lengthening = None, self.lengthening, False
         try:
             self.stream = opening.result()
         except DeviceError as error:
-            self._quietly = False
-            self._buffer_ms = 0.0 if lengthening else self._buffer_ms  # it may be what is refused
-            self._watch.failed(now_s)
-            if self._watch.worth_saying(now_s):
-                self._say(str(error))
+            self._silently = False
+            self._buffer_ms = 0.0 if lengthening else self._buffer_ms  # the buffer length may be the reason
+            self._watchdog.failed(now_s)
+            if self._watchdog.worth_saying(now_s):
+                self._report_once(str(error))
             return
-        self._watch.opened(now_s)
-        self._say_back(self.stream.opened)
+        self._watchdog.opened(now_s)
+        self._report_recovery(self.stream.opened)
 
-    def _say_back(self, opened: Opened) -> None:
-        before, self._before = self._before, None
-        quietly, self._quietly, self._said = self._quietly, False, ""
+    def _report_recovery(self, opened: Opened) -> None:
+        before, self._lost = self._lost, None
+        quietly, self._silently, self._last_report = self._silently, False, ""
         if before is None or (quietly and (before.device, before.rate_hz) == (opened.device, opened.rate_hz)):
             return
         what = noun(self._direction)
@@ -177,59 +188,59 @@ class StreamSupervisor(Generic[L]):
             self._report(f'the {what} is now "{opened.device}", at {opened.rate_hz} Hz')
 
     def _follow_default(self, stream: CardStream[L], now_s: float) -> None:
-        """Where the system does not move streams itself: is another device the default now?"""
-        if self._wanted or manner_of(stream.opened.host_api, stream.opened.device).moves_streams:
+        """Switches to a new default device, on systems that do not move streams themselves."""
+        if self._wanted or parameters_of(stream.opened.host_api, stream.opened.device).moves_streams:
             return
-        if self._looking is None:
-            self._looking = self._library.look() if self._watch.look_due(now_s) else None
+        if self._listing is None:
+            self._listing = self._library.look() if self._watchdog.look_due(now_s) else None
             return
-        if not self._looking.done():
+        if not self._listing.done():
             return
-        looking, self._looking = self._looking, None
-        with suppress(DeviceError):  # nobody is without sound for it
+        looking, self._listing = self._listing, None
+        with suppress(DeviceError):  # the current stream is not affected
             found, own = looking.result(), stream.device.full_name
             if not any(device.full_name == own and device.channels(self._direction) for device in found):
-                return  # ALSA lists only what can be opened, and ours is in use
+                return  # ALSA lists only devices that can be opened; ours is in use
             default = pick(found, "", self._direction)
             if default.full_name != own:
-                self._buffer_ms = 0.0  # of the one that is left
-                self._reopen(stream, self._wish(fresh=True))
+                self._buffer_ms = 0.0  # it belonged to the old device
+                self._reopen(stream, self._request(fresh=True))
 
     def _reopen(self, stream: CardStream[L], wish: StreamRequest) -> None:
-        """Close it, and what is wished for is opened right behind."""
-        self.stream, self._before = None, stream.opened
-        _drop(self._library.close(stream))
+        """Closes the stream and opens the requested one."""
+        self.stream, self._lost = None, stream.opened
+        _ignore_result(self._library.close(stream))
         self._opening = self._library.open(wish, self._make)
 
-    # ---- small things ----
+    # ---- helpers ----
 
-    def _wish(self, *, fresh: bool = False) -> StreamRequest:
+    def _request(self, *, fresh: bool = False) -> StreamRequest:
         return StreamRequest(self._direction, self._wanted, self._rate_hz, fresh, self._buffer_ms)
 
-    def _say(self, sentence: str) -> None:
-        if sentence != self._said:
-            self._said = sentence
+    def _report_once(self, sentence: str) -> None:
+        if sentence != self._last_report:
+            self._last_report = sentence
             self._report(sentence)
 
     def _forget_opening(self) -> None:
-        """What is being opened is closed again as soon as it is there."""
+        """Abandons an opening in progress; its stream is closed as soon as it is open."""
         opening, self._opening = self._opening, None
         self.lengthening = False
         if opening is None:
             return
         if opening.done():
             if opening.exception() is None:
-                _drop(self._library.close(opening.result()))
+                _ignore_result(self._library.close(opening.result()))
         else:
             opening.cancel()
 
     async def _close(self) -> None:
         stream, self.stream = self.stream, None
         if stream is not None:
-            with suppress(DeviceError):  # it hangs: nothing comes of it any more
+            with suppress(DeviceError):  # it hangs, and delivers nothing any more
                 await self._library.close(stream)
 
 
-def _drop(future: "asyncio.Future[Any]") -> None:
-    """Nobody waits for it; what it fails with is said elsewhere."""
+def _ignore_result(future: "asyncio.Future[Any]") -> None:
+    """Ignores the result of a future; its failure is reported elsewhere."""
     future.add_done_callback(lambda done: done.cancelled() or done.exception())

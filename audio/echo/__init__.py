@@ -1,1 +1,1 @@
-"""What keeps the assistant from hearing itself."""
+"""Echo cancellation and half-duplex operation."""

@@ -1,6 +1,6 @@
-"""Echo cancellation for open loudspeakers: WebRTC's audio processing, fed by the clocks of both cards.
+"""Echo cancellation for open loudspeakers by WebRTC's audio processing, based on the clocks of both cards.
 
-The figures behind what is decided here are in docs/echo.md (bench/echo.py).
+The measurements behind the constants are in docs/echo.md (bench/echo.py).
 """
 
 from typing import TYPE_CHECKING
@@ -16,44 +16,52 @@ if TYPE_CHECKING:
     from livekit.rtc import AudioFrame, AudioProcessingModule
 
 LEAD_MS = 40.0
-"""The reference is given so much before it leaves. It must not come after its echo (5 ms too late cost 20 dB), and may
-come half a second before it: a loudspeaker's clock that is late by less than this does no harm."""
+"""How long before playback the reference is passed on, in milliseconds.
+
+It must not come after its echo (5 ms too late cost 20 dB), and may come half a second before it. A loudspeaker clock
+that is late by less than this does no harm.
+"""
 
 LEAST_LEAD_MS = 10.0
 _LOWER_MS = 5.0
 _LATE_FRAMES = 5
-"""A card that takes its blocks just in time has told of nothing so far ahead: after so many frames without the whole
-reference the lead becomes smaller."""
+"""Number of successive frames with an incomplete reference after which the lead is reduced.
+
+A card that requests its blocks just in time does not know the audio that far ahead.
+"""
 
 _SPARE_MS = 10.0
 _SPARE_FRAMES = 100
-"""Two seconds in which always so much more had been told than was asked for: another card, or one that has settled.
-Then the lead becomes larger again, at once and not bit by bit: the canceller has to find every change."""
+"""Number of frames (two seconds) with a spare margin after which the lead is increased again.
+
+This happens with another card or a card that has settled. The lead is increased in one step, because the canceller must
+adapt to every change.
+"""
 _MOST_SPARE_FRAMES = 3000
-"""Every time that was too much it waits for twice as long, up to a minute: cards whose word changes do not swing it."""
+"""Limit of the wait (one minute). The wait doubles after each increase that was too much, to avoid oscillation."""
 
 _STEP_MS = 10
 _STEP_SAMPLES = MIC_RATE_HZ * _STEP_MS // 1000
 
 
 class EchoCanceller:
-    """`FrameCleaner` and `Heard` of the cards, by WebRTC's echo canceller (AEC3) and high-pass filter. Not thread-safe.
+    """Implements `FrameCleaner` and `EchoReference` by WebRTC's echo canceller (AEC3) and high-pass filter.
 
-    A reference that comes late, or not at all, is silence: nothing here waits.
+    Not thread-safe. A reference that is late or missing counts as silence: nothing here waits.
 
     Attributes:
-        delay_ms: How much before it leaves the reference is given, as the canceller is told. It becomes smaller where a
-            card tells of its blocks too late for it, and larger again where one tells of them in time.
-        reference: What was told of the loudspeaker; its counts are for the trace.
+        delay_ms: Current lead of the reference, as reported to the canceller. It is reduced if a card reports its
+            blocks too late for it, and increased again when a card reports them in time.
+        reference: Audio of the loudspeaker; its counters are written to the trace.
     """
 
     def __init__(self, *, noise_suppression: bool = False, gain_control: bool = False) -> None:
-        """Load the library: 40 ms where numpy and asyncio are loaded, more on a cold disk; best in a thread.
+        """Loads the library: 40 ms if numpy and asyncio are loaded, more from a cold disk; best in a thread.
 
-        Both options are off because they harm more than they help: suppressed noise makes what is left of the echo
-        stand out as a voice, and the gain control lifts noise by 15 dB.
+        Both options are off because they do more harm than good: with noise suppression the residual echo resembles a
+        voice, and the gain control raises noise by 15 dB.
 
-        Raises EchoUnavailable where it cannot be loaded.
+        Raises EchoUnavailable if it cannot be loaded.
         """
         self.delay_ms = LEAD_MS
         self.reference = ReferenceLine()
@@ -65,18 +73,18 @@ class EchoCanceller:
         self._module.set_stream_delay_ms(round(self.delay_ms))
 
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """See `Heard`."""
+        """See `EchoReference.heard`."""
         self.reference.push(pcm, rate_hz, leaves_s)
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """See `FrameCleaner`; the frame itself is left as it is. Raises ValueError for another length, AudioError."""
+        """See `FrameCleaner.clean`. Raises ValueError for another length, AudioError."""
         if pcm.shape != (FRAME_SAMPLES,):
             raise ValueError(f"a frame holds {FRAME_SAMPLES} samples, this one {pcm.shape}: cut it at the border")
         late_before = self.reference.late_samples
         leaves_s = captured_s + self.delay_ms / 1000
         reference = self.reference.read(leaves_s, FRAME_SAMPLES)
-        self._follow(self.reference.late_samples - late_before)
-        self._lead_again(leaves_s + FRAME_MS / 1000)
+        self._reduce_lead(self.reference.late_samples - late_before)
+        self._increase_lead(leaves_s + FRAME_MS / 1000)
         cleaned = np.empty(FRAME_SAMPLES, np.int16)
         for at in range(0, FRAME_SAMPLES, _STEP_SAMPLES):
             step = slice(at, at + _STEP_SAMPLES)
@@ -97,8 +105,8 @@ class EchoCanceller:
     def _frame(self, pcm: Pcm) -> "AudioFrame":
         return self._frame_type(bytearray(pcm.tobytes()), MIC_RATE_HZ, 1, _STEP_SAMPLES)
 
-    def _follow(self, late_samples: int) -> None:
-        """Give the reference later where the card cannot tell of it so soon."""
+    def _reduce_lead(self, late_samples: int) -> None:
+        """Reduces the lead if the card cannot report its audio that early."""
         if late_samples == 0:
             self._late_frames = 0
             return
@@ -109,10 +117,10 @@ class EchoCanceller:
         if self._raised:
             self._raised, self._wait_frames = False, min(2 * self._wait_frames, _MOST_SPARE_FRAMES)
         late_ms = min(ms_of_samples(late_samples), FRAME_MS) + _LOWER_MS
-        self._lead(max(self.delay_ms - late_ms, LEAST_LEAD_MS))
+        self._set_lead(max(self.delay_ms - late_ms, LEAST_LEAD_MS))
 
-    def _lead_again(self, until_s: float) -> None:
-        """Give the reference sooner where the card tells of it in time again; it was asked for up to `until_s`."""
+    def _increase_lead(self, until_s: float) -> None:
+        """Increases the lead if the card reports in time again. `until_s`: end of the last requested reference."""
         told_s = self.reference.ends_s
         if self.delay_ms >= LEAD_MS or told_s is None:
             return
@@ -124,9 +132,9 @@ class EchoCanceller:
         self._least_spare_ms = min(self._least_spare_ms, spare_ms)
         if self._spare_frames >= self._wait_frames:
             self._raised = True
-            self._lead(min(self.delay_ms + self._least_spare_ms - _LOWER_MS, LEAD_MS))
+            self._set_lead(min(self.delay_ms + self._least_spare_ms - _LOWER_MS, LEAD_MS))
 
-    def _lead(self, delay_ms: float) -> None:
+    def _set_lead(self, delay_ms: float) -> None:
         self.delay_ms = delay_ms
         self._spare_frames, self._least_spare_ms = 0, np.inf
         self._module.set_stream_delay_ms(round(delay_ms))

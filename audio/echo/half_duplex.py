@@ -1,4 +1,4 @@
-"""Without echo cancellation: the microphone hears nothing while the loudspeaker sounds, nor shortly after."""
+"""Half-duplex operation: mutes the microphone while the loudspeaker plays and shortly after."""
 
 from collections import deque
 
@@ -7,33 +7,33 @@ import numpy as np
 from audio.units import Pcm, s_of_samples
 
 TAIL_S = 0.3
-"""After the last sound: the room's echo, and what a loudspeaker is late by without telling (radio: 0.2 s)."""
+"""Mute time after the last sound, in seconds: room echo and unreported loudspeaker delay (radio: 0.2 s)."""
 
 LEAD_S = 0.02
-"""Before the first: clocks are read to within that."""
+"""Mute time before the first sound, in seconds: the accuracy of the clocks."""
 
 AUDIBLE_PEAK = 32
-"""Of int16 (-60 dBFS): what is softer comes back as nothing."""
+"""Peak (int16, -60 dBFS) below which audio causes no audible echo."""
 
 _SPANS = 64
-"""Stretches of sound that are yet to leave: more would mean seconds of them, 300 ms apart."""
+"""Most spans of sound not played yet: more would be many seconds, because spans are 300 ms apart."""
 
 
 class HalfDuplex:
-    """One speaks, or the other. Implements `FrameCleaner` and `Heard` without any library; pure, not thread-safe.
+    """Mutes the microphone during replies. Implements `FrameCleaner` and `EchoReference`. Pure; not thread-safe.
 
-    Nobody can interrupt by voice: what is said while the reply sounds is not heard.
+    The user cannot interrupt by voice: what is said during a reply is not heard.
     """
 
     def __init__(self, *, tail_s: float = TAIL_S) -> None:
-        """The microphone is silent for `tail_s` after the last sound of a reply. Raises ValueError below 0."""
+        """Creates it with a mute time of `tail_s` after the last sound of a reply. Raises ValueError below 0."""
         if not tail_s >= 0:
             raise ValueError(f"the tail is a length of time, 0 s or more, not {tail_s}")
         self._tail_s = tail_s
         self._spans: deque[tuple[float, float]] = deque()
 
     def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """A block on its way to the loudspeaker: int16 (n,), and the loop time at which it leaves."""
+        """Receives a block sent to the loudspeaker: int16 (n,), and the loop time at which it is played."""
         loud = np.flatnonzero(np.abs(pcm.astype(np.int32)) > AUDIBLE_PEAK)
         if len(loud) == 0:
             return
@@ -45,9 +45,9 @@ class HalfDuplex:
         self._spans.append((begins_s, ends_s))
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
-        """The frame as it is, or silence where any of it was captured while something sounded.
+        """Returns the frame, or silence if any of it was captured while the loudspeaker played.
 
-        Frames come in order of time; `captured_s` is the loop time of the first sample.
+        Call it in order of time. `captured_s` is the loop time of the first sample.
         """
         while self._spans and self._spans[0][1] <= captured_s:
             self._spans.popleft()

@@ -1,1 +1,1 @@
-"""How a stretch of speech ended, by its sound: prosody, and Smart Turn."""
+"""Acoustic end-of-turn models: prosody and Smart Turn."""

@@ -1,8 +1,7 @@
-"""What a voice does, hop by hop: pitch, level, balance and change of the spectrum, kept for the last eight seconds.
+"""Tracks pitch, level, spectral tilt and spectral change of the last eight seconds in hops of 10 ms.
 
-Sans-I/O: 20 ms frames in; `prosody_features` reads the history at a silence. Two hops of 10 ms a frame. Frames are
-computed several at once, since numpy's cost is per call (docs/lab/experiments.md). Pitch
-is half of the work, and sought only where somebody may want it.
+Does no I/O: takes 20 ms frames; `prosody_features` reads the history at a silence. Frames are computed several at once,
+because numpy's cost is per call (docs/lab/experiments.md). Pitch is half of the work and computed only when needed.
 """
 
 import numpy as np
@@ -18,30 +17,28 @@ HOP_SAMPLES = 160
 HOPS_PER_S = MIC_RATE_HZ // HOP_SAMPLES
 HISTORY_HOPS = 8 * HOPS_PER_S
 UNVOICED = 0.0
-"""The pitch of a hop without one."""
+"""Pitch value of an unvoiced hop."""
 
 _HOPS = FRAME_SAMPLES // HOP_SAMPLES
-_MOST_WAITING = 10
-"""Frames that wait to be worked on: a fifth of a second, 0.3 ms of processor time when they are, three times that
-behind a rest."""
+_MAX_WAITING_FRAMES = 10
+"""Number of frames that are computed at once: 200 ms; takes 0.3 ms of CPU time, three times that after a rest."""
 
 _SILENCE_DB = -100.0
 
-# Pitch is sought at half the rate: 60-400 Hz are lags of 20-133 samples, compared over 32 ms.
+# Pitch is computed at half the rate: 60-400 Hz are lags of 20-133 samples, compared over 32 ms.
 _PITCH_RATE_HZ = MIC_RATE_HZ // 2
 _WINDOW = 256
 _SHORTEST_LAG, _LONGEST_LAG = _PITCH_RATE_HZ // 400, _PITCH_RATE_HZ // 60 + 3
 _PITCH_SAMPLES = _WINDOW + _LONGEST_LAG
-_MOST_UNSOUGHT = 40
-"""Frames before the first one that wants a pitch whose pitch is sought after all: a turn of one word is read together
-with what was before it."""
+_MAX_SKIPPED_FRAMES = 40
+"""Frames before speech whose pitch is computed afterwards, because a one-word turn is read with what preceded it."""
 
-_LEAD_SAMPLES = 2 * _PITCH_SAMPLES - HOP_SAMPLES + _MOST_UNSOUGHT * FRAME_SAMPLES
-"""Sound before a frame that may be reached back to."""
+_LEAD_SAMPLES = 2 * _PITCH_SAMPLES - HOP_SAMPLES + _MAX_SKIPPED_FRAMES * FRAME_SAMPLES
+"""Audio before a frame that the computation may need."""
 
 _FFT = 512
-# The first lag whose normalized difference falls below this is the period (YIN's absolute threshold): a deeper dip at
-# twice the period does not win. Above `_UNCLEAR` there is no period.
+# The first lag whose normalized difference falls below `_CLEAR` is the period (YIN's absolute threshold), so that a
+# deeper dip at twice the period does not win. Above `_UNCLEAR` there is no period.
 _CLEAR, _UNCLEAR = 0.15, 0.4
 _LEAST_DIFFERENCE = 1e-7
 
@@ -49,8 +46,8 @@ _LEAST_DIFFERENCE = 1e-7
 _BAND_BINS = np.array([4, 10, 18, 30, 46, 70, 104, 152, 224])
 _LOW_BANDS, _HIGH_BANDS = slice(0, 3), slice(4, 7)
 
-# The running spread of a speaker's pitch: sixths of a tone between 55 and 440 Hz, forgotten with a half-life of 20 s
-# of voiced sound, so that another person at the same microphone is learned.
+# The running distribution of a speaker's pitch: sixths of a tone between 55 and 440 Hz. It decays with a half-life of
+# 20 s of voiced speech, so that another speaker at the same microphone is learned.
 _PITCH_BINS = 108
 _PITCH_BASE = np.log2(55.0)
 _BINS_PER_OCTAVE = 36
@@ -58,101 +55,95 @@ _MEMORY = 0.5 ** (1 / (20 * HOPS_PER_S))
 
 
 class ProsodyTrack:
-    """The last eight seconds in hops, the newest last; and the speaker's usual pitch. Allocated once; not thread-safe.
+    """The prosody of the last eight seconds in hops, newest last, and the speaker's usual pitch.
 
-    What is read is of every frame pushed; the arrays are valid until the next push.
-
-    Attributes:
-        resting: No turn is open: where nobody speaks, pitch is not sought, but for the 0.8 s before somebody does or
-            before this ends.
-        end: Stream position after the newest hop.
-        hops: How many there are, at most HISTORY_HOPS.
+    Allocated once; not thread-safe. Properties include every pushed frame; the arrays are valid until the next push.
     """
 
     def __init__(self) -> None:
         self.resting = False
         self._rows = np.zeros((6, HISTORY_HOPS), dtype=np.float32)
         self._pitch, self._clarity, self._level_db, self._tilt_db, self._change_db, self._probability = self._rows
-        self._sound = np.zeros(_LEAD_SAMPLES + _MOST_WAITING * FRAME_SAMPLES, dtype=np.float32)
-        self._waiting: list[VadResult] = []  # of the frames behind the lead of `_sound`
+        self._sound = np.zeros(_LEAD_SAMPLES + _MAX_WAITING_FRAMES * FRAME_SAMPLES, dtype=np.float32)
+        self._waiting: list[VadResult] = []  # results of the frames after the lead of `_sound`
         self._hann = np.hanning(_FFT + 1)[:-1].astype(np.float32)
         self._lags = np.arange(1, _LONGEST_LAG + 1, dtype=np.float32)
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything heard: a new conversation."""
+        """Resets all state for a new conversation."""
         self.end = Samples(0)
         self.hops = 0
         self._rows.fill(0)
         self._level_db.fill(_SILENCE_DB)
         self._sound.fill(0)
         self._waiting.clear()
-        self._unsought_hops = 0
+        self._skipped_hops = 0
         self._bands_db = np.full(len(_BAND_BINS) - 1, _SILENCE_DB, dtype=np.float32)
-        self._spread = np.zeros(_PITCH_BINS)
+        self._pitch_histogram = np.zeros(_PITCH_BINS)
 
-    # ---- what was heard ----
+    # ---- reading ----
 
     @property
     def pitch(self) -> Floats:
-        """log2 Hz, or UNVOICED, shape (HISTORY_HOPS,), as all of these."""
+        """Pitch, log2 Hz or UNVOICED. Shape (HISTORY_HOPS,), like all arrays here."""
         self._catch_up()
         return self._pitch
 
     @property
     def clarity(self) -> Floats:
-        """0..1, how periodic."""
+        """Periodicity, 0..1."""
         self._catch_up()
         return self._clarity
 
     @property
     def level_db(self) -> Floats:
-        """dBFS without what lies below 100 Hz."""
+        """Level in dBFS, without frequencies below 100 Hz."""
         self._catch_up()
         return self._level_db
 
     @property
     def tilt_db(self) -> Floats:
-        """How far 120 Hz-1 kHz stand above 1.4-4.8 kHz."""
+        """Spectral tilt: level of 120 Hz-1 kHz relative to 1.4-4.8 kHz."""
         self._catch_up()
         return self._tilt_db
 
     @property
     def change_db(self) -> Floats:
-        """Mean change of the bands since the hop before."""
+        """Mean change of the bands since the previous hop."""
         self._catch_up()
         return self._change_db
 
     @property
     def probability(self) -> Floats:
-        """The detector's, of the frame."""
+        """Speech probability of the frame, from the VAD."""
         self._catch_up()
         return self._probability
 
     @property
     def usual_pitch(self) -> float:
-        """The speaker's median so far, log2 Hz; UNVOICED before 100 ms of voiced sound."""
+        """The speaker's median pitch so far, log2 Hz; UNVOICED before 100 ms of voiced speech."""
         self._catch_up()
-        total = self._spread.sum()
+        total = self._pitch_histogram.sum()
         if total < HOPS_PER_S / 10:
             return UNVOICED
-        middle = int(np.searchsorted(np.cumsum(self._spread), total / 2))
+        middle = int(np.searchsorted(np.cumsum(self._pitch_histogram), total / 2))
         return float(_PITCH_BASE + (middle + 0.5) / _BINS_PER_OCTAVE)
 
-    # ---- what is heard ----
+    # ---- writing ----
 
     def push(self, frame: Frame, voicing: VadResult) -> None:
-        """Take the next frame and what the detector said after it."""
+        """Appends the next frame and its VAD result."""
         at = _LEAD_SAMPLES + len(self._waiting) * FRAME_SAMPLES
         self._sound[at : at + FRAME_SAMPLES] = frame.pcm
         self._waiting.append(voicing)
         self.end = frame.end
         self.hops = min(self.hops + _HOPS, HISTORY_HOPS)
-        if len(self._waiting) == _MOST_WAITING:
+        if len(self._waiting) == _MAX_WAITING_FRAMES:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Work on the frames that wait."""
+        """Computes the waiting frames."""
         if not self._waiting:
             return
         hops, frames = len(self._waiting) * _HOPS, len(self._waiting) * FRAME_SAMPLES
@@ -160,22 +151,22 @@ class ProsodyTrack:
         sound[_LEAD_SAMPLES:] /= FULL_SCALE
         self._rows[:, :-hops] = self._rows[:, hops:]
         self._probability[-hops:] = np.repeat([voicing.probability for voicing in self._waiting], _HOPS)
-        self._hear_spectrum(sound, hops)
+        self._compute_spectrum(sound, hops)
         if self.resting and not any(voicing.speaking for voicing in self._waiting):
             self._pitch[-hops:], self._clarity[-hops:] = UNVOICED, 0
-            self._unsought_hops = min(self._unsought_hops + hops, _MOST_UNSOUGHT * _HOPS)
+            self._skipped_hops = min(self._skipped_hops + hops, _MAX_SKIPPED_FRAMES * _HOPS)
         else:
-            self._hear_pitch(sound, hops + self._unsought_hops)
+            self._compute_pitch(sound, hops + self._skipped_hops)
             self._learn_pitch(hops)
-            self._unsought_hops = 0
+            self._skipped_hops = 0
         self._sound[:_LEAD_SAMPLES] = sound[frames:]
         self._waiting.clear()
 
-    def _hear_spectrum(self, sound: Floats, hops: int) -> None:
+    def _compute_spectrum(self, sound: Floats, hops: int) -> None:
         pieces = _pieces(sound, _FFT, HOP_SAMPLES, hops)
         spectrum = np.fft.rfft(pieces * self._hann, axis=1)
         power = np.square(spectrum.real) + np.square(spectrum.imag)
-        # The window and the one-sided spectrum: a full-scale sine is -3 dBFS.
+        # Scaled for the window and the one-sided spectrum: a full-scale sine is -3 dBFS.
         bands = (
             np.add.reduceat(power[:, : _BAND_BINS[-1]], _BAND_BINS[:-1], axis=1) * (2 / (_FFT * _FFT * 0.375)) + 1e-10
         )
@@ -186,7 +177,7 @@ class ProsodyTrack:
         self._change_db[-hops:] = np.abs(bands_db - before).mean(axis=1)
         self._bands_db = bands_db[-1]
 
-    def _hear_pitch(self, sound: Floats, hops: int) -> None:
+    def _compute_pitch(self, sound: Floats, hops: int) -> None:
         half: Floats = (sound[0::2] + sound[1::2]) * np.float32(0.5)
         pieces = _pieces(half, _PITCH_SAMPLES, HOP_SAMPLES // 2, hops)
         pieces = pieces - pieces.mean(axis=1, keepdims=True)
@@ -196,7 +187,7 @@ class ProsodyTrack:
         energy = sums[:, _WINDOW - 1 :].copy()
         energy[:, 1:] -= sums[:, :_LONGEST_LAG]
         difference = np.maximum(energy[:, :1] + energy[:, 1:] - 2 * match, 0)
-        # Nothing differs from itself in digital silence: it is not periodic, though.
+        # The difference is 0 in digital silence; the minimum keeps that from counting as periodic.
         difference += _LEAST_DIFFERENCE
         normalized = difference * self._lags / np.cumsum(difference, axis=1)
         lags, depths = _periods(normalized[:, _SHORTEST_LAG - 1 :])
@@ -207,20 +198,19 @@ class ProsodyTrack:
         speaking = np.repeat([voicing.speaking for voicing in self._waiting], _HOPS)
         pitches = self._pitch[-hops:]
         for pitch in pitches[speaking & (pitches != UNVOICED)]:
-            self._spread *= _MEMORY
+            self._pitch_histogram *= _MEMORY
             place = int((pitch - _PITCH_BASE) * _BINS_PER_OCTAVE)
-            self._spread[min(max(place, 0), _PITCH_BINS - 1)] += 1
+            self._pitch_histogram[min(max(place, 0), _PITCH_BINS - 1)] += 1
 
 
 def _pieces(sound: Floats, length: int, hop: int, hops: int) -> Floats:
-    """Views of `length` samples, shape (hops, length), a hop apart, the last one at the end."""
+    """Returns views of `length` samples, shape (hops, length), a hop apart, the last one at the end."""
     pieces = np.lib.stride_tricks.sliding_window_view(sound, length)
     return pieces[len(pieces) - 1 - (hops - 1) * hop :: hop]
 
 
 def _periods(valleys: Floats) -> tuple["npt.NDArray[np.float64]", Floats]:
-    """For each hop the lag in samples, between samples, and how much differs there: 0 is the same again, 1 is nothing
-    alike.
+    """Returns for each hop the lag in samples (fractional) and the difference there: 0 is identical, 1 is unrelated.
 
     `valleys`: the normalized difference from `_SHORTEST_LAG` on, shape (hops, lags).
     """
@@ -233,7 +223,7 @@ def _periods(valleys: Floats) -> tuple["npt.NDArray[np.float64]", Floats]:
 
 
 def _bottom(valley: list[float], at: int) -> tuple[int, float]:
-    """From here downhill: the lowest place, and where it would be between the places."""
+    """Descends from `at` to the local minimum; returns its index and its interpolated position."""
     last = len(valley) - 1
     while at < last and valley[at + 1] < valley[at]:
         at += 1

@@ -1,4 +1,4 @@
-"""How a stretch of speech ended, in two dozen numbers: read from a `ProsodyTrack` at a silence. Pure."""
+"""Computes two dozen prosodic features of the end of a span of speech from a `ProsodyTrack`. Pure."""
 
 from dataclasses import asdict, dataclass
 from math import log
@@ -18,38 +18,38 @@ _VOICED_HOPS = 4
 
 @dataclass(frozen=True, slots=True)
 class Prosody:
-    """The end of a stretch of speech, and the silence after it so far.
+    """Prosodic features of the end of a span of speech and of the silence after it.
 
-    All of it is measured; which of it is weighed, and which told nothing, is in docs/turn-taking.md.
+    docs/turn-taking.md says which of them the model uses and which were not informative.
 
-    Everything is relative to the same turn or the same speaker: neither how loud a microphone is nor how noisy a room
-    tells anything about the end of a turn, but in any collection of recordings it tells one source from another.
+    All values are relative to the same turn or the same speaker. Absolute microphone level and room noise carry no
+    information about the end of a turn, but they identify the source in any collection of recordings.
 
     Attributes:
-        pitch_end_st: The last voiced 80 ms against the speaker's median, in semitones; 0 where unvoiced.
+        pitch_end_st: Pitch of the last voiced 80 ms relative to the speaker's median, in semitones; 0 if unvoiced.
         pitch_slope_st: Rise over the last 300 ms, in semitones.
-        pitch_rank: Share of the turn's voiced hops that are lower than its end; 0.5 where there are none.
-        pitch_known: 1 where at least 40 ms of the last 400 are voiced.
-        unvoiced_tail_ms: From the last voiced hop to the end, at most 300.
-        voiced_share: Of the last 300 ms.
-        clarity_end: Mean of the last 150 ms: creaking voices lose it.
-        level_end_db: The last 100 ms against the turn's loud hops (90th percentile).
-        level_before_db: The 200 ms before those, likewise.
-        level_fall_db: How much the level fell over the last 150 ms.
-        peak_db: The last syllable's peak against the loud hops.
-        after_peak_ms: From that peak to the end, at most 600: the length of the last syllable.
-        lengthening: The same as the logarithm of its ratio to the mean distance of the turn's peaks.
-        rate_hz: Syllable peaks a second in the last two seconds.
-        change_end_db: Change of the spectrum in the last 200 ms against the turn's mean: an "um" stands still.
-        tilt_end_db: Tilt of the last 150 ms against the turn's mean.
-        vad_end: The detector's mean probability over the last 100 ms.
-        vad_silence: And since the end.
-        vad_tail_ms: How long after the end it stayed above 0.1.
-        breath_db: The loudest hop of the silence, from 60 ms on, over its quietest.
-        decay_db: 20-80 ms into the silence, over the quietest hop of the last eight seconds.
+        pitch_rank: Share of the turn's voiced hops that are lower than its end; 0.5 if there are none.
+        pitch_known: 1 if at least 40 ms of the last 400 are voiced.
+        unvoiced_tail_ms: Time from the last voiced hop to the end, at most 300.
+        voiced_share: Voiced share of the last 300 ms.
+        clarity_end: Mean periodicity of the last 150 ms; low for creaky voice.
+        level_end_db: Level of the last 100 ms relative to the turn's loud hops (90th percentile).
+        level_before_db: Level of the 200 ms before those, likewise.
+        level_fall_db: Fall of the level over the last 150 ms.
+        peak_db: Peak of the last syllable relative to the loud hops.
+        after_peak_ms: Time from that peak to the end, at most 600: the length of the last syllable.
+        lengthening: Logarithm of the ratio of that time to the mean distance of the turn's peaks.
+        rate_hz: Syllable peaks per second in the last two seconds.
+        change_end_db: Spectral change in the last 200 ms relative to the turn's mean; low for a steady "um".
+        tilt_end_db: Spectral tilt of the last 150 ms relative to the turn's mean.
+        vad_end: Mean VAD probability over the last 100 ms.
+        vad_silence: Mean VAD probability since the end.
+        vad_tail_ms: Time after the end during which the VAD probability was above 0.1.
+        breath_db: The loudest hop of the silence, from 60 ms on, relative to its quietest.
+        decay_db: Level 20-80 ms into the silence relative to the quietest hop of the last eight seconds.
         run_s: Logarithm of the seconds of speech since the last silence of 200 ms.
         spoken_s: Logarithm of the seconds since the turn began.
-        silences: How many silences of 200 ms the turn had before, at most 5.
+        silences: Number of earlier silences of 200 ms in the turn, at most 5.
     """
 
     pitch_end_st: float
@@ -78,22 +78,22 @@ class Prosody:
     silences: float
 
     def named(self) -> dict[str, float]:
-        """By name."""
+        """Returns the features by name."""
         return asdict(self)
 
 
 def prosody_at(track: ProsodyTrack, onset: Samples, edge: Samples) -> Prosody:
-    """The features of a silence that lasts now.
+    """Computes the features of the current silence.
 
     Args:
-        track: Has heard every frame up to now.
-        onset: Where the turn began.
-        edge: Where its last speech ended, as the detector has it.
+        track: A track with every frame up to now.
+        onset: Start of the turn.
+        edge: End of its last speech according to the VAD.
     """
     quiet = min(max((track.end - edge) // HOP_SAMPLES, 0), HISTORY_HOPS - 60)
     stop = HISTORY_HOPS - quiet
-    heard = min(track.hops, (track.end - onset) // HOP_SAMPLES)
-    start = min(max(HISTORY_HOPS - heard, 0), stop - 30)
+    available_hops = min(track.hops, (track.end - onset) // HOP_SAMPLES)
+    start = min(max(HISTORY_HOPS - available_hops, 0), stop - 30)
     level, voice = track.level_db[start:stop], track.probability[start:stop]
     loud_db = float(np.percentile(level, 90))
     silent = _silent_runs(voice)
@@ -132,13 +132,13 @@ def _pitch(track: ProsodyTrack, start: int, stop: int) -> dict[str, float]:
     recent = voiced[voiced >= voiced[-1] - 30]
     found["pitch_end_st"] = _clipped((end - usual) * _SEMITONES, 12)
     found["pitch_slope_st"] = _clipped(_robust_rise(tail[recent]) * _SEMITONES, 12)
-    if len(whole):  # of a short turn all may lie before its beginning
+    if len(whole):  # all voiced hops of a short turn may lie before its start
         found["pitch_rank"] = float((whole < end).mean())
     return found
 
 
 def _robust_rise(pitch: Floats) -> float:
-    """Octaves from the first to the last third, by medians: one octave error does not move it."""
+    """Returns the rise in octaves from the first to the last third; medians make it robust to an octave error."""
     third = max(len(pitch) // 3, 1)
     return float(np.median(pitch[-third:]) - np.median(pitch[:third]))
 
@@ -152,7 +152,7 @@ def _level(level: Floats, loud_db: float) -> dict[str, float]:
 
 
 def _syllables(level: Floats, loud_db: float) -> dict[str, float]:
-    """The last peak of the smoothed level, what follows it, and how often peaks come."""
+    """Finds the last peak of the smoothed level, the time after it, and the rate of peaks."""
     smooth = np.convolve(np.pad(level, 3, mode="edge"), np.hanning(9)[1:-1] / np.hanning(9)[1:-1].sum(), "valid")
     peaks = _peaks(smooth, loud_db - _LOUD_RANGE_DB)
     if not peaks:
@@ -160,7 +160,7 @@ def _syllables(level: Floats, loud_db: float) -> dict[str, float]:
     after = (len(level) - peaks[-1]) * _MS
     recent = [peak for peak in peaks if peak >= len(level) - 2 * HOPS_PER_S]
     span = min(len(level), 2 * HOPS_PER_S) / HOPS_PER_S
-    # Distances over 400 ms hold a pause.
+    # Distances over 400 ms contain a pause.
     gaps = [gap for gap in np.diff(peaks).tolist() if gap <= 40]
     usual = float(np.mean(gaps)) * _MS if gaps else 200.0
     return {
@@ -172,7 +172,7 @@ def _syllables(level: Floats, loud_db: float) -> dict[str, float]:
 
 
 def _peaks(smooth: "np.ndarray[tuple[int], np.dtype[np.floating]]", least_db: float) -> list[int]:
-    """Places that stand 3 dB above the dips on both sides, louder than `least_db`."""
+    """Returns the peaks at least 3 dB above the dips on both sides and louder than `least_db`."""
     found: list[int] = []
     top, dip = 0, float("inf")
     rising = True
@@ -208,7 +208,7 @@ def _silence(track: ProsodyTrack, stop: int) -> dict[str, float]:
 
 
 def _silent_runs(voice: Floats) -> list[int]:
-    """Where silences of 200 ms or more inside the stretch ended."""
+    """Returns the ends of the silences of at least 200 ms inside the span."""
     ends: list[int] = []
     run = 0
     for at, quiet in enumerate((voice < 0.35).tolist()):

@@ -1,8 +1,9 @@
-"""Smart Turn v3.2: how finished the last seconds sound, by a network that is pulled, not shipped.
+"""Smart Turn v3.2: a network that estimates from the last seconds of audio whether the user has finished.
 
-Facts of its input are those of its publisher's own code: 8 s at 16 kHz ending now, zeros in front, scaled to zero mean
-and unit variance, Whisper's log-mel spectrogram of 80 bands, shape (1, 80, 800); one output, a probability. Where that
-takes too long, the network gets the last half of it, which takes half the time and says nearly as much.
+The network is downloaded separately. The input follows the publisher's code: 8 s at 16 kHz ending now, zero-padded at
+the front, scaled to zero mean and unit variance, as Whisper's log-mel spectrogram of 80 bands, shape (1, 80, 800). The
+output is one probability. If that is too slow, the network gets the last half of it. That takes half the time and is
+nearly as accurate.
 """
 
 from functools import cache
@@ -24,7 +25,7 @@ WINDOW_SAMPLES = 8 * MIC_RATE_HZ
 MEL_FRAMES = FRAMES_PER_POSITION * POSITIONS
 SHORT_POSITIONS = 200
 _SHORT_SHIFT = 0.77
-"""What the short one says, as a logit, is less: the mean over 2015 silences of 442 recordings (docs/turn-taking.md)."""
+"""Offset of the short network's logit: the mean over 2015 silences of 442 recordings (docs/turn-taking.md)."""
 
 _FFT, _HOP = 400, 160
 _LEAST_POWER = 1e-10
@@ -38,16 +39,16 @@ _LOG_STEP = np.log(6.4) / 27
 
 
 class SmartTurn:
-    """The network, loaded once; without state, so that conversations may share it. `probability` blocks 30-260 ms.
+    """The network. It has no state, so conversations may share it. `probability` blocks for 30-260 ms.
 
-    Run it in a thread: onnxruntime lets go of the interpreter lock.
+    Run it in a thread: onnxruntime releases the GIL.
 
     Attributes:
-        short: Whether it hears 4 s and not 8.
+        short: Whether it uses 4 s instead of 8 s.
     """
 
     def __init__(self, path: Path, *, short: bool = False) -> None:
-        """Load the network at `path`, as published, to run on one thread. Raises EngineLoadError."""
+        """Loads the published network at `path` to run on one thread. Raises EngineLoadError."""
         if not path.is_file():
             raise EngineLoadError(f"Smart Turn is missing at {path}: repartee models pull smart-turn-v3.2.")
         self.short = short
@@ -56,7 +57,10 @@ class SmartTurn:
         self._input = str(self._session.get_inputs()[0].name)
 
     def probability(self, pcm: Pcm) -> float:
-        """That the turn is over after this sound, 0..1. Only the last seconds count; shape (n,). Raises EngineError."""
+        """Returns the probability that the turn is over after this audio, 0..1. Raises EngineError.
+
+        `pcm`: int16, shape (n,); only the last seconds are used.
+        """
         features = log_mel(pcm, self._positions)[np.newaxis]
         try:
             outputs = self._session.run(None, {self._input: features})
@@ -68,12 +72,12 @@ class SmartTurn:
 
 
 def log_mel(pcm: Pcm, positions: int = POSITIONS) -> npt.NDArray[np.float32]:
-    """The last `positions` of the network's view of the last 8 s of sound, shape (80, 2 * positions)."""
+    """Computes the last `positions` of the network's input for the last 8 s of audio, shape (80, 2 * positions)."""
     sound = np.zeros(WINDOW_SAMPLES, dtype=np.float32)
     recent = pcm[-WINDOW_SAMPLES:]
     if recent.size:
         np.divide(recent, FULL_SCALE, out=sound[-recent.size :], dtype=np.float32)
-    # The zeros in front are scaled with the rest, as in the training.
+    # The padding is scaled too, as in training.
     sound = (sound - sound.mean()) / np.sqrt(sound.var() + _LEAST_VARIANCE)
     padded = np.pad(sound, _FFT // 2, mode="reflect")
     pieces = np.lib.stride_tricks.sliding_window_view(padded, _FFT)[::_HOP][:MEL_FRAMES][
@@ -94,7 +98,7 @@ def _window() -> npt.NDArray[np.float64]:
 
 @cache
 def _bank() -> npt.NDArray[np.float64]:
-    """Triangles of equal area on the mel scale, shape (80, 201)."""
+    """Returns triangular filters of equal area on the mel scale, shape (80, 201)."""
     top = _KNEE_MEL + np.log(MIC_RATE_HZ / 2 / _KNEE_HZ) / _LOG_STEP
     mels = np.linspace(0, top, MELS + 2)
     corners = np.where(mels < _KNEE_MEL, mels * _LINEAR_HZ_PER_MEL, _KNEE_HZ * np.exp(_LOG_STEP * (mels - _KNEE_MEL)))
@@ -112,8 +116,8 @@ def _session(path: Path, positions: int) -> "onnxruntime.InferenceSession":
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        # Without VNNI, products of eight bits overflow in AVX2 unless asked not to: 0.73 in place of 0.02 for half a
-        # command. It takes as long, and where there is VNNI nothing changes.
+        # Without VNNI, 8-bit products overflow in AVX2 unless this is set: half a command scored 0.73 instead of 0.02.
+        # It costs no time, and with VNNI it changes nothing.
         options.add_session_config_entry("session.x64quantprecision", "1")
         network = path if positions == POSITIONS else shortened(path.read_bytes(), positions)
         return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])

@@ -1,16 +1,15 @@
-"""Smart Turn's network for less sound than it was made for: the same weights, fewer positions.
+"""Shortens Smart Turn's network to less audio: same weights, fewer positions.
 
-Its encoder is Whisper's: what it knows of time is a table that is added to the sound, which ends at the table's last
-row, with zeros in front. What it computes grows with the number of rows. Three things in the file know that number: the
-table, the shape that attention's heads are put together into, and the input; the sizes of what lies between are notes
-of its maker.
+Its encoder is Whisper's. Time enters through a position table that is added to the audio; the audio ends at the last
+row, with zeros in front. The cost grows with the number of rows. Three places in the file contain that number: the
+table, the shape into which the attention heads are joined, and the input. Intermediate sizes are annotations only.
 """
 
 from audio import onnx_messages as onnx
 
 MELS = 80
 POSITIONS = 400
-"""Of the network as it is published, 20 ms each."""
+"""Positions of the published network, 20 ms each."""
 
 FRAMES_PER_POSITION = 2
 
@@ -18,13 +17,13 @@ _FLOAT, _INT64 = 1, 7  # TensorProto.DataType
 
 
 class NotSmartTurnError(Exception):
-    """The network is not built as Smart Turn v3 is."""
+    """The network is not a Smart Turn v3 network."""
 
 
 def shortened(model: bytes, positions: int) -> bytes:
-    """The network that hears the last `positions` only: its input has shape (1, MELS, 2 * positions).
+    """Returns the network reduced to the last `positions`: its input has shape (1, MELS, 2 * positions).
 
-    Raises NotReadableError; NotSmartTurnError where what is to be changed is not there exactly once.
+    Raises NotReadableError; NotSmartTurnError if one of the three places is not found exactly once.
     """
     changed: list[str] = []
     parts: list[bytes | memoryview] = []
@@ -61,7 +60,7 @@ def _input(value: memoryview, positions: int) -> bytes:
 
 
 def _initializer(tensor: memoryview, positions: int) -> tuple[str, bytes]:
-    """What a constant is to time, and what it becomes; nothing where it is nothing to it."""
+    """Returns the kind of a constant that depends on time and its new content; empty for all others."""
     shape: list[int] = []
     kind, name, raw = 0, b"", memoryview(b"")
     for number, value, _ in onnx.fields(tensor):

@@ -1,4 +1,4 @@
-"""Smart Turn for many conversations: one network, one thread, asked in turn."""
+"""Runs one Smart Turn network in one thread for several conversations."""
 
 import asyncio
 import time
@@ -10,36 +10,39 @@ import numpy as np
 from audio.end_of_turn.smart_turn import SmartTurn
 from audio.units import MIC_RATE_HZ, Pcm
 
-MOST_WAITING = 4
-"""Beyond that an answer would come too late to decide anything: the estimate does without."""
+MAX_WAITING = 4
+"""Most pending requests; a later one would be answered too late, and the estimate is made without it."""
 
 TOO_SLOW_S = 0.13
-"""It is asked at a silence of 100 ms; a turn that sounds finished ends at 220 ms (`assistant/end_of_turn/`). With VNNI
-it takes 76 to 102 ms."""
+"""Longest acceptable computation, in seconds.
+
+The network is asked after a silence of 100 ms; a turn that sounds finished ends at 220 ms (`assistant/end_of_turn/`).
+With VNNI it takes 76 to 102 ms.
+"""
 
 
 class SmartTurnService:
-    """Runs Smart Turn in a thread; call it on the event loop. Implements the judge's `AudioEndOfTurnModel`.
+    """Runs Smart Turn in a thread; call it on the event loop. Implements `AudioEndOfTurnModel`.
 
     Attributes:
-        slow: Once it is loaded, why it hears less than it might; "" where it does not.
+        slow: After loading, why it uses shorter audio; "" if it does not.
     """
 
     def __init__(self, path: Path, *, too_slow_s: float = TOO_SLOW_S) -> None:
-        """Nothing is loaded yet."""
+        """Creates the service without loading the network."""
         self.slow = ""
         self._path = path
         self._too_slow_s = too_slow_s
         self._network: SmartTurn | None = None
-        self._thread = ThreadPoolExecutor(1, "smart-turn")  # one at a time, also where nobody waits any more
+        self._thread = ThreadPoolExecutor(1, "smart-turn")  # one at a time, even if the caller was cancelled
         self._waiting = 0
 
     async def load(self) -> None:
-        """Load the network and ask it. Raises EngineLoadError, EngineError."""
-        self._network = await asyncio.to_thread(self._loaded)
+        """Loads the network and runs it once. Raises EngineLoadError, EngineError."""
+        self._network = await asyncio.to_thread(self._load_network)
 
-    def _loaded(self) -> SmartTurn:
-        """The network or, where that would answer too late to decide anything, the one that hears less."""
+    def _load_network(self) -> SmartTurn:
+        """Returns the network, or the short one if the full one is too slow on this machine."""
         network = SmartTurn(self._path)
         took_s = min(_answer_s(network) for _ in range(2))
         if took_s > self._too_slow_s:
@@ -49,8 +52,8 @@ class SmartTurnService:
         return network
 
     async def probability(self, pcm: Pcm) -> float:
-        """See `SmartTurn.probability`. Raises EngineError; TimeoutError where too many wait already."""
-        if self._network is None or self._waiting >= MOST_WAITING:
+        """See `SmartTurn.probability`. Raises EngineError; TimeoutError if too many requests are pending."""
+        if self._network is None or self._waiting >= MAX_WAITING:
             raise TimeoutError
         self._waiting += 1
         try:
@@ -60,7 +63,7 @@ class SmartTurnService:
 
 
 def _answer_s(network: SmartTurn) -> float:
-    """Processor time of an answer: the program's other parts are being loaded meanwhile."""
+    """Returns the CPU time of one answer; wall time would include other loading."""
     begun_s = time.thread_time()
     network.probability(np.zeros(MIC_RATE_HZ, np.int16))
     return time.thread_time() - begun_s

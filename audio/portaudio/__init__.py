@@ -1,1 +1,1 @@
-"""PortAudio, owned by one thread; which cards there are, and how each host API wants them opened."""
+"""PortAudio in one thread: lists the sound cards and opens streams with the parameters of each host API."""

@@ -1,6 +1,6 @@
-"""Whether ALSA, the sound system of Linux, has a configuration at all.
+"""Checks whether ALSA, the sound system of Linux, has a configuration.
 
-Without one, libasound ends whatever program asks it for sound cards (SIGABRT), and says nothing that helps a person.
+Without one, libasound aborts any program that lists sound cards (SIGABRT), without a helpful message.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ _FOLDER = "/usr/share/alsa"
 
 
 def lacking(environ: Mapping[str, str], platform: str) -> str:
-    """What ALSA would read and what is missing or empty, and the remedy; "" where there is something to read.
+    """Returns which configuration is missing or empty, and the remedy; "" if there is one.
 
     Args:
-        environ: Where ALSA_CONFIG_PATH and ALSA_CONFIG_DIR are.
-        platform: As `sys.platform` has it.
+        environ: Environment with ALSA_CONFIG_PATH and ALSA_CONFIG_DIR.
+        platform: Value of `sys.platform`.
     """
     if not platform.startswith("linux"):
         return ""
@@ -31,5 +31,5 @@ def lacking(environ: Mapping[str, str], platform: str) -> str:
 def _holds_something(file: Path) -> bool:
     try:
         return file.is_file() and file.stat().st_size > 0
-    except OSError:  # a folder that may not be looked into
+    except OSError:  # a folder without permission
         return False

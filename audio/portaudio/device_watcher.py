@@ -1,4 +1,4 @@
-"""Asks the process that looks for sound cards (`child`). Blocking: it belongs into a thread."""
+"""Lists sound cards through a separate process (`device_watcher_process`). Blocking: call it in a thread."""
 
 import json
 import os
@@ -14,21 +14,21 @@ from audio.portaudio.alsa_config import lacking
 from audio.portaudio.listing import from_facts
 
 LIMIT_S = 4.0
-"""For one look, the start of the process included; it takes 0.1 s, later 0.03 s."""
+"""Timeout of one listing, in seconds, including the start of the process; it takes 0.1 s, later 0.03 s."""
 
 
 class DeviceWatcher:
-    """The process is started at the first look, and again if it has died. Not thread-safe."""
+    """Starts the process at the first listing, and again if it has died. Not thread-safe."""
 
     def __init__(
         self, command: tuple[str, ...] = (sys.executable, "-m", "audio.portaudio.device_watcher_process")
     ) -> None:
-        """`command`: what is started."""
+        """`command`: command line of the process."""
         self._command = command
         self._process: subprocess.Popen[str] | None = None
 
     def look(self) -> tuple[Device, ...]:
-        """The devices as they are now. Raises DeviceError where no answer came within the limit."""
+        """Returns the current devices. Raises DeviceError if no answer came within the limit."""
         if self._process is None or self._process.poll() is not None:
             self.close()
             self._process = self._start()
@@ -51,7 +51,7 @@ class DeviceWatcher:
             limit.cancel()
 
     def close(self) -> None:
-        """End the process. Idempotent."""
+        """Ends the process. Idempotent."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -62,7 +62,7 @@ class DeviceWatcher:
             process.wait(LIMIT_S)
 
     def _start(self) -> subprocess.Popen[str]:
-        # What the libraries below print is for nobody: the screen belongs to the conversation.
+        # Messages of the libraries must not appear on the screen, which belongs to the conversation.
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         return subprocess.Popen(  # noqa: S603 - our own module
             self._command, stdin=pipe, stdout=pipe, stderr=nowhere, encoding="utf-8"

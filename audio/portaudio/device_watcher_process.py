@@ -1,9 +1,9 @@
-"""Looks for sound cards in a process of its own.
+"""Lists sound cards in a process of its own.
 
     python -m audio.portaudio.device_watcher_process   writes the devices as one JSON line for each line it reads
 
-PortAudio sees new devices only after it has ended every stream. This process has none, so the conversation's go on.
-It ends with its input.
+PortAudio sees new devices only after ending all streams. This process has none, so the conversation's streams continue.
+It ends when its input ends.
 """
 
 import json
@@ -14,12 +14,12 @@ from audio.portaudio.listing import as_facts, fresh, load
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Answers requests until the input ends."""
     for _ in sys.stdin:
         answer: dict[str, object]
         try:
             answer = {"devices": as_facts(fresh(load()))}
-        except Exception as error:  # noqa: BLE001 - whoever asked is told; no answer would read as a hang
+        except Exception as error:  # noqa: BLE001 - reported to the caller; silence would look like a hang
             answer = {"error": str(named(error))}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""PortAudio's errors as sentences with a remedy. Pure."""
+"""Converts PortAudio errors to messages with a remedy. Pure."""
 
 from audio.device import Device, Direction, noun
 from audio.errors import DeviceError
@@ -12,24 +12,24 @@ NO_FORMAT = -9994
 UNAVAILABLE = -9985
 
 TRY_OTHERWISE = frozenset({HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, NO_FORMAT})
-"""After these, another rate or number of channels may do."""
+"""Errors after which another rate or number of channels may work."""
 
 
 def code_of(error: BaseException) -> int:
-    """PortAudio's number for it; 0 where it has none."""
+    """Returns PortAudio's error code; 0 if there is none."""
     code = error.args[1] if len(error.args) > 1 else 0
     return code if isinstance(code, int) else 0
 
 
 def hint_of(error: BaseException) -> str:
-    """What the system said below PortAudio, or else PortAudio itself; one line."""
+    """Returns the message of the system below PortAudio, or of PortAudio itself, in one line."""
     host = error.args[2] if len(error.args) > 2 else None
     said = str(host[2]) if isinstance(host, tuple) and len(host) > 2 and host[2] else str(error.args[0] or error)
     return " ".join(said.split())
 
 
 def named(error: Exception) -> DeviceError:
-    """The error itself, or one for what was not foreseen."""
+    """Returns the error if it is a DeviceError, else a DeviceError for an unexpected failure."""
     if isinstance(error, DeviceError):
         return error
     failed = DeviceError(f"the sound system failed ({type(error).__name__}: {error}): restart it, then try again")
@@ -38,7 +38,7 @@ def named(error: Exception) -> DeviceError:
 
 
 def fault(error: BaseException, device: Device, direction: Direction, rates_hz: tuple[int, ...]) -> DeviceError:
-    """Why the device could not be opened, and what to do."""
+    """Returns an error that says why the device could not be opened, and what to do."""
     name, code, hint = f'the {noun(direction)} "{device.name}"', code_of(error), hint_of(error)
     if code == UNAVAILABLE or "busy" in hint.lower():
         return DeviceError(

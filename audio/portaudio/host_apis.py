@@ -1,28 +1,28 @@
-"""How the streams of each host API are opened: block, latency, rate. Pure: one table, with its reasons."""
+"""Stream parameters of each host API: block, latency, rate. Pure: one table with reasons."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 PREFERRED = ("Windows WASAPI", "Core Audio", "PulseAudio", "ALSA", "Windows DirectSound", "MME", "Windows WDM-KS")
-"""Whose default is taken where several have one. On Windows PortAudio's own choice is MME, the slowest of its four."""
+"""Order of host APIs whose default device is used. On Windows, PortAudio itself prefers MME, the slowest of four."""
 
 _ALSA_CARD = "hw:"
-"""PortAudio names the cards themselves "HDA Intel: ALC (hw:0,0)"; whatever else ALSA lists is a plug-in."""
+"""Marks hardware devices: PortAudio names them "HDA Intel: ALC (hw:0,0)". All other ALSA devices are plug-ins."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamParameters:
-    """How to open a stream.
+    """Parameters for opening a stream.
 
     Attributes:
-        input_block_ms: How often the microphone's callback is called. A frame has 20 ms: shorter wins nothing.
-        input_latency_ms: The buffer asked for; 0: whatever the device calls low.
-        output_block_ms: How often the loudspeaker's callback is called: the longest wait for a duck or a close.
-        output_latency_ms: The buffer asked for; 0: whatever the device calls low.
-        own_rate: The device's own rate is asked for first, and we resample; else ours first.
-        moves_streams: The default device is followed by the system itself, streams and all.
-        why: The reason, for whoever reads the table.
+        input_block_ms: Interval of the microphone's callback. A frame has 20 ms: shorter has no advantage.
+        input_latency_ms: Requested buffer; 0: the device's low latency.
+        output_block_ms: Interval of the loudspeaker's callback: the longest delay of a duck or a close.
+        output_latency_ms: Requested buffer; 0: the device's low latency.
+        own_rate: Whether the device's own rate is tried first, with resampling here; else our rate.
+        moves_streams: Whether the system itself moves streams to a new default device.
+        why: The reason for these values.
     """
 
     input_block_ms: float
@@ -50,7 +50,7 @@ _OTHER = StreamParameters(
     20, 0, 10, 0, own_rate=True, moves_streams=False, why="not known: the device's own proposals are taken"
 )
 
-MANNERS: Mapping[str, StreamParameters] = MappingProxyType(
+PARAMETERS: Mapping[str, StreamParameters] = MappingProxyType(
     {
         "ALSA": _CARD,
         "ALSA plug-in": _PLUG_IN,
@@ -80,14 +80,14 @@ MANNERS: Mapping[str, StreamParameters] = MappingProxyType(
 )
 
 
-def manner_of(host_api: str, device: str) -> StreamParameters:
-    """The manner for a device of this name on this host API, both as PortAudio names them."""
+def parameters_of(host_api: str, device: str) -> StreamParameters:
+    """Returns the parameters for a device and host API, both named as by PortAudio."""
     if host_api == "ALSA" and _ALSA_CARD not in device:
-        return MANNERS["ALSA plug-in"]
-    return MANNERS.get(host_api, _OTHER)
+        return PARAMETERS["ALSA plug-in"]
+    return PARAMETERS.get(host_api, _OTHER)
 
 
-def rates_of(manner: StreamParameters, ours_hz: int, own_hz: int) -> tuple[int, ...]:
-    """The rates to try, in order: `ours_hz` is what we work at, `own_hz` what the device names as its own."""
-    first = (own_hz, ours_hz) if manner.own_rate else (ours_hz, own_hz)
+def rates_of(parameters: StreamParameters, ours_hz: int, own_hz: int) -> tuple[int, ...]:
+    """Returns the rates to try, in order. `ours_hz`: our rate; `own_hz`: the device's default rate."""
+    first = (own_hz, ours_hz) if parameters.own_rate else (ours_hz, own_hz)
     return tuple(dict.fromkeys(rate for rate in (*first, 48_000, 44_100) if rate > 0))

@@ -1,4 +1,4 @@
-"""What PortAudio lists, as `Device`s."""
+"""Lists PortAudio's devices as `Device` objects."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from audio.portaudio.host_apis import PREFERRED
 
 
 def load() -> Any:
-    """The module sounddevice. Raises DeviceError where it, or the library behind it, is missing."""
+    """Imports the module sounddevice. Raises DeviceError if it, or the PortAudio library, is missing."""
     try:
         return import_module("sounddevice")
     except OSError as error:
@@ -25,7 +25,7 @@ def load() -> Any:
 
 
 def listed(sounddevice: Any) -> tuple[Device, ...]:
-    """The devices as they were when the library was initialized."""
+    """Returns the devices at the time the library was initialized."""
     apis = list(sounddevice.query_hostapis())
     inputs = _default(apis, "default_input_device")
     outputs = _default(apis, "default_output_device")
@@ -47,36 +47,36 @@ def listed(sounddevice: Any) -> tuple[Device, ...]:
 
 
 def fresh(sounddevice: Any) -> tuple[Device, ...]:
-    """The devices as they are now. Ends every stream that is open."""
+    """Reinitializes the library and returns the current devices. Ends all open streams."""
     end(sounddevice)
     sounddevice._initialize()
     return listed(sounddevice)
 
 
 def end(sounddevice: Any) -> None:
-    """End the library, unless it is ended: it is after it once failed to begin."""
+    """Terminates the library if it is initialized; it is not after a failed initialization."""
     if sounddevice._initialized:
         sounddevice._terminate()
 
 
 def as_facts(devices: Sequence[Device]) -> list[dict[str, object]]:
-    """For JSON."""
+    """Converts devices for JSON."""
     return [asdict(device) for device in devices]
 
 
 def from_facts(facts: Sequence[Mapping[str, Any]]) -> tuple[Device, ...]:
-    """Back from JSON. Raises TypeError where a field is missing or unknown."""
+    """Converts devices from JSON. Raises TypeError if a field is missing or unknown."""
     return tuple(Device(**fact) for fact in facts)
 
 
 def same(one: Sequence[Device], other: Sequence[Device]) -> bool:
-    """Whether nothing was plugged, unplugged or made the default between both lists."""
+    """Whether both lists have the same devices and defaults."""
     key: Callable[[Device], object] = lambda device: (device.full_name, device.default_input, device.default_output)  # noqa: E731
     return [key(device) for device in one] == [key(device) for device in other]
 
 
 def _default(apis: Sequence[Mapping[str, Any]], key: str) -> int:
-    """Of the host API that is preferred among those that have one; -1: none."""
+    """Returns the default device of the most preferred host API that has one; -1: none."""
     order = {name: place for place, name in enumerate(PREFERRED)}
     with_one = [api for api in apis if api[key] >= 0]
     best = min(with_one, key=lambda api: order.get(api["name"], len(order)), default=None)

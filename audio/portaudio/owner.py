@@ -1,9 +1,8 @@
-"""The one owner of PortAudio: every call into it is made by one thread, and none is waited for for ever.
+"""Calls PortAudio in a single thread, with a timeout for every call.
 
-PortAudio is not made for several threads, its list of devices stands still from its beginning to its end, and ending it
-ends every stream. A sound server that hangs, hangs whoever closes a stream of it. So there is one thread; who asks gets
-a future that ends in time; and while a stream is open, devices are looked for in a process of its own
-(`lookout`).
+PortAudio is not thread-safe. Its device list is fixed at initialization, and reinitializing it ends all streams. A
+hanging sound server blocks whoever closes a stream. So all calls are made in one thread, callers get a future that
+completes in time, and while a stream is open, a separate process lists the devices (`device_watcher`).
 """
 
 import asyncio
@@ -25,65 +24,65 @@ from audio.errors import DeviceError
 from audio.portaudio.alsa_config import lacking
 from audio.portaudio.device_watcher import DeviceWatcher
 from audio.portaudio.faults import TRY_OTHERWISE, code_of, fault, named
-from audio.portaudio.host_apis import manner_of, rates_of
+from audio.portaudio.host_apis import parameters_of, rates_of
 from audio.portaudio.listing import end, fresh, listed, load, same
 from audio.portaudio.stream import started
 
 LIMIT_S = 5.0
-"""For one call. Bluetooth headsets take 2 s to open."""
+"""Timeout of a call, in seconds. Bluetooth headsets take 2 s to open."""
 
 FIRST_LIMIT_S = 15.0
-"""For the first, which loads the library and a hundred more for plug-ins of ALSA: 140 MB, perhaps from a slow disk."""
+"""Timeout of the first call, in seconds: it loads 140 MB of libraries (ALSA plug-ins), perhaps from a slow disk."""
 
 LEAVE_LIMIT_S = 1.0
-"""For ending the library when the program ends."""
+"""Timeout of ending the library at exit, in seconds."""
 
 WAITING = 32
-"""Calls in line. More mean that the library hangs."""
+"""Queue capacity for calls. More mean that the library hangs."""
 
 T = TypeVar("T")
 _Job = Callable[[], None]
 
 
 class PortAudio:
-    """Implements `CardLibrary`. Its thread begins with the first call and ends with the program."""
+    """Implements `CardLibrary`. Its thread starts with the first call and ends with the program."""
 
     def __init__(self, lookout: DeviceWatcher | None = None) -> None:
-        """`lookout`: who looks for devices while streams are open."""
+        """`lookout`: lists devices while streams are open."""
         self._lookout = lookout or DeviceWatcher()
         self._jobs: queue.Queue[_Job] = queue.Queue(WAITING)
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-        # Of the thread:
+        # Used in the thread only:
         self._library: Any = None  # sounddevice has no types
         self._devices: tuple[Device, ...] = ()
-        self._looked: tuple[Device, ...] | None = None  # for which streams were ended last
+        self._renewed_for: tuple[Device, ...] | None = None  # the list for which streams were last ended
         self._streams: list[CardStream[Any]] = []
 
     @property
     def in_use(self) -> bool:
-        """Whether anything was ever asked of it."""
+        """Whether any call was made."""
         return self._thread is not None
 
     # ---- on an event loop ----
 
     def open(self, wish: StreamRequest, make: Make[L]) -> "asyncio.Future[CardStream[L]]":
         """See `CardLibrary.open`."""
-        return self._ask(partial(self._open, wish, make), self._end)
+        return self._submit(partial(self._open, wish, make), self._end)
 
     def close(self, stream: CardStream[L]) -> "asyncio.Future[None]":
         """See `CardLibrary.close`."""
-        return self._ask(partial(self._end, stream), lambda _: None, late=True)
+        return self._submit(partial(self._end, stream), lambda _: None, late=True)
 
     def look(self) -> "asyncio.Future[tuple[Device, ...]]":
         """See `CardLibrary.look`."""
-        return self._ask(self._look, lambda _: None)
+        return self._submit(self._look, lambda _: None)
 
-    def _ask(self, job: Callable[[], T], drop: Callable[[T], None], *, late: bool = False) -> "asyncio.Future[T]":
-        """Have it done by the thread; an answer that comes too late, or for nobody, is dropped by the thread too.
+    def _submit(self, job: Callable[[], T], drop: Callable[[T], None], *, late: bool = False) -> "asyncio.Future[T]":
+        """Runs a job in the thread. A result that comes too late or is unwanted is passed to `drop` in the thread.
 
-        What nobody waits for any longer when its turn comes is not begun, unless it matters `late` as well: who tries
-        every few seconds while the sound system hangs does not want it all when it wakes.
+        A job whose future is already done is skipped unless `late` is set. So retries that accumulate while the sound
+        system hangs are not all executed when it recovers.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -121,45 +120,45 @@ class PortAudio:
             future.set_exception(error)
         return future
 
-    # ---- without one ----
+    # ---- blocking ----
 
     def list_now(self) -> tuple[Device, ...]:
         """See `list_devices`. Blocks."""
         return self._wait(self._look, self._limit_s())
 
     def leave(self) -> None:
-        """End every stream and the library, if they let themselves be ended. The program ends."""
+        """Ends all streams and the library at exit, if they respond."""
         if self._thread is None:
             return
         try:
             self._wait(self._leave, LEAVE_LIMIT_S)
         except DeviceError:
-            _leave_nothing_to_unload()
+            _keep_libraries_loaded()
 
     def _wait(self, job: Callable[[], T], limit_s: float) -> T:
-        """Have it done by the thread. Raises DeviceError."""
+        """Runs a job in the thread and waits for it. Raises DeviceError."""
         answers: queue.SimpleQueue[concurrent.futures.Future[T]] = queue.SimpleQueue()
         self._put(lambda: answers.put(_outcome(job)))
         try:
             return answers.get(timeout=limit_s).result()
         except queue.Empty as error:
-            raise _hangs(limit_s) from error
+            raise _hang_error(limit_s) from error
 
     def _limit_s(self) -> float:
-        """For a call that is made now."""
+        """Returns the timeout of a call made now."""
         return LIMIT_S if self._library is not None else FIRST_LIMIT_S
 
     def _put(self, job: _Job) -> None:
         with self._starting:
             if self._thread is None:
-                # A daemon: a thread that hangs in the sound system must not keep the program from ending.
+                # A daemon, so that a thread that hangs in the sound system does not keep the program from ending.
                 self._thread = threading.Thread(target=self._work, name="portaudio", daemon=True)
                 self._thread.start()
                 atexit.register(self.leave)
         try:
             self._jobs.put_nowait(job)
         except queue.Full as error:
-            raise _hangs(LIMIT_S) from error
+            raise _hang_error(LIMIT_S) from error
 
     # ---- in the thread ----
 
@@ -168,12 +167,12 @@ class PortAudio:
             self._jobs.get()()
 
     def _ready(self) -> Any:
-        """The library, loaded and begun."""
+        """Returns the library; loads and initializes it at the first call."""
         if self._library is None:
             if lacking(os.environ, sys.platform):
-                self._lookout.look()  # it may end whoever asks: then a process that has nothing to lose
+                self._lookout.look()  # it may abort the process: use the separate one
             library = load()
-            # Ours stands in its place: its own waits for ever for a sound server that hangs.
+            # Replaced by `leave`: the library's handler waits indefinitely for a hanging sound server.
             atexit.unregister(library._exit_handler)
             self._library = library
             self._devices = listed(library)
@@ -204,8 +203,8 @@ class PortAudio:
         return stream
 
     def _renew(self, library: Any) -> bool:
-        """See what was plugged in or made the default, if anything was; streams are ended for it. Whether it was."""
-        # Whoever has streams open hears nothing while they are ended: so only for what is really there.
+        """Lists the devices again if any are new or newly the default; ends streams for it. Returns whether so."""
+        # Ending streams interrupts the audio, so it is done only if there are new devices.
         if self._streams and not self._anything_new():
             return False
         for stream in list(self._streams):
@@ -215,24 +214,24 @@ class PortAudio:
         return not same(before, self._devices)
 
     def _anything_new(self) -> bool:
-        """Whether the other process sees something else than we do; said once of the same list.
+        """Whether the other process lists other devices than we do; True only once for the same list.
 
-        ALSA lists what it can open: cards that we hold, and plug-ins on top of them, are missing there.
+        ALSA lists only devices that can be opened: cards that we hold, and plug-ins on top of them, are missing there.
         """
         seen, ours = self._lookout.look(), {stream.device.full_name for stream in self._streams}
-        if (self._looked is not None and same(seen, self._looked)) or same(seen, self._devices):
+        if (self._renewed_for is not None and same(seen, self._renewed_for)) or same(seen, self._devices):
             return False
         names = [device.full_name for device in seen]
         held = ours.difference(names)
         if held and names == [device.full_name for device in self._devices if device.full_name not in held]:
             return False
-        self._looked = seen
+        self._renewed_for = seen
         return True
 
     def _start(self, library: Any, wish: StreamRequest, device: Device, make: Make[L]) -> CardStream[L]:
-        """Try the rates and channels that may do, the best first. Raises DeviceError."""
-        rates = rates_of(manner_of(device.host_api, device.name), wish.rate_hz, device.default_rate_hz)
-        # One is all we need; some insist on two, and arrays of microphones on all they have.
+        """Tries suitable rates and channel counts, best first. Raises DeviceError."""
+        rates = rates_of(parameters_of(device.host_api, device.name), wish.rate_hz, device.default_rate_hz)
+        # One channel is enough, but some devices insist on two, and microphone arrays on all they have.
         most = device.channels(wish.direction)
         channels = sorted({1, min(2, most), most})
         failed: BaseException | None = None
@@ -249,7 +248,7 @@ class PortAudio:
     def _end(self, stream: CardStream[L]) -> None:
         if stream in self._streams:
             self._streams.remove(stream)
-            stream.handle.abort()  # errors are ignored: what has gone cannot be ended
+            stream.handle.abort()  # errors are ignored: a lost device cannot be stopped
             stream.handle.close()
 
     def _leave(self) -> None:
@@ -262,17 +261,17 @@ class PortAudio:
 
 @cache
 def shared() -> PortAudio:
-    """The one of this program: there is one PortAudio in a process."""
+    """Returns the program's instance: PortAudio exists once per process."""
     return PortAudio()
 
 
 def library_in_use() -> bool:
-    """Whether this program has asked PortAudio anything: what it prints may then come until the program has ended."""
+    """Whether the program has used PortAudio, which may then print messages until the end."""
     return shared().in_use
 
 
 def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":
-    """What became of it."""
+    """Runs a job and returns its outcome."""
     result: concurrent.futures.Future[T] = concurrent.futures.Future()
     try:
         result.set_result(job())
@@ -283,24 +282,24 @@ def _outcome(job: Callable[[], T]) -> "concurrent.futures.Future[T]":
 
 def _expire(future: "asyncio.Future[T]", limit_s: float) -> None:
     if not future.done():
-        future.set_exception(_hangs(limit_s))
+        future.set_exception(_hang_error(limit_s))
 
 
-def _leave_nothing_to_unload() -> None:
-    """Let the program end as it would, but keep the sound system's libraries for the thread that is in them.
+def _keep_libraries_loaded() -> None:
+    """Keeps the sound system's libraries loaded at exit for the thread that hangs in them.
 
-    It would crash without, and the program's own exit status would be lost. Only glibc tells the status to who wants
-    to be called at the end, before libraries take themselves apart.
+    Otherwise the process would crash and its exit status would be lost. Only glibc passes the exit status to a handler,
+    which runs before libraries are unloaded.
     """
     if sys.platform == "linux":
         with suppress(KeyError, AttributeError, OSError):
-            ctypes.CDLL(sys.modules["sounddevice"]._libname)  # once more: Python's end closes its own
+            ctypes.CDLL(sys.modules["sounddevice"]._libname)  # a second reference, because Python closes its own
         here = ctypes.CDLL(None)
         with suppress(AttributeError):
-            here.on_exit(here._exit, None)  # what is registered last is called first
+            here.on_exit(here._exit, None)  # registered last, called first
 
 
-def _hangs(limit_s: float) -> DeviceError:
+def _hang_error(limit_s: float) -> DeviceError:
     return DeviceError(
         f"the sound system has not answered for {limit_s:g} s: restart it (PulseAudio: pulseaudio --kill; PipeWire: "
         "systemctl --user restart pipewire)"

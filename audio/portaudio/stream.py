@@ -1,21 +1,21 @@
-"""Opens one stream of PortAudio in the manner of its host API. Only PortAudio's own thread calls it."""
+"""Opens a PortAudio stream with its host API's parameters. Called only in PortAudio's thread."""
 
 from typing import Any
 
 from audio.card.stream import CardStream, L, Make, Opened, StreamRequest
 from audio.device import Device
-from audio.portaudio.host_apis import manner_of
+from audio.portaudio.host_apis import parameters_of
 
 
 def started(
     library: Any, wish: StreamRequest, device: Device, make: Make[L], *, rate_hz: int, channels: int
 ) -> CardStream[L]:
-    """Open and start a stream. Raises what the library raises."""
-    manner = manner_of(device.host_api, device.name)
+    """Opens and starts a stream. Raises what the library raises."""
+    parameters = parameters_of(device.host_api, device.name)
     inward = wish.direction == "input"
-    block_ms = manner.input_block_ms if inward else manner.output_block_ms
-    latency_ms = max(manner.input_latency_ms if inward else manner.output_latency_ms, wish.buffer_ms)
-    lanes: list[L] = []  # there before the first callback, which comes with `start`
+    block_ms = parameters.input_block_ms if inward else parameters.output_block_ms
+    latency_ms = max(parameters.input_latency_ms if inward else parameters.output_latency_ms, wish.buffer_ms)
+    lanes: list[L] = []  # filled before `start`, which triggers the first callback
 
     def callback(data: Any, frames: int, times: Any, flags: Any) -> None:
         first_s = times.inputBufferAdcTime if inward else times.outputBufferDacTime

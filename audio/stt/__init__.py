@@ -1,7 +1,7 @@
-"""Speech to text: frames in, partials out, words so far on request.
+"""Interfaces of speech to text: audio in, interim transcripts out, transcripts on request.
 
-One `RecognitionStream` decodes one segment. Its decoder runs while the user speaks and stays open over pauses, so that
-the transcript is available at any time; it is closed only when the turn is committed.
+A `RecognitionStream` decodes one speech segment. Its decoder runs while the user speaks and stays open over pauses, so
+that a transcript is available at any time. It is closed only when the turn is committed.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from typing import NewType, Protocol
 from audio.units import Pcm, Samples
 
 SegmentId = NewType("SegmentId", int)
-"""A span of microphone samples, named by the stream position of its first sample."""
+"""A speech segment, identified by the stream position of its first sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """What a recognizer that writes as people do expects behind the last word, as it hears it said.
+    """The punctuation that a recognizer expects after the last word, based on how the words sound.
 
     Attributes:
-        ends: Probability that nothing more comes, or a mark that ends a sentence.
-        goes_on: Probability of a mark behind which a sentence goes on: a comma, a dash, dots.
+        sentence_end: Probability that the text ends here or that a mark ends the sentence.
+        continuation: Probability of a mark within a sentence: a comma, a dash, an ellipsis.
     """
 
     sentence_end: float
@@ -28,22 +28,22 @@ class Punctuation:
 
 
 UNKNOWN_LANGUAGE = "?"
-"""Of words that are improbable in the only language that the model knows: which other it may be, nobody can tell."""
+"""Marks words that are improbable in the only language the model knows; the other language cannot be determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A transcript of one segment, so far.
+    """The transcript of a speech segment, final or so far.
 
     Attributes:
-        segment: The segment it is of.
-        until: It covers the segment's sound up to this stream position.
-        text: Plain words; "" where nothing was understood as speech.
-        rough: True where the engine itself says that the words are a guess (free dictation by pocketsphinx).
-        closure: Of these words; None of an engine that does not tell.
-        draft: Likely, but a little of the speech was not decoded yet. Only of who said that it will do.
-        other_language: The words are improbable, and this language, another than was asked for, was detected: its code,
-            or UNKNOWN_LANGUAGE; "" else.
+        segment: The speech segment.
+        until: Stream position up to which it covers the segment's audio.
+        text: Plain words; "" if no speech was recognized.
+        low_confidence: True if the engine reports that the words are a guess (free dictation by pocketsphinx).
+        punctuation: Expected punctuation after these words; None if the engine does not provide it.
+        is_draft: Likely, but a little of the speech is not decoded yet. Returned only to callers that accept drafts.
+        other_language: Code of another language that was detected, where the words are improbable in the requested one;
+            UNKNOWN_LANGUAGE if it cannot be determined; "" otherwise.
     """
 
     segment: SegmentId
@@ -56,52 +56,56 @@ class Transcript:
 
 
 class RecognitionStream(Protocol):
-    """One segment being decoded."""
+    """The decoding of one speech segment."""
 
     segment: SegmentId
 
     def feed(self, pcm: Pcm) -> None:
-        """Take the next samples of the segment (any length, gapless).
+        """Appends the next samples of the segment (any length, gapless).
 
-        Never blocks; the samples are copied. Raises SttError where the engine has died or its bounded
-        lane is full.
+        Never blocks. The samples are copied. Raises SttError if the engine has failed or its bounded buffer is full.
         """
         ...
 
     def probability_dip(self) -> None:
-        """What was fed last is less surely speech than before: it may end here, and words be asked for soon.
+        """Signals that the newest audio is less likely speech: it may end here, and a transcript may be requested soon.
 
-        For engines that take long to answer. Never blocks.
+        Useful for slow engines. Never blocks.
         """
         ...
 
     async def transcript(
         self, speech_end: Samples | None = None, *, early: bool = False, draft: bool = False
     ) -> Transcript:
-        """The words of everything fed so far; the decoder stays open. Raises SttError.
+        """Returns the transcript of everything fed so far; the decoder stays open.
 
-        Where `speech_end` is given, a stream position, what was fed after it is no speech, as far as is known: words
-        that the engine has of the sound up to a little after it will do. `early`: they will be asked for again soon,
-        and may lack the very last sound, if they come sooner for it. `draft`: they will be asked for again at once, and
-        may lack more, perhaps a word.
-        Safe to cancel, and to call again after more sound was fed. The caller brings the deadline.
+        Safe to cancel. May be called again after more audio was fed. The caller sets the deadline.
+
+        Args:
+            speech_end: Stream position after which there is no speech, as far as known. A transcript of the audio up to
+                shortly after it is then sufficient.
+            early: The transcript will be requested again soon. It may lack the very last audio to arrive sooner.
+            draft: The transcript will be requested again at once. It may lack more, perhaps a word.
+
+        Raises:
+            SttError: The engine failed.
         """
         ...
 
     def close(self) -> None:
-        """No more sound will come and the words were used: the decoder may learn from them. Idempotent."""
+        """Ends the segment after its transcript was used; the decoder may adapt to it. Idempotent."""
         ...
 
     def cancel(self) -> None:
-        """The segment was nothing: drop it, and whatever partials are under way. Idempotent."""
+        """Discards the segment and any decode in progress. Idempotent."""
         ...
 
 
 class Recognizer(Protocol):
-    """An engine with one conversation's decoder state; not shared between conversations.
+    """A speech-to-text engine with the decoder state of one conversation. Not shared between conversations.
 
     Attributes:
-        name: As in the configuration.
+        name: The engine's name in the configuration.
         detail: One line for the screen: model, threads, device.
     """
 
@@ -112,27 +116,27 @@ class Recognizer(Protocol):
 
     @property
     def works(self) -> bool:
-        """Whether it can hear, as far as is known without asking it."""
+        """Whether the engine works, as far as known without a check."""
         ...
 
     async def load(self) -> None:
-        """Load, or load again after a death, and run once so that the first segment is as fast as the tenth.
+        """Loads the engine, or reloads it after a failure, and runs it once so that the first segment is not slower.
 
         Raises EngineLoadError.
         """
         ...
 
     def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> RecognitionStream:
-        """Begin a segment. `on_partial` is called on the event loop, whenever the words so far have changed.
+        """Opens a segment. `on_partial` is called on the event loop whenever the interim transcript has changed.
 
-        Opening a second one while one is open cancels the first. Raises SttError where the engine is dead.
+        Opening a second segment cancels an open one. Raises SttError if the engine has failed.
         """
         ...
 
     def reset(self) -> bool:
-        """Forget the conversation, its speaker and its microphone: the next one may begin. False where it cannot."""
+        """Resets the state of conversation, speaker and microphone. Returns False if the engine cannot do that."""
         ...
 
     async def aclose(self) -> None:
-        """Stop the engine. Idempotent; bounded in time."""
+        """Stops the engine. Idempotent; bounded in time."""
         ...

@@ -1,4 +1,4 @@
-"""Text to speech: one speakable unit in, sound out as it is made."""
+"""Interfaces of text to speech: text of one chunk in, audio chunks out as they are synthesized."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from audio.units import Pcm, ReplySamples
 
 @dataclass(frozen=True, slots=True)
 class WordMark:
-    """Where a word of the unit sounds.
+    """The position of a word in the synthesized audio.
 
     Attributes:
-        text_start: Offset of the word's first character in the unit's text.
+        text_start: Offset of the word's first character in the text.
         text_end: Offset after its last character.
-        start: Where it begins, from the unit's first sample (after trimming).
+        start: Where it begins, counted from the first sample (after trimming).
         end: Where it ends.
-        estimated: True where the engine gives no positions and they were derived from lengths.
+        estimated: True if the engine gives no positions and they were derived from text lengths.
     """
 
     text_start: int
@@ -28,17 +28,17 @@ class WordMark:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a unit's sound: int16 mono at REPLY_RATE_HZ, with the marks of the words that begin in it."""
+    """An audio chunk: int16 mono at REPLY_RATE_HZ, with the marks of the words that begin in it."""
 
     pcm: Pcm
     marks: tuple[WordMark, ...] = ()
 
 
 class Voice(Protocol):
-    """A synthesizer. Units of one reply are spoken one after the other; engines serialize what they must.
+    """A synthesizer. The texts of one reply are spoken one after the other; engines serialize what they must.
 
     Attributes:
-        name: As in the configuration.
+        name: The engine's name in the configuration.
         detail: One line for the screen: voice, language, speed.
     """
 
@@ -48,22 +48,27 @@ class Voice(Protocol):
     def detail(self) -> str: ...
 
     async def load(self) -> None:
-        """Load, or load again after a death, and speak once into nothing. Raises EngineLoadError.
+        """Loads the engine, or reloads it after a failure, and synthesizes once. Raises EngineLoadError.
 
-        Safe to cancel: other conversations may need it, and the loading goes on.
+        Safe to cancel: the loading continues, because other conversations may need it.
         """
         ...
 
     def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
-        """The sound of one unit, chunk by chunk (at most 200 ms each), without leading silence.
+        """Yields the audio of one text, in chunks of at most 200 ms, without leading silence.
 
-        `speed`: faster (above 1) or slower than the voice was set to, 0.25 to 4; engines keep to what they can.
+        Closing the generator cancels the synthesis: the engine stops within 20 ms. Text without anything to speak gives
+        no chunk.
 
-        Closing the generator cancels at once: the engine stops within 20 ms. Text without anything to say gives
-        no chunk. Raises TtsError.
+        Args:
+            text: The text to speak.
+            speed: Factor on the voice's configured speed, 0.25 to 4; engines apply as much of it as they support.
+
+        Raises:
+            TtsError: The engine failed.
         """
         ...
 
     async def aclose(self) -> None:
-        """Stop the engine. Idempotent; bounded in time."""
+        """Stops the engine. Idempotent; bounded in time."""
         ...

@@ -1,4 +1,4 @@
-"""An engine's own thread, and the lane on which what it makes reaches the event loop."""
+"""Runs a TTS engine in its own thread and passes its results to the event loop."""
 
 import asyncio
 import contextlib
@@ -18,34 +18,35 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 _WAITING_JOBS = 64
-"""A job is of one unit: 64 are more conversations than one process holds."""
+"""Queue capacity. A job is one text; a process holds fewer than 64 conversations."""
 
 _LETTERS_PER_S = 15.0
-"""How fast people speak, about."""
+"""Approximate speaking rate, in letters per second."""
 
 
 def due_s(now_s: float, text: str) -> float:
-    """When a text should be spoken that somebody wants now, on the clock of `now_s`: later by its own duration.
+    """Returns when a text requested at `now_s` is due: later by its spoken duration. Same clock as `now_s`.
 
-    Short ones go first, and the first unit of an answer is cut short; whoever waits long enough is first too.
+    So short texts, such as the first chunk of a reply, come first; a text that has waited long enough comes first too.
     """
     return now_s + len(text) / _LETTERS_PER_S
 
 
 class EngineThread(Generic[E]):
-    """The one thread that calls an engine.
+    """The only thread that calls an engine.
 
-    Not a ThreadPoolExecutor: its queue is bounded, and being a daemon it cannot keep the process from ending
-    should the engine hang.
+    It is not a ThreadPoolExecutor, because its queue is bounded. It is a daemon, so that a hanging engine does not keep
+    the process from ending.
 
     Attributes:
-        gave_up: No more jobs are taken: the engine hung or was closed.
-        made: Pieces of sound so far; jobs count them, before they tell of them. While it grows, nothing hangs.
-        suspect: Something unforeseen happened: when it is loaded the next time, the engine should be a new one.
+        gave_up: The engine hung or was closed: no more jobs are accepted.
+        made: Number of pieces of audio so far. Jobs increment it before they report a piece. While it grows, nothing
+            hangs.
+        suspect: An unexpected error occurred: the next load must create a new engine.
     """
 
     def __init__(self, name: str, engine: E) -> None:
-        """`name` is the engine's, for the thread and for errors."""
+        """Starts the thread. `name` is the engine's name, for the thread and for error messages."""
         self.gave_up = False
         self.made = 0
         self.suspect = False
@@ -53,13 +54,14 @@ class EngineThread(Generic[E]):
         self._name = name
         self._engine = engine
         self._jobs: queue.PriorityQueue[tuple[float, int, Callable[[E], None]]] = queue.PriorityQueue(_WAITING_JOBS)
-        self._numbers = itertools.count()  # of two jobs that are due at once, the first one first
+        self._numbers = itertools.count()  # keeps the order of jobs that are due at the same time
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def submit(self, job: Callable[[E], None], due_s: float = 0.0) -> None:
-        """Run `job`, which must not raise, after those that are due before it. Never blocks. Raises TtsError.
+        """Runs `job`, which must not raise, after all jobs due earlier. Never blocks. Raises TtsError.
 
-        A long job that comes in parts submits its next part itself, due as before: what is due sooner goes between.
+        A long job in parts submits its next part itself with the same due time, so that more urgent jobs run in
+        between.
         """
         if self.gave_up:
             raise TtsError(f"{self._name} hung earlier and was given up: load the voice again")
@@ -69,17 +71,17 @@ class EngineThread(Generic[E]):
             raise TtsError(f"{self._name} has {_WAITING_JOBS} units waiting already: say this one later") from full
 
     def give_up(self) -> None:
-        """Take no more jobs, and let the thread end as soon as it comes back. Idempotent."""
+        """Accepts no more jobs and ends the thread when its current job returns. Idempotent."""
         self.gave_up = True
         self._wake(-math.inf)
 
     def retire(self) -> None:
-        """Let the thread end once all it was given is done; nobody gives it any more."""
+        """Ends the thread after all submitted jobs. No more jobs may be submitted."""
         self._retired = True
         self._wake(math.inf)
 
     async def works(self, timeout_s: float) -> bool:
-        """Whether it comes to a new job within that time, which goes before all that wait. Called on the loop."""
+        """Returns whether the thread starts a new job, ahead of all others, within `timeout_s`. Call it on the loop."""
         loop, answer = asyncio.get_running_loop(), asyncio.Event()
 
         def tell(_engine: E) -> None:
@@ -89,14 +91,14 @@ class EngineThread(Generic[E]):
         try:
             self.submit(tell, -math.inf)
         except TtsError:
-            return not self.gave_up  # else its queue is full, and those in it will find out
+            return not self.gave_up  # otherwise its queue is full; the queued jobs will notice a hang
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await answer.wait()
         return answer.is_set()
 
     def _wake(self, due_s: float) -> None:
-        with contextlib.suppress(queue.Full):  # then there is enough to wake it
+        with contextlib.suppress(queue.Full):  # a full queue wakes it anyway
             self._jobs.put_nowait((due_s, next(self._numbers), _nothing))
 
     def _work(self) -> None:
@@ -110,31 +112,31 @@ class EngineThread(Generic[E]):
 
 
 class SynthesisStream(Generic[T]):
-    """What an engine makes of one unit, from its thread to the loop.
+    """Passes the results for one text from the engine's thread to the event loop.
 
-    The engine never waits for the loop: it would be held for all by the slowest listener. What it makes of a unit
-    is bounded, and so is the lane: a unit that fills it ends in a TtsError.
+    The engine never waits for the loop, because a slow listener would delay all others. The results of a text are
+    bounded, and so is the queue: a text that fills it ends in a TtsError.
 
     Attributes:
-        cancelled: Nobody listens any more. Set by the loop, read by the engine between two pieces of sound.
+        cancelled: There is no listener any more. Set by the loop, read by the engine between two pieces of audio.
     """
 
     def __init__(self, most: int, overflow: str) -> None:
-        """Holds `most` items; `overflow` is the error's text where there are more. Call it on the loop."""
+        """Creates a queue of `most` items. Call it on the loop. `overflow` is the error message if it is full."""
         self.cancelled = False
         self._loop = asyncio.get_running_loop()
         self._items: asyncio.Queue[T | TtsError | None] = asyncio.Queue(most)
         self._overflow = overflow
 
     def tell(self, item: T | TtsError | None) -> None:
-        """From the engine's thread: the next item, a failure, or None at the end."""
+        """Adds the next item, a failure, or None at the end. Called in the engine's thread."""
         try:
             self._loop.call_soon_threadsafe(self._put, item)
-        except RuntimeError:  # the loop was closed with the unit unfinished: nobody listens
+        except RuntimeError:  # the loop was closed before the end
             self.cancelled = True
 
     async def next(self, timeout_s: float) -> T | None:
-        """The next item, None at the end. Raises TtsError, TimeoutError."""
+        """Returns the next item, None at the end. Raises TtsError, TimeoutError."""
         async with time_limit(timeout_s):
             item = await self._items.get()
         if isinstance(item, TtsError):
@@ -142,14 +144,14 @@ class SynthesisStream(Generic[T]):
         return item
 
     def fail(self, failure: TtsError) -> None:
-        """From the loop: whoever listens is told at once, and what was waiting is dropped."""
+        """Fails the stream at once and drops queued items. Called on the loop."""
         self.cancelled = True
         while not self._items.empty():
             self._items.get_nowait()
         self._items.put_nowait(failure)
 
     def waiting(self) -> int:
-        """Items that nobody has taken yet."""
+        """Returns the number of queued items."""
         return self._items.qsize()
 
     def _put(self, item: T | TtsError | None) -> None:

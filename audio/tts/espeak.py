@@ -1,4 +1,4 @@
-"""The voice of espeak-ng: robotic, in about 140 languages and dialects, with its first sound after a millisecond."""
+"""Speaks with espeak-ng: robotic, about 140 languages and dialects, first audio after a millisecond."""
 
 import asyncio
 import logging
@@ -26,54 +26,54 @@ log = logging.getLogger(__name__)
 SLOWEST_WPM, FASTEST_WPM = 80, 450
 
 _WAITING_BUFFERS = 2048
-"""160 ms each: 5 minutes. The longest piece of 200 characters that was found takes 77 s."""
+"""Queue capacity: 160 ms each, 5 minutes. The longest known piece of 200 characters takes 77 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sound:
-    """A buffer and the words that begin in it: offsets in the piece, samples in the buffer."""
+    """A buffer with the words that begin in it: offsets in the piece, samples in the buffer."""
 
     pcm: Pcm
     events: tuple[WordEvent, ...]
 
 
 class _Call:
-    """One call of the library, in the worker's thread. What it makes is bounded by the piece."""
+    """One call of the library in the worker's thread. The piece bounds its output."""
 
-    def __init__(self, text: str, manner: SpeakingStyle) -> None:
-        self.lane: SynthesisStream[_Sound] = SynthesisStream(
+    def __init__(self, text: str, style: SpeakingStyle) -> None:
+        self.stream: SynthesisStream[_Sound] = SynthesisStream(
             _WAITING_BUFFERS, "espeak-ng makes more than five minutes of 200 characters: it was stopped"
         )
         self._text = text
-        self._manner = manner
+        self._style = style
         self._seen = 0
 
     def run(self, library: EspeakLibrary) -> None:
-        """In the worker's thread."""
-        if self.lane.cancelled:
+        """Synthesizes the piece. Runs in the worker's thread."""
+        if self.stream.cancelled:
             return
         try:
-            library.synthesize(self._text, self._manner, self._heard)
+            library.synthesize(self._text, self._style, self._on_sound)
         except TtsError as failure:
-            self.lane.tell(failure)
+            self.stream.tell(failure)
         except Exception as failure:  # noqa: BLE001 - the thread serves every conversation and must live on
-            self.lane.tell(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
+            self.stream.tell(TtsError(f"espeak-ng failed inside a unit ({type(failure).__name__})"))
         else:
-            self.lane.tell(None)
+            self.stream.tell(None)
 
     def stop(self) -> None:
-        """The voice is closed: whoever listens is told so at once."""
-        self.lane.fail(TtsError("the espeak-ng voice was closed inside a unit"))
+        """Fails the call at once because the voice is closed."""
+        self.stream.fail(TtsError("the espeak-ng voice was closed inside a unit"))
 
-    def _heard(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
+    def _on_sound(self, pcm: Pcm, events: tuple[WordEvent, ...]) -> bool:
         here = tuple(WordEvent(event.offset, event.length, event.sample - self._seen) for event in events)
         self._seen += pcm.size
-        self.lane.tell(_Sound(pcm, here))
-        return not self.lane.cancelled
+        self.stream.tell(_Sound(pcm, here))
+        return not self.stream.cancelled
 
 
 class EspeakVoice:
-    """`Voice` by espeak-ng. Any number of them share one library and one thread."""
+    """Implements `Voice` by espeak-ng. All instances share one library and one thread."""
 
     name = "espeak-ng"
 
@@ -87,15 +87,15 @@ class EspeakVoice:
         target_dbfs: float = -20.0,
         timeout_s: float = 3.0,
     ) -> None:
-        """Nothing is loaded yet.
+        """Creates the voice without loading it.
 
         Args:
-            language: A code as "en", "en-us", "pt-BR".
-            voice: A voice of that language by name, identifier or code, with a variant: "en-us+f3"; None: the best.
+            language: A code such as "en", "en-us", "pt-BR".
+            voice: A voice of that language by name, identifier or code, with a variant: "en-us+f3"; None: the best one.
             words_per_minute: 80..450.
             pitch: 0..99.
-            target_dbfs: RMS of speech, pauses left out; -60..0. Peaks are bent to stay below -1 dBFS.
-            timeout_s: The longest wait for a piece of sound before the library counts as hung.
+            target_dbfs: RMS of speech without pauses, -60..0. Peaks are limited to -1 dBFS.
+            timeout_s: Longest wait for a piece of audio before the library counts as hung, in seconds.
 
         Raises:
             ValueError: A number outside its range.
@@ -114,7 +114,7 @@ class EspeakVoice:
         self._target_dbfs = target_dbfs
         self._timeout_s = timeout_s
         self._worker: EspeakWorker | None = None
-        self._manner: SpeakingStyle | None = None
+        self._style: SpeakingStyle | None = None
         self._gain = 1.0
         self._detail = "not loaded"
         self._calls: set[_Call] = set()
@@ -125,18 +125,18 @@ class EspeakVoice:
         return self._detail
 
     async def load(self) -> None:
-        """Load the library where it is not yet, find the voice, and speak once into nothing to set the loudness.
+        """Loads the library if needed, finds the voice, and synthesizes once to set the loudness.
 
-        About 30 ms, once for all who ask meanwhile; safe to cancel. Raises EngineLoadError.
+        Takes about 30 ms, shared by concurrent callers. Safe to cancel. Raises EngineLoadError.
         """
         await self._loading.wait()
 
     async def _load(self) -> None:
         worker = await asyncio.to_thread(SHARED.worker)
         choice = choose(worker.voices, worker.variants, language=self._language, voice=self._voice)
-        manner = SpeakingStyle(choice.identifier, self._words_per_minute, self._pitch)
+        style = SpeakingStyle(choice.identifier, self._words_per_minute, self._pitch)
         try:
-            async with aclosing(self._sounds(worker, manner, LOUDNESS_REFERENCE)) as sounds:
+            async with aclosing(self._sounds(worker, style, LOUDNESS_REFERENCE)) as sounds:
                 heard = [sound.pcm async for sound in sounds]
         except TtsError as failure:
             raise EngineLoadError(f"espeak-ng cannot speak with tts.voice {choice.detail}: {failure}") from failure
@@ -145,46 +145,46 @@ class EspeakVoice:
             raise EngineLoadError(f"espeak-ng says nothing with tts.voice {choice.detail}: choose another one")
         self._gain = gain_for(self._target_dbfs, reference, ESPEAK_RATE_HZ)
         self._detail = f"{choice.detail}, {self._words_per_minute} words a minute"
-        self._worker, self._manner = worker, manner
+        self._worker, self._style = worker, style
 
     async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Chunk]:
-        """The unit's sound; see `Voice.speak`. Word marks come with the library's positions."""
-        worker, manner = self._worker, self._manner
-        if worker is None or manner is None:
+        """Yields the audio of the text; see `Voice.speak`. Word marks are based on the library's positions."""
+        worker, style = self._worker, self._style
+        if worker is None or style is None:
             raise TtsError("the espeak-ng voice is not loaded: load it before it speaks")
         if speed != 1.0:
             pace = round(min(max(self._words_per_minute * speed, SLOWEST_WPM), FASTEST_WPM))
-            manner = replace(manner, words_per_minute=pace)
+            style = replace(style, words_per_minute=pace)
         text = clean(text)
         reply = EspeakChunkAudio(text, self._gain)
         for piece in pieces(text):
-            async with aclosing(self._sounds(worker, manner, piece.text)) as sounds:
+            async with aclosing(self._sounds(worker, style, piece.text)) as sounds:
                 async for sound in sounds:
                     events = tuple(WordEvent(e.offset + piece.offset, e.length, e.sample) for e in sound.events)
                     for chunk in reply.feed(sound.pcm, events):
                         yield chunk
-                        # Sound lies ready for many chunks: a consumer that never waits must not hold the loop.
+                        # Audio for many chunks is ready: a consumer that never waits must not block the loop.
                         await asyncio.sleep(0)
         for chunk in reply.finish(SENTENCE_PAUSE_MS if ends_sentence(text) else CLAUSE_PAUSE_MS):
             yield chunk
 
     async def aclose(self) -> None:
-        """Stop what is being said and forget the voice. Idempotent.
+        """Stops the synthesis and releases the voice. Idempotent.
 
-        The library and its idle thread stay for the process's next voice.
+        The library and its idle thread stay for the next voice of the process.
         """
         await self._loading.stop()
         for call in self._calls:
             call.stop()
-        self._worker = self._manner = None
+        self._worker = self._style = None
 
-    async def _sounds(self, worker: EspeakWorker, manner: SpeakingStyle, text: str) -> AsyncGenerator[_Sound]:
-        """One call of the library; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
-        call = _Call(text, manner)
+    async def _sounds(self, worker: EspeakWorker, style: SpeakingStyle, text: str) -> AsyncGenerator[_Sound]:
+        """Calls the library once; closing it stops the library at its next buffer (0.1 ms). Raises TtsError."""
+        call = _Call(text, style)
         self._calls.add(call)
         try:
             worker.submit(call.run)
-            while (sound := await call.lane.next(self._timeout_s)) is not None:
+            while (sound := await call.stream.next(self._timeout_s)) is not None:
                 yield sound
         except TimeoutError as hung:
             worker.give_up()
@@ -193,5 +193,5 @@ class EspeakVoice:
                 f"espeak-ng gave no sound for {self._timeout_s:g} s: load the voice again, which starts a new copy"
             ) from hung
         finally:
-            call.lane.cancelled = True
+            call.stream.cancelled = True
             self._calls.discard(call)

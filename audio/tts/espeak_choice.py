@@ -1,4 +1,4 @@
-"""Which of the library's voices a language or a name means."""
+"""Chooses one of the library's voices by language or name."""
 
 import difflib
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from audio.tts.espeak_library import VoiceInfo
 
 @dataclass(frozen=True, slots=True)
 class EspeakVoiceChoice:
-    """A voice to speak with.
+    """The chosen voice.
 
     Attributes:
-        identifier: For the library, with its variant: "gmw/en-US+f3".
-        detail: For people: name, variant, and what was asked for where that is not what they get.
+        identifier: The library's identifier with its variant: "gmw/en-US+f3".
+        detail: For the screen: name, variant, and the requested language if it differs.
     """
 
     identifier: str
@@ -24,9 +24,9 @@ class EspeakVoiceChoice:
 def choose(
     voices: Sequence[VoiceInfo], variants: Sequence[str], *, language: str, voice: str | None
 ) -> EspeakVoiceChoice:
-    """The voice called `voice` ("en-us", "English (America)", "en+f3"), else the library's best for `language`.
+    """Returns the voice named `voice` ("en-us", "English (America)", "en+f3"), else the best one for `language`.
 
-    Raises EngineLoadError where there is none, or where the voice speaks another language.
+    Raises EngineLoadError if there is none, or if the voice speaks another language.
     """
     if voice is None:
         return _of_language(voices, language)
@@ -50,7 +50,7 @@ def choose(
 
 
 def _of_language(voices: Sequence[VoiceInfo], language: str) -> EspeakVoiceChoice:
-    """A region without a voice of its own gets the language's, and the detail says so."""
+    """Returns the best voice of a language. A region without its own voice gets the language's; `detail` says so."""
     code = _code(language)
     while code:
         speakers = [(rank, info) for info in voices for known, rank in info.codes if known == code]
@@ -80,7 +80,7 @@ def _names(info: VoiceInfo) -> tuple[str, ...]:
 
 
 def _near(wanted: str, known: Sequence[str]) -> str:
-    """At most five that are spelled alike; else the first few, so that there is always a way on."""
+    """Names up to five similar values, or the first few if none is similar."""
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(wanted.lower(), by_lower, n=5, cutoff=0.5)
     if near:

@@ -1,7 +1,7 @@
-"""The espeak-ng library by ctypes: text in, sound and word events out.
+"""Calls the espeak-ng library by ctypes: text in, audio and word events out.
 
-The library keeps its state in globals and is not thread-safe: whoever holds an `EspeakLibrary` calls it from one
-thread at a time. Nothing here knows of asyncio.
+The library keeps its state in globals and is not thread-safe: call an `EspeakLibrary` from one thread at a time. It
+does not use asyncio.
 """
 
 import contextlib
@@ -21,13 +21,12 @@ from audio.units import Pcm
 ESPEAK_RATE_HZ = 22_050
 
 BUFFER_MS = 160
-"""Sound per callback. A callback needs the interpreter lock; few and long ones wait for it less often. It costs
-0.1 ms to make."""
+"""Audio per callback. A callback needs the GIL, so few long ones wait for it less often. One costs 0.1 ms."""
 
 _SYNCHRONOUS = 2
 _DONT_EXIT = 0x8000
 _BY_CHARACTER = 1
-# Neither SSML (0x10) nor phonemes in [[ ]] (0x100): text is only ever text. The end pause is cut to measure later.
+# Neither SSML (0x10) nor phonemes in [[ ]] (0x100) are enabled. The end pause is included and cut to measure later.
 _UTF8_WITH_END_PAUSE = 0x01 | 0x1000
 _RATE = 1
 _PITCH = 3
@@ -37,11 +36,11 @@ _LAST_EVENT = 0
 
 @dataclass(frozen=True, slots=True)
 class VoiceInfo:
-    """A voice the library offers.
+    """A voice of the library.
 
     Attributes:
-        name: For people: "English (America)".
-        identifier: For the library: "gmw/en-US".
+        name: Display name: "English (America)".
+        identifier: Identifier for the library: "gmw/en-US".
         codes: Language codes in lower case with the library's preference (lower is better).
     """
 
@@ -52,7 +51,7 @@ class VoiceInfo:
 
 @dataclass(frozen=True, slots=True)
 class SpeakingStyle:
-    """How to speak: the library's voice with its variant ("gmw/en+f3"), words per minute, pitch 0..99."""
+    """Parameters of speech: voice with variant ("gmw/en+f3"), words per minute, pitch 0..99."""
 
     voice: str
     words_per_minute: int
@@ -61,9 +60,9 @@ class SpeakingStyle:
 
 @dataclass(frozen=True, slots=True)
 class WordEvent:
-    """A word begins: at `sample` of this synthesis (at ESPEAK_RATE_HZ), for `length` characters from `offset`.
+    """The start of a word at `sample` (at ESPEAK_RATE_HZ), with `length` characters from `offset`.
 
-    Both are the library's own idea of a word: numbers come as several, "of the" as one.
+    Words are the library's own: a number is several, "of the" is one.
     """
 
     offset: int
@@ -72,7 +71,7 @@ class WordEvent:
 
 
 OnSound = Callable[[Pcm, tuple[WordEvent, ...]], bool]
-"""Takes a buffer of sound with the events inside it; False stops the synthesis."""
+"""Receives a buffer of audio with its events; returns False to stop the synthesis."""
 
 
 class _EventId(ctypes.Union):
@@ -113,15 +112,15 @@ class EspeakLibrary:
     """One loaded copy of the library.
 
     Attributes:
-        voices: All it has, in its own order.
-        variants: What may follow a voice after "+", as in "en+f3".
+        voices: All its voices, in its own order.
+        variants: Allowed suffixes of a voice after "+", as in "en+f3".
     """
 
     def __init__(self, *, private_copy: bool = False) -> None:
-        """Load the library, its data and its list of voices: 6 ms from a warm disk.
+        """Loads the library, its data and its list of voices: 6 ms from a warm disk.
 
-        `private_copy` loads from a copy of the file: the loader then makes new globals, untouched by a call that
-        hangs in the other copy. Raises EngineLoadError.
+        `private_copy` loads a copy of the file. The loader then creates new globals, which are independent of a call
+        that hangs in the other copy. Raises EngineLoadError.
         """
         library, data = _paths()
         self._dll = _open(library, private_copy=private_copy)
@@ -138,16 +137,17 @@ class EspeakLibrary:
         self.variants = tuple(info.identifier.removeprefix("!v/") for info in listed)
         self._on_sound: OnSound | None = None
         self._failure: Exception | None = None
-        self._manner: SpeakingStyle | None = None
-        self._callback = _Callback(self._heard)  # must live as long as the library may call it
+        self._style: SpeakingStyle | None = None
+        self._callback = _Callback(self._on_callback)  # must live as long as the library may call it
         self._dll.espeak_SetSynthCallback(self._callback)
 
-    def synthesize(self, text: str, manner: SpeakingStyle, on_sound: OnSound) -> None:
-        """Speak `text` (no NUL, no lone surrogates) into `on_sound`, which runs in this thread.
+    def synthesize(self, text: str, style: SpeakingStyle, on_sound: OnSound) -> None:
+        """Synthesizes `text` (no NUL, no lone surrogates) into `on_sound`, which runs in this thread.
 
-        Returns when all was said or `on_sound` said False. Raises TtsError, and whatever `on_sound` raised.
+        Returns when everything was synthesized or `on_sound` returned False. Raises TtsError and whatever `on_sound`
+        raised.
         """
-        self._set(manner)
+        self._set(style)
         self._on_sound, self._failure = on_sound, None
         spoken = text.encode()
         result = self._dll.espeak_Synth(spoken, len(spoken) + 1, 0, _BY_CHARACTER, 0, _UTF8_WITH_END_PAUSE, None, None)
@@ -157,8 +157,8 @@ class EspeakLibrary:
         if result != 0:
             raise TtsError(f"espeak-ng refused a unit with code {result}; it can go on with the next one")
 
-    def _heard(self, sound: int | None, samples: int, events: "ctypes._Pointer[_Event]") -> int:
-        """Called by the library; an exception must not pass through it. 1 stops the synthesis."""
+    def _on_callback(self, sound: int | None, samples: int, events: "ctypes._Pointer[_Event]") -> int:
+        """Callback of the library; exceptions must not pass through it. Returns 1 to stop the synthesis."""
         if self._on_sound is None or not sound or samples <= 0:
             return 0
         pcm = np.frombuffer(ctypes.string_at(sound, samples * 2), np.int16)
@@ -168,16 +168,16 @@ class EspeakLibrary:
             self._failure = failure
             return 1
 
-    def _set(self, manner: SpeakingStyle) -> None:
-        if manner == self._manner:
+    def _set(self, style: SpeakingStyle) -> None:
+        if style == self._style:
             return
-        self._manner = None
-        if self._dll.espeak_SetVoiceByName(manner.voice.encode()) != 0:
-            raise TtsError(f"espeak-ng has lost its voice {manner.voice}: load it again or change tts.voice")
-        # The voice brings its own rate and pitch: these come after it.
-        self._dll.espeak_SetParameter(_RATE, manner.words_per_minute, 0)
-        self._dll.espeak_SetParameter(_PITCH, manner.pitch, 0)
-        self._manner = manner
+        self._style = None
+        if self._dll.espeak_SetVoiceByName(style.voice.encode()) != 0:
+            raise TtsError(f"espeak-ng has lost its voice {style.voice}: load it again or change tts.voice")
+        # Selecting a voice resets rate and pitch, so they are set afterwards.
+        self._dll.espeak_SetParameter(_RATE, style.words_per_minute, 0)
+        self._dll.espeak_SetParameter(_PITCH, style.pitch, 0)
+        self._style = style
 
     def _listed(self, wanted: object) -> list[VoiceInfo]:
         found = self._dll.espeak_ListVoices(wanted)
@@ -211,7 +211,7 @@ class EspeakLibrary:
 
 
 def _paths() -> tuple[Path, Path]:
-    """The library's file and its data folder, as the package espeakng-loader brings them."""
+    """Returns the library's file and its data folder from the package espeakng-loader."""
     remedy = "install the package espeakng-loader (again), or choose another engine in tts.engine"
     try:
         loader = importlib.import_module("espeakng_loader")
@@ -219,7 +219,7 @@ def _paths() -> tuple[Path, Path]:
         raise EngineLoadError(f"espeak-ng is not installed: {remedy}") from missing
     try:
         library, data = Path(loader.get_library_path()), Path(loader.get_data_path())
-    except RuntimeError as missing:  # what the loader raises where its data folder is gone
+    except RuntimeError as missing:  # raised by the loader if its data folder is missing
         raise EngineLoadError(f"espeak-ng's data is missing: {remedy}") from missing
     for needed in (library, data / "phontab"):
         if not needed.is_file():
@@ -231,7 +231,8 @@ def _open(library: Path, *, private_copy: bool) -> ctypes.CDLL:
     with contextlib.ExitStack() as stack:
         try:
             if private_copy:
-                # The folder may go at once where a loaded file can be removed; elsewhere it stays, and that is fine.
+                # The folder is removed at once if the system can remove a loaded file; otherwise it stays, which is
+                # acceptable.
                 folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
                 library = Path(shutil.copy(library, folder))
             return ctypes.CDLL(str(library))
@@ -253,7 +254,7 @@ def _words(events: "ctypes._Pointer[_Event]") -> tuple[WordEvent, ...]:
 
 
 def _codes(languages: int | None) -> tuple[tuple[str, int], ...]:
-    """The library's list: a byte of preference, a code ended by NUL, and so on until a preference of 0."""
+    """Reads the library's list: a preference byte, a NUL-terminated code, and so on until a preference of 0."""
     codes = []
     at = languages or 0
     while at and (preference := ctypes.string_at(at, 1)[0]):

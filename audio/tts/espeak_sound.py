@@ -1,6 +1,6 @@
-"""What the library says becomes a reply's sound: trimmed, at the right rate and loudness, with its words marked.
+"""Turns the library's output into reply audio: trimmed, at the right rate and loudness, with word marks.
 
-Pure and incremental: raw buffers go in, chunks come out as soon as all words that begin in them are placed.
+Pure and incremental: raw buffers in; chunks out as soon as all words that begin in them are placed.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ from audio.tts.sound import CHUNK_SAMPLES
 from audio.units import FULL_SCALE, REPLY_RATE_HZ, Pcm, ReplySamples
 
 QUALITY = "HQ"
-"""HQ holds back 42 ms of sound, LQ 1 ms; but sound is made 1500 times faster than it plays, so that this is 0.03 ms."""
+"""Resampler quality. HQ holds back 42 ms, LQ 1 ms. Synthesis is 1500 times faster than real time: HQ costs 0.03 ms."""
 
 _SILENT = 16
 """Largest sample of silence (-66 dBFS). espeak-ng's own silence is zero to the bit."""
@@ -27,16 +27,16 @@ _FADE_IN = ESPEAK_RATE_HZ * 2 // 1000
 _FADE_OUT = ESPEAK_RATE_HZ * 3 // 1000
 
 _LONGEST_WAIT = 3 * ESPEAK_RATE_HZ
-"""A word's chunk waits for the word's end, but for no more than 3 s of sound: then the end is an estimate."""
+"""A chunk waits for the end of its last word, but at most for 3 s of audio; then the end is estimated."""
 
 _Sound = npt.NDArray[np.float32]
 
 
 class WordPlaces:
-    """When each word of a unit sounds. All positions are samples at ESPEAK_RATE_HZ from the first one heard.
+    """Computes when each word sounds. All positions are samples at ESPEAK_RATE_HZ from the first audible one.
 
-    The library reports fewer words than there are ("of the" is one) or more ("12.50" is four). Words without an
-    event of their own share the time of the one before them by their lengths, and are marked as estimated.
+    The library reports fewer words than there are ("of the" is one) or more ("12.50" is four). Words without an event
+    share the time of the preceding word in proportion to their lengths, and are marked as estimated.
     """
 
     def __init__(self, text: str) -> None:
@@ -48,11 +48,11 @@ class WordPlaces:
 
     @property
     def placed_until(self) -> int | None:
-        """No word that is still to be placed begins before this; None when all are placed."""
+        """Position before which no unplaced word begins; None when all are placed."""
         return self._start if self._next < len(self._spans) else None
 
     def event(self, offset: int, length: int, at: int, sound_end: int) -> list[WordMark]:
-        """The library begins a word at `at`; the last sound before it ended at `sound_end`."""
+        """Processes the start of a word at `at`; the last sound before it ended at `sound_end`."""
         word = word_at(self._text, self._spans, offset, length)
         if word <= self._latest:
             return []
@@ -61,7 +61,7 @@ class WordPlaces:
         return marks
 
     def waited(self, at: int, sound_end: int) -> list[WordMark]:
-        """Sound is known up to `at`, and no further word has begun before it."""
+        """Notes that audio is known up to `at` without another word start."""
         if self._next > self._latest:
             self._start = max(at, self._start)
         elif at - self._start > _LONGEST_WAIT:
@@ -69,15 +69,15 @@ class WordPlaces:
         return []
 
     def finish(self, sound_end: int) -> list[WordMark]:
-        """All was said: the words left share what is left."""
+        """Places all remaining words at the end of the audio."""
         self._start = min(self._start, sound_end)
         return self._place(len(self._spans), sound_end, sound_end)
 
     def _place(self, until: int, at: int, sound_end: int, *, estimated: bool = False) -> list[WordMark]:
-        """Words from `_next` up to `until` share the time from `_start` to `sound_end`; the next begins at `at`."""
+        """Places the words from `_next` up to `until` between `_start` and `sound_end`; the next one begins at `at`."""
         spans = self._spans[self._next : until]
         at = max(at, self._start)
-        end = min(at, max(sound_end, self._start))  # in silence they have no length: it may be the unit's end
+        end = min(at, max(sound_end, self._start))  # words in silence have no length, because this may be the end
         letters = sum(stop - start for start, stop in spans)
         marks, said, start = [], 0, self._start
         for span in spans:
@@ -90,24 +90,24 @@ class WordPlaces:
 
 
 class EspeakChunkAudio:
-    """One unit's sound on its way out. Not thread-safe."""
+    """Produces the audio chunks of one text. Not thread-safe."""
 
     def __init__(self, text: str, gain: float) -> None:
-        """`gain` brings the voice to its loudness; it is constant, so that nothing pumps."""
+        """Creates it. `gain` sets the loudness; it is constant, so that the volume does not pump."""
         self._gain = gain
         self._places = WordPlaces(text)
         self._resampler = soxr.ResampleStream(ESPEAK_RATE_HZ, REPLY_RATE_HZ, 1, dtype="float32", quality=QUALITY)
-        self._lead: int | None = None  # silence cut from the front; None until there is sound
-        self._seen = 0  # raw samples taken, with the lead
-        self._sound_end = 0  # after the last one that was not silent, without the lead
-        self._held = np.zeros(0, np.int16)  # the last sound and the silence after it: perhaps the unit's end
+        self._lead: int | None = None  # leading silence that was cut; None before the first sound
+        self._seen = 0  # raw samples received, including the lead
+        self._sound_end = 0  # position after the last audible sample, without the lead
+        self._held = np.zeros(0, np.int16)  # the last sound and the silence after it, perhaps the end
         self._fade_in = _FADE_IN
         self._ready = np.zeros(0, np.int16)
-        self._given = 0  # reply samples handed out
+        self._given = 0  # reply samples returned
         self._marks: list[WordMark] = []
 
     def feed(self, raw: Pcm, events: tuple[WordEvent, ...]) -> Iterator[Chunk]:
-        """Take the next buffer with the words that begin in it (offsets in the unit, samples in this buffer)."""
+        """Processes the next buffer with the words that begin in it (offsets in the text, samples in this buffer)."""
         base = self._seen
         self._seen += raw.size
         sounding = np.flatnonzero(np.abs(raw.astype(np.int32)) > _SILENT)
@@ -130,7 +130,7 @@ class EspeakChunkAudio:
         yield from self._whole_chunks()
 
     def finish(self, pause_ms: float) -> Iterator[Chunk]:
-        """The unit has ended: fade its end, leave at most `pause_ms` of the silence after it, give all that is left."""
+        """Ends the text: fades the end, keeps at most `pause_ms` of the silence after it, yields all that is left."""
         if self._lead is None:
             return
         self._marks += self._places.finish(self._sound_end)
@@ -146,7 +146,7 @@ class EspeakChunkAudio:
         yield Chunk(self._ready, tuple(self._marks))
 
     def _pass_on(self, raw: Pcm, until: int) -> None:
-        """Hold back what may be the unit's end, resample the rest."""
+        """Holds back what may be the end of the text and resamples the rest."""
         held = np.concatenate((self._held, raw))
         sure = max(0, held.size - (until - self._sound_end) - _FADE_OUT)
         self._held = held[sure:]
@@ -177,7 +177,7 @@ class EspeakChunkAudio:
 
 
 def reply_at(sample: int) -> ReplySamples:
-    """A position at ESPEAK_RATE_HZ as one at REPLY_RATE_HZ, rounded to the nearest."""
+    """Converts a position at ESPEAK_RATE_HZ to REPLY_RATE_HZ, rounded to the nearest."""
     return ReplySamples(round(sample * REPLY_RATE_HZ / ESPEAK_RATE_HZ))
 
 

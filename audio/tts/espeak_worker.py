@@ -1,8 +1,8 @@
-"""The one thread that calls espeak-ng, shared by all voices of the process.
+"""The single thread that calls espeak-ng, shared by all voices of the process.
 
-A thread and not a process: the library lets go of the interpreter lock while it works and needs it for about 30 us
-per 160 ms of sound, so that a loop beside it is late by 0.3 ms in the median even while units are made without a
-pause (docs/tts.md); a process would add its start and a copy of the sound.
+A thread is sufficient: the library releases the GIL while it works and needs it for about 30 us per 160 ms of audio.
+The median delay of a loop beside it is 0.3 ms under continuous synthesis (docs/tts.md). A process would add its start
+time and a copy of the audio.
 """
 
 import threading
@@ -12,11 +12,11 @@ from audio.tts.espeak_library import EspeakLibrary
 
 
 class EspeakWorker(EngineThread[EspeakLibrary]):
-    """A copy of the library and the thread that owns it.
+    """A loaded copy of the library and the thread that owns it.
 
     Attributes:
-        voices: As of `EspeakLibrary`.
-        variants: As of `EspeakLibrary`.
+        voices: See `EspeakLibrary`.
+        variants: See `EspeakLibrary`.
     """
 
     def __init__(self, library: EspeakLibrary) -> None:
@@ -26,14 +26,14 @@ class EspeakWorker(EngineThread[EspeakLibrary]):
 
 
 class _Shared:
-    """The process's worker, made on first use and replaced after a hang."""
+    """Creates the process's worker on first use and replaces it after a hang."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._worker: EspeakWorker | None = None
 
     def worker(self) -> EspeakWorker:
-        """Blocks for the loading, 6 ms from a warm disk. Raises EngineLoadError."""
+        """Returns the worker. Blocks while it loads, 6 ms from a warm disk. Raises EngineLoadError."""
         with self._lock:
             if self._worker is None:
                 self._worker = EspeakWorker(EspeakLibrary())

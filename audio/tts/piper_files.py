@@ -1,4 +1,4 @@
-"""Which files are a Piper voice: its .onnx and the json beside it, checked."""
+"""Reads and checks the files of a Piper voice: its .onnx and the json beside it."""
 
 import json
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from pathlib import Path
 from piper import PhonemeType, PiperConfig
 
 from audio.errors import EngineLoadError
-from audio.tts.piper_words import is_heard
+from audio.tts.piper_words import is_audible
 
 _FRAME_SIGNS = ("^", "_", "$")
-"""Begin, padding and end: Piper puts them around and between all phonemes."""
+"""Symbols for begin, padding and end, which Piper puts around and between all phonemes."""
 
 _SCALES = {"noise_scale": (0, 10), "length_scale": (0.1, 10), "noise_w": (0, 10)}
-"""What can be meant by them: voices have 0.667, 1 and 0.8."""
+"""Plausible ranges; voices have 0.667, 1 and 0.8."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceFiles:
-    """A voice on disk whose json makes sense.
+    """A voice on disk with a valid json file.
 
     Attributes:
-        model: The .onnx.
-        language: As the json names it: "en_US".
+        model: The .onnx file.
+        language: Language code of the json, such as "en_US".
     """
 
     model: Path
@@ -31,7 +31,7 @@ class VoiceFiles:
 
 
 def read_voice(model: Path, language: str) -> VoiceFiles:
-    """Read the json beside `model`; refuse what Piper would only stumble over later, and another language.
+    """Reads and checks the json beside `model`. Refuses values that Piper would fail on later, and another language.
 
     Raises EngineLoadError.
     """
@@ -58,7 +58,7 @@ def read_voice(model: Path, language: str) -> VoiceFiles:
     if missing or lowest < 0 or highest >= config.num_symbols:
         what = f"lacks the sign {missing[0]}" if missing else f"has phoneme ids {lowest} to {highest}"
         raise EngineLoadError(_wrong(path, f"its phoneme_id_map {what}, its num_symbols is {config.num_symbols}"))
-    if not any(map(is_heard, config.phoneme_id_map)):
+    if not any(map(is_audible, config.phoneme_id_map)):
         raise EngineLoadError(_wrong(path, "its phoneme_id_map has no phoneme that is heard"))
     if not 8_000 <= config.sample_rate <= 48_000:
         raise EngineLoadError(_wrong(path, f"its sample_rate is {config.sample_rate}, Piper has 16000 to 48000"))
@@ -71,7 +71,7 @@ def read_voice(model: Path, language: str) -> VoiceFiles:
 
 
 def speaker_id(files: VoiceFiles, speaker: int | str | None) -> int | None:
-    """The speaker's number, by number or by name; None: the voice's own choice. Raises EngineLoadError."""
+    """Returns the speaker's number, given by number or name; None: the voice's default. Raises EngineLoadError."""
     if speaker is None:
         return None
     count, names = files.config.num_speakers, files.config.speaker_id_map
@@ -89,7 +89,7 @@ def speaker_id(files: VoiceFiles, speaker: int | str | None) -> int | None:
 
 
 def mismatch(files: VoiceFiles, what: str) -> EngineLoadError:
-    """The json is of another voice than the model."""
+    """Returns the error for a json file that does not belong to the model."""
     json_path = files.model.with_name(files.model.name + ".json")
     return EngineLoadError(_wrong(json_path, what))
 
@@ -118,7 +118,7 @@ def _config(path: Path) -> tuple[PiperConfig, str]:
 
 
 def _check_kinds(path: Path, config: PiperConfig, scales: dict[str, object]) -> None:
-    """Refuse values that Piper takes as they come. Raises EngineLoadError; and TypeError, AttributeError."""
+    """Refuses values that Piper does not check. Raises EngineLoadError; and TypeError, AttributeError."""
     checked = {
         "num_symbols": config.num_symbols,
         "num_speakers": config.num_speakers,
@@ -147,5 +147,5 @@ def _wrong(path: Path, what: str) -> str:
 
 
 def _family(code: str) -> str:
-    """ "en_US" and "en-us" -> "en"."""
+    """Returns the language without its region: "en" for "en_US" and "en-us"."""
     return code.replace("_", "-").partition("-")[0].lower()

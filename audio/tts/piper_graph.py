@@ -1,8 +1,8 @@
-"""What a voice's ONNX file says of itself.
+"""Reads a voice's ONNX file, and adds the phoneme durations to its outputs.
 
-The durations of the phonemes are in every Piper voice, but as an inner tensor: the one `Ceil` of the graph rounds
-them up to whole frames. Protobuf reads a message that comes twice as one, so that an output is added by appending a
-graph that holds nothing but it (what piper.patch_voice_with_alignment does with the onnx package).
+Every Piper voice computes the durations of its phonemes, but as an inner tensor: the only `Ceil` of the graph rounds
+them up to whole frames. Protobuf merges a message that occurs twice. So an output is added by appending a graph with
+only that output, as piper.patch_voice_with_alignment does with the onnx package.
 """
 
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from audio import onnx_messages as onnx
 
 @dataclass(frozen=True, slots=True)
 class VoiceGraph:
-    """What is read from a model before it is loaded.
+    """Facts about a model before it is loaded.
 
     Attributes:
-        durations: The tensor with the frames of every phoneme id; None where there is not exactly one candidate.
-        symbols: How many phoneme ids the model knows; None where it looks them up in a way not understood.
-        speakers: How many speakers it knows; None as above, and where it has no choice of speakers.
+        durations: Name of the tensor with the frames of every phoneme id; None if there is not exactly one candidate.
+        symbols: Number of phoneme ids the model knows; None if it looks them up in an unknown way.
+        speakers: Number of speakers; None as above, and for a model without a choice of speakers.
     """
 
     durations: str | None
@@ -26,10 +26,10 @@ class VoiceGraph:
 
 
 def read_graph(model: bytes) -> VoiceGraph:
-    """Look through the model's nodes. Raises NotReadableError."""
+    """Reads the model's nodes. Raises NotReadableError."""
     view = memoryview(model)
     rounded: set[str] = set()
-    tables: dict[str, str] = {}  # what ids are looked up with -> the table
+    tables: dict[str, str] = {}  # name of the index input -> name of the table
     rows: dict[str, int] = {}
     outputs: set[str] = set()
     for graph in onnx.messages(view, onnx.MODEL_GRAPH):
@@ -45,7 +45,7 @@ def read_graph(model: bytes) -> VoiceGraph:
 
 
 def with_output(model: bytes, tensor: str) -> bytes:
-    """The model with an inner tensor as one more output, after its own."""
+    """Returns the model with an inner tensor as an additional last output."""
     value = onnx.message(1, tensor.encode())
     return model + onnx.message(onnx.MODEL_GRAPH, onnx.message(onnx.GRAPH_OUTPUT, value))
 
@@ -68,7 +68,7 @@ def _read_node(node: memoryview, rounded: set[str], tables: dict[str, str]) -> N
 
 
 def _read_table(tensor: memoryview, rows: dict[str, int]) -> None:
-    """The first dimension of a tensor; it comes before the name."""
+    """Notes the first dimension of a tensor; dimensions come before the name."""
     first: int | None = None
     for field, payload, _ in onnx.fields(tensor):
         if field == onnx.TENSOR_DIMS and first is None and len(payload):

@@ -1,7 +1,7 @@
-"""A Piper voice in onnxruntime: loaded and checked, and one sentence made at a time, which can be stopped.
+"""Loads a Piper voice into onnxruntime, checks it, and synthesizes one sentence at a time, which can be stopped.
 
-Text is made into phonemes and phonemes into ids by piper-tts itself; what is added is a stop inside a sentence and
-the durations of the phonemes. Not thread-safe: phonemes are made in a library with globals, under piper's lock.
+piper-tts itself turns text into phonemes and phonemes into ids. This module adds a stop within a sentence and the
+durations of the phonemes. Not thread-safe: the phonemizer is a library with globals, under piper's lock.
 """
 
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ Sound = npt.NDArray[np.float32]
 
 
 class StopSwitch:
-    """Ends the work on a unit, from any thread."""
+    """Stops the synthesis of a text, from any thread."""
 
     def __init__(self) -> None:
         self.options = onnxruntime.RunOptions()
-        self.options.log_severity_level = _FATAL  # a stop is wanted: onnxruntime would print it as an error
+        self.options.log_severity_level = _FATAL  # onnxruntime would print an intended stop as an error
 
     def stop(self) -> None:
-        """onnxruntime looks between two operators; a run that begins later ends at once. Idempotent."""
+        """Stops the synthesis between two operators; a run that starts later ends at once. Idempotent."""
         self.options.terminate = True
 
     @property
@@ -45,17 +45,17 @@ class StopSwitch:
 
 
 class StoppedError(Exception):
-    """The unit's switch was thrown while a sentence was made."""
+    """The synthesis was stopped by its switch."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceSound:
-    """What the voice made of one sentence.
+    """The audio of one sentence.
 
     Attributes:
         sound: float32, shape (n,), about -1..1, at the voice's own rate.
-        ends: After every phoneme, in samples of `sound`, int64, shape (phonemes + 1,): the first is where the first
-            phoneme begins. None where the voice does not say.
+        ends: End of every phoneme, in samples of `sound`, int64, shape (phonemes + 1,). The first entry is the start of
+            the first phoneme. None if the voice does not provide durations.
     """
 
     sound: Sound
@@ -63,7 +63,7 @@ class SentenceSound:
 
 
 class _Stoppable:
-    """The session as piper calls it, with the options of the unit at hand."""
+    """The session as piper calls it, with the run options of the current text."""
 
     def __init__(self, session: onnxruntime.InferenceSession) -> None:
         self._session = session
@@ -77,26 +77,26 @@ class PiperModel:
     """A loaded voice.
 
     Attributes:
-        rate_hz: Of its sound.
-        provider: What it is computed on: "CPU" or "CUDA".
+        rate_hz: Sample rate of its audio.
+        provider: Where it is computed: "CPU" or "CUDA".
     """
 
     def __init__(
         self, files: VoiceFiles, *, speaker: int | str | None, speed: float, device: Device, threads: int | None
     ) -> None:
-        """Read and check the model: 50 ms for 60 MB from a warm disk. Raises EngineLoadError."""
+        """Reads and checks the model: 50 ms for 60 MB from a warm disk. Raises EngineLoadError."""
         config = files.config
         self._length_scale = config.length_scale / speed
-        manner = SynthesisConfig(speaker_id=speaker_id(files, speaker), length_scale=self._length_scale)
+        style = SynthesisConfig(speaker_id=speaker_id(files, speaker), length_scale=self._length_scale)
         model, graph = _read(files)
         _check_tables(files, graph)
         session = _session(files, model, device, threads)
         _check_ports(files, session)
         self.rate_hz = config.sample_rate
         self.provider = "CUDA" if _CUDA in session.get_providers() else "CPU"
-        self._manner = manner
+        self._style = style
         self._session = _Stoppable(session)
-        # A stock voice never downloads: its folder only keeps piper from taking the current one.
+        # A local voice never downloads: the folder only keeps piper from using the current one.
         self._voice = PiperVoice(session=self._session, config=config, download_dir=files.model.parent)
         try:
             self.phonemes("a")
@@ -104,18 +104,18 @@ class PiperModel:
             raise mismatch(files, f'espeak-ng has no voice "{config.espeak_voice}", its espeak.voice') from unknown
 
     def phonemes(self, text: str) -> list[list[str]]:
-        """The sentences of a text without "[[", as phonemes that the voice knows. 0.2 ms a sentence."""
+        """Returns the sentences of a text without "[[" as phonemes known to the voice. Takes 0.2 ms a sentence."""
         known = self._voice.config.phoneme_id_map
-        # Piper would leave out the unknown ones itself, and log each of them.
+        # Piper itself would drop unknown symbols too, but log each of them.
         return [[symbol for symbol in sentence if symbol in known] for sentence in self._voice.phonemize(text)]
 
     def sentence(self, phonemes: Sequence[str], switch: StopSwitch, speed: float = 1.0) -> SentenceSound:
-        """Speak one sentence's phonemes, faster (above 1) or slower than set. Raises StoppedError, TtsError."""
-        manner = self._manner if speed == 1.0 else replace(self._manner, length_scale=self._length_scale / speed)
+        """Synthesizes one sentence. `speed` is a factor on the configured speed. Raises StoppedError, TtsError."""
+        style = self._style if speed == 1.0 else replace(self._style, length_scale=self._length_scale / speed)
         ids = self._voice.phonemes_to_ids(list(phonemes))
         self._session.switch = switch
         try:
-            sound, samples = self._voice.phoneme_ids_to_audio(ids, manner, include_alignments=True)
+            sound, samples = self._voice.phoneme_ids_to_audio(ids, style, include_alignments=True)
         except Exception as failure:
             # onnxruntime has a class of its own for every code and no root for them.
             if switch.stopped:
@@ -129,19 +129,19 @@ class PiperModel:
     def _ends(
         self, phonemes: Sequence[str], samples: npt.NDArray[np.int64] | None, size: int
     ) -> npt.NDArray[np.int64] | None:
-        """Ids are: begin, padding, then each phoneme's own with a padding behind, end."""
+        """Computes the phoneme ends. The ids are: begin, padding, then each phoneme with a padding after it, end."""
         known = self._voice.config.phoneme_id_map
         padding = len(known["_"])
         ids = np.array([len(known["^"]) + padding, *(len(known[symbol]) + padding for symbol in phonemes)])
         if samples is None or samples.ndim != 1 or samples.size != ids.sum() + len(known["$"]):
             return None
         after = np.concatenate(([0], np.cumsum(samples)))
-        # Sound and durations come from one model and must agree; a frame is let off for what is cut at the end.
+        # Audio and durations come from one model and must agree; one frame is tolerated for what is cut at the end.
         return after[np.cumsum(ids)] if abs(int(after[-1]) - size) <= self._voice.config.hop_length else None
 
 
 def reads_digits(files: VoiceFiles) -> bool:
-    """Whether the voice's text goes through espeak-ng; without it a digit is only a letter it may not know."""
+    """Whether the voice's text goes through espeak-ng. Other voices treat a digit as a letter they may not know."""
     return files.config.phoneme_type == PhonemeType.ESPEAK
 
 
@@ -176,7 +176,7 @@ def _session(files: VoiceFiles, model: bytes, device: Device, threads: int | Non
     options.log_severity_level = _FATAL
     if threads is not None:
         options.intra_op_num_threads = threads
-    # The exhaustive search for convolutions, onnxruntime's default, runs anew for every length of sentence.
+    # onnxruntime's default, the exhaustive search for convolutions, would run for every length of sentence.
     providers = [(_CUDA, {"cudnn_conv_algo_search": "HEURISTIC"}), _CPU] if cuda else [_CPU]
     try:
         session = onnxruntime.InferenceSession(model, options, providers=providers)

@@ -1,8 +1,7 @@
-"""Which phonemes are which word, and when a word sounds.
+"""Assigns phonemes to words, to find when a word sounds.
 
-Phonemes come without the words they were made of, and their groups are not the words: "of the" is one, "12.50"
-four. Where the numbers are equal the groups are the words. Elsewhere every word is made into phonemes by itself, and
-the two lines of phonemes are laid side by side.
+The phonemizer does not report words, and its groups are not the words: "of the" is one group, "12.50" is four. If the
+counts are equal, groups are words. Otherwise every word is phonemized on its own, and the two sequences are aligned.
 """
 
 import unicodedata
@@ -16,9 +15,9 @@ Phonemes = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class WordPhonemes:
-    """A word's characters in the piece, and its phonemes: from `begin` up to `end` of the sentence `sentence`.
+    """A word's characters in the piece, and its phonemes `begin` to `end` in the sentence with index `sentence`.
 
-    `guessed` where the phonemes were found by comparison.
+    `guessed` is True if the phonemes were found by alignment.
     """
 
     text_start: int
@@ -30,8 +29,8 @@ class WordPhonemes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """A phoneme that is heard (no stress, blank or punctuation) and where it stands."""
+class _AudiblePhoneme:
+    """An audible phoneme (no stress mark, blank or punctuation) and its position."""
 
     symbol: str
     sentence: int
@@ -44,46 +43,48 @@ def place_words(
     sentences: Sequence[Phonemes],
     alone: Callable[[str], Sequence[Phonemes]],
 ) -> list[WordPhonemes]:
-    """Every word of `spans` in the phonemes of the sentences that `text` became.
+    """Returns every word of `spans` with its place in the phonemes of the sentences of `text`.
 
-    `alone` makes the phonemes of one word; it is asked only where groups and words differ in number.
+    `alone` phonemizes one word. It is called only if groups and words differ in number.
     """
-    heard = [
-        _Heard(symbol, number, index)
+    audible = [
+        _AudiblePhoneme(symbol, number, index)
         for number, phonemes in enumerate(sentences)
         for index, symbol in enumerate(phonemes)
-        if is_heard(symbol)
+        if is_audible(symbol)
     ]
-    if not heard or not spans:
+    if not audible or not spans:
         return []
     bounds = _group_bounds(sentences)
     guessed = len(bounds) != len(spans)
     if guessed:
         solo = [
-            [symbol for phonemes in alone(text[start:stop]) for symbol in phonemes if is_heard(symbol)]
+            [symbol for phonemes in alone(text[start:stop]) for symbol in phonemes if is_audible(symbol)]
             for start, stop in spans
         ]
-        bounds = _compared_bounds(solo, [phoneme.symbol for phoneme in heard])
-    bounds = [*bounds, len(heard)]
-    return [_placed(span, heard, bounds[index], bounds[index + 1], guessed=guessed) for index, span in enumerate(spans)]
+        bounds = _compared_bounds(solo, [phoneme.symbol for phoneme in audible])
+    bounds = [*bounds, len(audible)]
+    return [
+        _placed(span, audible, bounds[index], bounds[index + 1], guessed=guessed) for index, span in enumerate(spans)
+    ]
 
 
-def is_heard(symbol: str) -> bool:
-    """Whether a phoneme is sound by itself: a letter, not a stress or length mark, a blank or punctuation."""
+def is_audible(symbol: str) -> bool:
+    """Whether a phoneme is audible: a letter, not a stress or length mark, a blank or punctuation."""
     return any(unicodedata.category(character) in ("Ll", "Lu", "Lo", "Nd") for character in symbol)
 
 
 def weight(symbol: str) -> float:
-    """How long a phoneme takes beside others, where the voice does not say: marks nothing, pauses two."""
+    """Returns the relative duration of a phoneme for voices without durations: stress marks 0, pauses 2."""
     if symbol in ",.:;!?":
         return 2.0
-    if is_heard(symbol):
+    if is_audible(symbol):
         return 1.0
     return 0.5 if symbol in "ː " else 0.0
 
 
 def _group_bounds(sentences: Sequence[Phonemes]) -> list[int]:
-    """The first heard phoneme of every group between blanks."""
+    """Returns the index of the first audible phoneme of every blank-separated group."""
     bounds: list[int] = []
     seen = 0
     for phonemes in sentences:
@@ -91,7 +92,7 @@ def _group_bounds(sentences: Sequence[Phonemes]) -> list[int]:
         for symbol in phonemes:
             if symbol.isspace():
                 fresh = True
-            elif is_heard(symbol):
+            elif is_audible(symbol):
                 if fresh:
                     bounds.append(seen)
                 fresh = False
@@ -99,14 +100,14 @@ def _group_bounds(sentences: Sequence[Phonemes]) -> list[int]:
     return bounds
 
 
-def _compared_bounds(solo: Sequence[Sequence[str]], heard: Sequence[str]) -> list[int]:
-    """The first heard phoneme of every word: between what is the same in both lines, in proportion."""
+def _compared_bounds(solo: Sequence[Sequence[str]], audible: Sequence[str]) -> list[int]:
+    """Returns the index of the first audible phoneme of every word: aligned, and interpolated between matches."""
     line = [symbol for word in solo for symbol in word]
-    matcher = SequenceMatcher(None, line, heard, autojunk=False)
+    matcher = SequenceMatcher(None, line, audible, autojunk=False)
     anchors = [(0, 0)]
     for block in matcher.get_matching_blocks():
         anchors += [(block.a, block.b), (block.a + block.size, block.b + block.size)]
-    anchors.append((len(line), len(heard)))
+    anchors.append((len(line), len(audible)))
     bounds, at = [], 0
     for word in solo:
         bounds.append(_between(anchors, at))
@@ -120,11 +121,13 @@ def _between(anchors: Sequence[tuple[int, int]], at: int) -> int:
     return b0 if a1 <= a0 else min(b1, b0 + round((at - a0) * (b1 - b0) / (a1 - a0)))
 
 
-def _placed(span: tuple[int, int], heard: Sequence[_Heard], begin: int, end: int, *, guessed: bool) -> WordPhonemes:
-    """A word without phonemes of its own stands, without length, where the next one begins or the last one ends."""
-    if begin >= len(heard):
-        last = heard[-1]
+def _placed(
+    span: tuple[int, int], audible: Sequence[_AudiblePhoneme], begin: int, end: int, *, guessed: bool
+) -> WordPhonemes:
+    """Returns the place of a word. Without phonemes it has length 0, at the next word's start or the last one's end."""
+    if begin >= len(audible):
+        last = audible[-1]
         return WordPhonemes(*span, last.sentence, last.index + 1, last.index + 1, guessed)
-    first = heard[begin]
-    inside = [phoneme.index for phoneme in heard[begin:end] if phoneme.sentence == first.sentence]
+    first = audible[begin]
+    inside = [phoneme.index for phoneme in audible[begin:end] if phoneme.sentence == first.sentence]
     return WordPhonemes(*span, first.sentence, first.index, inside[-1] + 1 if inside else first.index, guessed)

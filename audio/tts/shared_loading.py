@@ -1,4 +1,4 @@
-"""A voice being loaded for all conversations that ask for it, whoever of them leaves meanwhile."""
+"""Loads a voice once for all conversations that request it, even if some of them leave."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -6,20 +6,25 @@ from collections.abc import Callable, Coroutine
 from audio.errors import EngineLoadError
 
 LOAD_LIMIT_S = 60.0
-"""After so long a loading is given up, so that the next attempt begins one of its own."""
+"""Timeout of loading, in seconds. After it a new attempt starts its own loading."""
 
 
 class SharedLoading:
-    """One loading at a time. Lives on the event loop."""
+    """Runs one loading at a time. Not thread-safe: call it on the event loop."""
 
     def __init__(self, name: str, load: Callable[[], Coroutine[None, None, None]]) -> None:
-        """`name` is the engine's, for errors; `load` loads it, and raises EngineLoadError."""
+        """Creates it.
+
+        Args:
+            name: The engine's name, for error messages.
+            load: Loads the engine. Raises EngineLoadError.
+        """
         self._name = name
         self._load = load
         self._task: asyncio.Task[None] | None = None
 
     async def wait(self) -> None:
-        """Load, or wait for what is being loaded. Safe to cancel: the loading goes on. Raises EngineLoadError."""
+        """Starts a loading or joins the current one. Safe to cancel: the loading continues. Raises EngineLoadError."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._limited(), name=f"load {self._name}")
             self._task.add_done_callback(self._over)
@@ -30,7 +35,7 @@ class SharedLoading:
         task.result()
 
     async def stop(self) -> None:
-        """Give up what is being loaded, and wait until it is. Idempotent."""
+        """Cancels the current loading and waits for its end. Idempotent."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -46,4 +51,4 @@ class SharedLoading:
     def _over(self, task: asyncio.Task[None]) -> None:
         self._task = None
         if not task.cancelled():
-            task.exception()  # seen: nobody may be left to hear of it
+            task.exception()  # marks the exception as retrieved; there may be no caller left

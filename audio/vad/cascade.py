@@ -1,4 +1,4 @@
-"""webrtcvad wakes Silero, Silero decides: Silero's ears at a fraction of its cost in a quiet room."""
+"""A cascade of two detectors: webrtcvad activates Silero. Costs a fraction of Silero's CPU time in a quiet room."""
 
 import numpy as np
 import webrtcvad
@@ -9,70 +9,71 @@ from audio.vad import VadResult
 from audio.vad.silero import SETTINGS, WINDOW_SAMPLES, SileroNetwork, SileroStream
 from audio.vad.speech_tracker import SpeechTracker
 
-# Its ends are Silero's, and so is their median error (bench/vad.py).
+# Silero determines the ends, so the median error is Silero's (bench/vad.py).
 END_BIAS_MS = SETTINGS.end_bias_ms
 
-# The waker may be wrong often (that costs 1.5 ms of CPU) but must not be late: its middle mode, one frame.
-_WAKER_MODE = 2
+# A false activation costs 1.5 ms of CPU time; a late one costs speech. So webrtcvad runs in its middle mode, and one
+# voiced frame is enough. Silero is then fed the last 480 ms, and stays active for 400 ms after the last activation.
+_ACTIVATOR_MODE = 2
 _CATCH_UP_FRAMES = 480 // FRAME_MS
-_AWAKE_FRAMES = 400 // FRAME_MS
+_ACTIVE_FRAMES = 400 // FRAME_MS
 
 
 class CascadeVad:
-    """Silero, asleep while webrtcvad hears nothing that stands clear of the noise floor.
+    """Runs Silero only while webrtcvad detects voice above the noise floor.
 
-    On waking it first hears the last 480 ms, so that it decides with the same memory as if it had been awake.
+    On activation Silero first processes the last 480 ms, so that its state is close to that of continuous operation.
     """
 
     name = "cascade"
 
     def __init__(self, network: SileroNetwork | None = None) -> None:
-        """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
+        """Loads the network if `network` is None. Raises EngineLoadError."""
         self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
-        self._track = SpeechTracker(SETTINGS)
+        self._tracker = SpeechTracker(SETTINGS)
         self._recent = np.zeros((_CATCH_UP_FRAMES, FRAME_SAMPLES), dtype=np.int16)
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything heard: a new conversation."""
+        """Resets all state for a new conversation."""
         self._stream.reset()
-        self._track.reset()
-        self._waker = webrtcvad.Vad(_WAKER_MODE)
-        self._heard = 0
-        self._awake_frames = 0
+        self._tracker.reset()
+        self._activator = webrtcvad.Vad(_ACTIVATOR_MODE)
+        self._frames_seen = 0
+        self._active_frames = 0
         self._probability = 0.0
 
     def process(self, frame: Frame) -> VadResult:
-        """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
-        self._track.push(frame)
-        # Asked at every frame, for it keeps a noise model of its own.
-        voiced = self._waker.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
-        was_awake = self._awake_frames > 0
-        if (voiced and self._track.loud) or self._track.speaking:
-            self._awake_frames = _AWAKE_FRAMES
-        elif was_awake:
-            self._awake_frames -= 1
-        if self._awake_frames == 0:
+        """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
+        self._tracker.push(frame)
+        # Called for every frame, because webrtcvad keeps its own noise model.
+        voiced = self._activator.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
+        was_active = self._active_frames > 0
+        if (voiced and self._tracker.loud) or self._tracker.speaking:
+            self._active_frames = _ACTIVE_FRAMES
+        elif was_active:
+            self._active_frames -= 1
+        if self._active_frames == 0:
             self._probability = 0.0
         else:
-            if not was_awake:
+            if not was_active:
                 self._catch_up(frame.start)
-            self._hear(frame.pcm, frame.end)
-        self._recent[self._heard % _CATCH_UP_FRAMES] = frame.pcm
-        self._heard += 1
-        return self._track.voicing(self._probability)
+            self._process_frame(frame.pcm, frame.end)
+        self._recent[self._frames_seen % _CATCH_UP_FRAMES] = frame.pcm
+        self._frames_seen += 1
+        return self._tracker.voicing(self._probability)
 
     def _catch_up(self, now: Samples) -> None:
         self._stream.skip()
-        frames = min(self._heard, _CATCH_UP_FRAMES)
+        frames = min(self._frames_seen, _CATCH_UP_FRAMES)
         for back in range(frames, 0, -1):
-            pcm = self._recent[(self._heard - back) % _CATCH_UP_FRAMES]
-            self._hear(pcm, Samples(now - (back - 1) * FRAME_SAMPLES))
+            pcm = self._recent[(self._frames_seen - back) % _CATCH_UP_FRAMES]
+            self._process_frame(pcm, Samples(now - (back - 1) * FRAME_SAMPLES))
 
-    def _hear(self, pcm: np.ndarray[tuple[int], np.dtype[np.int16]], frame_end: Samples) -> None:
+    def _process_frame(self, pcm: np.ndarray[tuple[int], np.dtype[np.int16]], frame_end: Samples) -> None:
         window = self._stream.push(pcm)
         if window is not None:
             self._probability, left = window
             end = Samples(frame_end - left)
-            self._track.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
+            self._tracker.step(self._probability, Samples(end - WINDOW_SAMPLES), end)

@@ -1,4 +1,4 @@
-"""The first syllable: taken for a voice one to three frames before a whole window of the network says so."""
+"""Detects speech onset one to three frames before a whole window of the network does."""
 
 from collections.abc import Callable
 
@@ -9,37 +9,44 @@ from audio.vad.hysteresis import HysteresisSettings
 from audio.vad.speech_tracker import SpeechTracker
 
 SOUND_SAMPLES = 2 * FRAME_SAMPLES
-"""What `peek` is given: a window of 32 ms and what the network wants to know of the sound before it."""
+"""Length of the audio that `peek` receives: a window of 32 ms and the network's context before it."""
 
 
 class FastOnset:
-    """Opens a track where sound is clear of the silence before it, and the network half believes in a voice.
+    """Opens a speech segment if the audio is louder than the preceding silence and the network scores it half likely.
 
-    A network that hears windows of 32 ms, its memory full of silence, is late by what it waits for a window to fill,
-    and by another one or two until it believes its ears. So where sound is clear of the silence it is asked of the
-    last 32 ms, wherever its own windows end, and what would keep speech open is enough to open it
+    A network with windows of 32 ms reports an onset late: a window must fill, and with its state full of silence the
+    network needs another one or two. So when the audio stands out from the silence, the network scores the last 32 ms,
+    regardless of window boundaries. The score that keeps speech open is then enough to open it
     (docs/lab/experiments.md, "The first syllable").
     """
 
-    def __init__(self, track: SpeechTracker, peek: Callable[[Pcm], float], settings: HysteresisSettings) -> None:
-        """`peek`: the score of the last `settings.open_samples` of SOUND_SAMPLES samples; the network forgets them."""
-        self._track = track
+    def __init__(self, tracker: SpeechTracker, peek: Callable[[Pcm], float], settings: HysteresisSettings) -> None:
+        """Creates a detector for one tracker.
+
+        Args:
+            tracker: The tracker to open.
+            peek: Returns the score of the last `settings.open_samples` of SOUND_SAMPLES samples without changing the
+                network's state.
+            settings: Thresholds and lengths of the tracker's hysteresis.
+        """
+        self._tracker = tracker
         self._peek = peek
         self._settings = settings
         self._sound = np.zeros(SOUND_SAMPLES, dtype=np.int16)
 
     def reset(self) -> None:
-        """Forget everything heard."""
+        """Resets all state."""
         self._sound.fill(0)
 
-    def take(self, pcm: Pcm) -> None:
-        """Take the sound of the next frame."""
+    def push(self, pcm: Pcm) -> None:
+        """Appends the audio of the next frame."""
         self._sound[:-FRAME_SAMPLES] = self._sound[FRAME_SAMPLES:]
         self._sound[-FRAME_SAMPLES:] = pcm
 
-    def look(self, now: Samples) -> None:
-        """The frame that was taken ends at `now`, and the track has it: it may be open behind this. Raises VadError."""
-        if self._track.speaking or not self._track.clear:
+    def check(self, now: Samples) -> None:
+        """Checks the newest frame, which ends at `now` and was pushed to the tracker, for an onset. Raises VadError."""
+        if self._tracker.speaking or not self._tracker.clear:
             return
         if self._peek(self._sound) >= self._settings.close_score:
-            self._track.step(self._settings.open_score, Samples(now - self._settings.open_samples), now)
+            self._tracker.step(self._settings.open_score, Samples(now - self._settings.open_samples), now)

@@ -1,4 +1,4 @@
-"""The noise floor, and with it whether a frame is loud enough to be somebody's voice."""
+"""Estimates the noise floor and decides whether a frame is loud enough to be speech."""
 
 from collections import deque
 
@@ -13,14 +13,14 @@ _LOWEST_FLOOR_DB = -68.0
 
 
 class NoiseGate:
-    """Open while the level stands clear of the noise floor.
+    """A noise gate: open while the level exceeds the noise floor by a margin.
 
-    The floor falls at once and rises in two ways: to the minimum of the last 1.5 s (speech dips to the room within
-    that; a room that became louder does not), and, for noise that came as a step, to a level that held still
-    within 3 dB for 300 ms, which voices do not and fans, hiss, hum and tones do.
+    The floor falls at once. It rises to the minimum of the last 1.5 s: speech has pauses within that time, a louder
+    room has none. It also rises to a level that stays within 3 dB for 300 ms, as fans, hiss, hum and tones do and
+    voices do not.
 
     Attributes:
-        floor_db: The noise floor now.
+        floor_db: The current noise floor, dBFS.
     """
 
     def __init__(self, margin_db: float) -> None:
@@ -30,18 +30,18 @@ class NoiseGate:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything heard."""
+        """Resets all state."""
         self.floor_db = _LOWEST_FLOOR_DB
         self._levels_db.clear()
         self._recent_db.clear()
 
     @property
     def threshold_db(self) -> float:
-        """What a level has to exceed."""
+        """The level that a frame must exceed, dBFS."""
         return self.floor_db + self._margin_db
 
     def is_open(self, frame_db: float) -> bool:
-        """Take the next frame's level and say whether it stands clear of the floor."""
+        """Updates the floor with the next frame's level and returns whether it exceeds the threshold."""
         self._levels_db.append(frame_db)
         self._recent_db.append(frame_db)
         target_db = self._steady_db()
@@ -51,8 +51,8 @@ class NoiseGate:
         return len(self._levels_db) >= _START_FRAMES and frame_db > self.threshold_db
 
     def _steady_db(self) -> float:
-        # At the start of a stream nothing is known: 100 ms of a steady level must do as a first floor. A stream
-        # that begins in the middle of a word varies by more.
+        # At the start of a stream, 100 ms of a steady level are enough for the first floor. A stream that begins in the
+        # middle of a word varies by more.
         recent_db = self._recent_db
         if len(recent_db) < _START_FRAMES:
             return SILENCE_DB

@@ -1,4 +1,4 @@
-"""When a stretch of speech opens and closes, from a score per step."""
+"""Opens and closes a span of speech based on a score per step."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from audio.units import Samples
 
 @dataclass(frozen=True, slots=True)
 class HysteresisSettings:
-    """When speech opens and closes.
+    """Thresholds and durations of the hysteresis.
 
     Attributes:
-        open_score: A step from this score on counts towards opening.
-        close_score: While open, a step from this score on keeps it open.
-        open_samples: So much in a row opens.
-        hold_samples: So much in a row below `close_score` closes.
+        open_score: A step with at least this score counts towards opening.
+        close_score: While open, a step with at least this score keeps it open.
+        open_samples: Consecutive samples that must reach `open_score` to open.
+        hold_samples: Consecutive samples below `close_score` that close.
     """
 
     open_score: float
@@ -23,13 +23,13 @@ class HysteresisSettings:
 
 
 class Hysteresis:
-    """Two thresholds and two lengths.
+    """A state machine with two thresholds and two durations.
 
     Attributes:
-        speaking: Open now.
+        speaking: Whether it is open.
         began: Start of the first step of this run (while open, or while it may open).
         voiced_until: End of the last step that kept it open.
-        fading: Open, but the last step did not keep it so.
+        fading: Open, but the last step scored below `close_score`.
     """
 
     def __init__(self, settings: HysteresisSettings) -> None:
@@ -37,14 +37,14 @@ class Hysteresis:
         self.reset()
 
     def reset(self) -> None:
-        """Closed, nothing heard."""
+        """Resets to the closed state."""
         self.speaking = False
         self.began: Samples | None = None
         self.voiced_until = Samples(0)
         self.fading = False
 
     def step(self, score: float, start: Samples, end: Samples) -> None:
-        """Take the score of [start, end)."""
+        """Processes the score of the span [start, end)."""
         if self.speaking:
             if score >= self._settings.close_score:
                 self.voiced_until = end

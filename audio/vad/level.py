@@ -1,4 +1,4 @@
-"""How loud the last two thirds of a second were, in 5 ms blocks: the fine ruler that onsets are dated with."""
+"""Keeps the levels of the last 0.64 s in blocks of 5 ms, which date onsets precisely."""
 
 import math
 
@@ -10,11 +10,11 @@ BLOCK_SAMPLES = MIC_RATE_HZ * 5 // 1000
 BLOCKS_PER_FRAME = FRAME_SAMPLES // BLOCK_SAMPLES
 HISTORY_BLOCKS = 32 * BLOCKS_PER_FRAME
 MOST_FRAMES = 10
-"""That can be taken at once."""
+"""Largest number of frames that one call of `take` accepts."""
 SILENCE_DB = -100.0
 
-# Levels are of x[n] - x[n-4]: nothing of a DC offset, 22 dB less of 50 Hz hum and much less of wind and traffic,
-# while 300 Hz and up, where a voice is told from a room, pass within a few dB. Costs one subtraction.
+# Levels are measured on x[n] - x[n-4]. This filter removes DC, attenuates 50 Hz hum by 22 dB, and wind and traffic
+# strongly. From 300 Hz on, where speech differs from room noise, it passes within a few dB. It costs one subtraction.
 _LAG_SAMPLES = 4
 _POWER_OF_ENERGY = 1 / (BLOCK_SAMPLES * FULL_SCALE**2)
 
@@ -23,14 +23,14 @@ class LevelHistory:
     """Levels in dBFS of the last HISTORY_BLOCKS blocks. Allocated once.
 
     Attributes:
-        frame_db: Level of the newest frame.
+        frame_db: Level of the newest frame, dBFS.
     """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything heard."""
+        """Resets all state."""
         self.frame_db = SILENCE_DB
         self._levels_db = np.full(HISTORY_BLOCKS, SILENCE_DB, dtype=np.float32)
         self._samples = np.zeros(_LAG_SAMPLES + MOST_FRAMES * FRAME_SAMPLES, dtype=np.float32)
@@ -38,15 +38,15 @@ class LevelHistory:
         self._fresh = True
 
     def take(self, pcm: Pcm, end: Samples) -> list[float]:
-        """Take the samples of the next frames, at most MOST_FRAMES, which end at `end`; the level of each in dBFS."""
+        """Appends the next frames, at most MOST_FRAMES, which end at `end`; returns the level of each in dBFS."""
         samples = self._samples[: _LAG_SAMPLES + len(pcm)]
         samples[_LAG_SAMPLES:] = pcm
-        if self._fresh:  # before the first sample lies that sample, not a step up from zero
+        if self._fresh:  # extend the first sample backwards, so that there is no step from zero
             samples[:_LAG_SAMPLES] = samples[_LAG_SAMPLES]
             self._fresh = False
         blocks = (samples[_LAG_SAMPLES:] - samples[:-_LAG_SAMPLES]).reshape(-1, BLOCK_SAMPLES)
         samples[:_LAG_SAMPLES] = samples[-_LAG_SAMPLES:]
-        # One call for the sums of all blocks, and floats from here on: of numpy's price most is per call.
+        # One einsum for all blocks and Python floats from here on: most of numpy's cost is per call.
         powers = [energy * _POWER_OF_ENERGY + 1e-10 for energy in np.einsum("ij,ij->i", blocks, blocks).tolist()]
         levels_db = self._levels_db
         levels_db[: -len(powers)] = levels_db[len(powers) :]
@@ -60,13 +60,13 @@ class LevelHistory:
         return frames_db
 
     def onset(self, raw: Samples, threshold_db: float, reach_samples: int, gap_samples: int) -> Samples:
-        """The first sound of the stretch that holds `raw`.
+        """Returns the start of the sound that contains `raw`.
 
         Args:
-            raw: Where the detector says that speech began.
-            threshold_db: What counts as sound.
-            reach_samples: How far before `raw` to look at most.
-            gap_samples: A quiet gap as long as this (a plosive's closure) is still inside the stretch.
+            raw: Where the detector reported the onset.
+            threshold_db: Level above which a block counts as sound, dBFS.
+            reach_samples: How far before `raw` to search.
+            gap_samples: A quiet gap up to this length (a plosive's closure) does not end the sound.
         """
         newest = self._block(raw)
         onset, quiet = raw, 0
@@ -80,7 +80,7 @@ class LevelHistory:
         return onset
 
     def last_sound(self, since: Samples, until: Samples, threshold_db: float) -> Samples | None:
-        """The end of the last 20 ms in [since, until) that were above `threshold_db`; None where none were."""
+        """Returns the end of the last 20 ms in [since, until) above `threshold_db`, or None."""
         powers = np.power(10.0, self._levels_db[self._block(since) : self._block(until)] / 10)
         if len(powers) < BLOCKS_PER_FRAME:
             return None

@@ -1,4 +1,4 @@
-"""Silero VAD v6: the network that comes with faster-whisper, run window by window without it."""
+"""Runs Silero VAD v6 window by window on the network file that comes with faster-whisper."""
 
 import importlib.util
 from pathlib import Path
@@ -22,12 +22,13 @@ WINDOW_SAMPLES = 512
 CONTEXT_SAMPLES = 64
 _STATE_SHAPE = (1, 1, 128)
 
-# What brings the median error of the end, dated as track.py does, to within the labels' own 30 ms: -10 ms on 87 clips
-# of 43 voices, -2 in clean conversation, +10 at 20 dB (bench/vad.py).
+# Brings the median error of the end, as dated in speech_tracker.py, within the labels' 30 ms: -10 ms on 87 clips of
+# 43 voices, -2 ms in clean conversation, +10 ms at 20 dB (bench/vad.py).
 END_BIAS_MS = 12.0
 
-# Thresholds near the network's customary 0.5 and 0.35: opening at 0.4 fires in noise, closing at 0.15 splits a third as
-# often and closes 30 ms later; a hold of 32 ms closes 30 ms sooner and splits twice as often (bench/vad.py).
+# The network's customary thresholds are 0.5 and 0.35. Opening at 0.4 causes false onsets in noise. Closing at 0.15
+# splits a third as often and closes 30 ms later. A hold of 32 ms closes 30 ms sooner and splits twice as often
+# (bench/vad.py).
 SETTINGS = TrackSettings(
     hysteresis=HysteresisSettings(
         open_score=0.5, close_score=0.35, open_samples=samples_of_ms(32), hold_samples=samples_of_ms(64)
@@ -38,7 +39,7 @@ SETTINGS = TrackSettings(
 
 
 def network_path() -> Path:
-    """Where faster-whisper keeps the network, found without the 190 ms of importing it. Raises EngineLoadError."""
+    """Returns the path of the network inside faster-whisper without importing it (190 ms). Raises EngineLoadError."""
     spec = importlib.util.find_spec("faster_whisper")
     if spec is None or not spec.submodule_search_locations:
         raise EngineLoadError(
@@ -48,10 +49,10 @@ def network_path() -> Path:
 
 
 class SileroNetwork:
-    """The network without state: loaded once, shared by any number of conversations."""
+    """The network without its state. Loaded once and shared by all conversations."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Load the network, by default the one inside faster-whisper. Raises EngineLoadError."""
+        """Loads the network, by default the one inside faster-whisper. Raises EngineLoadError."""
         path = path or network_path()
         if not path.is_file():
             raise EngineLoadError(
@@ -62,7 +63,7 @@ class SileroNetwork:
     def run(
         self, window: npt.NDArray[np.float32], h: npt.NDArray[np.float32], c: npt.NDArray[np.float32]
     ) -> tuple[float, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Speech probability of a window, shape (1, 576), and the two states after it. Raises VadError."""
+        """Returns the speech probability of a window, shape (1, 576), and the two new states. Raises VadError."""
         try:
             probabilities, h, c = self._session.run(None, {"input": window, "h": h, "c": c})
         except Exception as error:
@@ -85,7 +86,7 @@ def _session(path: Path) -> "onnxruntime.InferenceSession":
 
 
 class SileroStream:
-    """Frames in, a probability per 32 ms window out; carries the remainder and the network's state."""
+    """Computes a probability per 32 ms window from frames of 20 ms; keeps the remainder and the network's state."""
 
     def __init__(self, network: SileroNetwork) -> None:
         self._network = network
@@ -94,18 +95,21 @@ class SileroStream:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything heard."""
+        """Resets all state."""
         self.skip()
         self._h = np.zeros(_STATE_SHAPE, dtype=np.float32)
         self._c = np.zeros(_STATE_SHAPE, dtype=np.float32)
 
     def skip(self) -> None:
-        """The next frame does not follow the last one: drop the samples, keep the network's memory of the room."""
+        """Drops the samples but keeps the network's state: the next frame does not follow the last one."""
         self._samples.fill(0)
         self._filled = 0
 
     def push(self, pcm: Pcm) -> tuple[float, int] | None:
-        """Take a frame. When it completes a window: its probability and how many samples of the frame lie after it."""
+        """Appends a frame.
+
+        Returns None, or when a window is complete: its speech probability and how many samples of the frame follow it.
+        """
         window = self._samples[0, CONTEXT_SAMPLES:]
         take = min(WINDOW_SAMPLES - self._filled, FRAME_SAMPLES)
         np.divide(pcm[:take], FULL_SCALE, out=window[self._filled : self._filled + take], dtype=np.float32)
@@ -120,42 +124,42 @@ class SileroStream:
         return probability, left
 
     def peek(self, sound: Pcm) -> float:
-        """The probability of the last window of `sound`, int16, at least 576 samples, as if one ended here.
+        """Returns the probability of the last window of `sound`, int16, at least 576 samples, as if it ended here.
 
-        The network remembers nothing of it. Raises VadError.
+        Does not change the network's state. Raises VadError.
         """
         np.divide(sound[-self._peeked.size :], FULL_SCALE, out=self._peeked[0], dtype=np.float32)
         return self._network.run(self._peeked, self._h, self._c)[0]
 
 
 class SileroVad:
-    """Silero at every window."""
+    """Runs Silero on every window. Implements `Vad`."""
 
     name = "silero"
 
     def __init__(self, network: SileroNetwork | None = None) -> None:
-        """Raises EngineLoadError if `network` is to be loaded here and cannot be."""
+        """Loads the network if `network` is None. Raises EngineLoadError."""
         self.end_bias_ms = END_BIAS_MS
         self._stream = SileroStream(network or SileroNetwork())
-        self._track = SpeechTracker(SETTINGS)
-        self._beginning = FastOnset(self._track, self._stream.peek, SETTINGS.hysteresis)
+        self._tracker = SpeechTracker(SETTINGS)
+        self._fast_onset = FastOnset(self._tracker, self._stream.peek, SETTINGS.hysteresis)
         self._probability = 0.0
 
     def process(self, frame: Frame) -> VadResult:
-        """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
-        self._track.push(frame)
-        self._beginning.take(frame.pcm)
+        """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
+        self._tracker.push(frame)
+        self._fast_onset.push(frame.pcm)
         window = self._stream.push(frame.pcm)
         if window is not None:
             self._probability, left = window
             end = Samples(frame.end - left)
-            self._track.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
-        self._beginning.look(frame.end)
-        return self._track.voicing(self._probability)
+            self._tracker.step(self._probability, Samples(end - WINDOW_SAMPLES), end)
+        self._fast_onset.check(frame.end)
+        return self._tracker.voicing(self._probability)
 
     def reset(self) -> None:
-        """Forget everything heard: a new conversation."""
+        """Resets all state for a new conversation."""
         self._stream.reset()
-        self._track.reset()
-        self._beginning.reset()
+        self._tracker.reset()
+        self._fast_onset.reset()
         self._probability = 0.0

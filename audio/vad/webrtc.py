@@ -1,4 +1,4 @@
-"""The WebRTC detector behind a noise gate: no model to load, 0.03 ms a frame, a second choice in babble."""
+"""The WebRTC detector behind a noise gate. Needs no model and 0.03 ms a frame; less accurate in babble noise."""
 
 import webrtcvad
 
@@ -8,13 +8,13 @@ from audio.vad import VadResult
 from audio.vad.hysteresis import HysteresisSettings
 from audio.vad.speech_tracker import SpeechTracker, TrackSettings
 
-# Mode 2 starts 13 times a minute in the quiet around speech where mode 3 starts twice, and opens 20 ms earlier.
+# Mode 2 has 13 false starts a minute in the quiet around speech, mode 3 has two. Mode 2 opens 20 ms earlier.
 _MODE = 3
-# What brings the median error of the end, dated as track.py does, to within the labels' own 30 ms (bench/vad.py).
+# Brings the median error of the end, as dated in speech_tracker.py, within the labels' 30 ms (bench/vad.py).
 END_BIAS_MS = -12.0
 
-# Holding 60 ms closes 20 ms sooner and splits a fifth more often; margins of 9 and 12 dB lose 1.2 and 2.6 % more
-# of the speech for 10 and 50 % fewer false starts in noise (bench/vad.py).
+# A hold of 60 ms closes 20 ms sooner and splits speech a fifth more often. Margins of 9 and 12 dB lose 1.2 and 2.6 %
+# more of the speech, for 10 and 50 % fewer false starts in noise (bench/vad.py).
 SETTINGS = TrackSettings(
     hysteresis=HysteresisSettings(
         open_score=0.5, close_score=0.5, open_samples=samples_of_ms(60), hold_samples=samples_of_ms(80)
@@ -25,24 +25,24 @@ SETTINGS = TrackSettings(
 
 
 class WebrtcVad:
-    """webrtcvad, believed only while the sound stands clear of the noise floor."""
+    """Uses webrtcvad's decision only while the audio exceeds the noise floor. Implements `Vad`."""
 
     name = "webrtc"
 
     def __init__(self) -> None:
         self.end_bias_ms = END_BIAS_MS
-        self._track = SpeechTracker(SETTINGS)
+        self._tracker = SpeechTracker(SETTINGS)
         self._classifier = webrtcvad.Vad(_MODE)
 
     def process(self, frame: Frame) -> VadResult:
-        """Take the next frame (gapless, in order) and say what it means. Raises VadError."""
-        self._track.push(frame)
+        """Processes the next frame (gapless, in order) and returns its result. Raises VadError."""
+        self._tracker.push(frame)
         voiced = self._classifier.is_speech(frame.pcm.tobytes(), MIC_RATE_HZ)
-        probability = 1.0 if voiced and self._track.loud else 0.0
-        self._track.step(probability, frame.start, frame.end)
-        return self._track.voicing(probability)
+        probability = 1.0 if voiced and self._tracker.loud else 0.0
+        self._tracker.step(probability, frame.start, frame.end)
+        return self._tracker.voicing(probability)
 
     def reset(self) -> None:
-        """Forget everything heard: a new conversation."""
-        self._track.reset()
+        """Resets all state for a new conversation."""
+        self._tracker.reset()
         self._classifier = webrtcvad.Vad(_MODE)

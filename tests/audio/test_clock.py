@@ -1,4 +1,4 @@
-"""The clock against a card whose truth is known."""
+"""The stream clock, compared with simulated cards."""
 
 import numpy as np
 import pytest
@@ -18,9 +18,7 @@ BLOCK = 320
     seed=st.integers(0, 2**32 - 1),
     begin_s=st.floats(0, 1e6),
 )
-def test_with_jitter_and_drift_the_error_is_bounded(
-    drift_ppm: float, jitter_ms: float, seed: int, begin_s: float
-) -> None:
+def test_error_is_bounded_with_jitter_and_drift(drift_ppm: float, jitter_ms: float, seed: int, begin_s: float) -> None:
     random = np.random.default_rng(seed)
     clock = StreamClock()
     latest_s = 0.0
@@ -29,20 +27,20 @@ def test_with_jitter_and_drift_the_error_is_bounded(
         end = Samples(n * BLOCK)
         captured_s = begin_s + s_of_samples(end) * (1 + drift_ppm * 1e-6)
         jitter_s = float(random.uniform(0, jitter_ms / 1000))
-        arrival_s = max(latest_s, captured_s + jitter_s)  # the loop's time never goes back
+        arrival_s = max(latest_s, captured_s + jitter_s)  # loop time never decreases
         latest_s = arrival_s
         recent = [*recent[-400:], arrival_s - captured_s]  # 8 s, less than the window
         clock.observe(end, arrival_s)
         error_s = clock.to_loop_s(end) - captured_s
         assert -10 * 200e-6 - 1e-6 <= error_s <= min(recent) + 10 * 200e-6 + 1e-6
         assert abs(clock.to_position(clock.to_loop_s(end)) - end) <= 1
-    # The least of 500 delays is near the least there can be: that settles without a step, save at the beginning.
+    # The minimum of 500 delays is close to the absolute minimum, so it settles without a step except at the start.
     assert clock.steps <= 2
 
 
 @settings(max_examples=50)
 @given(arrivals=st.lists(st.tuples(st.floats(0, 3), st.integers(1, 5000)), min_size=1, max_size=100))
-def test_the_newest_position_is_never_dated_after_its_arrival_nor_backwards(arrivals: list[tuple[float, int]]) -> None:
+def test_newest_position_is_not_after_arrival_or_decreasing(arrivals: list[tuple[float, int]]) -> None:
     clock = StreamClock()
     now_s, end, dated_s = 500.0, 0, -1e9
     for wait_s, samples in arrivals:
@@ -55,19 +53,19 @@ def test_the_newest_position_is_never_dated_after_its_arrival_nor_backwards(arri
         dated_s = newest_s
 
 
-def test_a_burst_is_dated_by_its_arrival() -> None:
+def test_burst_is_dated_by_arrival() -> None:
     clock = StreamClock()
     for n in range(1, 501):  # ten seconds of sound within 50 ms
         clock.observe(Samples(n * BLOCK), 100.0 + n * 0.0001)
         assert clock.to_loop_s(Samples(n * BLOCK)) == pytest.approx(100.0 + n * 0.0001)
-    assert clock.steps == 0  # it began like this: nothing has changed
+    assert clock.steps == 0  # the burst is the start: nothing has changed
     clock.observe(Samples(501 * BLOCK), 101.0)
-    clock.observe(Samples(1001 * BLOCK), 101.0)  # another one, in the midst of real time
+    clock.observe(Samples(1001 * BLOCK), 101.0)  # another burst, during real time
     assert clock.to_loop_s(Samples(1001 * BLOCK)) == pytest.approx(101.0)
     assert clock.steps == 1
 
 
-def test_a_suspended_machine_is_one_step() -> None:
+def test_suspended_machine_counts_as_one_step() -> None:
     clock = StreamClock()
     for n in range(1, 200):
         clock.observe(Samples(n * BLOCK), 100.0 + n * 0.02)
@@ -77,7 +75,7 @@ def test_a_suspended_machine_is_one_step() -> None:
     assert clock.steps == 1
 
 
-def test_lost_samples_are_followed_within_the_window() -> None:
+def test_lost_samples_are_followed_within_window() -> None:
     clock = StreamClock()
     for n in range(1, 1000):
         clock.observe(Samples(n * BLOCK), 100.0 + n * 0.02 + (0.3 if n > 300 else 0.0))
@@ -85,7 +83,7 @@ def test_lost_samples_are_followed_within_the_window() -> None:
     assert clock.steps == 1
 
 
-def test_drift_over_an_hour_is_followed_and_is_no_step() -> None:
+def test_drift_over_an_hour_is_followed_without_step() -> None:
     clock = StreamClock()
     for n in range(1, 36_000):
         clock.observe(Samples(n * 1600), 100.0 + n * 0.1 * (1 + 100e-6))
@@ -93,7 +91,7 @@ def test_drift_over_an_hour_is_followed_and_is_no_step() -> None:
     assert clock.steps == 0
 
 
-def test_a_long_silence_changes_nothing() -> None:
+def test_long_silence_changes_nothing() -> None:
     clock = StreamClock()
     clock.observe(Samples(BLOCK), 100.02)
     for n in range(60_000):  # twenty minutes
@@ -102,7 +100,7 @@ def test_a_long_silence_changes_nothing() -> None:
     assert clock.steps == 0
 
 
-def test_before_any_sound_it_refuses() -> None:
+def test_mapping_before_any_audio_is_refused() -> None:
     clock = StreamClock()
     assert not clock.running
     with pytest.raises(RuntimeError, match="before any sound"):

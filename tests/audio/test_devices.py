@@ -1,4 +1,4 @@
-"""Which device somebody means."""
+"""Selection of a device by name or number."""
 
 import pytest
 from hypothesis import given
@@ -30,14 +30,14 @@ WINDOWS = (
         ("", "output", 2),
         (" 0 ", "input", 0),
         ("webc", "input", 3),
-        ("Headset", "output", 1),  # exact, and by the host API of the default
+        ("Headset", "output", 1),  # exact match, on the host API of the default
         ("headset", "input", 1),
         ("Headset, MME", "input", 0),
         ("mme", "input", 0),
         ("stereo", "output", 4),
     ],
 )
-def test_what_is_meant(wanted: str, direction: Direction, index: int) -> None:
+def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> None:
     assert pick(WINDOWS, wanted, direction).index == index
 
 
@@ -51,20 +51,20 @@ def test_what_is_meant(wanted: str, direction: Direction, index: int) -> None:
         ("wasapi", "input", '"wasapi" may be "Headset" and "Webcam": say more'),
     ],
 )
-def test_what_is_not_meant(wanted: str, direction: Direction, says: str) -> None:
+def test_pick_reports_unknown_or_ambiguous_device(wanted: str, direction: Direction, says: str) -> None:
     with pytest.raises(DeviceError) as error:
         pick(WINDOWS, wanted, direction)
     assert says in str(error.value)
 
 
-def test_no_device_at_all() -> None:
+def test_no_device_is_reported() -> None:
     with pytest.raises(DeviceError, match="no microphone was found: plug one in"):
         pick((), "", "input")
     with pytest.raises(DeviceError, match="no loudspeaker"):
         pick([device(0, "x", ways=(1, 0))], "x", "output")
 
 
-def test_a_long_list_is_cut() -> None:
+def test_long_list_of_candidates_is_truncated() -> None:
     with pytest.raises(DeviceError, match=r'"d5" and 14 more \(`repartee devices`\)'):
         pick([device(index, f"d{index}") for index in range(20)], "nothing", "input")
 
@@ -75,7 +75,7 @@ names = st.text(alphabet="aAbB (:,0)", min_size=1, max_size=6)
 @given(
     st.lists(st.tuples(names, st.sampled_from(["ALSA", "MME"]), st.integers(0, 2))), st.text("aAbB 0123", max_size=4)
 )
-def test_whatever_is_picked_goes_that_way_and_fits(listed: list[tuple[str, str, int]], wanted: str) -> None:
+def test_picked_device_has_direction_and_matches_name(listed: list[tuple[str, str, int]], wanted: str) -> None:
     there = [device(index, name, api, ways=(ways, 0)) for index, (name, api, ways) in enumerate(listed)]
     try:
         picked = pick(there, wanted, "input")

@@ -1,4 +1,4 @@
-"""The canceller where its reference has holes, the loudspeaker is another one, or the microphone was closed."""
+"""The canceller with gaps in its reference, a changed loudspeaker, or a closed microphone."""
 
 import asyncio
 import functools
@@ -21,7 +21,7 @@ PLAIN = Room(gain_db=-10.0, noise_dbfs=-80)
 
 @functools.cache
 def voice() -> Pcm:
-    """The assistant's own, half a minute at 24 kHz."""
+    """The assistant's voice, half a minute at 24 kHz."""
     return asyncio.run(reply())
 
 
@@ -70,7 +70,7 @@ def scene(
 
 
 @pytest.mark.parametrize("hole_s", [0.03, 0.2, 1.0])
-def test_a_hole_in_what_was_told_is_over_when_it_is(hole_s: float) -> None:
+def test_cancellation_recovers_after_gap_in_reference(hole_s: float) -> None:
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, told=lambda at_s: not 4.0 <= at_s < 4.0 + hole_s)
     assert min(losses[2:4]) >= 20
@@ -79,7 +79,7 @@ def test_a_hole_in_what_was_told_is_over_when_it_is(hole_s: float) -> None:
 
 
 @pytest.mark.parametrize("ahead_s", [0.06, 0.11, 0.2])
-def test_another_loudspeaker_in_the_midst_of_a_reply(ahead_s: float) -> None:
+def test_loudspeaker_change_during_reply(ahead_s: float) -> None:
     canceller = EchoCanceller()
     elsewhere = Room(gain_db=-4.0, delay_ms=120, noise_dbfs=-80)
     losses = scene(canceller, 9.0, other=(4.0, elsewhere, ahead_s))
@@ -88,8 +88,8 @@ def test_another_loudspeaker_in_the_midst_of_a_reply(ahead_s: float) -> None:
 
 
 @pytest.mark.parametrize("delay_ms", [40, 5, -5])
-def test_a_card_that_tells_of_its_blocks_in_time_again_has_the_whole_lead_again(delay_ms: float) -> None:
-    """The first one takes them just in time; the second plays them about when it says: that the lead is for."""
+def test_lead_is_restored_when_reference_is_early_again(delay_ms: float) -> None:
+    """The first card requests its blocks just in time; the second plays them at the reported time."""
     canceller = EchoCanceller()
     losses = scene(canceller, 4.0, ahead_s=0.02)
     assert losses[3] >= 20
@@ -101,8 +101,8 @@ def test_a_card_that_tells_of_its_blocks_in_time_again_has_the_whole_lead_again(
     assert min(losses[8:]) >= 20
 
 
-def test_a_card_whose_word_swings_swings_the_lead_ever_less() -> None:
-    """Four seconds in time, and one that is not."""
+def test_lead_oscillates_less_for_unsteady_card() -> None:
+    """Four seconds with early blocks, then one without."""
     canceller = EchoCanceller()
     leads = []
     for number in range(50 * 60):
@@ -117,7 +117,7 @@ def test_a_card_whose_word_swings_swings_the_lead_ever_less() -> None:
 
 
 @pytest.mark.parametrize("closed_s", [0.1, 2.0])
-def test_a_microphone_that_was_closed_for_a_while(closed_s: float) -> None:
+def test_cancellation_recovers_after_closed_microphone(closed_s: float) -> None:
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, closed=lambda at_s: 3.0 <= at_s < 3.0 + closed_s)
     assert losses[2] >= 20
@@ -125,8 +125,8 @@ def test_a_microphone_that_was_closed_for_a_while(closed_s: float) -> None:
     assert canceller.delay_ms == LEAD_MS
 
 
-def test_one_block_that_is_dated_wrongly_moves_nothing_for_long() -> None:
-    """A callback that was held up by a busy interpreter reads the clock too late."""
+def test_cancellation_recovers_after_one_wrong_date() -> None:
+    """A callback delayed by a busy interpreter reads the clock too late."""
     canceller = EchoCanceller()
     losses = scene(canceller, 8.0, late=lambda at_s: 0.05 if abs(at_s - 4.0) < 0.001 else 0.0)
     assert min(losses[2:4]) >= 20

@@ -1,4 +1,4 @@
-"""A program that ends while a thread is inside a library of C++: it aborts it where the interpreter goes first."""
+"""A program that exits while a thread is inside a C++ library, which would abort the process."""
 
 import subprocess
 import sys
@@ -53,7 +53,7 @@ sys.exit(7)
         pytest.param(60, 60, 0.5, "", 130, id="nor for a person who cannot wait"),
     ],
 )
-def test_a_program_that_ends_waits_for_the_job_under_way(
+def test_exit_waits_for_running_job(
     scene: str, job_s: float, limit_s: float, ctrl_c_s: float, said: str, status: int
 ) -> None:
     code = ENDS.format(scene=scene, job_s=job_s, limit_s=limit_s, ctrl_c_s=ctrl_c_s)

@@ -1,4 +1,4 @@
-"""G.711 against known vectors, and against the standard library where it still has them."""
+"""G.711 compared with known vectors and with the standard library if available."""
 
 import sys
 import warnings
@@ -16,7 +16,7 @@ EVERY_BYTE = bytes(range(256))
     ("sample", "ulaw", "alaw"),
     [(0, 0xFF, 0xD5), (-1, 0x7E, 0x55), (32_767, 0x80, 0xAA), (-32_768, 0x00, 0x2A), (1_000, 0xCE, 0xFA)],
 )
-def test_known_samples(sample: int, ulaw: int, alaw: int) -> None:
+def test_encoding_of_known_samples(sample: int, ulaw: int, alaw: int) -> None:
     pcm = np.array([sample], np.int16)
     assert encode_ulaw(pcm) == bytes([ulaw])
     assert encode_alaw(pcm) == bytes([alaw])
@@ -33,13 +33,13 @@ def test_known_samples(sample: int, ulaw: int, alaw: int) -> None:
         (0x2A, -5_372, -32_256),
     ],
 )
-def test_known_bytes(code: int, of_ulaw: int, of_alaw: int) -> None:
+def test_decoding_of_known_bytes(code: int, of_ulaw: int, of_alaw: int) -> None:
     assert decode_ulaw(bytes([code])).tolist() == [of_ulaw]
     assert decode_alaw(bytes([code])).tolist() == [of_alaw]
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="audioop left the standard library with Python 3.13")
-def test_every_sample_and_every_byte_as_the_standard_library_has_them() -> None:
+def test_all_values_match_standard_library() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         import audioop  # noqa: PLC0415 - deprecated: imported where the warning is caught
@@ -51,7 +51,7 @@ def test_every_sample_and_every_byte_as_the_standard_library_has_them() -> None:
     assert decode_alaw(EVERY_BYTE).astype("<i2").tobytes() == audioop.alaw2lin(EVERY_BYTE, 2)
 
 
-def test_coarse_and_loud_is_all_that_is_lost() -> None:
+def test_quantization_error_is_bounded() -> None:
     for encode, decode in ((encode_ulaw, decode_ulaw), (encode_alaw, decode_alaw)):
         back = decode(encode(EVERY_SAMPLE)).astype(np.int32)
         loudness = np.abs(EVERY_SAMPLE.astype(np.int32))
@@ -60,7 +60,7 @@ def test_coarse_and_loud_is_all_that_is_lost() -> None:
         assert encode(decode(encode(EVERY_SAMPLE))) == encode(EVERY_SAMPLE)
 
 
-def test_any_shape_of_memory() -> None:
+def test_non_contiguous_input_is_accepted() -> None:
     every_second = EVERY_SAMPLE[::2]
     assert encode_ulaw(every_second) == encode_ulaw(every_second.copy())
     assert encode_alaw(every_second) == encode_alaw(every_second.copy())

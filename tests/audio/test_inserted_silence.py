@@ -1,4 +1,4 @@
-"""Silence that was put in, and how much of it lies before a position."""
+"""Inserted silence and how much of it precedes a position."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from audio.units import Samples
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), max_size=30))
-def test_before_every_position_as_much_as_was_put_in(runs: list[tuple[int, int]]) -> None:
+def test_silence_before_position_matches_inserted_runs(runs: list[tuple[int, int]]) -> None:
     """`runs`: of sound, then of silence."""
     filled, line = InsertedSilence(), [False]
     for sound, silence in runs:
@@ -20,7 +20,7 @@ def test_before_every_position_as_much_as_was_put_in(runs: list[tuple[int, int]]
     ]
 
 
-def test_silence_that_goes_on_is_one_run() -> None:
+def test_adjacent_silence_is_one_run() -> None:
     filled = InsertedSilence()
     for frame in range(2 * MOST_RUNS):
         filled.add(Samples(100 + frame * 320), 320)
@@ -28,7 +28,7 @@ def test_silence_that_goes_on_is_one_run() -> None:
     assert filled.before(Samples(740)) == 640
 
 
-def test_old_runs_are_forgotten_but_not_that_they_were() -> None:
+def test_old_runs_are_kept_as_a_sum() -> None:
     filled = InsertedSilence()
     for run in range(3 * MOST_RUNS):
         filled.add(Samples(run * 1000), 10)

@@ -1,4 +1,4 @@
-"""Loudness and audibility: the whole and the streamed answer agree, and both are the project's definition."""
+"""Levels and the audible onset: batch and streaming agree, and both match the definition."""
 
 import math
 
@@ -22,7 +22,7 @@ def windows(pattern: str, size: int = WINDOW) -> Pcm:
 
 
 def by_definition(pcm: Pcm, rate_hz: int) -> int | None:
-    """The definition as it is written down, in floats and without any economy."""
+    """The definition in floats, without optimization."""
     window = rate_hz // 100
     sound = pcm[: pcm.size // window * window].astype(np.float64).reshape(-1, window) / 32768
     loud = np.sqrt((sound**2).mean(axis=1)) > 0.005
@@ -33,18 +33,18 @@ def by_definition(pcm: Pcm, rate_hz: int) -> int | None:
 
 
 class TestRms:
-    def test_a_full_scale_square_wave_is_zero(self) -> None:
+    def test_full_scale_square_wave_is_zero_dbfs(self) -> None:
         assert rms_dbfs(np.full(100, -32768, np.int16)) == 0.0
 
-    def test_a_sine_is_three_decibels_under_its_peak(self) -> None:
+    def test_sine_is_three_decibels_below_peak(self) -> None:
         sine = np.rint(16384 * np.sin(np.arange(1600) * 2 * np.pi / 160)).astype(np.int16)
         assert rms_dbfs(sine) == pytest.approx(-9.03, abs=0.01)
 
     @pytest.mark.parametrize("pcm", [np.zeros(10, np.int16), np.zeros(0, np.int16)])
-    def test_silence_and_nothing_are_minus_120(self, pcm: Pcm) -> None:
+    def test_silence_and_empty_audio_are_minus_120(self, pcm: Pcm) -> None:
         assert rms_dbfs(pcm) == -120.0
 
-    def test_the_mean_of_levels_is_that_of_their_energies(self) -> None:
+    def test_mean_of_levels_averages_energy(self) -> None:
         assert mean_dbfs([-20.0, -20.0]) == pytest.approx(-20)
         assert mean_dbfs([0.0, -120.0]) == pytest.approx(-3.01, abs=0.01)
         assert mean_dbfs([]) == -np.inf
@@ -66,19 +66,19 @@ class TestOnset:
             ("", None),
         ],
     )
-    def test_eight_of_fifteen_windows_from_a_loud_one(self, pattern: str, window: int | None) -> None:
+    def test_onset_needs_eight_of_fifteen_loud_windows(self, pattern: str, window: int | None) -> None:
         expected = None if window is None else window * WINDOW
         assert audible_onset(windows(pattern), RATE_HZ) == expected
 
-    def test_the_threshold_itself_is_not_loud(self) -> None:
+    def test_level_at_threshold_is_not_loud(self) -> None:
         # 163.84 is 0.005 of full scale.
         assert audible_onset(np.full(3000, 163, np.int16), RATE_HZ) is None
         assert audible_onset(np.full(3000, 164, np.int16), RATE_HZ) == 0
 
-    def test_the_loudest_sample_there_is_does_not_overflow(self) -> None:
+    def test_largest_sample_does_not_overflow(self) -> None:
         assert audible_onset(np.full(3000, -32768, np.int16), RATE_HZ) == 0
 
-    def test_a_rest_shorter_than_a_window_does_not_count(self) -> None:
+    def test_incomplete_window_does_not_count(self) -> None:
         seven_and_a_half = np.full(WINDOW * 15 // 2, 400, np.int16)
         assert audible_onset(seven_and_a_half, RATE_HZ) is None
 
@@ -89,7 +89,7 @@ class TestOnset:
         st.lists(st.integers(0, 700), max_size=40),
         st.sampled_from([8000, RATE_HZ, 22_050, 24_000]),
     )
-    def test_the_stream_says_the_same_for_every_way_to_cut_it(
+    def test_onset_does_not_depend_on_block_sizes(
         self, pattern: str, shift: int, cuts: list[int], rate_hz: int
     ) -> None:
         pcm = np.concatenate((np.zeros(shift, np.int16), windows(pattern, rate_hz // 100)))
@@ -105,38 +105,38 @@ class TestOnset:
         assert finder.finish() == expected
         assert {answer for answer in answers if answer is not None} <= {expected}
 
-    def test_it_is_known_after_80_ms(self) -> None:
+    def test_onset_is_known_after_80_ms(self) -> None:
         finder = OnsetFinder(RATE_HZ)
         assert finder.feed(windows("  xxxxxxx")) is None
         assert finder.feed(windows("x")) == 2 * WINDOW
         assert finder.feed(windows("  ")) == 2 * WINDOW
 
-    def test_after_finish_there_is_no_more(self) -> None:
+    def test_feed_after_finish_is_refused(self) -> None:
         finder = OnsetFinder(RATE_HZ)
         assert finder.finish() is None
         with pytest.raises(ValueError, match="new finder"):
             finder.feed(windows("x"))
 
-    def test_a_rate_without_windows_is_refused(self) -> None:
+    def test_too_low_rate_is_refused(self) -> None:
         with pytest.raises(ValueError, match="99 Hz"):
             OnsetFinder(99)
 
 
 class TestGain:
-    def test_it_brings_speech_to_the_target(self) -> None:
+    def test_gain_brings_speech_to_target(self) -> None:
         speech = windows("xxxxxxxxxxxx")
         gain = gain_for(-20, speech, RATE_HZ)
         assert rms_dbfs(np.rint(speech * gain).astype(np.int16)) == pytest.approx(-20, abs=0.01)
 
-    def test_pauses_do_not_count(self) -> None:
+    def test_pauses_do_not_affect_gain(self) -> None:
         assert gain_for(-20, windows("xx     xx   "), RATE_HZ) == pytest.approx(gain_for(-20, windows("xx"), RATE_HZ))
 
     @pytest.mark.parametrize("pcm", [np.zeros(1000, np.int16), np.zeros(0, np.int16), np.ones(3, np.int16)])
-    def test_without_sound_it_is_one(self, pcm: Pcm) -> None:
+    def test_gain_of_silence_is_one(self, pcm: Pcm) -> None:
         assert gain_for(-20, pcm, RATE_HZ) == 1.0
 
     @given(st.integers(1, 80), st.floats(-40, -6))
-    def test_twice_the_sound_needs_half_the_gain(self, factor: int, target_dbfs: float) -> None:
+    def test_gain_is_inverse_to_level(self, factor: int, target_dbfs: float) -> None:
         speech = windows("xx .xx")
         assert gain_for(target_dbfs, speech * np.int16(factor), RATE_HZ) * factor == pytest.approx(
             gain_for(target_dbfs, speech, RATE_HZ)
@@ -144,18 +144,18 @@ class TestGain:
 
 
 class TestSoften:
-    def test_below_the_knee_nothing_changes(self) -> None:
+    def test_audio_below_knee_is_unchanged(self) -> None:
         sound = np.linspace(-0.6, 0.6, 1001, dtype=np.float32)
         assert np.array_equal(soften(sound), np.rint(sound * 32767).astype(np.int16))
 
     @given(st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=50))
-    def test_no_peak_passes_minus_one_dbfs_and_the_order_stays(self, values: list[float]) -> None:
+    def test_peaks_are_limited_and_order_is_kept(self, values: list[float]) -> None:
         sound: npt.NDArray[np.float32] = np.sort(np.array(values, np.float32))
         out = soften(sound)
         assert np.abs(out.astype(int)).max() <= math.ceil(32767 * 10 ** (-1 / 20))
         assert (np.diff(out.astype(int)) >= 0).all()
 
-    def test_the_input_is_left_alone(self) -> None:
+    def test_input_is_not_modified(self) -> None:
         sound = np.array([2.0, -2.0], np.float32)
         soften(sound)
         assert sound.tolist() == [2.0, -2.0]

@@ -1,4 +1,4 @@
-"""The microphone's line: whatever comes in, gapless frames come out."""
+"""The microphone line: any input becomes gapless frames."""
 
 import tracemalloc
 from itertools import pairwise
@@ -27,7 +27,7 @@ def sound_of(frames: list[Frame]) -> npt.NDArray[np.int16]:
 
 
 def kept(frames: list[Frame]) -> list[Frame]:
-    """As one must who keeps frames: with copies."""
+    """Copies frames, which is needed to keep them."""
     return [Frame(frame.start, frame.pcm.copy(), frame.is_inserted) for frame in frames]
 
 
@@ -37,7 +37,7 @@ def kept(frames: list[Frame]) -> list[Frame]:
     channels=st.sampled_from([0, 1, 2, 6]),
     sizes=st.lists(st.integers(0, 3000), max_size=30),
 )
-def test_any_blocks_become_gapless_frames(rate_hz: int, channels: int, sizes: list[int]) -> None:
+def test_blocks_of_any_size_become_gapless_frames(rate_hz: int, channels: int, sizes: list[int]) -> None:
     line = MicrophoneLine(rate_hz)
     frames: list[Frame] = []
     pushed = 0
@@ -45,7 +45,7 @@ def test_any_blocks_become_gapless_frames(rate_hz: int, channels: int, sizes: li
         block = np.full((size, channels) if channels else size, 1000, np.int16)
         pushed += size
         frames += kept(line.push(block, 50.0 + pushed / rate_hz))
-    in_front = line.filled.before(Samples(FRAME_SAMPLES))  # also where no frame is full yet
+    in_front = line.filled.before(Samples(FRAME_SAMPLES))  # also without a complete frame
     assert in_front < FRAME_SAMPLES
     assert len(frames) * FRAME_SAMPLES <= in_front + pushed * 16_000 / rate_hz + 1
     frames += kept(line.finish())
@@ -72,7 +72,7 @@ def test_no_sample_is_changed_or_lost(sizes: list[int]) -> None:
     assert not out[len(sound) :].any()
 
 
-def test_the_frames_of_one_push_do_not_overwrite_each_other() -> None:
+def test_frames_of_one_push_do_not_overwrite_each_other() -> None:
     line = MicrophoneLine(16_000)
     sound = np.arange(1, 1501).astype(np.int16)
     line.push(sound[:100], 0.0)
@@ -81,7 +81,7 @@ def test_the_frames_of_one_push_do_not_overwrite_each_other() -> None:
 
 
 @pytest.mark.parametrize("rate_hz", RATES)
-def test_what_the_resampler_holds_back_is_dated_rightly(rate_hz: int) -> None:
+def test_samples_held_back_by_resampler_are_dated_correctly(rate_hz: int) -> None:
     line = MicrophoneLine(rate_hz)
     n = rate_hz // 50
     for k in range(1, 100):
@@ -92,7 +92,7 @@ def test_what_the_resampler_holds_back_is_dated_rightly(rate_hz: int) -> None:
 
 @pytest.mark.parametrize("rate_hz", [8_000, 24_000, 32_000, 48_000, 96_000])
 @pytest.mark.parametrize("frames", [1, 2, 5])
-def test_a_block_of_whole_frames_completes_them_whatever_the_resampler_holds_back(rate_hz: int, frames: int) -> None:
+def test_block_of_whole_frames_completes_them(rate_hz: int, frames: int) -> None:
     line = MicrophoneLine(rate_hz)
     block = np.full(frames * rate_hz // 50, 1000, np.int16)
     for begin_s in (10.0, 20.0):
@@ -104,7 +104,7 @@ def test_a_block_of_whole_frames_completes_them_whatever_the_resampler_holds_bac
         tick(line, now_s, 20.0)
 
 
-def test_the_silence_in_front_of_a_sound_is_as_short_as_can_be_and_told_from_it() -> None:
+def test_silence_before_sound_is_short_and_counted_separately() -> None:
     line = MicrophoneLine(24_000)
     (frame,) = line.push(np.full(480, 1000, np.int16), 10.02)
     held_back = line.received - (FRAME_SAMPLES - line.filled.before(frame.end))
@@ -115,9 +115,7 @@ def test_the_silence_in_front_of_a_sound_is_as_short_as_can_be_and_told_from_it(
 
 
 @pytest.mark.parametrize(("rate_hz", "block_ms"), [(24_000, 20), (24_000, 100), (8_000, 20), (16_000, 20), (24_000, 3)])
-def test_a_sound_that_settles_again_and_again_makes_the_line_no_longer_than_the_sound(
-    rate_hz: int, block_ms: int
-) -> None:
+def test_repeated_settle_does_not_lengthen_line(rate_hz: int, block_ms: int) -> None:
     line = MicrophoneLine(rate_hz)
     block = np.full(rate_hz * block_ms // 1000, 1000, np.int16)
     per_second = 1000 // block_ms
@@ -139,7 +137,7 @@ def test_a_sound_that_settles_again_and_again_makes_the_line_no_longer_than_the_
     assert line.received == 30 * per_second * block_ms * 16
 
 
-def test_what_settles_without_a_frame_of_its_own_comes_with_the_next_sound_or_in_silence() -> None:
+def test_settled_remainder_comes_with_next_sound_or_silence() -> None:
     ramp = np.arange(1, 961, dtype=np.int16) * 20
     whole = MicrophoneLine(24_000)
     at_once = sound_of(kept(whole.push(ramp, 10.04)) + kept(whole.finish()))
@@ -155,7 +153,7 @@ def test_what_settles_without_a_frame_of_its_own_comes_with_the_next_sound_or_in
         assert line.filled.before(frames[2].end) == (FRAME_SAMPLES if nothing_more else len(rest))
 
 
-def test_the_frames_that_waited_do_not_overwrite_each_other_when_a_sound_ends() -> None:
+def test_batched_frames_do_not_overwrite_each_other_at_end() -> None:
     sound = noise(9, 450 + 480, 3)
     heard = []
     for heed in (Batching.SILENCE, Batching.OFF):
@@ -167,14 +165,14 @@ def test_the_frames_that_waited_do_not_overwrite_each_other_when_a_sound_ends() 
 
 
 def tick(line: MicrophoneLine, from_s: float, to_s: float) -> list[Frame]:
-    """Call `idle` every 20 ms, as a border does."""
+    """Calls `idle` every 20 ms, as a source does."""
     frames: list[Frame] = []
     for n in range(round((to_s - from_s) / 0.02)):
         frames += kept(line.idle(from_s + n * 0.02))
     return frames
 
 
-def test_silence_is_put_in_after_100_ms_and_then_in_real_time() -> None:
+def test_silence_is_inserted_after_100_ms_in_real_time() -> None:
     line = MicrophoneLine(16_000)
     frames: list[Frame] = []
     for n in range(1, 51):  # one second
@@ -190,11 +188,11 @@ def test_silence_is_put_in_after_100_ms_and_then_in_real_time() -> None:
     assert not any(frame.pcm.any() for frame in frames[50:])
 
 
-def test_sound_that_comes_back_finds_its_place() -> None:
+def test_returning_audio_keeps_its_position() -> None:
     line = MicrophoneLine(16_000)
     frames: list[Frame] = []
     now_s = 10.0
-    for _ in range(20):  # push to talk, again and again
+    for _ in range(20):  # repeated push to talk
         for _ in range(25):
             now_s += 0.02
             frames += kept(line.push(np.full(320, 7, np.int16), now_s))
@@ -206,7 +204,7 @@ def test_sound_that_comes_back_finds_its_place() -> None:
     assert frames[-1].end / 16_000 == pytest.approx(now_s - 10.0, abs=0.05)
 
 
-def test_a_microphone_that_is_mute_from_the_beginning() -> None:
+def test_microphone_without_any_audio_gives_silence() -> None:
     line = MicrophoneLine(48_000)
     frames = tick(line, 100.0, 130.0)
     check_gapless(frames)
@@ -218,17 +216,17 @@ def test_a_microphone_that_is_mute_from_the_beginning() -> None:
     assert line.clock.to_loop_s(frames[-1].end) == pytest.approx(129.96, abs=0.021)  # the last idle was at 129.98
 
 
-def test_a_backlog_after_silence_goes_on_and_is_dated_by_its_arrival() -> None:
+def test_backlog_after_silence_is_dated_by_arrival() -> None:
     line = MicrophoneLine(16_000)
     frames = kept(line.push(np.full(320, 7, np.int16), 10.02))
-    frames += tick(line, 10.04, 13.02)  # the network is gone for three seconds ...
-    frames += kept(line.push(np.full(48_000, 9, np.int16), 13.02))  # ... and brings them all at once
+    frames += tick(line, 10.04, 13.02)  # the network fails for three seconds ...
+    frames += kept(line.push(np.full(48_000, 9, np.int16), 13.02))  # ... and delivers them all at once
     check_gapless(frames)
     assert line.clock.to_loop_s(frames[-1].end) == pytest.approx(13.02, abs=0.021)
     assert line.clock.steps == 1
 
 
-def test_what_was_held_back_comes_before_the_silence() -> None:
+def test_held_back_audio_precedes_inserted_silence() -> None:
     line = MicrophoneLine(48_000)
     frames = kept(line.push(np.full(48_000 // 50 * 3 + 100, 1000, np.int16), 10.06))
     frames += tick(line, 10.08, 10.5)
@@ -240,7 +238,7 @@ def test_what_was_held_back_comes_before_the_silence() -> None:
     assert [frame.is_inserted for frame in frames[: with_sound + 1]] == [False] * with_sound + [True]
 
 
-def test_long_blocks_are_not_torn_apart() -> None:
+def test_no_silence_is_inserted_between_long_blocks() -> None:
     line = MicrophoneLine(24_000)
     frames: list[Frame] = []
     for n in range(1, 20):  # a client that sends 170 ms at a time
@@ -250,7 +248,7 @@ def test_long_blocks_are_not_torn_apart() -> None:
     check_gapless(frames)
 
 
-def test_one_idle_gives_at_most_a_second() -> None:
+def test_one_idle_call_gives_at_most_one_second() -> None:
     line = MicrophoneLine(16_000)
     line.push(np.zeros(320, np.int16), 10.02)
     frames: list[Frame] = []
@@ -267,7 +265,7 @@ def test_one_idle_gives_at_most_a_second() -> None:
     rate_hz=st.sampled_from(RATES),
     events=st.lists(st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.booleans()), max_size=40),
 )
-def test_sound_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[tuple[float, int, bool]]) -> None:
+def test_audio_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[tuple[float, int, bool]]) -> None:
     line = MicrophoneLine(rate_hz)
     frames: list[Frame] = []
     now_s = 100.0
@@ -281,7 +279,7 @@ def test_sound_and_silence_in_any_order_are_gapless(rate_hz: int, events: list[t
 
 
 @pytest.mark.parametrize(("rate_hz", "silent"), [(16_000, False), (48_000, False), (16_000, True)])
-def test_ten_thousand_frames_leave_no_memory_behind(rate_hz: int, silent: bool) -> None:
+def test_memory_does_not_grow_over_ten_thousand_frames(rate_hz: int, silent: bool) -> None:
     line = MicrophoneLine(rate_hz)
     block = np.zeros(rate_hz // 50, np.int16)
 
@@ -310,7 +308,7 @@ def test_ten_thousand_frames_leave_no_memory_behind(rate_hz: int, silent: bool) 
         st.tuples(st.floats(0, 0.4), st.integers(0, 4000), st.sampled_from(["push", "idle", "settle", "finish"]))
     ),
 )
-def test_what_was_put_in_and_what_has_come_make_up_the_line(rate_hz: int, events: list[tuple[float, int, str]]) -> None:
+def test_received_and_inserted_samples_add_up(rate_hz: int, events: list[tuple[float, int, str]]) -> None:
     line = MicrophoneLine(rate_hz)
     now_s, cut, came = 100.0, 0, 0
     for wait_s, size, what in events:
@@ -327,7 +325,7 @@ def test_what_was_put_in_and_what_has_come_make_up_the_line(rate_hz: int, events
     assert line.received + line.filled.before(Samples(cut)) == cut
 
 
-def test_every_sample_is_found_where_it_was_sent() -> None:
+def test_every_sample_keeps_its_position() -> None:
     line = MicrophoneLine(16_000)
     frames = []
     sent, now_s = 0, 10.0
@@ -344,17 +342,17 @@ def test_every_sample_is_found_where_it_was_sent() -> None:
     assert line.received == sent == np.count_nonzero(sound)
 
 
-def test_before_the_moment_it_names_the_line_puts_no_silence_in() -> None:
+def test_no_silence_is_inserted_before_silent_from() -> None:
     line = MicrophoneLine(16_000)
     line.idle(5.0)
     assert line.silent_from_s == pytest.approx(5.1)
-    line.push(np.ones(16_000 // 5, np.int16), 5.2)  # a long block is given twice its length
+    line.push(np.ones(16_000 // 5, np.int16), 5.2)  # after a long block the wait is twice its length
     assert line.silent_from_s == pytest.approx(5.6)
     assert line.idle(line.silent_from_s - 0.001) == []
     assert line.idle(line.silent_from_s + 0.001) != []
 
 
-# ---- blocks that nobody waits for ----
+# ---- batching ----
 
 
 def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
@@ -364,23 +362,23 @@ def noise(spread: int, samples: int, seed: int = 0) -> npt.NDArray[np.int16]:
 def in_blocks(
     line: MicrophoneLine, sound: npt.NDArray[np.int16], at_s: float, heed: Batching = Batching.SILENCE
 ) -> list[int]:
-    """How many frames each block of 20 ms at 24 kHz completes."""
+    """Returns how many frames each block of 20 ms at 24 kHz completes."""
     blocks = sound.reshape(-1, 480)
     return [len(line.push(block, at_s + (n + 1) * 0.02, heed)) for n, block in enumerate(blocks)]
 
 
-def test_hush_comes_eight_frames_at_once_where_only_a_voice_counts() -> None:
+def test_silence_is_batched_by_eight_frames() -> None:
     line = MicrophoneLine(24_000)
     at_once = in_blocks(line, noise(200, 480 * 100), 0.0, Batching.OFF)
     assert set(at_once) <= {0, 1, 2}
     learning = in_blocks(line, noise(200, 480 * 100, 1), 2.0)
-    assert learning[:10] == [1] * 10  # what the room is like has to be known first
+    assert learning[:10] == [1] * 10  # the room level has to be learned first
     together = in_blocks(line, noise(200, 480 * 80, 2), 4.0)
     assert sorted(set(together)) == [0, 8]
     assert together.count(8) == 10
 
 
-def test_what_is_louder_than_the_room_comes_at_once_with_what_waited_before_it() -> None:
+def test_loud_audio_is_delivered_at_once_with_batched_frames() -> None:
     line = MicrophoneLine(24_000)
     in_blocks(line, noise(200, 480 * 100), 0.0)
     in_blocks(line, noise(200, 480), 2.0, Batching.OFF)
@@ -392,7 +390,7 @@ def test_what_is_louder_than_the_room_comes_at_once_with_what_waited_before_it()
     assert in_blocks(line, noise(200, 480), 2.12, Batching.OFF) == [2]
 
 
-def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
+def test_louder_room_is_learned() -> None:
     line = MicrophoneLine(24_000)
     in_blocks(line, noise(200, 480 * 200), 0.0)
     in_blocks(line, noise(1000, 480), 4.0, Batching.OFF)
@@ -403,13 +401,13 @@ def test_a_room_that_becomes_louder_is_known_after_a_while() -> None:
     assert sorted(set(louder[first:])) == [0, 8]
 
 
-def test_digital_silence_is_hush_from_the_beginning() -> None:
+def test_digital_silence_is_batched_from_the_start() -> None:
     line = MicrophoneLine(24_000)
     assert in_blocks(line, np.zeros(480 * 16, np.int16), 0.0) == ([0] * 7 + [8]) * 2
     assert len(line.push(np.zeros(480, np.int16), 0.34, Batching.SILENCE)) == 0
 
 
-def test_where_no_more_sound_comes_hush_does_not_wait_for_it() -> None:
+def test_batched_silence_is_delivered_when_audio_stops() -> None:
     line = MicrophoneLine(16_000)
     sound = noise(20, 320 * 4)
     for n, block in enumerate(sound.reshape(-1, 320)):
@@ -421,40 +419,40 @@ def test_where_no_more_sound_comes_hush_does_not_wait_for_it() -> None:
 
 
 @pytest.mark.parametrize("spread", [2000, 20_000])
-def test_in_the_midst_of_speech_what_is_as_loud_comes_four_frames_at_once(spread: int) -> None:
+def test_speech_is_batched_by_four_frames(spread: int) -> None:
     line = MicrophoneLine(24_000)
-    assert in_blocks(line, noise(spread, 480), 0.0, Batching.SPEECH) == [1]  # nothing is known yet
+    assert in_blocks(line, noise(spread, 480), 0.0, Batching.SPEECH) == [1]  # no level is known yet
     together = in_blocks(line, noise(spread, 480 * 40, 1), 0.02, Batching.SPEECH)
     assert sorted(set(together)) == [0, 4]
     assert together.count(4) == 10
 
 
-def test_in_the_midst_of_speech_what_is_softer_comes_at_once_with_what_waited_before_it() -> None:
+def test_softer_audio_in_speech_is_delivered_at_once() -> None:
     line = MicrophoneLine(24_000)
     assert in_blocks(line, noise(8000, 480 * 3), 0.0, Batching.SPEECH) == [1, 0, 0]
     assert in_blocks(line, noise(2500, 480 * 3), 0.06, Batching.SPEECH) == [3, 1, 1]  # 10 dB
     assert in_blocks(line, noise(8000, 480), 0.12, Batching.SPEECH) == [0]
 
 
-def test_the_first_sound_of_all_comes_at_once_also_in_the_midst_of_speech() -> None:
+def test_first_audio_is_delivered_at_once_also_in_speech() -> None:
     line = MicrophoneLine(16_000)
     assert len(line.push(noise(40, 320), 0.02, Batching.SPEECH)) == 1
     assert len(line.push(noise(40, 320), 0.04, Batching.SPEECH)) == 0
 
 
 @pytest.mark.parametrize("block", [160, 480, 960])
-def test_how_soon_a_louder_room_is_known_is_a_matter_of_time_and_not_of_blocks(block: int) -> None:
+def test_learning_of_louder_room_does_not_depend_on_block_size(block: int) -> None:
     heeding = FrameBatcher()
     sound = np.concatenate([noise(200, 24_000), noise(1000, 48_000, 1)])
     waits = [
-        heeding.may_wait_s(sound[at : at + block], block / 24_000, Batching.SILENCE) > 0
+        heeding.max_wait_s(sound[at : at + block], block / 24_000, Batching.SILENCE) > 0
         for at in range(0, len(sound) - block, block)
     ]
     first_s = waits[24_000 // block :].index(True) * block / 24_000
     assert 0.3 < first_s < 1.2
 
 
-def test_who_goes_on_more_softly_is_known_for_it_after_a_second() -> None:
+def test_softer_speaker_is_learned_after_a_second() -> None:
     line = MicrophoneLine(24_000)
     in_blocks(line, noise(8000, 480 * 4), 0.0, Batching.SPEECH)
     softer = in_blocks(line, noise(2000, 480 * 100), 0.08, Batching.SPEECH)
@@ -462,7 +460,7 @@ def test_who_goes_on_more_softly_is_known_for_it_after_a_second() -> None:
     assert sorted(set(softer[60:])) == [0, 4]
 
 
-def test_what_waited_in_silence_does_not_wait_for_speech() -> None:
+def test_audio_batched_in_silence_is_delivered_when_speech_starts() -> None:
     line = MicrophoneLine(24_000)
     assert sum(in_blocks(line, np.zeros(480 * 6, np.int16), 0.0)) == 0
     assert in_blocks(line, noise(8000, 480), 0.12, Batching.SPEECH) == [7]
@@ -477,9 +475,7 @@ def test_what_waited_in_silence_does_not_wait_for_speech() -> None:
     ),
     ends=st.sampled_from(["finish", "settle", "retune", "idle"]),
 )
-def test_what_is_heeded_changes_when_frames_come_and_nothing_else(
-    rate_hz: int, blocks: list[tuple[int, int, Batching]], ends: str
-) -> None:
+def test_batching_changes_only_delivery_times(rate_hz: int, blocks: list[tuple[int, int, Batching]], ends: str) -> None:
     unheeded, plain = MicrophoneLine(rate_hz), MicrophoneLine(rate_hz)
     late: list[Frame] = []
     prompt: list[Frame] = []

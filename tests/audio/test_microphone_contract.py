@@ -1,4 +1,4 @@
-"""What every microphone promises (audio.microphone.Microphone), held against each of them in virtual time."""
+"""The contract of every microphone (audio.microphone.Microphone), checked for each in virtual time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -116,9 +116,7 @@ def heard(folder: Path, kind: str, rate_hz: int, falters_s: float = 0.0) -> tupl
 
 
 @pytest.mark.parametrize(("kind", "rate_hz"), CASES)
-def test_frames_are_gapless_from_zero_in_real_time_and_dated_by_their_capture(
-    tmp_path: Path, kind: str, rate_hz: int
-) -> None:
+def test_frames_are_gapless_real_time_and_dated_by_capture(tmp_path: Path, kind: str, rate_hz: int) -> None:
     frames, microphone, ages_s = heard(tmp_path, kind, rate_hz)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
     assert all(frame.pcm.shape == (FRAME_SAMPLES,) and frame.pcm.dtype == np.int16 for frame in frames)
@@ -132,9 +130,7 @@ def test_frames_are_gapless_from_zero_in_real_time_and_dated_by_their_capture(
 
 @pytest.mark.parametrize("falters_s", [0.3, 1.0])
 @pytest.mark.parametrize(("kind", "rate_hz"), [case for case in CASES if case[0] != "wav"])
-def test_the_line_goes_on_in_silence_that_is_marked_and_counted(
-    tmp_path: Path, kind: str, rate_hz: int, falters_s: float
-) -> None:
+def test_gaps_become_marked_and_counted_silence(tmp_path: Path, kind: str, rate_hz: int, falters_s: float) -> None:
     frames, microphone, ages_s = heard(tmp_path, kind, rate_hz, falters_s)
     assert [frame.start for frame in frames] == [n * FRAME_SAMPLES for n in range(len(frames))]
     invented = sum(frame.is_inserted for frame in frames)
@@ -147,7 +143,7 @@ def test_the_line_goes_on_in_silence_that_is_marked_and_counted(
 
 
 @pytest.mark.parametrize("kind", ["wav", "card"])
-def test_it_is_listened_to_once(tmp_path: Path, kind: str) -> None:
+def test_frames_can_be_iterated_once(tmp_path: Path, kind: str) -> None:
     async def main() -> None:
         async with KINDS[kind](tmp_path, 16_000) as desk:
             async with aclosing(desk.microphone.frames()) as frames:

@@ -1,4 +1,4 @@
-"""What libraries print is kept away from the screen."""
+"""Library output is kept away from the screen."""
 
 import subprocess
 import sys
@@ -16,18 +16,18 @@ os.write(2, b"after")
 """
 
 
-def test_only_the_noise_is_missing() -> None:
+def test_only_library_output_is_suppressed() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stderr == "before screen python after"
 
 
-def test_what_may_come_until_the_program_ends_stays_away_and_its_own_words_do_not() -> None:
+def test_library_output_stays_suppressed_until_exit() -> None:
     program = PROGRAM.replace("hushed()", "hushed(lambda: True)") + "sys.stderr.write('words')\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr == "before screen python words"
 
 
-def test_without_standard_error_there_is_nothing_to_hush() -> None:
+def test_missing_standard_error_is_accepted() -> None:
     program = (
         "from audio.noisy_libraries import hushed\nwith hushed() as screen:\n    screen.write('x')\nprint('went on')"
     )

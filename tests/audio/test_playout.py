@@ -1,4 +1,4 @@
-"""The last door: nothing stale is heard, nothing clicks, and the counts add up."""
+"""The playout queue: nothing stale is played, nothing clicks, and the counts add up."""
 
 import tracemalloc
 from collections import deque
@@ -21,16 +21,16 @@ def level(n: int, value: int = 1000) -> Pcm:
 
 
 class AgainstAModel(RuleBasedStateMachine):
-    """Random opens, offers, pulls, closes; the model is a deque of the open reply's samples."""
+    """Random opens, offers, pulls and closes, compared with a deque of the open reply's samples."""
 
     def __init__(self) -> None:
         super().__init__()
         self.playout = Playout(ReplySamples(1000))
         self.keys = 0
         self.queue: deque[int] = deque()
-        self.tail: deque[int] = deque()  # how many samples may still fade: their loudest
+        self.tail: deque[int] = deque()  # bounds of the samples that may still fade out
         self.taken: deque[int] = deque(maxlen=FADE)  # of this reply
-        self.swelling = 0  # how many samples may still swell up
+        self.fading_in = 0  # number of samples that may still fade in
         self.is_open = self.ended = self.finished = False
         self.pulled = 0
         self.next_value = 1
@@ -40,7 +40,7 @@ class AgainstAModel(RuleBasedStateMachine):
     def open(self) -> None:
         self.close_model()
         self.taken.clear()
-        self.swelling = 0
+        self.fading_in = 0
         self.keys += 1
         self.playout.open(self.keys)
         self.playout.open(self.keys)
@@ -91,14 +91,14 @@ class AgainstAModel(RuleBasedStateMachine):
         fading = min(n, len(self.tail))
         for heard in block[:fading]:
             assert 0 <= heard <= self.tail.popleft()
-        self.gap += fading if self.gap else 0  # it rings out
+        self.gap += fading if self.gap else 0  # the fade-out
         expected = [self.queue.popleft() for _ in range(min(n - fading, len(self.queue)))]
-        self.swelling = FADE if expected and self.gap else self.swelling
-        swelling = min(self.swelling, len(expected))
-        self.swelling -= swelling
-        for heard, loudest in zip(block[fading : fading + swelling], expected, strict=False):
+        self.fading_in = FADE if expected and self.gap else self.fading_in
+        fading_in = min(self.fading_in, len(expected))
+        self.fading_in -= fading_in
+        for heard, loudest in zip(block[fading : fading + fading_in], expected, strict=False):
             assert 0 <= heard <= loudest
-        assert block[fading + swelling : fading + len(expected)] == expected[swelling:]
+        assert block[fading + fading_in : fading + len(expected)] == expected[fading_in:]
         self.taken.extend(expected)
         rest = block[fading + len(expected) :]
         if rest and self.is_open and not self.ended and (expected or (self.pulled and not self.gap)):
@@ -136,7 +136,7 @@ AgainstAModel.TestCase.settings = settings(max_examples=60, stateful_step_count=
 TestAgainstAModel = AgainstAModel.TestCase
 
 
-def test_a_close_fades_and_does_not_click() -> None:
+def test_close_fades_out_without_click() -> None:
     playout = Playout()
     playout.open("a")
     playout.offer("a", level(24_000, 20_000))
@@ -154,11 +154,11 @@ def test_a_close_fades_and_does_not_click() -> None:
 @pytest.mark.parametrize("length", [960, 1000, 1019])
 @pytest.mark.parametrize("gap_blocks", [1, 3])
 @pytest.mark.parametrize("gain_db", [0.0, -18.0])
-def test_a_reply_that_runs_dry_does_not_click(block: int, length: int, gap_blocks: int, gain_db: float) -> None:
+def test_underrun_does_not_click(block: int, length: int, gap_blocks: int, gain_db: float) -> None:
     playout = Playout()
     playout.open("a")
     playout.duck(gain_db)
-    blocks = [playout.pull(RAMP).copy()]  # until it is lowered
+    blocks = [playout.pull(RAMP).copy()]  # until the volume is lowered
     for _ in range(2):
         playout.offer("a", level(length, 20_000))
         while playout.queued_samples:
@@ -172,7 +172,7 @@ def test_a_reply_that_runs_dry_does_not_click(block: int, length: int, gap_block
     assert np.abs(np.diff(heard)).max() <= loud / FADE + 2
 
 
-def test_a_reply_whose_end_was_said_does_not_ring_out() -> None:
+def test_ended_reply_has_no_fade_out() -> None:
     playout = Playout()
     playout.open("a")
     playout.offer("a", level(100))
@@ -180,7 +180,7 @@ def test_a_reply_whose_end_was_said_does_not_ring_out() -> None:
     assert not playout.pull(240)[100:].any()
 
 
-def test_a_reply_that_was_never_heard_leaves_no_trace() -> None:
+def test_reply_never_pulled_leaves_no_audio() -> None:
     playout = Playout()
     playout.open("a")
     playout.offer("a", level(480))
@@ -188,7 +188,7 @@ def test_a_reply_that_was_never_heard_leaves_no_trace() -> None:
     assert not playout.pull(480).any()
 
 
-def test_the_next_reply_begins_after_the_fade() -> None:
+def test_next_reply_starts_after_fade_out() -> None:
     playout = Playout()
     playout.open("a")
     playout.offer("a", level(1000, 20_000))
@@ -200,7 +200,7 @@ def test_the_next_reply_begins_after_the_fade() -> None:
     assert playout.last == Pulled("b", FADE, 240 - FADE, ReplySamples(240 - FADE), finished=False)
 
 
-def test_the_end_is_told_once_even_when_it_is_said_late() -> None:
+def test_late_end_is_reported_once() -> None:
     playout = Playout()
     playout.open("a")
     playout.offer("a", level(100))
@@ -214,10 +214,10 @@ def test_the_end_is_told_once_even_when_it_is_said_late() -> None:
     assert playout.counts == Counts("a", ReplySamples(100), 0, ReplySamples(0))
 
 
-def test_an_underrun_is_a_gap_with_sound_on_both_sides() -> None:
+def test_underrun_needs_audio_on_both_sides() -> None:
     playout = Playout()
     playout.open("a")
-    playout.pull(240)  # waiting for the first sound is not one
+    playout.pull(240)  # waiting for the first audio is no underrun
     playout.offer("a", level(100))
     playout.pull(240)
     playout.pull(240)
@@ -227,7 +227,7 @@ def test_an_underrun_is_a_gap_with_sound_on_both_sides() -> None:
     assert (playout.counts.underruns, playout.counts.underrun_samples) == (1, 380)
 
 
-def test_a_duck_is_a_ramp_of_20_ms_down_and_up() -> None:
+def test_duck_and_unduck_are_ramps_of_20_ms() -> None:
     playout = Playout()
     playout.open("a")
     playout.offer("a", level(24_000, 20_000))
@@ -244,7 +244,7 @@ def test_a_duck_is_a_ramp_of_20_ms_down_and_up() -> None:
     assert (up[RAMP:] == 20_000).all()
 
 
-def test_a_duck_can_turn_round_midway() -> None:
+def test_duck_can_reverse_midway() -> None:
     playout = Playout()
     playout.open("a")
     playout.offer("a", level(24_000, 20_000))
@@ -257,7 +257,7 @@ def test_a_duck_can_turn_round_midway() -> None:
     assert (playout.pull(240) == 20_000).all()
 
 
-def test_a_new_reply_is_loud_whatever_was_before() -> None:
+def test_new_reply_starts_at_full_volume() -> None:
     playout = Playout()
     playout.open("a")
     playout.duck(-40.0)
@@ -268,12 +268,12 @@ def test_a_new_reply_is_loud_whatever_was_before() -> None:
 
 
 @pytest.mark.parametrize("gain_db", [0.1, float("nan")])
-def test_a_duck_that_would_shout_is_refused(gain_db: float) -> None:
+def test_positive_duck_gain_is_refused(gain_db: float) -> None:
     with pytest.raises(ValueError, match="lowers"):
         Playout().duck(gain_db)
 
 
-def test_more_than_there_is_room_for_is_refused() -> None:
+def test_offer_beyond_room_is_refused() -> None:
     playout = Playout(ReplySamples(100))
     playout.open("a")
     assert playout.offer("a", level(60))
@@ -283,7 +283,7 @@ def test_more_than_there_is_room_for_is_refused() -> None:
         Playout(ReplySamples(0))
 
 
-def test_ten_thousand_blocks_leave_no_memory_behind() -> None:
+def test_memory_does_not_grow_over_ten_thousand_blocks() -> None:
     playout = Playout()
     sound = level(240)
 

@@ -1,4 +1,4 @@
-"""The short resampling filter: how little it holds back, and what it keeps and stops."""
+"""The polyphase filter: its hold-back, pass band and stop band."""
 
 import numpy as np
 import pytest
@@ -13,18 +13,18 @@ def tone(hz: int, rate_hz: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float
 
 
 def level_db(hz: int, from_hz: int, to_hz: int) -> float:
-    """What is left of a tone, its edges left out."""
+    """Returns the level of a tone after resampling, without its edges."""
     out = Polyphase(from_hz, to_hz).push(tone(hz, from_hz))[to_hz // 10 : -to_hz // 10].astype(float)
     return float(20 * np.log10(np.sqrt(2 * (out**2).mean()) + 1e-9))
 
 
-def test_the_usual_rates_are_simple_and_44100_is_not() -> None:
+def test_common_rates_have_simple_ratio_except_44100() -> None:
     assert all(phases(rate_hz, 16_000) <= MOST_PHASES for rate_hz in SIMPLE_HZ)
     assert phases(44_100, 16_000) == 160
 
 
 @pytest.mark.parametrize("rate_hz", SIMPLE_HZ)
-def test_less_than_four_milliseconds_are_held_back(rate_hz: int) -> None:
+def test_less_than_4_ms_are_held_back(rate_hz: int) -> None:
     filtering, given = Polyphase(rate_hz, 16_000), 0
     for block in range(1, 100):
         given += len(filtering.push(np.zeros(rate_hz // 50, np.float32)))
@@ -32,7 +32,7 @@ def test_less_than_four_milliseconds_are_held_back(rate_hz: int) -> None:
 
 
 @pytest.mark.parametrize(("from_hz", "to_hz"), [(24_000, 16_000), (48_000, 16_000), (8_000, 16_000), (16_000, 24_000)])
-def test_speech_passes_and_what_would_fold_back_does_not(from_hz: int, to_hz: int) -> None:
+def test_speech_passes_and_aliases_are_removed(from_hz: int, to_hz: int) -> None:
     band_hz = min(from_hz, to_hz) // 2
     for hz in (100, band_hz // 2, round(0.85 * band_hz)):
         assert level_db(hz, from_hz, to_hz) == pytest.approx(0.0, abs=0.4)
@@ -40,14 +40,14 @@ def test_speech_passes_and_what_would_fold_back_does_not(from_hz: int, to_hz: in
         for hz in (round(1.08 * band_hz), round(1.4 * band_hz)):
             assert level_db(hz, from_hz, to_hz) < -65
     else:
-        # Made higher, a tone must not leave its mirror image behind.
+        # Upsampling a tone must not leave its mirror image.
         out = Polyphase(from_hz, to_hz).push(tone(1000, from_hz))[to_hz // 10 : to_hz // 10 + to_hz // 2].astype(float)
         spectrum = np.abs(np.fft.rfft(out * np.hanning(len(out))))  # 2 Hz a line
         spectrum[450:550] /= spectrum.max()
         assert np.delete(spectrum, np.arange(450, 550)).max() < 10 ** (-65 / 20) * len(out) / 4
 
 
-def test_blocks_make_no_difference() -> None:
+def test_result_does_not_depend_on_block_sizes() -> None:
     sound = np.random.default_rng(1).normal(0, 0.1, 24_000).astype(np.float32)
     whole = Polyphase(24_000, 16_000).push(sound)
     filtering = Polyphase(24_000, 16_000)

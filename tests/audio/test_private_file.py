@@ -1,4 +1,4 @@
-"""Files with what people said are their owner's alone, whatever the umask."""
+"""Files with conversations are readable by their owner only, whatever the umask."""
 
 import asyncio
 import os
@@ -70,7 +70,7 @@ def test_overwritten_recording_becomes_private(tmp_path: Path) -> None:
     assert mode(path) == 0o600
 
 
-def test_file_that_is_appended_to_keeps_its_mode(tmp_path: Path) -> None:
+def test_appended_file_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.touch()
     path.chmod(0o640)
@@ -78,14 +78,14 @@ def test_file_that_is_appended_to_keeps_its_mode(tmp_path: Path) -> None:
     assert mode(path) == 0o640
 
 
-def test_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     make_private_folder(tmp_path / "a")
     make_private_folder(tmp_path / "a")
     assert [mode(tmp_path), mode(tmp_path / "a")] == [0o755, 0o700]
 
 
-def test_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_file_in_place_of_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
         make_private_folder(tmp_path / "file" / "folder")

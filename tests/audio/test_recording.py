@@ -1,4 +1,4 @@
-"""Recordings good and bad: each bad one gets a sentence, none a traceback."""
+"""Valid and invalid recordings: each invalid one gives an error message, none a traceback."""
 
 import logging
 import shlex
@@ -46,7 +46,7 @@ def whole(recording: Recording, n: int = 320) -> npt.NDArray[np.int16]:
         ("a.ogg", "OPUS", 48_000, 1, 3000),
     ],
 )
-def test_formats(tmp_path: Path, name: str, subtype: str, rate_hz: int, channels: int, tolerance: int) -> None:
+def test_formats_are_read(tmp_path: Path, name: str, subtype: str, rate_hz: int, channels: int, tolerance: int) -> None:
     sound = tone(rate_hz, 0.5, channels)
     soundfile.write(tmp_path / name, sound, rate_hz, subtype=subtype)
     recording = open_recording(tmp_path / name)
@@ -59,7 +59,7 @@ def test_formats(tmp_path: Path, name: str, subtype: str, rate_hz: int, channels
     assert error[: -rate_hz // 50].max() <= tolerance  # opus rings out in its last 20 ms
 
 
-def test_a_real_recording() -> None:
+def test_real_recording_is_read() -> None:
     path = RECORDINGS / "rhasspy3_what-time-is-it.wav"
     recording = open_recording(str(path))
     reference, _ = soundfile.read(path, dtype="int16", always_2d=True)
@@ -76,36 +76,36 @@ def refused(path: Path) -> str:
     return text
 
 
-def test_missing(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     assert "does not exist" in refused(tmp_path / "nothing.wav")
 
 
-def test_a_directory(tmp_path: Path) -> None:
+def test_directory_is_refused(tmp_path: Path) -> None:
     assert "directory" in refused(tmp_path)
 
 
-def test_a_device() -> None:
+def test_device_file_is_refused() -> None:
     assert "not a regular file" in refused(Path("/dev/null"))
 
 
-def test_below_a_file(tmp_path: Path) -> None:
+def test_path_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.wav").write_bytes(b"x")
     assert "a.wav" in refused(tmp_path / "a.wav" / "b.wav")
 
 
-def test_a_name_no_file_can_have(tmp_path: Path) -> None:
+def test_impossible_file_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AudioFileError):
         open_recording(tmp_path / "a\0b.wav")
 
 
-def test_not_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_permission_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, tone(16_000, 0.1), 16_000)
 
     def forbidden(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", forbidden)  # root may read everything: permissions alone prove nothing
+    monkeypatch.setattr(Path, "open", forbidden)  # root may read everything, so permissions alone are no test
     assert "permissions" in refused(path)
 
 
@@ -123,20 +123,20 @@ def test_not_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a.ogg", b"OggS\0\2", "not a recording"),
     ],
 )
-def test_no_audio(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+def test_file_without_audio_is_refused(tmp_path: Path, name: str, content: bytes, says: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert says in refused(path)
 
 
-def test_only_a_header(tmp_path: Path) -> None:
+def test_file_with_only_a_header_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, np.zeros(0), 16_000, subtype="PCM_16")
     assert "no samples" in refused(path)
 
 
 @pytest.mark.parametrize("rate_hz", [100, 1_000_000])
-def test_a_rate_that_no_speech_has(tmp_path: Path, rate_hz: int) -> None:
+def test_implausible_rate_is_refused(tmp_path: Path, rate_hz: int) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, np.zeros(100), rate_hz)
     assert str(rate_hz) in refused(path)
@@ -145,7 +145,7 @@ def test_a_rate_that_no_speech_has(tmp_path: Path, rate_hz: int) -> None:
 @pytest.mark.parametrize(
     ("name", "subtype"), [("a.wav", "PCM_16"), ("a.wav", "FLOAT"), ("a.flac", "PCM_16"), ("a.ogg", "VORBIS")]
 )
-def test_cut_off(tmp_path: Path, name: str, subtype: str) -> None:
+def test_truncated_file_is_read_with_warning(tmp_path: Path, name: str, subtype: str) -> None:
     path = tmp_path / name
     noise = np.random.default_rng(0).uniform(-0.5, 0.5, 160_000)
     soundfile.write(path, noise, 16_000, subtype=subtype)
@@ -165,7 +165,7 @@ def test_cut_off(tmp_path: Path, name: str, subtype: str) -> None:
 
 
 def with_lengths(path: Path, riff: int, data: int) -> None:
-    """A second of sound whose header has these lengths."""
+    """Writes a second of audio with these lengths in its header."""
     soundfile.write(path, tone(16_000, 1.0), 16_000, subtype="PCM_16")
     content = bytearray(path.read_bytes())
     content[4:8], content[40:44] = riff.to_bytes(4, "little"), data.to_bytes(4, "little")
@@ -181,7 +181,7 @@ def with_lengths(path: Path, riff: int, data: int) -> None:
         (0x8000_0024, 0x8000_0000),
     ],
 )
-def test_a_length_nobody_knew_is_no_damage(tmp_path: Path, riff: int, data: int) -> None:
+def test_unknown_length_is_accepted(tmp_path: Path, riff: int, data: int) -> None:
     path = tmp_path / "piped.wav"
     with_lengths(path, riff, data)
     recording = open_recording(path)
@@ -190,7 +190,7 @@ def test_a_length_nobody_knew_is_no_damage(tmp_path: Path, riff: int, data: int)
 
 
 @pytest.mark.parametrize("riff", [0, 8, 36])
-def test_a_header_that_was_never_completed_hides_no_sound(tmp_path: Path, riff: int) -> None:
+def test_incomplete_header_hides_no_audio(tmp_path: Path, riff: int) -> None:
     path = tmp_path / "killed.wav"
     with_lengths(path, riff, 0)
     recording = open_recording(path)
@@ -203,7 +203,7 @@ def test_a_header_that_was_never_completed_hides_no_sound(tmp_path: Path, riff: 
     assert np.abs(out - tone(16_000, 1.0) * 32_768).max() <= 1
 
 
-def test_a_file_that_is_gone_before_it_is_read(tmp_path: Path) -> None:
+def test_file_removed_before_reading_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     with_lengths(path, 0, 0)
     recording = open_recording(path)
@@ -212,7 +212,7 @@ def test_a_file_that_is_gone_before_it_is_read(tmp_path: Path) -> None:
         whole(recording)
 
 
-def test_what_follows_an_empty_recording_is_no_sound(tmp_path: Path) -> None:
+def test_data_after_empty_recording_is_not_audio(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     with_lengths(path, 36 + 8 + 32_000, 0)
     content = path.read_bytes()
@@ -220,7 +220,7 @@ def test_what_follows_an_empty_recording_is_no_sound(tmp_path: Path) -> None:
     assert "no samples" in refused(path)
 
 
-def test_floats_that_are_no_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_nan_samples_become_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "a.wav"
     values = np.array([0.5, np.nan, np.inf, -np.inf, 2.0, -2.0, -0.5], np.float32)
     soundfile.write(path, np.tile(values, 100), 16_000, subtype="FLOAT")
@@ -230,7 +230,7 @@ def test_floats_that_are_no_numbers(tmp_path: Path, caplog: pytest.LogCaptureFix
     assert len(caplog.records) == 1
 
 
-def test_digital_silence_is_fine(tmp_path: Path) -> None:
+def test_digital_silence_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, np.zeros(1600), 16_000)
     recording = open_recording(path)
@@ -238,7 +238,7 @@ def test_digital_silence_is_fine(tmp_path: Path) -> None:
     assert not whole(recording).any()
 
 
-def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+def test_file_that_shrinks_during_reading_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, tone(16_000, 10.0), 16_000, subtype="PCM_16")
     recording = open_recording(path)
@@ -247,7 +247,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
         whole(recording)
 
 
-def test_an_hour_takes_no_memory(tmp_path: Path) -> None:
+def test_one_hour_recording_needs_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "hour.wav"
     soundfile.write(path, tone(16_000, 0.1), 16_000, subtype="PCM_16")
     size = 3600 * 16_000 * 2
@@ -256,7 +256,7 @@ def test_an_hour_takes_no_memory(tmp_path: Path) -> None:
         file.write((36 + size).to_bytes(4, "little"))
         file.seek(40)
         file.write(size.to_bytes(4, "little"))
-        file.truncate(44 + size)  # sparse: the rest is silence that needs no disk
+        file.truncate(44 + size)  # a sparse file: the rest is silence without disk space
     recording = open_recording(path)
     assert recording.duration_s == 3600.0
     tracemalloc.start()
@@ -269,7 +269,7 @@ def test_an_hour_takes_no_memory(tmp_path: Path) -> None:
     assert peak < 1_000_000
 
 
-def test_a_damaged_file_in_which_libsndfile_loses_its_place(tmp_path: Path) -> None:
+def test_damaged_file_with_wrong_seek_position(tmp_path: Path) -> None:
     path = tmp_path / "a.mp3"
     path.write_bytes(bytes.fromhex("0000000000000000ffff000000ffff000000fffa0000"))
     with suppress(AudioFileError):  # anything else fails
@@ -283,7 +283,7 @@ def test_a_damaged_file_in_which_libsndfile_loses_its_place(tmp_path: Path) -> N
     changes=st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=6),
     length=st.integers(1, 4000),
 )
-def test_whatever_is_broken_ends_in_sound_or_a_sentence(
+def test_damaged_file_gives_audio_or_error_message(
     tmp_path: Path, kind: str, changes: list[tuple[int, int]], length: int
 ) -> None:
     path = tmp_path / f"a.{kind}"
@@ -299,11 +299,11 @@ def test_whatever_is_broken_ends_in_sound_or_a_sentence(
         assert sum(len(block) for block in blocks) == recording.samples
 
 
-# ---- compressed recordings, as telephones and browsers make them ----
+# ---- compressed recordings of phones and browsers ----
 
 
 def encoded(path: Path, codec: str, seconds: float = 1.0, rate_hz: int = 48_000, channels: int = 1) -> Path:
-    """A tone in a file whose kind its name says."""
+    """Writes a tone to a file of the kind given by its suffix."""
     layout = "mono" if channels == 1 else "stereo"
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate_hz, layout=layout)
@@ -330,7 +330,7 @@ COMPRESSED = [
 def test_compressed_recording_is_read(tmp_path: Path, name: str, codec: str, channels: int) -> None:
     recording = open_recording(encoded(tmp_path / name, codec, channels=channels))
     assert (recording.rate_hz, recording.channels, recording.warning) == (48_000, channels, None)
-    assert recording.duration_s == pytest.approx(1.0, abs=0.06)  # encoders pad
+    assert recording.duration_s == pytest.approx(1.0, abs=0.06)  # encoders add padding
     out = whole(recording, 960)
     assert out.shape == (recording.samples, channels)
     loudness = np.sqrt(np.mean((out[4800:43_200] / 32_768) ** 2))
@@ -348,7 +348,7 @@ def test_decoder_of_mp3_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixt
     assert capfd.readouterr() == ("", "")
 
 
-def test_compressed_recording_that_is_cut_off_is_read_with_a_warning(tmp_path: Path) -> None:
+def test_truncated_compressed_recording_is_read_with_warning(tmp_path: Path) -> None:
     path = encoded(tmp_path / "a.mp3", "libmp3lame", seconds=4.0)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     recording = open_recording(path)
@@ -360,9 +360,7 @@ def test_compressed_recording_that_is_cut_off_is_read_with_a_warning(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["q.m4a", "a b.m4a", "it's.webm"])
-def test_refusal_names_path_as_given_and_command_to_convert_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_refusal_names_path_and_conversion_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (tmp_path / "dir").mkdir()
     (tmp_path / "dir" / name).write_bytes(b"no sound at all" * 100)
     monkeypatch.chdir(tmp_path)
@@ -391,7 +389,7 @@ def test_file_that_names_other_files_is_refused(tmp_path: Path, content: bytes) 
     changes=st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 255)), max_size=6),
     length=st.integers(1, 9000),
 )
-def test_whatever_is_broken_in_a_compressed_one_ends_in_sound_or_a_sentence(
+def test_damaged_compressed_file_gives_audio_or_error_message(
     tmp_path: Path, kind: tuple[str, str], changes: list[tuple[int, int]], length: int
 ) -> None:
     path = tmp_path / f"whole_{kind[0]}"

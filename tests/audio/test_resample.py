@@ -13,14 +13,14 @@ RATES = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
 
 
 def bump(n: int, at: int, rate_hz: int) -> Pcm:
-    """A smooth bump, 2 ms wide, whose middle is sample `at`: it survives any rate from 8 kHz on."""
+    """A smooth bump, 2 ms wide, centred at sample `at`; it survives any rate from 8 kHz on."""
     seconds = (np.arange(n) - at) / rate_hz
     shape: npt.NDArray[np.float64] = np.rint(20_000 * np.exp(-((seconds / 0.001) ** 2)))
     return shape.astype(np.int16)
 
 
 def centre(pcm: Pcm) -> float:
-    """Where a bump stands, in samples."""
+    """Returns the position of a bump in samples."""
     weight = pcm.astype(float) ** 2
     return float((weight * np.arange(len(pcm))).sum() / weight.sum())
 
@@ -34,7 +34,7 @@ def in_blocks(resampler: StreamResampler, pcm: Pcm, n: int) -> Pcm:
 
 
 @pytest.mark.parametrize("rate_hz", RATES)
-def test_a_position_stays_where_it_is(rate_hz: int) -> None:
+def test_position_is_kept(rate_hz: int) -> None:
     sound = bump(rate_hz, rate_hz // 3, rate_hz)
     out = in_blocks(StreamResampler(rate_hz), sound, rate_hz // 50)
     assert len(out) == 16_000
@@ -43,7 +43,7 @@ def test_a_position_stays_where_it_is(rate_hz: int) -> None:
 
 
 @pytest.mark.parametrize("rate_hz", RATES)
-def test_at_the_flush_too(rate_hz: int) -> None:
+def test_position_is_kept_at_flush(rate_hz: int) -> None:
     at = rate_hz - rate_hz // 100  # 10 ms before the end: still held back when the flush comes
     out = in_blocks(StreamResampler(rate_hz), bump(rate_hz, at, rate_hz), rate_hz // 50)
     assert centre(out) == pytest.approx(at * 16_000 / rate_hz, abs=1.0)
@@ -51,7 +51,7 @@ def test_at_the_flush_too(rate_hz: int) -> None:
 
 @settings(max_examples=60)
 @given(rate_hz=st.sampled_from(RATES), to_hz=st.sampled_from([16_000, 24_000]), blocks=st.lists(st.integers(0, 2000)))
-def test_lengths_add_up(rate_hz: int, to_hz: int, blocks: list[int]) -> None:
+def test_output_lengths_add_up(rate_hz: int, to_hz: int, blocks: list[int]) -> None:
     resampler = StreamResampler(rate_hz, to_hz)
     given_samples = 0
     for block in blocks:
@@ -63,7 +63,7 @@ def test_lengths_add_up(rate_hz: int, to_hz: int, blocks: list[int]) -> None:
     assert resampler.received == resampler.given == 0
 
 
-def test_after_a_flush_it_is_as_new() -> None:
+def test_flush_resets_resampler() -> None:
     sound = bump(4_410, 2_000, 44_100)
     resampler = StreamResampler(44_100)
     first = in_blocks(resampler, sound, 441)
@@ -75,12 +75,12 @@ def test_silence_stays_silent(rate_hz: int) -> None:
     assert not in_blocks(StreamResampler(rate_hz), np.zeros(rate_hz, np.int16), rate_hz // 50).any()
 
 
-def test_the_lines_own_rate_is_passed_on() -> None:
+def test_same_rate_is_passed_through() -> None:
     sound = bump(500, 100, 16_000)
     assert StreamResampler(16_000).push(sound) is sound
 
 
-def test_loud_sound_is_clipped_and_does_not_wrap() -> None:
+def test_loud_audio_is_clipped_without_wrapping() -> None:
     square = np.where(np.arange(4_800) // 60 % 2, 32_767, -32_768).astype(np.int16)
     out = in_blocks(StreamResampler(48_000), square, 960).astype(int)
     assert out.max() == 32_767
@@ -88,7 +88,7 @@ def test_loud_sound_is_clipped_and_does_not_wrap() -> None:
     assert np.abs(np.diff(out)[np.abs(out[:-1]) > 32_000]).max() < 65_536
 
 
-def test_mixdown_is_the_mean() -> None:
+def test_mixdown_is_mean_of_channels() -> None:
     stereo = np.array([[100, 300], [-32_768, -32_768], [32_767, 32_767], [32_767, -32_768], [3, 0]], np.int16)
     np.testing.assert_array_equal(mixdown(stereo), [200, -32_768, 32_767, 0, 2])
     mono = stereo[:, :1]
@@ -97,7 +97,7 @@ def test_mixdown_is_the_mean() -> None:
     assert mixdown(np.zeros((7, 6), np.int16)).shape == (7,)
 
 
-def test_every_int16_survives_the_way_through_float() -> None:
+def test_every_int16_survives_float_conversion() -> None:
     every = np.arange(-32_768, 32_768).astype(np.int16)
     np.testing.assert_array_equal(to_pcm(to_float(every)), every)
     np.testing.assert_array_equal(to_pcm(np.array([2.0, -2.0], np.float32)), [32_767, -32_768])

@@ -1,4 +1,4 @@
-"""The ring against a plain list."""
+"""The ring buffer, compared with a plain list."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from audio.units import Pcm, Samples
 
 
 def ramp(start: int, n: int) -> Pcm:
-    """Samples that tell their own position."""
+    """Samples whose value is their position."""
     return (np.arange(start, start + n) % 30_000).astype(np.int16)
 
 
@@ -20,7 +20,7 @@ def ramp(start: int, n: int) -> Pcm:
     sizes=st.lists(st.integers(0, 120), max_size=12),
     spans=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=8),
 )
-def test_it_gives_back_what_was_written(
+def test_read_returns_written_samples(
     capacity: int, origin: int, sizes: list[int], spans: list[tuple[float, float]]
 ) -> None:
     ring = Ring(capacity)
@@ -42,7 +42,7 @@ def test_it_gives_back_what_was_written(
         assert ring.missed_samples == missed
 
 
-def test_what_is_read_is_a_copy() -> None:
+def test_read_returns_copy() -> None:
     ring = Ring(4)
     mine = ramp(0, 4)
     ring.write(Samples(0), mine)
@@ -53,7 +53,7 @@ def test_what_is_read_is_a_copy() -> None:
 
 
 @pytest.mark.parametrize("start", [9, 11])
-def test_a_gap_or_an_overlap_is_refused(start: int) -> None:
+def test_gap_or_overlap_is_refused(start: int) -> None:
     ring = Ring(100)
     ring.write(Samples(0), ramp(0, 10))
     with pytest.raises(ValueError, match="gap or overlap"):
@@ -61,13 +61,13 @@ def test_a_gap_or_an_overlap_is_refused(start: int) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(5, 11), (6, 5), (11, 11)])
-def test_the_future_and_backwards_are_refused(start: int, end: int) -> None:
+def test_future_and_reversed_spans_are_refused(start: int, end: int) -> None:
     ring = Ring(100)
     ring.write(Samples(0), ramp(0, 10))
     with pytest.raises(ValueError, match="holds 0 to 10"):
         ring.read(Samples(start), Samples(end))
 
 
-def test_room_for_nothing_is_refused() -> None:
+def test_zero_capacity_is_refused() -> None:
     with pytest.raises(ValueError, match="one sample at least"):
         Ring(0)

@@ -47,7 +47,7 @@ def level(n: int, value: int = 1000) -> Pcm:
     return np.full(n, value, np.int16)
 
 
-def test_a_reply_is_played_and_told() -> None:
+def test_reply_is_played_and_reported() -> None:
     async def script(bench: Bench) -> None:
         speaker: Speaker = bench.card
         await asyncio.sleep(0.105)
@@ -72,7 +72,7 @@ def test_a_reply_is_played_and_told() -> None:
     assert [at_s for at_s, _ in bench.blocks[:3]] == pytest.approx([0.01, 0.02, 0.03])
 
 
-def test_playing_waits_while_the_queue_is_full() -> None:
+def test_play_waits_while_queue_is_full() -> None:
     async def script(bench: Bench) -> None:
         loop = asyncio.get_running_loop()
         bench.card.open("a")
@@ -90,7 +90,7 @@ def test_playing_waits_while_the_queue_is_full() -> None:
 
 
 @pytest.mark.parametrize("how", ["close", "another", "aclose", "cancelled"])
-def test_closing_wakes_who_waits(how: str) -> None:
+def test_close_ends_waiting_play(how: str) -> None:
     async def script(bench: Bench) -> None:
         loop = asyncio.get_running_loop()
         results: list[bool] = []
@@ -118,7 +118,7 @@ def test_closing_wakes_who_waits(how: str) -> None:
     with_card(script)
 
 
-def test_nothing_is_heard_of_a_closed_reply() -> None:
+def test_closed_reply_is_not_played() -> None:
     async def script(bench: Bench) -> None:
         bench.card.open("a")
         await bench.card.play("a", level(24_000))
@@ -135,7 +135,7 @@ def test_nothing_is_heard_of_a_closed_reply() -> None:
     with_card(script)
 
 
-def test_an_end_said_late_is_told_without_sound() -> None:
+def test_late_end_is_reported_without_audio() -> None:
     async def script(bench: Bench) -> None:
         bench.card.open("a")
         await bench.card.play("a", level(240))
@@ -148,7 +148,7 @@ def test_an_end_said_late_is_told_without_sound() -> None:
     with_card(script)
 
 
-def test_a_stalled_loop_is_heard_as_silence_and_counted() -> None:
+def test_blocked_loop_is_silence_and_counted() -> None:
     async def script(bench: Bench) -> None:
         loop = asyncio.get_running_loop()
         bench.card.open("a")
@@ -169,7 +169,7 @@ def test_a_stalled_loop_is_heard_as_silence_and_counted() -> None:
     assert max(np.diff(positions)) == pytest.approx(5, abs=1)
 
 
-def test_nothing_leaves_before_it_was_offered() -> None:
+def test_nothing_is_played_before_it_was_queued() -> None:
     async def script(bench: Bench) -> None:
         loop = asyncio.get_running_loop()
         random = np.random.default_rng(3)
@@ -187,7 +187,7 @@ def test_nothing_leaves_before_it_was_offered() -> None:
     with_card(script)
 
 
-def test_duck_and_unduck() -> None:
+def test_duck_and_unduck_change_volume() -> None:
     async def script(bench: Bench) -> None:
         bench.card.open("a")
         await bench.card.play("a", level(48_000, 10_000))
@@ -203,7 +203,7 @@ def test_duck_and_unduck() -> None:
     assert sound[14_000] == 10_000
 
 
-def test_a_long_run_does_not_drift() -> None:
+def test_long_run_does_not_drift() -> None:
     async def script(bench: Bench) -> None:
         await asyncio.sleep(19.995)
         assert len(bench.blocks) == 2000
@@ -212,7 +212,7 @@ def test_a_long_run_does_not_drift() -> None:
     with_card(script)
 
 
-def test_it_runs_once() -> None:
+def test_run_can_be_called_once() -> None:
     async def script(bench: Bench) -> None:
         await asyncio.sleep(0.05)
         with pytest.raises(RuntimeError, match="once"):
@@ -221,7 +221,7 @@ def test_it_runs_once() -> None:
     with_card(script)
 
 
-def test_after_aclose_nothing_is_written() -> None:
+def test_nothing_is_written_after_aclose() -> None:
     async def script(bench: Bench) -> None:
         await asyncio.sleep(0.05)
         await bench.card.aclose()
@@ -232,14 +232,14 @@ def test_after_aclose_nothing_is_written() -> None:
     with_card(script)
 
 
-def test_a_block_of_nothing_is_refused() -> None:
+def test_empty_block_is_refused() -> None:
     with pytest.raises(ValueError, match="1 ms"):
         WavSpeaker(lambda _at_s, _pcm: None, block_ms=0)
 
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_in_real_time() -> None:
+def test_plays_in_real_time() -> None:
     bench = Bench()
 
     async def script() -> None:

@@ -1,4 +1,4 @@
-"""What every loudspeaker promises (audio.speaker.Speaker), held against each of them in virtual time."""
+"""The contract of every loudspeaker (audio.speaker.Speaker), checked for each in virtual time."""
 
 import asyncio
 import itertools
@@ -17,11 +17,11 @@ from web.client_speaker import ClientSpeaker
 
 S = REPLY_RATE_HZ
 BLOCK_S = 0.02
-"""The longest that any of them takes at once."""
+"""The longest block that any of them takes at once."""
 
 
 class Room:
-    """A loudspeaker that plays, and what it told."""
+    """A loudspeaker with its reported playback."""
 
     def __init__(self, speaker: Speaker) -> None:
         self.speaker = speaker
@@ -55,7 +55,7 @@ async def card(rate_hz: int) -> AsyncGenerator[Speaker]:
 
 @asynccontextmanager
 async def client() -> AsyncGenerator[Speaker]:
-    """One that never reports: it is taken to play at once."""
+    """A client that never reports playback: audio counts as played at once."""
     speaker = ClientSpeaker(2000.0)
     async with asyncio.TaskGroup() as tasks:
         playing = tasks.create_task(speaker.run())
@@ -96,7 +96,7 @@ def perform(request: pytest.FixtureRequest) -> Callable[[Callable[[Room], Awaita
 Perform = Callable[[Callable[[Room], Awaitable[None]]], Room]
 
 
-def test_a_reply_is_told_of_in_order_in_real_time_and_its_end_once(perform: Perform) -> None:
+def test_reply_is_reported_in_order_and_its_end_once(perform: Perform) -> None:
     begun_s = 0.0
 
     async def script(room: Room) -> None:
@@ -118,7 +118,7 @@ def test_a_reply_is_told_of_in_order_in_real_time_and_its_end_once(perform: Perf
     assert 0 <= told[0][1] - begun_s < 0.15
 
 
-def test_to_play_waits_while_too_much_waits(perform: Perform) -> None:
+def test_play_waits_while_queue_is_full(perform: Perform) -> None:
     async def script(room: Room) -> None:
         loop = asyncio.get_running_loop()
         room.speaker.open("a")
@@ -130,7 +130,7 @@ def test_to_play_waits_while_too_much_waits(perform: Perform) -> None:
 
 
 @pytest.mark.parametrize("how", ["close", "another"])
-def test_closing_wakes_who_waits_to_play(perform: Perform, how: str) -> None:
+def test_close_ends_waiting_play(perform: Perform, how: str) -> None:
     async def script(room: Room) -> None:
         loop = asyncio.get_running_loop()
         room.speaker.open("a")
@@ -150,7 +150,7 @@ def test_closing_wakes_who_waits_to_play(perform: Perform, how: str) -> None:
     perform(script)
 
 
-def test_nothing_is_played_of_a_reply_that_was_not_opened_or_has_ended(perform: Perform) -> None:
+def test_reply_not_open_or_ended_is_not_played(perform: Perform) -> None:
     async def script(room: Room) -> None:
         assert not await room.speaker.play("never", level(10))
         room.speaker.open("a")
@@ -165,7 +165,7 @@ def test_nothing_is_played_of_a_reply_that_was_not_opened_or_has_ended(perform: 
     assert (told[-1][0], told[-1][2]) == (240, True)
 
 
-def test_to_close_says_how_much_was_taken_and_ends_it(perform: Perform) -> None:
+def test_close_returns_played_samples_and_ends_reply(perform: Perform) -> None:
     async def script(room: Room) -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(S))
@@ -182,7 +182,7 @@ def test_to_close_says_how_much_was_taken_and_ends_it(perform: Perform) -> None:
     perform(script)
 
 
-def test_to_open_again_what_is_open_changes_nothing(perform: Perform) -> None:
+def test_opening_open_reply_changes_nothing(perform: Perform) -> None:
     async def script(room: Room) -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(S // 2))
@@ -194,7 +194,7 @@ def test_to_open_again_what_is_open_changes_nothing(perform: Perform) -> None:
     assert perform(script).of("a")[-1][0] == S // 2
 
 
-def test_an_end_said_late_is_told_without_more_samples(perform: Perform) -> None:
+def test_late_end_is_reported_without_more_samples(perform: Perform) -> None:
     async def script(room: Room) -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(480))
@@ -207,7 +207,7 @@ def test_an_end_said_late_is_told_without_more_samples(perform: Perform) -> None
     assert [(total, finished) for total, _, finished in told[-2:]] == [(480, False), (480, True)]
 
 
-def test_a_reply_goes_on_after_a_wait_for_more_and_is_dated_by_when_it_did(perform: Perform) -> None:
+def test_reply_continues_after_underrun_with_new_time(perform: Perform) -> None:
     async def script(room: Room) -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(2400))
@@ -218,12 +218,12 @@ def test_a_reply_goes_on_after_a_wait_for_more_and_is_dated_by_when_it_did(perfo
 
     told = perform(script).of("a")
     assert told[-1][0] == 4800
-    # What came later left later, and was not played in the meantime.
+    # Audio that arrived later is played later, and not in the meantime.
     after = next(leaves_s for (before, *_), (_, leaves_s, _) in itertools.pairwise(told) if before == 2400)
     assert after - told[0][1] == pytest.approx(0.6, abs=2 * BLOCK_S)
 
 
-def test_ducking_without_a_reply_harms_nobody(perform: Perform) -> None:
+def test_duck_without_reply_is_accepted(perform: Perform) -> None:
     async def script(room: Room) -> None:
         room.speaker.duck()
         room.speaker.unduck()
@@ -238,7 +238,7 @@ def test_ducking_without_a_reply_harms_nobody(perform: Perform) -> None:
     perform(script)
 
 
-def test_the_loop_may_stand_still_for_a_second(perform: Perform) -> None:
+def test_reply_survives_loop_blocked_for_a_second(perform: Perform) -> None:
     async def script(room: Room) -> None:
         loop = asyncio.get_running_loop()
         room.speaker.open("a")

@@ -1,4 +1,4 @@
-"""The conversation on disk."""
+"""The stereo recording of a conversation."""
 
 import os
 import wave
@@ -20,7 +20,7 @@ def read(path: Path) -> npt.NDArray[np.int16]:
     sound: npt.NDArray[np.int16]
     sound, rate_hz = soundfile.read(path, dtype="int16", always_2d=True)
     assert rate_hz == 24_000
-    with wave.open(str(path)) as strict:  # believes the header, unlike libsndfile
+    with wave.open(str(path)) as strict:  # trusts the header, unlike libsndfile
         assert strict.getnframes() == len(sound)
         assert strict.getnchannels() == 2
     return sound
@@ -28,7 +28,7 @@ def read(path: Path) -> npt.NDArray[np.int16]:
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(click=st.integers(0, 47_999), block=st.integers(100, 5000), origin=st.integers(0, 100_000))
-def test_a_click_lands_where_it_belongs(tmp_path: Path, click: int, block: int, origin: int) -> None:
+def test_click_is_at_its_position(tmp_path: Path, click: int, block: int, origin: int) -> None:
     sound = np.zeros(48_000, np.int16)
     sound[click] = 30_000
     with StereoWriter(tmp_path / "a.wav") as writer:
@@ -40,7 +40,7 @@ def test_a_click_lands_where_it_belongs(tmp_path: Path, click: int, block: int, 
     assert not written[:, 1].any()
 
 
-def test_both_sides_side_by_side(tmp_path: Path) -> None:
+def test_both_sides_are_written(tmp_path: Path) -> None:
     reply = np.arange(1, 24_001).astype(np.int16)
     with StereoWriter(tmp_path / "a.wav") as writer:
         for n in range(100):
@@ -54,7 +54,7 @@ def test_both_sides_side_by_side(tmp_path: Path) -> None:
     assert np.abs(written[50:-50, 0] - 5000.0).max() <= 2
 
 
-def test_a_gap_on_the_line_is_silence(tmp_path: Path) -> None:
+def test_gap_is_silence(tmp_path: Path) -> None:
     with StereoWriter(tmp_path / "a.wav") as writer:
         writer.person(Samples(0), np.full(1600, 5000, np.int16))
         writer.person(Samples(8000), np.full(1600, 5000, np.int16))
@@ -65,16 +65,16 @@ def test_a_gap_on_the_line_is_silence(tmp_path: Path) -> None:
     assert (left[12_050:14_350] > 4900).all()
 
 
-def test_what_lies_before_the_beginning_is_cut(tmp_path: Path) -> None:
+def test_audio_before_beginning_is_cut(tmp_path: Path) -> None:
     with StereoWriter(tmp_path / "a.wav") as writer:
         writer.assistant(-1.0, np.ones(100, np.int16))
         writer.assistant(-0.001, np.arange(1, 101).astype(np.int16))
     np.testing.assert_array_equal(read(tmp_path / "a.wav")[:, 1], np.arange(25, 101))
 
 
-def test_a_late_block_loses_nothing(tmp_path: Path) -> None:
+def test_late_block_is_written(tmp_path: Path) -> None:
     with StereoWriter(tmp_path / "a.wav") as writer:
-        for n in range(3000):  # a minute of the person, before the assistant's first word
+        for n in range(3000):  # a minute of the user before the assistant's first word
             writer.person(Samples(n * 320), np.full(320, 100, np.int16))
         writer.assistant(2.0, np.full(240, 77, np.int16))
     written = read(tmp_path / "a.wav")
@@ -83,14 +83,14 @@ def test_a_late_block_loses_nothing(tmp_path: Path) -> None:
     assert len(written) == 60 * 24_000
 
 
-def test_a_crash_leaves_all_but_the_last_second(tmp_path: Path) -> None:
+def test_crash_loses_at_most_the_last_second(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     if (child := os.fork()) == 0:
         writer = StereoWriter(path)
         for n in range(500):
             writer.person(Samples(n * 320), np.full(320, 100, np.int16))
             writer.assistant(n * 0.02, np.full(480, 50, np.int16))
-        os._exit(9)  # no close, no flush, no goodbye
+        os._exit(9)  # no close and no flush
     os.waitpid(child, 0)
     with wave.open(str(path)) as strict:
         assert strict.getnframes() >= 9 * 24_000
@@ -98,12 +98,12 @@ def test_a_crash_leaves_all_but_the_last_second(tmp_path: Path) -> None:
     assert (written[100 : 9 * 24_000] == [100, 50]).all()
 
 
-def test_an_empty_conversation_is_a_file(tmp_path: Path) -> None:
+def test_empty_conversation_gives_valid_file(tmp_path: Path) -> None:
     StereoWriter(tmp_path / "a.wav").close()
     assert len(read(tmp_path / "a.wav")) == 0
 
 
-def test_closing_twice_is_closing(tmp_path: Path) -> None:
+def test_close_is_idempotent(tmp_path: Path) -> None:
     writer = StereoWriter(tmp_path / "a.wav")
     writer.person(Samples(0), np.ones(160, np.int16))
     writer.close()
@@ -111,7 +111,7 @@ def test_closing_twice_is_closing(tmp_path: Path) -> None:
     assert len(read(tmp_path / "a.wav")) == 240
 
 
-def test_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_unwritable_path_is_reported(tmp_path: Path) -> None:
     with pytest.raises(AudioFileError, match="cannot be written") as caught:
         StereoWriter(tmp_path / "none" / "a.wav")
     assert str(tmp_path / "none" / "a.wav") in str(caught.value)
@@ -120,12 +120,12 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk() -> None:
+def test_full_disk_is_reported() -> None:
     with pytest.raises(AudioFileError, match=r"No space left|free space"):
         StereoWriter("/dev/full")
 
 
-def test_what_could_be_written_is_told(tmp_path: Path) -> None:
+def test_written_duration_is_reported_after_failure(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     second = np.ones(24_000, np.int16)
@@ -141,6 +141,6 @@ def test_what_could_be_written_is_told(tmp_path: Path) -> None:
     assert (writer.broke, writer.duration_s) == ("File too large", 1.0)
 
 
-def test_there_is_an_end_to_wav(tmp_path: Path) -> None:
+def test_position_beyond_wav_limit_is_refused(tmp_path: Path) -> None:
     with StereoWriter(tmp_path / "a.wav") as writer, pytest.raises(AudioFileError, match="12 hours"):
         writer.assistant(13 * 3600.0, np.ones(1, np.int16))

@@ -1,4 +1,4 @@
-"""Real Whisper weights, where `make setup` could fetch them: what people say on real recordings."""
+"""Real Whisper weights (if `make setup` could fetch them) on real recordings."""
 
 import asyncio
 import json
@@ -60,13 +60,13 @@ def decoded(whisper: LoadedWhisper, pcm: Pcm) -> Decoded:
     return found
 
 
-def test_what_people_say_is_understood(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+def test_real_speech_is_recognized(whisper: LoadedWhisper, clips: list[Clip]) -> None:
     assert len(clips) == 5
     said = word_errors([(clip.transcript, decoded(whisper, clip.pcm).text) for clip in clips], "en")
     assert said.errors <= 2
 
 
-def test_a_whole_sentence_is_expected_to_end_and_a_part_of_it_is_not(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+def test_sentence_end_score_separates_whole_from_partial(whisper: LoadedWhisper, clips: list[Clip]) -> None:
     """And what follows from it, judged by words alone."""
     whole = [decoded(whisper, clip.pcm) for clip in clips]
     parts = [decoded(whisper, clip.pcm[: len(clip.pcm) * 3 // 5]) for clip in clips]
@@ -80,7 +80,7 @@ def test_a_whole_sentence_is_expected_to_end_and_a_part_of_it_is_not(whisper: Lo
     assert min(map(logit, parts)) < UNFINISHED < min(map(logit, whole))
 
 
-def test_silence_says_nothing(whisper: LoadedWhisper) -> None:
+def test_silence_has_no_words(whisper: LoadedWhisper) -> None:
     room = np.random.default_rng(0).normal(0, 20, samples_of_s(2)).astype(np.int16)
     assert decoded(whisper, room).text == ""
 
@@ -103,12 +103,12 @@ async def spoken_by_espeak(language: str, text: str) -> Pcm:
         ("es", "¿Qué hora es ahora en Madrid, por favor?"),
     ],
 )
-def test_speech_may_be_in_another_language(whisper: LoadedWhisper, language: str, text: str) -> None:
+def test_speech_in_other_language_is_reported(whisper: LoadedWhisper, language: str, text: str) -> None:
     found = decoded(whisper, asyncio.run(spoken_by_espeak(language, text)))
     assert found.other_language == UNKNOWN_LANGUAGE
 
 
-def test_english_speech_is_in_no_other_language(whisper: LoadedWhisper, clips: list[Clip]) -> None:
+def test_english_speech_is_not_reported_as_other_language(whisper: LoadedWhisper, clips: list[Clip]) -> None:
     assert [decoded(whisper, clip.pcm).other_language for clip in clips] == [""] * len(clips)
     pcm = asyncio.run(spoken_by_espeak("en", "What time is it now in Berlin, and how is the weather tomorrow?"))
     assert decoded(whisper, pcm).other_language == ""

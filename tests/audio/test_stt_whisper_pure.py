@@ -1,4 +1,4 @@
-"""What needs no model: windows, cuts, gates, phantom phrases, agreement, quiet."""
+"""Parts of the Whisper recognizer without a model: windows, cuts, checks, local agreement, silence."""
 
 import numpy as np
 import pytest
@@ -11,9 +11,9 @@ from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     compression_ratio,
     doubt,
-    invented,
+    is_confirmed_loop,
+    is_hallucinated,
     plain,
-    unconfirmed,
     without_loop,
 )
 from audio.stt.whisper.local_agreement import Agreement
@@ -37,7 +37,7 @@ def test_dynamic_window(seconds: float, frames: int) -> None:
 
 
 @given(st.integers(0, 40 * MIC_RATE_HZ), st.sampled_from(["adaptive", "dynamic"]))
-def test_window_is_even_and_holds_the_sound(samples: int, window: EncoderWindow) -> None:
+def test_window_is_even_and_contains_audio(samples: int, window: EncoderWindow) -> None:
     frames = encoder_frames(samples, window)
     assert frames % 2 == 0
     assert frames * 160 >= min(samples, 30 * MIC_RATE_HZ)
@@ -72,19 +72,19 @@ WORD = DecodeResult("computer " * 8, -0.2, 0.5)
         (DecodeResult(WORD.text, -0.2, 0.3), DecodeResult("commuter", -1.8, 0.45), True),
     ],
 )
-def test_a_loop_that_the_full_window_does_not_confirm_is_nobodys(
+def test_loop_is_dropped_if_full_window_gives_no_clear_words(
     short: DecodeResult, full: DecodeResult, nobodys: bool
 ) -> None:
-    assert unconfirmed(short, full) is nobodys
+    assert is_confirmed_loop(short, full) is nobodys
 
 
-def test_cut_lies_in_the_pause() -> None:
+def test_cut_is_in_the_pause() -> None:
     sound = loud(28)
     sound[samples_of_s(17) : samples_of_s(17.4)] //= 50
     assert samples_of_s(17) <= cut_at(sound) <= samples_of_s(17.4)
 
 
-def test_cut_leaves_the_early_pauses_alone() -> None:
+def test_cut_ignores_early_pauses() -> None:
     sound = np.concatenate([quiet(5), loud(25)])
     assert samples_of_s(12) <= cut_at(sound) <= samples_of_s(24)
 
@@ -102,7 +102,7 @@ def test_cut_leaves_the_early_pauses_alone() -> None:
         (DecodeResult("abcdefghijklmnopqrstuvwxyz " + "abcdefghi" * 20, -0.3, 0.1), "compression"),
     ],
 )
-def test_gates(evidence: DecodeResult, gate: str) -> None:
+def test_failed_check_is_named(evidence: DecodeResult, gate: str) -> None:
     assert doubt(evidence) == gate
 
 
@@ -132,45 +132,50 @@ def test_gates(evidence: DecodeResult, gate: str) -> None:
         (DecodeResult("", -0.1, 0.0), "en", True),
     ],
 )
-def test_invented(evidence: DecodeResult, language: str, *, none: bool) -> None:
-    assert invented(evidence, language) is none
+def test_hallucinated_text_is_detected(evidence: DecodeResult, language: str, *, none: bool) -> None:
+    assert is_hallucinated(evidence, language) is none
 
 
-def test_a_loop_is_said_once() -> None:
+def test_loop_is_reduced_to_one_occurrence() -> None:
     assert without_loop("call me and then and then and then and then now") == "call me and then now"
     assert without_loop("no no no") == "no no no"
 
 
 @given(st.lists(st.sampled_from("a b c".split()), max_size=30).map(" ".join))
-def test_what_is_left_has_no_loop(text: str) -> None:
+def test_reduced_text_has_no_loop(text: str) -> None:
     assert doubt(DecodeResult(without_loop(text), 0.0, 0.0)) != "repetition"
 
 
-def test_compression_ratio() -> None:
+def test_compression_ratio_is_higher_for_repetition() -> None:
     assert compression_ratio("") == 0
     assert compression_ratio("what time is it") < 1
     assert compression_ratio("what time is it " * 20) > 5
 
 
-def test_plain() -> None:
+def test_plain_removes_case_and_punctuation() -> None:
     assert plain("  It's - twenty-one O'Clock. ") == "its twenty one oclock"
 
 
-def heard(*texts: str) -> list[str]:
+def stable_words(*texts: str) -> list[str]:
     agreement = Agreement()
-    return [agreement.hear(text) for text in texts]
+    return [agreement.update(text) for text in texts]
 
 
-def test_two_decodes_agree() -> None:
-    assert heard("what", "What time", "what time. is", "what time is it") == ["", "What", "what time.", "what time is"]
+def test_agreed_words_are_stable() -> None:
+    assert stable_words("what", "What time", "what time. is", "what time is it") == [
+        "",
+        "What",
+        "what time.",
+        "what time is",
+    ]
 
 
-def test_agreed_words_stay_when_one_decode_disagrees() -> None:
-    assert heard("i see", "i see her", "eyes", "i see her") == ["", "i see", "i see", "i see"]
+def test_stable_words_stay_when_one_decode_disagrees() -> None:
+    assert stable_words("i see", "i see her", "eyes", "i see her") == ["", "i see", "i see", "i see"]
 
 
-def test_agreed_words_change_when_two_decodes_say_so() -> None:
-    assert heard("i scream", "i scream", "ice cream is", "ice cream is")[-1] == "ice cream is"
+def test_stable_words_change_when_two_decodes_agree() -> None:
+    assert stable_words("i scream", "i scream", "ice cream is", "ice cream is")[-1] == "ice cream is"
 
 
 @pytest.mark.parametrize(
@@ -186,23 +191,23 @@ def test_agreed_words_change_when_two_decodes_say_so() -> None:
         ("", ""),
     ],
 )
-def test_agreed_words_behind_a_cut_stay(settled: str, left: str) -> None:
+def test_stable_words_after_a_cut_are_kept(settled: str, left: str) -> None:
     agreement = Agreement()
     for _ in range(2):
-        agreement.hear("one two three four five six")
-    rest = agreement.behind(settled)
-    assert rest.hear("seven") == left
+        agreement.update("one two three four five six")
+    rest = agreement.after_cut(settled)
+    assert rest.update("seven") == left
     if left:
-        rest = agreement.behind(settled)
-        assert rest.hear("five six seven") == "five six"
-        assert rest.hear("five six seven eight") == "five six seven"
+        rest = agreement.after_cut(settled)
+        assert rest.update("five six seven") == "five six"
+        assert rest.update("five six seven eight") == "five six seven"
 
 
-def test_of_words_that_are_said_again_those_nearest_to_the_cut_are_before_it() -> None:
+def test_repeated_words_nearest_to_cut_locate_it() -> None:
     agreement = Agreement()
     for _ in range(2):
-        agreement.hear("no no no no no no yes no no no no")
-    assert agreement.behind("no no no no").hear("") == "no no yes no no no no"
+        agreement.update("no no no no no no yes no no no no")
+    assert agreement.after_cut("no no no no").update("") == "no no yes no no no no"
 
 
 def quiet_after(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> int:
@@ -213,25 +218,25 @@ def quiet_after(*parts: np.ndarray[tuple[int], np.dtype[np.int16]]) -> int:
     return trailing.samples
 
 
-def test_quiet_after_speech() -> None:
+def test_silence_after_speech_is_measured() -> None:
     room = loud(1, seed=2) // 300
     assert quiet_after(room, loud(1), room[: samples_of_ms(200)]) == samples_of_ms(200)
     assert quiet_after(quiet(0.3), loud(1), quiet(0.1)) == samples_of_ms(100)
 
 
-def test_speech_is_not_quiet() -> None:
+def test_speech_has_no_trailing_silence() -> None:
     room = loud(1, seed=2) // 300
     assert quiet_after(room, loud(1)) == 0
     weak_ending = loud(0.2, seed=3) // 10  # -20 dB, like a final "s"
     assert quiet_after(room, loud(1), weak_ending) == 0
 
 
-def test_a_room_as_loud_as_the_voice_is_never_quiet() -> None:
+def test_room_as_loud_as_voice_is_not_silence() -> None:
     assert quiet_after(loud(1) // 4, loud(1), loud(0.3) // 4) == 0
 
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=30))
-def test_quiet_does_not_depend_on_the_pieces(pieces: list[int]) -> None:
+def test_silence_length_does_not_depend_on_block_sizes(pieces: list[int]) -> None:
     sound = np.concatenate([loud(0.5), quiet(2)])[: sum(pieces)]
     one, many = TrailingSilence(), TrailingSilence()
     one.feed(sound)

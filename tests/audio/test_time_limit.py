@@ -1,4 +1,4 @@
-"""Limits on engines, beside a loop that stands still; in virtual time."""
+"""Timeouts of engines with a blocked loop, in virtual time."""
 
 import asyncio
 from contextlib import suppress
@@ -12,7 +12,7 @@ LIMIT_S = 3.0
 
 
 def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
-    """Whether the answer came, and how long it took. The loop stands still from 1 s on."""
+    """Returns whether the answer came, and after how long. The loop is blocked from 1 s on."""
 
     async def main() -> tuple[bool, float]:
         loop = asyncio.get_running_loop()
@@ -25,7 +25,7 @@ def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
             async with time_limit(LIMIT_S):
                 await answer.wait()
         after_s = loop.time() - began_s
-        await asyncio.sleep(5 * LIMIT_S)  # no timer is left that hits whoever goes on
+        await asyncio.sleep(5 * LIMIT_S)  # no timer is left that cancels later code
         return answer.is_set(), after_s
 
     return run_virtual(main())
@@ -36,13 +36,13 @@ def waited(stall_s: float, answer_s: float | None) -> tuple[bool, float]:
     [
         (0, 2.9, 2.9),
         (2.5, 3.0, 3.5),
-        (2.5, 3.4, 3.5),  # all three are ready when the loop comes back
+        (2.5, 3.4, 3.5),  # all three are ready when the loop runs again
         (9.0, 2.0, 10.0),
-        (9.0, 12.9, 12.9),  # the engine stood still too
+        (9.0, 12.9, 12.9),  # the engine was blocked too
         (2.5, 3.9, 3.9),
     ],
 )
-def test_an_answer_counts_that_was_late_no_more_than_the_loop(stall_s: float, answer_s: float, after_s: float) -> None:
+def test_answer_delayed_by_blocked_loop_counts(stall_s: float, answer_s: float, after_s: float) -> None:
     came, came_after_s = waited(stall_s, answer_s)
     assert came
     assert came_after_s == pytest.approx(after_s)
@@ -52,13 +52,13 @@ def test_an_answer_counts_that_was_late_no_more_than_the_loop(stall_s: float, an
     ("stall_s", "after_s"),
     [(0, 3.0), (1.5, 3.0), (2.5, 4.0), (9.0, 13.0)],
 )
-def test_without_an_answer_it_ends_though_the_loop_stood_still(stall_s: float, after_s: float) -> None:
+def test_missing_answer_times_out_after_blocked_loop(stall_s: float, after_s: float) -> None:
     came, ended_after_s = waited(stall_s, None)
     assert not came
     assert ended_after_s == pytest.approx(after_s)
 
 
-def test_whoever_is_cancelled_is_not_told_of_a_limit() -> None:
+def test_cancellation_is_not_reported_as_timeout() -> None:
     async def main() -> None:
         async def wait() -> None:
             async with time_limit(LIMIT_S):

@@ -1,4 +1,4 @@
-"""espeak-ng as a voice: its text, its words, its sound, and the real library behind it (a few ms a sentence)."""
+"""The espeak-ng voice: text, words, audio, and the real library (a few ms a sentence)."""
 
 import asyncio
 import sys
@@ -81,7 +81,7 @@ def marks_of(chunks: list[Chunk]) -> list[WordMark]:
 
 
 def check_unit(text: str, chunks: list[Chunk]) -> None:
-    """What is true of every unit: short chunks, every word once and in order, marks with the chunk they begin in."""
+    """Checks every text: short chunks, every word once and in order, marks with the chunk they begin in."""
     marks = marks_of(chunks)
     if chunks:
         assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(clean(text)))
@@ -96,21 +96,21 @@ def check_unit(text: str, chunks: list[Chunk]) -> None:
 
 
 class TestText:
-    def test_what_must_not_reach_the_library_becomes_a_blank(self) -> None:
+    def test_unspeakable_characters_become_blanks(self) -> None:
         assert clean("a\x00b\x01c\ud800d\ue000e\x9ff\ng") == "a b c d e f g"
 
     @pytest.mark.parametrize("text", ["", "  \n", "...", "?!", "— …", '"(-)"', "\u200d", "\u0301", "\ufffd"])
-    def test_nothing_to_say(self, text: str) -> None:
+    def test_text_without_sound_is_not_pronounceable(self, text: str) -> None:
         assert not pronounceable(text)
         assert words(text) == ()
         assert pieces(text) == []
 
     @pytest.mark.parametrize("text", ["a", "7", "é", "世", "ع", "😀", "€", "&", "%", "+", "½"])
-    def test_something_to_say(self, text: str) -> None:
+    def test_text_with_sound_is_pronounceable(self, text: str) -> None:
         assert words(f"- {text}, -") == ((2, 4),)
 
     @given(st.text(alphabet=st.sampled_from("ab ,.!?…\n世😀—"), max_size=3 * PIECE_CHARS))
-    def test_pieces_are_the_text_without_its_silences(self, text: str) -> None:
+    def test_pieces_cover_all_pronounceable_text(self, text: str) -> None:
         end = 0
         for piece in pieces(text):
             assert 0 < len(piece.text) <= PIECE_CHARS
@@ -120,7 +120,7 @@ class TestText:
             end = piece.offset + len(piece.text)
         assert not pronounceable(text[end:])
 
-    def test_a_long_text_is_cut_after_sentences_then_clauses_then_words(self) -> None:
+    def test_long_text_is_cut_at_best_boundary(self) -> None:
         sentence, clause, word = "go " * 40 + "go. ", "go " * 40 + "go, ", "go " * 45
         cut = pieces(sentence + clause + word + "x" * 500)
         assert [piece.text for piece in cut[:2]] == [sentence, clause]
@@ -131,23 +131,23 @@ class TestText:
     @pytest.mark.parametrize(
         "whole", ["15:30", "1.234,56", "1,234,567", "12 500", "12\u202f500", "10–20", "1990—1995", "١،٥", "３：０"]
     )
-    def test_no_number_and_no_time_is_cut(self, whole: str, before: int) -> None:
+    def test_numbers_and_times_are_not_cut(self, whole: str, before: int) -> None:
         text = "x" * before + " " + "x" * 91 + " " + whole + " " + "x" * 50
         assert any(whole in piece.text for piece in pieces(text))
 
-    def test_a_clause_ends_with_a_mark_and_a_blank_or_a_mark_that_needs_none(self) -> None:
+    def test_clause_boundaries_are_recognized(self) -> None:
         for mark in (", ", "; ", ": ", " – ", "—", " — ", "، ", "、", "，", "；", "："):
             first = "x" * 60 + " " + "x" * 60 + mark
             assert pieces(first + "x y " * 30)[0].text == first
 
-    def test_digits_alone_are_cut_between_them(self) -> None:
+    def test_digits_are_cut_as_last_resort(self) -> None:
         assert [len(piece.text) for piece in pieces("1 2 " * 75)] == [200, 100]
 
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [("So.", True), ('"So?" ', True), ("So…)", True), ("好。", True), ("So,", False), ("So", False), ("", False)],
     )
-    def test_what_ends_like_a_sentence(self, text: str, sentence: bool) -> None:
+    def test_sentence_end_is_recognized(self, text: str, sentence: bool) -> None:
         assert ends_sentence(text) is sentence
 
 
@@ -165,17 +165,17 @@ def silence(ms: int) -> Pcm:
 
 
 class TestSound:
-    def test_silence_alone_is_nothing(self) -> None:
+    def test_silence_gives_no_chunk(self) -> None:
         assert shaped("a", [(silence(500), (WordEvent(0, 1, 0),))]) == []
 
-    def test_silence_is_cut_to_the_pause_and_nothing_is_lost(self) -> None:
+    def test_trailing_silence_is_cut_to_pause(self) -> None:
         chunks = shaped("a", [(silence(50), ()), (TONE, (WordEvent(0, 1, 0),)), (silence(300), ())])
         sound = sound_of(chunks)
         assert sound.size == REPLY_RATE_HZ + reply_samples_of_ms(60)
         assert np.flatnonzero(np.abs(sound) > 16)[-1] >= REPLY_RATE_HZ - 10
         assert rms_dbfs(sound[4800:19200]) == pytest.approx(rms_dbfs(TONE), abs=0.02)
 
-    def test_less_silence_than_the_pause_is_not_stretched(self) -> None:
+    def test_short_trailing_silence_is_not_stretched(self) -> None:
         sound = sound_of(shaped("a", [(TONE, (WordEvent(0, 1, 0),)), (silence(20), ())]))
         assert sound.size == REPLY_RATE_HZ + reply_samples_of_ms(20)
 
@@ -188,12 +188,12 @@ class TestSound:
         assert np.abs(np.diff(sound[end // 2 :])).max() < 500
         assert abs(sound[0]) < 500
 
-    def test_a_pause_inside_stays_as_it_is(self) -> None:
+    def test_inner_pause_is_unchanged(self) -> None:
         sound = sound_of(shaped("a", [(TONE, ()), (silence(400), ()), (TONE, ()), (silence(400), ())]))
         assert sound.size == reply_samples_of_ms(2400 + 60)
         assert not sound[reply_samples_of_ms(1100) : reply_samples_of_ms(1300)].any()
 
-    def test_words_without_an_event_share_the_time_of_the_one_before(self) -> None:
+    def test_words_without_event_share_time_of_preceding_word(self) -> None:
         text = "of the in"
         chunks = shaped(text, [(TONE, (WordEvent(0, 2, 0), WordEvent(7, 2, 11_025)))])
         assert marks_of(chunks) == [
@@ -202,7 +202,7 @@ class TestSound:
             WordMark(7, 9, reply_at(11_025), reply_at(22_050)),
         ]
 
-    def test_a_word_with_many_events_is_one_and_ends_before_the_pause(self) -> None:
+    def test_word_with_several_events_has_one_mark(self) -> None:
         buffers = [
             (silence(10), (WordEvent(0, 1, 0),)),
             (TONE, (WordEvent(1, 3, 5000), WordEvent(1, 3, 10_000))),
@@ -214,7 +214,7 @@ class TestSound:
             WordMark(5, 6, reply_at(22_050 + 4410), reply_at(2 * 22_050 + 4410)),
         ]
 
-    def test_a_very_long_word_does_not_hold_back_its_sound(self) -> None:
+    def test_very_long_word_does_not_delay_audio(self) -> None:
         reply = EspeakChunkAudio("endless x", 1.0)
         first = list(reply.feed(TONE, (WordEvent(0, 7, 0),)))
         later = [chunk for _ in range(5) for chunk in reply.feed(TONE, ())]
@@ -237,7 +237,7 @@ class TestSound:
     )
     @example("a a a", [(1, True, []), (1324, False, [(1, 0, 0), (3, 0, 1324)])])
     @example("a a a", [(1, True, []), (1, False, [(1, 0, 0), (3, 0, 1)])])
-    def test_whatever_the_library_reports_the_marks_are_in_order(
+    def test_marks_are_in_order_for_any_events(
         self, text: str, buffers: list[tuple[int, bool, list[tuple[int, int, int]]]]
     ) -> None:
         heard: list[tuple[Pcm, tuple[WordEvent, ...]]] = []
@@ -252,7 +252,7 @@ class TestSound:
 
 class TestVoice:
     @pytest.mark.parametrize("text", SENTENCES)
-    def test_a_unit_begins_with_audible_speech_and_ends_with_its_pause(self, text: str) -> None:
+    def test_text_starts_with_speech_and_ends_with_pause(self, text: str) -> None:
         chunks = speak(text)
         sound = sound_of(chunks)
         check_unit(text, chunks)
@@ -260,24 +260,24 @@ class TestVoice:
         after = sound.size - int(np.flatnonzero(np.abs(sound) > 32)[-1])
         assert reply_samples_of_ms(SENTENCE_PAUSE_MS - 10) < after < reply_samples_of_ms(SENTENCE_PAUSE_MS + 10)
 
-    def test_most_words_have_the_library_s_own_places(self) -> None:
+    def test_most_words_have_positions_from_library(self) -> None:
         marks = [mark for text in SENTENCES for mark in marks_of(speak(text))]
         assert sum(mark.estimated for mark in marks) < len(marks) / 4
 
-    def test_a_clause_has_the_shorter_pause(self) -> None:
+    def test_clause_has_shorter_pause(self) -> None:
         sound = sound_of(speak("Well,"))
         after = sound.size - int(np.flatnonzero(np.abs(sound) > 32)[-1])
         assert reply_samples_of_ms(CLAUSE_PAUSE_MS - 10) < after < reply_samples_of_ms(CLAUSE_PAUSE_MS + 10)
 
     @pytest.mark.parametrize(("language", "voice"), [("en", None), ("en", "en-us+f3"), ("de", None), ("fr", None)])
-    def test_every_voice_is_equally_loud(self, language: str, voice: str | None) -> None:
+    def test_all_voices_are_equally_loud(self, language: str, voice: str | None) -> None:
         for text in SENTENCES[:8]:
             sound = sound_of(speak(text, language, voice))
             level = -20 - 20 * np.log10(gain_for(-20, sound))
             assert level == pytest.approx(-20, abs=2.5)
             assert np.abs(sound.astype(int)).max() <= 32767 * 10 ** (-1 / 20) + 1
 
-    def test_words_lie_where_they_sound(self) -> None:
+    def test_word_marks_match_audio(self) -> None:
         text = "Wait, stop, go."
         chunks = speak(text)
         sound = sound_of(chunks).astype(int)
@@ -300,28 +300,28 @@ class TestVoice:
             "end\x00less \x01 9p \ud83d x",
         ],
     )
-    def test_difficult_text(self, text: str) -> None:
+    def test_difficult_text_is_spoken(self, text: str) -> None:
         chunks = speak(text)
         assert chunks
         check_unit(text, chunks)
 
     @pytest.mark.parametrize("text", ["", " \n\t", "...", "?!", "\x00", "—"])
-    def test_nothing_to_say_gives_no_chunk(self, text: str) -> None:
+    def test_text_without_sound_gives_no_chunk(self, text: str) -> None:
         assert speak(text) == []
 
-    def test_markup_and_phonemes_are_only_text(self) -> None:
-        # As markup both would be silent about what is inside them.
+    def test_markup_and_phonemes_are_read_as_text(self) -> None:
+        # As markup, both would hide what is inside them.
         assert sound_of(speak("<break time='5s'/>")).size > REPLY_RATE_HZ
         assert sound_of(speak("<audio src='x'/>")).size > REPLY_RATE_HZ / 2
         assert sound_of(speak("[[h@l'oU]]")).size > REPLY_RATE_HZ
 
     @settings(max_examples=60)
     @given(st.text(max_size=40))
-    def test_any_text(self, text: str) -> None:
+    def test_any_text_is_accepted(self, text: str) -> None:
         check_unit(text, speak(text))
 
     @pytest.mark.slow
-    def test_ten_thousand_characters_come_piece_by_piece(self) -> None:
+    def test_long_text_is_synthesized_in_pieces(self) -> None:
         text = "The lamp is on and the door is shut, I think. " * 217
 
         async def watched() -> tuple[list[Chunk], int]:
@@ -330,7 +330,7 @@ class TestVoice:
             async with aclosing(voice.speak(text)) as sound:
                 async for chunk in sound:
                     chunks.append(chunk)
-                    most = max(most, *(call.lane.waiting() for call in voice._calls), 0)
+                    most = max(most, *(call.stream.waiting() for call in voice._calls), 0)
             return chunks, most
 
         chunks, most = asyncio.run(watched())
@@ -338,7 +338,7 @@ class TestVoice:
         assert sound_of(chunks).size > 500 * REPLY_RATE_HZ
         assert most < 150  # 160 ms each: one piece of 200 characters, not ten minutes
 
-    def test_a_closed_unit_leaves_the_next_one_unharmed(self) -> None:
+    def test_closing_one_text_does_not_affect_the_next(self) -> None:
         async def interrupted() -> tuple[list[Chunk], list[Chunk]]:
             voice = await loaded()
             whole = await said(voice, SENTENCES[0])
@@ -352,7 +352,7 @@ class TestVoice:
         check_unit(SENTENCES[0], after)
         assert sound_of(after).size == pytest.approx(sound_of(before).size, abs=480)
 
-    def test_voices_at_the_same_time_do_not_mix(self) -> None:
+    def test_concurrent_voices_do_not_mix(self) -> None:
         async def both() -> tuple[list[Chunk], ...]:
             english, german = await loaded("en"), await loaded("de")
             alone = await said(english, SENTENCES[0]), await said(german, SENTENCES[0])
@@ -365,7 +365,7 @@ class TestVoice:
         assert sizes[1] == pytest.approx(sizes[3], abs=ITS_OWN)
         assert abs(sizes[0] - sizes[1]) > 10 * ITS_OWN
 
-    def test_a_loop_that_ends_inside_a_unit_harms_no_later_one(self) -> None:
+    def test_loop_ending_during_synthesis_does_not_affect_later_texts(self) -> None:
         async def abandoned() -> None:
             voice = await loaded()
             async with aclosing(voice.speak("one two three. " * 12)) as chunks:
@@ -376,7 +376,7 @@ class TestVoice:
             asyncio.run(abandoned())
         check_unit(SENTENCES[0], speak(SENTENCES[0]))
 
-    def test_closing_the_voice_ends_its_units_with_an_error(self) -> None:
+    def test_closing_voice_fails_running_synthesis(self) -> None:
         async def closed() -> None:
             voice = await loaded()
             async with aclosing(voice.speak(SENTENCES[0] * 20)) as chunks:
@@ -392,14 +392,14 @@ class TestVoice:
 
         asyncio.run(closed())
 
-    def test_it_is_a_voice(self) -> None:
+    def test_implements_voice_protocol(self) -> None:
         voice: Voice = asyncio.run(loaded("en-us"))
         assert voice.name == "espeak-ng"
         assert voice.detail == "English (America), 170 words a minute"
 
 
 def hang_worker() -> threading.Event:
-    """The worker hangs in a call until the event is set."""
+    """Makes the worker hang in a call until the event is set."""
     released = threading.Event()
 
     def hang(_library: EspeakLibrary) -> None:
@@ -409,8 +409,8 @@ def hang_worker() -> threading.Event:
     return released
 
 
-class Crowd:
-    """Jobs for the worker until it takes no more."""
+class QueueFiller:
+    """Fills the worker's queue."""
 
     def __init__(self) -> None:
         self._done = threading.Semaphore(0)
@@ -425,8 +425,8 @@ class Crowd:
         assert all(self._done.acquire(timeout=30) for _ in range(self._taken))
 
 
-class Keep:
-    """A listener that keeps it all."""
+class StoringListener:
+    """A listener that stores all audio."""
 
     def __init__(self) -> None:
         self.pcm: Pcm = np.zeros(0, np.int16)
@@ -436,8 +436,8 @@ class Keep:
         return True
 
 
-class Ear:
-    """A listener: how long each buffer was, and whether it wants more than the first."""
+class LimitedListener:
+    """A listener that stores buffer lengths and can stop after the first."""
 
     def __init__(self, *, more: bool) -> None:
         self.sizes: list[int] = []
@@ -449,7 +449,7 @@ class Ear:
 
 
 class TestHang:
-    def test_a_hanging_library_is_given_up_and_loaded_again(self) -> None:
+    def test_hanging_library_is_replaced(self) -> None:
         async def hung() -> None:
             voice, other = EspeakVoice(timeout_s=1.0), await loaded()
             await voice.load()
@@ -467,7 +467,7 @@ class TestHang:
 
         asyncio.run(hung())
 
-    def test_it_does_not_hang_where_only_the_loop_stood_still(self) -> None:
+    def test_blocked_loop_is_not_a_hang(self) -> None:
         async def stalled() -> None:
             voice = EspeakVoice(timeout_s=1.0)
             await voice.load()
@@ -477,11 +477,11 @@ class TestHang:
 
         asyncio.run(stalled())
 
-    def test_a_full_worker_says_so(self) -> None:
+    def test_full_worker_queue_is_reported(self) -> None:
         async def crowded() -> None:
             voice = await loaded()
             released = hang_worker()
-            crowd = Crowd()
+            crowd = QueueFiller()
             with pytest.raises(TtsError, match="waiting already"):
                 crowd.enter()
             with pytest.raises(TtsError, match="waiting already"):
@@ -494,16 +494,16 @@ class TestHang:
 
 
 class TestLibrary:
-    def test_it_stops_at_the_first_no(self) -> None:
+    def test_synthesis_stops_when_callback_returns_false(self) -> None:
         library = EspeakLibrary(private_copy=True)
         manner = SpeakingStyle("gmw/en", 170, 50)
-        impatient, patient = Ear(more=False), Ear(more=True)
+        impatient, patient = LimitedListener(more=False), LimitedListener(more=True)
         library.synthesize(" ".join(SENTENCES), manner, impatient)
         assert len(impatient.sizes) == 1
         library.synthesize("Yes.", manner, patient)
         assert 3 < len(patient.sizes) < 8
 
-    def test_what_the_listener_raises_comes_out(self) -> None:
+    def test_callback_exception_is_raised(self) -> None:
         library = EspeakLibrary(private_copy=True)
 
         def broken(_pcm: Pcm, _events: tuple[WordEvent, ...]) -> bool:
@@ -512,33 +512,33 @@ class TestLibrary:
         with pytest.raises(LookupError):
             library.synthesize("Yes.", SpeakingStyle("gmw/en", 170, 50), broken)
 
-    def test_a_voice_it_does_not_have(self) -> None:
+    def test_unknown_voice_is_reported(self) -> None:
         library = EspeakLibrary(private_copy=True)
         with pytest.raises(TtsError, match=r"tts\.voice"):
-            library.synthesize("Yes.", SpeakingStyle("nowhere/xx", 170, 50), Ear(more=True))
+            library.synthesize("Yes.", SpeakingStyle("nowhere/xx", 170, 50), LimitedListener(more=True))
 
-    def test_faster_is_shorter(self) -> None:
+    def test_higher_speed_gives_shorter_audio(self) -> None:
         library = EspeakLibrary(private_copy=True)
         sizes = []
         for words_per_minute in (120, 170, 300):
-            ear = Ear(more=True)
+            ear = LimitedListener(more=True)
             library.synthesize(SENTENCES[0], SpeakingStyle("gmw/en", words_per_minute, 50), ear)
             sizes.append(sum(ear.sizes))
         assert sizes == sorted(sizes, reverse=True)
         assert sizes[0] > 1.8 * sizes[2]
 
-    def test_without_the_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_package_names_remedy(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "espeakng_loader", None)
         with pytest.raises(EngineLoadError, match="espeakng-loader"):
             EspeakLibrary()
 
     @pytest.mark.parametrize("function", ["get_data_path", "get_library_path"])
-    def test_without_its_files(self, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    def test_missing_files_name_remedy(self, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
         monkeypatch.setattr(espeakng_loader, function, lambda: "/nowhere")
         with pytest.raises(EngineLoadError, match=r"nowhere.*espeakng-loader"):
             EspeakLibrary()
 
-    def test_with_a_library_of_another_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unloadable_library_names_remedy(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(espeakng_loader, "get_library_path", lambda: __file__)
         with pytest.raises(EngineLoadError, match=r"cannot be loaded.*espeakng-loader"):
             EspeakLibrary()
@@ -557,7 +557,7 @@ class TestChoice:
             ("en-gb", "gmw/en-US", "English (America)"),
         ],
     )
-    def test_found(self, language: str, voice: str | None, detail: str) -> None:
+    def test_voice_is_found(self, language: str, voice: str | None, detail: str) -> None:
         assert asyncio.run(loaded(language, voice)).detail == f"{detail}, 170 words a minute"
 
     @pytest.mark.parametrize(
@@ -572,11 +572,11 @@ class TestChoice:
             ("", None, r'language "": set tts\.voice'),
         ],
     )
-    def test_not_found(self, language: str, voice: str | None, text: str) -> None:
+    def test_missing_voice_is_reported(self, language: str, voice: str | None, text: str) -> None:
         with pytest.raises(EngineLoadError, match=text):
             asyncio.run(loaded(language, voice))
 
-    def test_numbers_out_of_range(self) -> None:
+    def test_numbers_out_of_range_are_refused(self) -> None:
         with pytest.raises(ValueError, match=r"tts\.words_per_minute is 20: .* 80 to 450"):
             EspeakVoice(words_per_minute=20)
         with pytest.raises(ValueError, match=r"tts\.pitch"):
@@ -586,7 +586,7 @@ class TestChoice:
 
 
 @pytest.mark.slow
-def test_piper_s_own_espeak_ng_lives_beside_it() -> None:
+def test_works_beside_espeak_ng_of_piper() -> None:
     phonemize_espeak = pytest.importorskip("piper.phonemize_espeak")
     before = sound_of(speak(SENTENCES[0])).size
     phonemizer = phonemize_espeak.EspeakPhonemizer()
@@ -606,7 +606,7 @@ def test_piper_s_own_espeak_ng_lives_beside_it() -> None:
 
 
 async def first_and_whole_ms(voice: EspeakVoice, text: str) -> tuple[float, float]:
-    """From the call to the first chunk, and to the last one."""
+    """Returns the time from the call to the first chunk and to the last one."""
     begin, first = time.perf_counter(), None
     async with aclosing(voice.speak(text)) as chunks:
         async for _ in chunks:
@@ -616,7 +616,7 @@ async def first_and_whole_ms(voice: EspeakVoice, text: str) -> tuple[float, floa
 
 
 async def stop_ms(voice: EspeakVoice, text: str) -> float:
-    """From closing a unit after its first chunk until the worker is free for another job."""
+    """Returns the time from closing after the first chunk until the worker is free."""
     loop, free = asyncio.get_running_loop(), asyncio.Event()
     async with aclosing(voice.speak(text)) as chunks:
         await anext(chunks)
@@ -631,7 +631,7 @@ async def stop_ms(voice: EspeakVoice, text: str) -> float:
 
 
 async def lateness_ms(seconds: float) -> list[float]:
-    """How late a task that wants to run every 2 ms is."""
+    """Returns the delays of a task that runs every 2 ms."""
     late = []
     end = time.perf_counter() + seconds
     while (now := time.perf_counter()) < end:
@@ -642,7 +642,7 @@ async def lateness_ms(seconds: float) -> list[float]:
 
 @pytest.fixture
 def _short_switches() -> Iterator[None]:
-    """As the program sets it at its start."""
+    """Sets the switch interval as the program does at its start."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)
     yield
@@ -659,9 +659,9 @@ def show(name: str, values: list[float], unit: str) -> None:
 @pytest.mark.real_time
 @pytest.mark.usefixtures("_short_switches")
 class TestFigures:
-    """The figures of docs/tts.md, shown by `pytest -s -k Figures`. Bounds are those of the design, with air."""
+    """The figures of docs/tts.md, shown by `pytest -s -k Figures`. Limits are those of the design, with a margin."""
 
-    def test_times(self) -> None:
+    def test_latency_figures(self) -> None:
         async def measured() -> tuple[list[tuple[float, float]], list[float], float]:
             voice = await loaded("en-us")
             speech_ms = sound_of(await said(voice, " ".join(SENTENCES))).size * 1000 / REPLY_RATE_HZ
@@ -681,7 +681,7 @@ class TestFigures:
         assert np.median(firsts) < 5
         assert np.median(stops) < 20
 
-    def test_lag_of_the_loop(self) -> None:
+    def test_loop_delay_during_synthesis(self) -> None:
         async def measured() -> tuple[list[float], list[float]]:
             voice = await loaded("en-us")
             idle = await lateness_ms(1.5)
@@ -702,11 +702,11 @@ class TestFigures:
         show("lag of the loop, speaking without a pause", busy, "ms")
         assert np.median(busy) < 5
 
-    def test_silence_and_loudness(self) -> None:
+    def test_silence_and_loudness_figures(self) -> None:
         library, manner = EspeakLibrary(private_copy=True), SpeakingStyle("gmw/en-US", 170, 50)
         before = []
         for text in SENTENCES:
-            ear = Keep()
+            ear = StoringListener()
             library.synthesize(text, manner, ear)
             before.append(int(np.flatnonzero(np.abs(ear.pcm) > 16)[0]) * 1000 / ESPEAK_RATE_HZ)
         sounds = [sound_of(speak(text, "en-us")) for text in SENTENCES]

@@ -1,4 +1,4 @@
-"""Piper as a voice: the real piper-tts and onnxruntime on voices that say tones."""
+"""The Piper voice: real piper-tts and onnxruntime with voices that speak tones."""
 
 import asyncio
 import threading
@@ -71,7 +71,7 @@ def level_dbfs(sound: Pcm) -> float:
 
 
 def check_unit(text: str, chunks: list[Chunk]) -> None:
-    """What is true of every unit: short chunks, every word once and in order, marks with the chunk they begin in."""
+    """Checks every text: short chunks, every word once and in order, marks with the chunk they begin in."""
     marks = marks_of(chunks)
     if chunks:
         assert [(mark.text_start, mark.text_end) for mark in marks] == list(words(plain(text)))
@@ -87,7 +87,7 @@ def check_unit(text: str, chunks: list[Chunk]) -> None:
 
 class TestUnit:
     @pytest.mark.parametrize("text", SENTENCES)
-    def test_a_unit_begins_with_audible_speech_and_ends_with_its_pause(self, tones: str, text: str) -> None:
+    def test_text_starts_with_speech_and_ends_with_pause(self, tones: str, text: str) -> None:
         chunks = speak(PiperTts(tones), text)
         sound = sound_of(chunks)
         check_unit(text, chunks)
@@ -95,23 +95,23 @@ class TestUnit:
         after = sound.size - int(np.flatnonzero(np.abs(sound) > 100)[-1])
         assert reply_samples_of_ms(SENTENCE_PAUSE_MS - 12) < after < reply_samples_of_ms(SENTENCE_PAUSE_MS + 12)
 
-    def test_a_clause_has_the_shorter_pause(self, tones: str) -> None:
+    def test_clause_has_shorter_pause(self, tones: str) -> None:
         sound = sound_of(speak(PiperTts(tones), "Well,"))
         after = sound.size - int(np.flatnonzero(np.abs(sound) > 100)[-1])
         assert reply_samples_of_ms(CLAUSE_PAUSE_MS - 12) < after < reply_samples_of_ms(CLAUSE_PAUSE_MS + 12)
 
-    def test_silence_that_the_voice_puts_in_front_is_cut(self, folder: Path) -> None:
+    def test_leading_silence_is_cut(self, folder: Path) -> None:
         late = str(tone_voice(folder, name="en_US-late-low", lead_frames=30))
         assert audible_onset(sound_of(speak(PiperTts(late), "Hello.")), REPLY_RATE_HZ) == 0
 
     @pytest.mark.parametrize("amplitude", [0.01, 0.1, 0.9])
-    def test_it_is_as_loud_as_espeak(self, folder: Path, amplitude: float) -> None:
+    def test_loudness_equals_espeak(self, folder: Path, amplitude: float) -> None:
         path = str(tone_voice(folder, name=f"en_US-loud{amplitude}-low", amplitude=amplitude))
 
         async def both() -> tuple[Pcm, Pcm]:
             piper, espeak = PiperTts(path), EspeakVoice()
             await piper.load()
-            await espeak.load()  # two copies of espeak-ng in one process: piper has its own inside
+            await espeak.load()  # two copies of espeak-ng in one process: piper contains its own
             one, two = await asyncio.gather(said(piper, SENTENCES[0]), said(espeak, SENTENCES[0]))
             await piper.aclose()
             return sound_of(one), sound_of(two)
@@ -120,17 +120,17 @@ class TestUnit:
         assert level_dbfs(piper) == pytest.approx(-20, abs=2.5)
         assert level_dbfs(piper) == pytest.approx(level_dbfs(espeak), abs=3)
 
-    def test_the_target_loudness_is_met(self, tones: str) -> None:
+    def test_target_loudness_is_met(self, tones: str) -> None:
         quiet = level_dbfs(sound_of(speak(PiperTts(tones, target_dbfs=-30), SENTENCES[0])))
         loud = level_dbfs(sound_of(speak(PiperTts(tones, target_dbfs=-20), SENTENCES[0])))
         assert loud - quiet == pytest.approx(10, abs=0.3)
 
-    def test_twice_the_speed_is_half_the_sound(self, tones: str) -> None:
+    def test_double_speed_halves_duration(self, tones: str) -> None:
         slow, fast = (sound_of(speak(PiperTts(tones, speed=speed), "Minimum,")).size for speed in (0.5, 1))
         pause = reply_samples_of_ms(CLAUSE_PAUSE_MS)
         assert (fast - pause) * 2 == pytest.approx(slow - pause, rel=0.03)
 
-    def test_speakers_by_number_and_name_sound_different(self, folder: Path) -> None:
+    def test_speakers_by_number_and_name_differ(self, folder: Path) -> None:
         several = str(tone_voice(folder, name="en_US-several-low", speakers=3))
         first, second, named = (
             sound_of(speak(PiperTts(several, speaker=speaker), "Hello.")) for speaker in (None, 1, "speaker1")
@@ -140,14 +140,14 @@ class TestUnit:
         assert not np.array_equal(first, second)
 
     @pytest.mark.parametrize("text", ["", " \n\t", "...", "?!", "\x00", "—", "😀", "👍🏽 👨‍👩‍👧 ❤️", "→ ✔"])
-    def test_nothing_to_say_gives_no_chunk(self, tones: str, text: str) -> None:
+    def test_text_without_sound_gives_no_chunk(self, tones: str, text: str) -> None:
         assert speak(PiperTts(tones), text) == []
 
-    def test_an_emoji_inside_is_not_spoken(self, tones: str) -> None:
+    def test_emoji_is_not_spoken(self, tones: str) -> None:
         without = sound_of(speak(PiperTts(tones), "Well done"))
         assert np.array_equal(sound_of(speak(PiperTts(tones), "Well done 🎉")), without)
 
-    def test_markup_for_phonemes_is_only_text(self, tones: str) -> None:
+    def test_phoneme_markup_is_read_as_text(self, tones: str) -> None:
         assert "[[" not in plain("a [[h@l'oU]] [[[b]]]")
         assert len(plain("a [[[b]]] 👍🏽")) == len("a [[[b]]] 👍🏽")
 
@@ -163,12 +163,12 @@ class TestUnit:
             "go " * 300,
         ],
     )
-    def test_difficult_text(self, tones: str, text: str) -> None:
+    def test_difficult_text_is_spoken(self, tones: str, text: str) -> None:
         chunks = speak(PiperTts(tones), text)
         assert chunks
         check_unit(text, chunks)
 
-    def test_any_text(self, tones: str) -> None:
+    def test_any_text_is_accepted(self, tones: str) -> None:
         voice = PiperTts(tones)
         with asyncio.Runner() as runner:
             runner.run(voice.load())
@@ -181,7 +181,7 @@ class TestUnit:
             check()
             runner.run(voice.aclose())
 
-    def test_it_is_a_voice(self, tones: str) -> None:
+    def test_implements_voice_protocol(self, tones: str) -> None:
         async def detail() -> str:
             voice: Voice = PiperTts(tones, speed=1.25, device="cpu")
             await voice.load()
@@ -194,18 +194,18 @@ class TestUnit:
 
 
 class TestWords:
-    def test_words_lie_where_they_sound(self, tones: str) -> None:
+    def test_word_marks_match_audio(self, tones: str) -> None:
         chunks = speak(PiperTts(tones), "Wait, stop, go.")
         sound = np.abs(sound_of(chunks).astype(int))
         marks = marks_of(chunks)
         assert not any(mark.estimated for mark in marks)
         for one, two in pairwise(marks):
-            # A sign and a blank are silent, the padding behind each is not: 23 ms each.
+            # A punctuation mark and a blank are silent; the padding after each is not: 23 ms each.
             assert two.start - one.end > reply_samples_of_ms(60)
             assert sound[one.start : one.end].max() > 1000
         assert marks[0].start < reply_samples_of_ms(30)
 
-    def test_estimates_come_near(self, folder: Path, tones: str) -> None:
+    def test_estimated_marks_are_close(self, folder: Path, tones: str) -> None:
         mute = str(tone_voice(folder, name="en_US-mute-low", aligned=False))
         exact = marks_of(speak(PiperTts(tones), SENTENCES[2]))
         estimated = marks_of(speak(PiperTts(mute), SENTENCES[2]))
@@ -214,7 +214,7 @@ class TestWords:
         off = [abs(one.start - two.start) for one, two in zip(exact, estimated, strict=True)]
         assert max(off) < reply_samples_of_ms(150)
 
-    def test_words_run_together_are_found_and_marked(self, tones: str) -> None:
+    def test_joined_words_are_found_and_marked_as_estimated(self, tones: str) -> None:
         marks = marks_of(speak(PiperTts(tones), "Half of the time in the room costs 12.50 now."))
         assert len(marks) == 10
         assert all(mark.estimated for mark in marks)
@@ -224,7 +224,7 @@ class TestWords:
 
 
 async def until_free(voice: PiperTts) -> None:
-    """Until the model's thread has come to a job submitted now."""
+    """Waits until the model's thread has run a job submitted now."""
     loop, free = asyncio.get_running_loop(), asyncio.Event()
     thread = voice._thread
     assert thread is not None
@@ -238,7 +238,7 @@ async def until_free(voice: PiperTts) -> None:
 
 
 def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
-    """A long unit is closed while it is computed; how long the model took to be free, and a unit before and after."""
+    """Closes a long text during synthesis. Returns how long the model stayed busy, and a text before and after."""
 
     async def interrupted() -> tuple[float, list[Chunk], list[Chunk]]:
         voice = PiperTts(path, timeout_s=60)
@@ -252,7 +252,7 @@ def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
         await unit.aclose()
         await until_free(voice)
         took_s = watch.undisturbed_s
-        assert not voice._making
+        assert not voice._active_jobs
         after = await said(voice, "Hello.")
         await voice.aclose()
         return took_s, before, after
@@ -262,13 +262,13 @@ def closed_inside(path: str) -> tuple[float, list[Chunk], list[Chunk]]:
 
 class TestEnds:
     @pytest.mark.real_time
-    def test_closing_a_unit_stops_the_model_inside_a_sentence(self, folder: Path) -> None:
+    def test_closing_stops_model_within_a_sentence(self, folder: Path) -> None:
         slow = str(tone_voice(folder, name="en_US-slow-low", burn=400))
         took_s, before, after = closed_inside(slow)
         assert took_s < 0.1  # 2 ms; the sentence takes about 400 ms
         assert np.array_equal(sound_of(before), sound_of(after))
 
-    def test_a_closed_unit_leaves_the_next_one_unharmed(self, tones: str) -> None:
+    def test_closing_one_text_does_not_affect_the_next(self, tones: str) -> None:
         async def often() -> None:
             voice = PiperTts(tones)
             await voice.load()
@@ -281,7 +281,7 @@ class TestEnds:
 
         asyncio.run(often())
 
-    def test_a_hang_is_an_error_and_loading_again_mends_it(self, tones: str) -> None:
+    def test_hang_is_reported_and_reload_recovers(self, tones: str) -> None:
         released = threading.Event()
 
         def hang(_model: PiperModel) -> None:
@@ -306,7 +306,7 @@ class TestEnds:
         finally:
             released.set()
 
-    def test_no_unit_is_lost_where_only_the_loop_stood_still(self, tones: str) -> None:
+    def test_blocked_loop_is_not_a_hang(self, tones: str) -> None:
         async def stalled() -> None:
             voice = PiperTts(tones, timeout_s=1.0)
             await voice.load()
@@ -316,7 +316,7 @@ class TestEnds:
 
         asyncio.run(stalled())
 
-    def test_closing_the_voice_ends_its_units_with_an_error(self, tones: str) -> None:
+    def test_closing_voice_fails_running_synthesis(self, tones: str) -> None:
         async def closed() -> None:
             voice = PiperTts(tones)
             with pytest.raises(TtsError, match="not loaded"):
@@ -335,16 +335,14 @@ class TestEnds:
 
         asyncio.run(closed())
 
-    def test_no_thread_is_left(self, tones: str) -> None:
+    def test_no_thread_is_left_after_close(self, tones: str) -> None:
         speak(PiperTts(tones), "Hello.")
         for thread in threading.enumerate():
             if thread.name == "Piper":
                 thread.join(30)
                 assert not thread.is_alive()
 
-    def test_a_failure_inside_a_unit_says_nothing_of_its_words(
-        self, tones: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_failure_message_does_not_contain_the_text(self, tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*_: object) -> None:
             raise RuntimeError("Hello")
 
@@ -360,20 +358,20 @@ class TestEnds:
 
         asyncio.run(failing())
 
-    def test_a_voice_that_says_nothing_is_refused(self, folder: Path) -> None:
+    def test_silent_voice_is_refused(self, folder: Path) -> None:
         silent = str(tone_voice(folder, name="en_US-silent-low", amplitude=0))
         with pytest.raises(EngineLoadError, match="says nothing"):
             speak(PiperTts(silent), "Hello.")
 
     @pytest.mark.parametrize(("key", "value"), [("speed", 0.4), ("speed", 3), ("target_dbfs", 1)])
-    def test_numbers_outside_their_range(self, key: str, value: float) -> None:
+    def test_numbers_out_of_range_are_refused(self, key: str, value: float) -> None:
         with pytest.raises(ValueError, match=f"tts.{key} is"):
             PiperTts("voice.onnx", **{key: value})  # type: ignore[arg-type]  # one of several keywords
 
 
 @pytest.mark.slow
 class TestMedium:
-    def test_a_voice_of_true_shape_stops_inside_a_sentence(self, tmp_path: Path) -> None:
+    def test_voice_of_real_size_stops_within_a_sentence(self, tmp_path: Path) -> None:
         path = str(medium_voice(tmp_path))
 
         async def stopped() -> list[float]:

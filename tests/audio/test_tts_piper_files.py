@@ -1,4 +1,4 @@
-"""What is wrong with a Piper voice on disk is said when it is loaded, in one sentence with the remedy."""
+"""Errors of a Piper voice on disk are reported on loading, in one sentence with the remedy."""
 
 import asyncio
 import json
@@ -52,20 +52,20 @@ def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> str:
 
 
 class TestWhere:
-    def test_a_missing_file(self, tmp_path: Path) -> None:
+    def test_missing_model_file_is_reported(self, tmp_path: Path) -> None:
         path = tmp_path / "gone.onnx"
         assert refusal(PiperTts(str(path))) == (
             f"there is no Piper voice {path}: set tts.voice to a .onnx file that is there"
         )
 
-    def test_a_missing_json(self, tmp_path: Path) -> None:
+    def test_missing_json_is_reported(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         Path(f"{path}.json").unlink()
         assert f"lacks its json {path}.json" in refusal(PiperTts(str(path)))
 
 
 class TestLanguage:
-    def test_another_language_is_refused_by_name(self, tmp_path: Path) -> None:
+    def test_other_language_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path, name="de_DE-x-low", language="de_DE", espeak_voice="de")
         text = refusal(PiperTts(str(path), language="en"))
         assert text == (
@@ -73,10 +73,10 @@ class TestLanguage:
         )
 
     @pytest.mark.parametrize("language", ["en", "en-GB", "EN_us"])
-    def test_a_region_is_no_other_language(self, tmp_path: Path, language: str) -> None:
+    def test_other_region_is_accepted(self, tmp_path: Path, language: str) -> None:
         assert loaded(PiperTts(str(tone_voice(tmp_path)), language=language))
 
-    def test_an_old_json_says_it_by_its_espeak_voice(self, tmp_path: Path) -> None:
+    def test_old_json_gives_language_by_espeak_voice(self, tmp_path: Path) -> None:
         path = change(tone_voice(tmp_path), lambda config: config.pop("language"))
         assert "(en-us)" in loaded(PiperTts(path))
         assert "speaks en-us" in refusal(PiperTts(path, language="fr"))
@@ -84,18 +84,18 @@ class TestLanguage:
 
 class TestSpeaker:
     @pytest.mark.parametrize("speaker", [-1, 3, "speaker3", "3", ""])
-    def test_a_speaker_that_is_not_there(self, tmp_path: Path, speaker: int | str) -> None:
+    def test_unknown_speaker_is_refused(self, tmp_path: Path, speaker: int | str) -> None:
         text = refusal(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
         assert f'no speaker "{speaker}"' in text
         assert "speakers 0 to 2 (by name: speaker0, speaker1, speaker2)" in text
 
-    def test_a_voice_of_one(self, tmp_path: Path) -> None:
+    def test_speaker_of_single_speaker_voice(self, tmp_path: Path) -> None:
         path = str(tone_voice(tmp_path))
         assert "has one speaker, 0" in refusal(PiperTts(path, speaker=1))
         assert loaded(PiperTts(path, speaker=0))
 
     @pytest.mark.parametrize("speaker", [2, "2", "speaker2"])
-    def test_one_that_is_there(self, tmp_path: Path, speaker: int | str) -> None:
+    def test_known_speaker_is_accepted(self, tmp_path: Path, speaker: int | str) -> None:
         assert f"speaker {speaker}" in loaded(PiperTts(str(tone_voice(tmp_path, speakers=3)), speaker=speaker))
 
 
@@ -110,7 +110,7 @@ class TestJson:
             ('{"num_symbols": 1, "num_speakers": 1, "audio": 7}', "does not have the form"),
         ],
     )
-    def test_no_voice_s_json(self, tmp_path: Path, content: str, said: str) -> None:
+    def test_invalid_json_is_refused(self, tmp_path: Path, content: str, said: str) -> None:
         path = tone_voice(tmp_path)
         Path(f"{path}.json").write_text(content)
         text = refusal(PiperTts(str(path)))
@@ -151,7 +151,7 @@ class TestJson:
             (lambda c: c.update(phoneme_type="pinyin"), 'reads its text by "pinyin", which is not supported'),
         ],
     )
-    def test_the_json_of_another_voice(
+    def test_json_of_other_voice_is_refused(
         self, tmp_path: Path, edit: Callable[[dict[str, Any]], object], said: str
     ) -> None:
         text = refusal(PiperTts(change(tone_voice(tmp_path), edit)))
@@ -159,31 +159,31 @@ class TestJson:
         assert "json does not fit its Piper voice" in text or "pinyin" in text
 
     @pytest.mark.parametrize(("speakers", "said"), [(1, "the model has several"), (5, "the model has 3")])
-    def test_speakers_that_the_model_does_not_have(self, tmp_path: Path, speakers: int, said: str) -> None:
+    def test_speaker_count_must_match_model(self, tmp_path: Path, speakers: int, said: str) -> None:
         path = tone_voice(tmp_path, speakers=3)
         assert said in refusal(PiperTts(change(path, lambda config: config.update(num_speakers=speakers))))
 
 
 class TestModel:
     @pytest.mark.parametrize("keep", [0, 1, 100, 2000])
-    def test_a_damaged_model(self, tmp_path: Path, keep: int) -> None:
+    def test_damaged_model_is_refused(self, tmp_path: Path, keep: int) -> None:
         path = tone_voice(tmp_path)
         path.write_bytes(path.read_bytes()[:keep])
         assert refusal(PiperTts(str(path))) == f"{path} is damaged or no ONNX model: fetch the Piper voice again"
 
-    def test_a_page_in_place_of_a_model(self, tmp_path: Path) -> None:
+    def test_html_page_instead_of_model_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         path.write_text("<!doctype html><html>Not found</html>" * 10)
         assert "is damaged or no ONNX model" in refusal(PiperTts(str(path)))
 
-    def test_a_model_of_something_else(self, tmp_path: Path) -> None:
+    def test_model_of_other_kind_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         graph = OnnxGraph()
         graph.output("y", graph.op("Sin", graph.input("x", integer=False, shape=(1,))), (1,))
         graph.write(path)
         assert "no Piper voice (its inputs are x)" in refusal(PiperTts(str(path)))
 
-    def test_a_model_that_loads_and_fails(self, tmp_path: Path) -> None:
+    def test_model_that_fails_at_first_words_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         graph = OnnxGraph()
         ids = graph.input("input", integer=True, shape=(1, "phonemes"))
@@ -200,7 +200,7 @@ class TestModel:
     @pytest.mark.skipif(
         "CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="this onnxruntime has CUDA"
     )
-    def test_cuda_that_is_not_there_is_named(self, tmp_path: Path) -> None:
+    def test_missing_cuda_is_reported(self, tmp_path: Path) -> None:
         path = str(tone_voice(tmp_path))
         assert "no CUDA for Piper: install onnxruntime-gpu" in refusal(PiperTts(path, device="cuda"))
         assert loaded(PiperTts(path)).endswith(", CPU")

@@ -1,4 +1,4 @@
-"""What a voice's ONNX file says of itself, and its durations as one more output."""
+"""Reading a voice's ONNX file, and adding its durations as an output."""
 
 from pathlib import Path
 
@@ -19,12 +19,12 @@ def test_durations_symbols_and_speakers_are_found(tmp_path: Path) -> None:
     assert (graph.symbols, graph.speakers) == (SYMBOLS, 3)
 
 
-def test_a_voice_without_them_says_so(tmp_path: Path) -> None:
+def test_voice_without_durations_is_recognized(tmp_path: Path) -> None:
     graph = read_graph(tone_voice(tmp_path, aligned=False).read_bytes())
     assert (graph.durations, graph.speakers) == (None, None)
 
 
-def test_the_output_added_is_the_frames_of_every_id(tmp_path: Path) -> None:
+def test_added_output_has_frames_of_every_id(tmp_path: Path) -> None:
     model = tone_voice(tmp_path).read_bytes()
     tensor = read_graph(model).durations
     assert tensor is not None
@@ -36,7 +36,7 @@ def test_the_output_added_is_the_frames_of_every_id(tmp_path: Path) -> None:
     assert sound.size == frames.sum() * HOP
 
 
-def test_a_voice_that_gives_them_already_is_left_alone(tmp_path: Path) -> None:
+def test_voice_with_duration_output_is_unchanged(tmp_path: Path) -> None:
     model = tone_voice(tmp_path).read_bytes()
     tensor = read_graph(model).durations
     assert tensor is not None
@@ -44,14 +44,14 @@ def test_a_voice_that_gives_them_already_is_left_alone(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_read_or_refused(model: bytes) -> None:
+def test_arbitrary_bytes_are_read_or_refused(model: bytes) -> None:
     try:
         read_graph(model)
     except NotReadableError:
         return
 
 
-def test_half_a_file_is_refused(tmp_path: Path) -> None:
+def test_truncated_file_is_refused(tmp_path: Path) -> None:
     model = tone_voice(tmp_path).read_bytes()
     with pytest.raises(NotReadableError):
         read_graph(model[: len(model) // 2])

@@ -1,4 +1,4 @@
-"""Which phonemes are which word: pure, with phonemes as espeak-ng gives them."""
+"""Assignment of phonemes to words, with phonemes as espeak-ng produces them."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audio.tts.espeak_text import words
-from audio.tts.piper_words import WordPhonemes, is_heard, place_words
+from audio.tts.piper_words import WordPhonemes, is_audible, place_words
 
 
 def place(text: str, sentences: Sequence[str], alone: dict[str, str] | None = None) -> list[tuple[str, str, bool]]:
-    """Every word with its phonemes."""
+    """Returns every word with its phonemes."""
     placed = place_words(text, words(text), sentences, lambda word: [(alone or {})[word]])
     return [
         (text[word.text_start : word.text_end], sentences[word.sentence][word.begin : word.end], word.guessed)
@@ -18,11 +18,11 @@ def place(text: str, sentences: Sequence[str], alone: dict[str, str] | None = No
     ]
 
 
-def test_as_many_groups_as_words_are_the_words() -> None:
+def test_equal_number_of_groups_are_the_words() -> None:
     assert place("Wait, stop!", ["wˈeɪt, stˈɑːp!"]) == [("Wait,", "wˈeɪt", False), ("stop!", "stˈɑːp", False)]
 
 
-def test_words_of_several_sentences() -> None:
+def test_words_of_several_sentences_are_placed() -> None:
     assert place("Go. Now go.", ["ɡˈoʊ.", "nˈaʊ ɡˈoʊ."]) == [
         ("Go.", "ɡˈoʊ", False),
         ("Now", "nˈaʊ", False),
@@ -30,7 +30,7 @@ def test_words_of_several_sentences() -> None:
     ]
 
 
-def test_two_words_in_one_group_are_found_by_comparison() -> None:
+def test_two_words_in_one_group_are_aligned() -> None:
     alone = {"half": "hˈæf", "of": "ˈʌv", "the": "ðə", "time": "tˈaɪm"}
     assert place("half of the time", ["hˈæf əvðə tˈaɪm"], alone) == [
         ("half", "hˈæf", True),
@@ -40,7 +40,7 @@ def test_two_words_in_one_group_are_found_by_comparison() -> None:
     ]
 
 
-def test_a_number_of_many_groups_is_one_word() -> None:
+def test_number_of_several_groups_is_one_word() -> None:
     alone = {"it": "ɪt", "is": "ɪz", "12.5": "twˈɛlv pɔɪnt fˈaɪv", "now": "nˈaʊ"}
     assert place("it is 12.5 now", ["ɪt ɪz twˈɛlv pɔɪnt fˈaɪv nˈaʊ"], alone) == [
         ("it", "ɪt", True),
@@ -50,14 +50,14 @@ def test_a_number_of_many_groups_is_one_word() -> None:
     ]
 
 
-def test_a_word_without_sound_stands_between_its_neighbours() -> None:
+def test_word_without_sound_is_between_its_neighbours() -> None:
     alone = {"a": "ˈeɪ", "+": "", "b": "bˈiː"}
     assert place("a + b", ["ɐ bˈiː"], alone) == [("a", "ɐ", True), ("+", "", True), ("b", "bˈi", True)]
     alone = {"a": "ˈeɪ", "+": ""}
     assert place("a +", ["ˈeɪ"], alone)[1] == ("+", "", True)
 
 
-def test_nothing_heard_places_nothing() -> None:
+def test_no_audible_phonemes_give_no_words() -> None:
     assert place_words("a", ((0, 1),), ["ˈ., "], lambda _: []) == []
     assert place_words("", (), ["ab"], lambda _: []) == []
 
@@ -72,7 +72,7 @@ def test_every_word_is_placed_once_and_in_order(solo: list[str], sentences: list
     spans = words(text)
     waiting = iter(solo)
     placed = place_words(text, spans, sentences, lambda _word: [next(waiting)])
-    if not any(is_heard(symbol) for sentence in sentences for symbol in sentence):
+    if not any(is_audible(symbol) for sentence in sentences for symbol in sentence):
         assert placed == []
         return
     assert [(word.text_start, word.text_end) for word in placed] == list(spans)

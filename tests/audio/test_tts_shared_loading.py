@@ -1,4 +1,4 @@
-"""A loading of all conversations: shared, limited, and nobody's own."""
+"""A loading shared by all conversations, with a timeout."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from audio.tts.shared_loading import LOAD_LIMIT_S, SharedLoading
 
 
 class Slow:
-    """Something that takes its time to load, and may fail."""
+    """A slow loading that may fail."""
 
     def __init__(self, takes_s: float, fails: str = "") -> None:
         self.takes_s = takes_s
@@ -26,7 +26,7 @@ class Slow:
         self.done += 1
 
 
-def test_a_loading_goes_on_for_others_and_without_any() -> None:
+def test_loading_continues_when_callers_leave() -> None:
     async def scene() -> None:
         slow = Slow(2.0)
         async with asyncio.TaskGroup() as tasks:
@@ -43,7 +43,7 @@ def test_a_loading_goes_on_for_others_and_without_any() -> None:
     run_virtual(scene())
 
 
-def test_a_loading_that_fails_is_told_to_all_and_the_next_is_another() -> None:
+def test_failed_loading_is_reported_to_all_and_not_reused() -> None:
     async def scene() -> None:
         slow = Slow(2.0, "it is not there")
         told = await asyncio.gather(*[slow.loading.wait() for _ in range(2)], return_exceptions=True)
@@ -55,7 +55,7 @@ def test_a_loading_that_fails_is_told_to_all_and_the_next_is_another() -> None:
     run_virtual(scene())
 
 
-def test_a_loading_that_hangs_is_given_up_and_one_that_is_stopped_is_told() -> None:
+def test_hanging_and_stopped_loading_are_reported() -> None:
     async def scene() -> None:
         slow = Slow(1000.0)
         with pytest.raises(EngineLoadError, match=f"did not load within {LOAD_LIMIT_S:g} s"):

@@ -1,4 +1,4 @@
-"""One voice for several conversations: whose unit is made next, and who loads it again."""
+"""One voice shared by several conversations: order of synthesis and reloading."""
 
 import asyncio
 import threading
@@ -23,12 +23,12 @@ def tones(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class Watched:
-    """How often a voice was loaded, and which sentences it made, each held until it is let go."""
+    """Counts loads, and records the synthesized sentences; each is held until it is released."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.loadings = 0
         self.made: list[int] = []  # phonemes
-        self.broken = 0  # so many phonemes cannot be spoken
+        self.broken = 0  # number of phonemes for which synthesis fails
         self.go = threading.Event()
         self.go.set()
         self.begun = threading.Event()
@@ -50,13 +50,13 @@ class Watched:
         monkeypatch.setattr(PiperModel, "sentence", making)
 
     def hold(self) -> None:
-        """From the next sentence on."""
+        """Holds synthesis from the next sentence on."""
         self.made.clear()
         self.begun.clear()
         self.go.clear()
 
     async def held(self) -> None:
-        """Wait until a sentence is begun."""
+        """Waits until a sentence is started."""
         assert await asyncio.to_thread(self.begun.wait, 5)
 
 
@@ -66,7 +66,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 async def said(voice: PiperTts, text: str) -> int:
-    """Samples of sound."""
+    """Returns the number of synthesized samples."""
     async with aclosing(voice.speak(text)) as chunks:
         return sum([chunk.pcm.size async for chunk in chunks])
 
@@ -83,7 +83,7 @@ async def refusal(voice: PiperTts) -> str:
     return str(raised.value)
 
 
-def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
+def test_jobs_run_by_due_time_and_long_ones_in_parts() -> None:
     order: list[str] = []
     begun, go, ended = threading.Event(), threading.Event(), threading.Event()
     thread: EngineThread[list[str]] = EngineThread("fake", order)
@@ -98,7 +98,7 @@ def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
     def in_parts(engine: list[str]) -> None:
         engine.append("part")
         if engine.count("part") == 1:
-            thread.submit(job("short"), 2)  # it comes while the first part is made
+            thread.submit(job("short"), 2)  # arrives while the first part is made
         if engine.count("part") < 3:
             thread.submit(in_parts, 3)
 
@@ -115,12 +115,12 @@ def test_jobs_run_when_they_are_due_and_long_ones_in_parts() -> None:
     thread.give_up()
 
 
-def test_a_long_text_is_not_put_off_for_ever() -> None:
+def test_long_text_is_not_delayed_forever() -> None:
     assert due_s(10.0, "x" * 60) > due_s(12.0, "Yes.")
     assert due_s(10.0, "x" * 60) < due_s(14.0, "Yes.")
 
 
-def test_a_first_unit_does_not_wait_behind_a_long_text(tones: str, watched: Watched) -> None:
+def test_first_chunk_does_not_wait_for_long_text(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         await voice.load()
@@ -145,7 +145,7 @@ def test_a_first_unit_does_not_wait_behind_a_long_text(tones: str, watched: Watc
     asyncio.run(scene())
 
 
-def test_a_voice_that_works_is_not_loaded_again(tones: str, watched: Watched) -> None:
+def test_working_voice_is_not_reloaded(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         async with asyncio.TaskGroup() as tasks:
@@ -162,7 +162,7 @@ def test_a_voice_that_works_is_not_loaded_again(tones: str, watched: Watched) ->
     asyncio.run(scene())
 
 
-def test_after_a_failure_it_is_loaded_once_and_others_speak_on(tones: str, watched: Watched) -> None:
+def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         await voice.load()
@@ -189,7 +189,7 @@ def test_after_a_failure_it_is_loaded_once_and_others_speak_on(tones: str, watch
     asyncio.run(scene())
 
 
-def test_a_hang_is_told_to_all_at_once_and_mended_once(tones: str, watched: Watched) -> None:
+def test_hang_is_reported_to_all_and_reloaded_once(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=1.0)
         await voice.load()
@@ -197,7 +197,7 @@ def test_a_hang_is_told_to_all_at_once_and_mended_once(tones: str, watched: Watc
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             first = tasks.create_task(error(voice, "Hello."))
             await watched.held()
-            await asyncio.sleep(0.4)  # so that its own limit would come later
+            await asyncio.sleep(0.4)  # its own timeout would come later
             watch = Stopwatch()
             other = tasks.create_task(error(voice, "Hello."))
             assert "no sound for 1 s" in await first
@@ -213,7 +213,7 @@ def test_a_hang_is_told_to_all_at_once_and_mended_once(tones: str, watched: Watc
     asyncio.run(scene())
 
 
-def test_whoever_leaves_while_it_is_loaded_again_leaves_it_to_the_others(tones: str, watched: Watched) -> None:
+def test_reload_continues_when_caller_leaves(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=0.4)
         await voice.load()
@@ -234,7 +234,7 @@ def test_whoever_leaves_while_it_is_loaded_again_leaves_it_to_the_others(tones: 
     asyncio.run(scene())
 
 
-def test_a_voice_is_closed_while_it_is_loaded_again(tones: str, watched: Watched) -> None:
+def test_voice_closed_during_reload(tones: str, watched: Watched) -> None:
     async def scene() -> None:
         voice = PiperTts(tones)
         watched.hold()
@@ -249,8 +249,8 @@ def test_a_voice_is_closed_while_it_is_loaded_again(tones: str, watched: Watched
     asyncio.run(scene())
 
 
-def test_a_hang_that_only_the_conversation_saw_is_found_when_it_is_loaded(tones: str, watched: Watched) -> None:
-    """Whoever closes a unit before the voice's own limit leaves nobody to find the hang."""
+def test_hang_seen_by_conversation_is_found_at_load(tones: str, watched: Watched) -> None:
+    """A caller that closes before the voice's timeout does not detect the hang."""
 
     async def scene() -> None:
         voice = PiperTts(tones, timeout_s=0.8)
@@ -274,7 +274,7 @@ def test_a_hang_that_only_the_conversation_saw_is_found_when_it_is_loaded(tones:
     asyncio.run(scene())
 
 
-def test_a_voice_that_speaks_for_others_does_not_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voice_busy_for_others_is_not_a_hang(tones: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = PiperModel.sentence
     slow = threading.Event()
 
@@ -296,7 +296,7 @@ def test_a_voice_that_speaks_for_others_does_not_hang(tones: str, monkeypatch: p
             for _ in range(2):
                 tasks.create_task(talk())
             assert "too much to say" in await error(voice, LONG)
-            await voice.load()  # as the conversation does then
+            await voice.load()  # as the conversation does after an error
             assert voice._thread is thread
             talking = False
         slow.set()

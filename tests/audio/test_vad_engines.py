@@ -1,4 +1,4 @@
-"""What holds for every detector: synthetic signals, contracts as properties, and real recordings."""
+"""Properties of all detectors, on synthetic signals and real recordings."""
 
 import functools
 import json
@@ -26,7 +26,7 @@ PRE_ROLL_MS = 300
 
 @functools.cache
 def network() -> SileroNetwork:
-    """Loaded once for all tests, when the first needs it."""
+    """Loads the network once for all tests."""
     return SileroNetwork()
 
 
@@ -41,7 +41,7 @@ Wave = npt.NDArray[np.float64]
 
 
 def listen(vad: Vad, pcm: Pcm, start: int = 0) -> list[VadResult]:
-    """The detector's answers, frame by frame."""
+    """Returns the detector's results, frame by frame."""
     return [
         vad.process(Frame(Samples(start + at), pcm[at : at + FRAME_SAMPLES]))
         for at in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES)
@@ -49,17 +49,17 @@ def listen(vad: Vad, pcm: Pcm, start: int = 0) -> list[VadResult]:
 
 
 def pcm16(wave: Wave) -> Pcm:
-    """Full scale 1.0 to int16."""
+    """Converts full scale 1.0 to int16."""
     return (wave * 32_768).round().clip(-32_768, 32_767).astype(np.int16)
 
 
 def noise(seconds: float, dbfs: float, seed: int = 1) -> Wave:
-    """White noise of that level (RMS against full scale)."""
+    """White noise at a level in dBFS (RMS)."""
     return np.random.default_rng(seed).normal(0, 10 ** (dbfs / 20), samples_of_s(seconds))
 
 
 def tone(seconds: float, hz: float, dbfs: float) -> Wave:
-    """A sine of that level (RMS)."""
+    """A sine at a level in dBFS (RMS)."""
     at_s = np.arange(samples_of_s(seconds)) / MIC_RATE_HZ
     wave: Wave = np.sqrt(2) * 10 ** (dbfs / 20) * np.sin(2 * np.pi * hz * at_s)
     return wave
@@ -99,7 +99,7 @@ def labelled() -> list[dict[str, object]]:
 
 
 def in_a_room(pcm: Pcm) -> Pcm:
-    """The clip with 0.6 s of a quiet room on both sides; several clips begin or end with the word."""
+    """The clip with 0.6 s of a quiet room on both sides, because several clips begin or end with the word."""
     level = float(np.percentile(np.abs(pcm.astype(np.float64)), 5)) / 32_768 + 1e-5
     room = pcm16(np.random.default_rng(3).normal(0, level, samples_of_s(0.6)))
     return np.concatenate([room, pcm, room])
@@ -112,7 +112,7 @@ def test_steady_sound_is_not_speech(name: str, signal: str) -> None:
 
 
 @every_engine
-def test_a_step_of_noise_is_heard_for_half_a_second_at_most(name: str) -> None:
+def test_noise_step_counts_as_speech_for_half_a_second_at_most(name: str) -> None:
     wave = np.concatenate([noise(2, -60), noise(3, -26, seed=2)])
     voicings = listen(ENGINES[name](), pcm16(wave))
     assert sum(voicing.speaking for voicing in voicings) <= 25
@@ -120,7 +120,7 @@ def test_a_step_of_noise_is_heard_for_half_a_second_at_most(name: str) -> None:
 
 
 @every_engine
-def test_speech_is_heard_after_a_loud_stretch(name: str) -> None:
+def test_speech_is_detected_after_loud_audio(name: str) -> None:
     """Five seconds of loud noise, then quiet speech 0.3 s later: the floor has come down by then."""
     speech = recorded("rhasspy3_turn-on-the-lamp.wav")[samples_of_s(0.9) :]
     wave = np.concatenate([pcm16(noise(5, -20)), pcm16(noise(0.3, -60)), speech // 2])
@@ -130,7 +130,7 @@ def test_speech_is_heard_after_a_loud_stretch(name: str) -> None:
 
 
 @every_engine
-def test_a_stream_may_begin_inside_a_word(name: str) -> None:
+def test_stream_may_start_within_a_word(name: str) -> None:
     speech = recorded("rhasspy3_turn-on-the-lamp.wav")[samples_of_s(1.05) :]
     voicings = listen(ENGINES[name](), speech)
     assert any(voicing.speaking for voicing in voicings[:20])
@@ -138,14 +138,14 @@ def test_a_stream_may_begin_inside_a_word(name: str) -> None:
 
 @every_engine
 @pytest.mark.parametrize("bad", [(Samples(0), 160), (Samples(320), 320)])
-def test_a_frame_that_does_not_follow_is_refused(name: str, bad: tuple[Samples, int]) -> None:
+def test_frame_out_of_order_is_refused(name: str, bad: tuple[Samples, int]) -> None:
     vad = ENGINES[name]()
     vad.process(Frame(Samples(640), np.zeros(FRAME_SAMPLES, dtype=np.int16)))
     with pytest.raises(VadError):
         vad.process(Frame(bad[0], np.zeros(bad[1], dtype=np.int16)))
 
 
-# A conversation in pieces: each is a stretch of a recording, noise or silence, at a gain.
+# A conversation in pieces: each is a part of a recording, noise or silence, at a gain.
 _SPEECH = in_a_room(recorded("rhasspy3_set-timer.wav"))
 _SOURCES: tuple[Pcm, ...] = (
     _SPEECH,
@@ -166,7 +166,7 @@ def _assemble(pieces: list[tuple[int, int, int, int]]) -> Pcm:
 @every_engine
 @settings(max_examples=25)
 @given(pieces=st.lists(_PIECE, min_size=1, max_size=5), start=st.integers(0, 10**9))
-def test_edges_keep_their_promises(name: str, pieces: list[tuple[int, int, int, int]], start: int) -> None:
+def test_boundaries_are_consistent(name: str, pieces: list[tuple[int, int, int, int]], start: int) -> None:
     pcm = _assemble(pieces)
     voicings = listen(ENGINES[name](), pcm, start)
     before = VadResult(speaking=False, boundary=Samples(0), probability=0.0)
@@ -182,7 +182,7 @@ def test_edges_keep_their_promises(name: str, pieces: list[tuple[int, int, int, 
 @every_engine
 @settings(max_examples=15)
 @given(first=st.lists(_PIECE, min_size=1, max_size=3), second=st.lists(_PIECE, min_size=1, max_size=3))
-def test_reset_forgets_everything(
+def test_reset_clears_all_state(
     name: str, first: list[tuple[int, int, int, int]], second: list[tuple[int, int, int, int]]
 ) -> None:
     used = ENGINES[name]()
@@ -192,8 +192,8 @@ def test_reset_forgets_everything(
 
 
 @every_engine
-def test_only_the_frames_matter(name: str) -> None:
-    """A shifted line shifts the edges; two detectors side by side and a reused buffer change nothing."""
+def test_result_depends_on_frames_only(name: str) -> None:
+    """An offset shifts the boundaries; two detectors side by side and a reused buffer change nothing."""
     alone = listen(ENGINES[name](), _SPEECH)
     first, second = ENGINES[name](), ENGINES[name]()
     buffer = np.zeros(FRAME_SAMPLES, dtype=np.int16)
@@ -209,8 +209,8 @@ def test_only_the_frames_matter(name: str) -> None:
     assert any(voicing.speaking for voicing in alone)
 
 
-def test_invented_silence_teaches_the_gate_nothing() -> None:
-    """A gap of the network in steady noise, filled with silence, must not make the noise sound like an onset."""
+def test_inserted_silence_does_not_change_noise_floor() -> None:
+    """A network gap filled with silence in steady noise must not make the noise look like an onset."""
     vad = WebrtcVad()
     hiss, silence = pcm16(noise(2, -26)), np.zeros(FRAME_SAMPLES, dtype=np.int16)
     frames = [(hiss[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], False) for i in range(50)]
@@ -223,7 +223,7 @@ def test_invented_silence_teaches_the_gate_nothing() -> None:
 @pytest.mark.slow
 @every_engine
 @pytest.mark.parametrize("row", labelled(), ids=lambda row: row["id"])
-def test_no_first_word_is_clipped_and_the_end_is_found(name: str, row: dict[str, object]) -> None:
+def test_first_word_is_not_clipped_and_end_is_found(name: str, row: dict[str, object]) -> None:
     pcm = in_a_room(recorded(str(row["file"])))
     began, ended = (600 + 1000 * float(str(row[key])) for key in ("speech_start_s", "speech_end_s"))
     voicings = listen(ENGINES[name](), pcm)
@@ -241,8 +241,8 @@ def test_real_noise_is_not_speech(name: str, clip: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_end_is_reported_soon_enough_to_speculate() -> None:
-    """At 100 ms of silence an attempt may start: the detector must have closed by about then."""
+def test_end_is_reported_early_enough() -> None:
+    """An attempt may start after 100 ms of silence: the detector must have closed by about then."""
     pcm = in_a_room(recorded("rhasspy3_whats-the-date-today.wav"))
     voicings = listen(ENGINES["silero"](), pcm)
     last_open = max(i for i, voicing in enumerate(voicings) if voicing.speaking)

@@ -1,4 +1,4 @@
-"""Two thresholds and two lengths."""
+"""The hysteresis: two thresholds and two durations."""
 
 from audio.units import Samples
 from audio.vad.hysteresis import Hysteresis, HysteresisSettings
@@ -6,7 +6,7 @@ from audio.vad.hysteresis import Hysteresis, HysteresisSettings
 SETTINGS = HysteresisSettings(open_score=0.5, close_score=0.35, open_samples=Samples(960), hold_samples=Samples(1280))
 
 
-def tell(hysteresis: Hysteresis, scores: str) -> str:
+def states(hysteresis: Hysteresis, scores: str) -> str:
     """One step of 320 samples per character: h above opening, m between the thresholds, . below; S = speaking."""
     states = ""
     for i, score in enumerate(scores):
@@ -15,19 +15,19 @@ def tell(hysteresis: Hysteresis, scores: str) -> str:
     return states
 
 
-def test_opens_after_enough_in_a_row() -> None:
-    assert tell(Hysteresis(SETTINGS), "hh.hhh") == ".....S"
+def test_opens_after_enough_consecutive_steps() -> None:
+    assert states(Hysteresis(SETTINGS), "hh.hhh") == ".....S"
 
 
-def test_between_the_thresholds_nothing_opens_and_nothing_closes() -> None:
-    assert tell(Hysteresis(SETTINGS), "mmmhhhmmmmmm") == ".....SSSSSSS"
+def test_scores_between_thresholds_keep_state() -> None:
+    assert states(Hysteresis(SETTINGS), "mmmhhhmmmmmm") == ".....SSSSSSS"
 
 
-def test_closes_after_the_hold() -> None:
-    assert tell(Hysteresis(SETTINGS), "hhh...h......") == "..SSSSSSSS..."
+def test_closes_after_hold() -> None:
+    assert states(Hysteresis(SETTINGS), "hhh...h......") == "..SSSSSSSS..."
 
 
-def test_dates_both_ends_to_steps() -> None:
+def test_both_ends_are_dated_to_steps() -> None:
     hysteresis = Hysteresis(SETTINGS)
-    tell(hysteresis, ".hhhm")
+    states(hysteresis, ".hhhm")
     assert (hysteresis.began, hysteresis.voiced_until) == (320, 5 * 320)

@@ -1,4 +1,4 @@
-"""The ruler: levels of 5 ms blocks, and positions on it."""
+"""The level history: levels of 5 ms blocks and positions in it."""
 
 import numpy as np
 import pytest
@@ -24,13 +24,13 @@ def burst(frames: int, begin: int, end: int) -> Pcm:
     return pcm.astype(np.int16)
 
 
-def test_an_onset_is_found_to_within_a_block() -> None:
+def test_onset_is_found_within_one_block() -> None:
     history = history_of(burst(20, 2_000, 4_000))
     onset = history.onset(Samples(START + 3_000), -60, reach_samples=3_200, gap_samples=480)
     assert abs(onset - START - 2_000) <= 80
 
 
-def test_onset_goes_no_further_than_its_reach_or_its_gap() -> None:
+def test_onset_search_is_limited_by_reach_and_gap() -> None:
     pcm = burst(20, 1_000, 2_000) + burst(20, 3_000, 5_000)
     history = history_of(pcm)
     raw = Samples(START + 4_000)
@@ -39,24 +39,24 @@ def test_onset_goes_no_further_than_its_reach_or_its_gap() -> None:
     assert abs(history.onset(raw, -60, reach_samples=6_400, gap_samples=1_600) - START - 1_000) <= 80
 
 
-def test_positions_before_the_history_are_cut_to_it() -> None:
+def test_positions_before_history_are_clipped() -> None:
     history = history_of(burst(60, 0, 60 * FRAME_SAMPLES))
     oldest = START + 60 * FRAME_SAMPLES - 32 * FRAME_SAMPLES
     assert history.onset(Samples(oldest + 800), -60, reach_samples=100_000, gap_samples=480) == oldest
 
 
 @pytest.mark.parametrize(("hz", "at_most_db"), [(0, -90), (50, -28)])
-def test_offset_and_hum_hardly_count(hz: int, at_most_db: float) -> None:
+def test_dc_offset_and_hum_are_attenuated(hz: int, at_most_db: float) -> None:
     at_s = np.arange(50 * FRAME_SAMPLES) / 16_000
     pcm = (10_000 * np.cos(2 * np.pi * hz * at_s)).round().astype(np.int16)
     assert history_of(pcm).frame_db <= at_most_db
 
 
-def test_a_voice_passes() -> None:
+def test_voice_frequencies_pass() -> None:
     assert history_of(burst(5, 0, 5 * FRAME_SAMPLES)).frame_db == pytest.approx(-12.3, abs=1)
 
 
-def test_several_frames_at_once_are_the_same_to_the_last_bit() -> None:
+def test_several_frames_at_once_give_identical_levels() -> None:
     pcm = np.random.default_rng(3).normal(0, 900, 60 * FRAME_SAMPLES).astype(np.int16)
     single, several = LevelHistory(), LevelHistory()
     at, frames = 0, 1

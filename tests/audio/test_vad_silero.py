@@ -1,4 +1,4 @@
-"""The network, its windows and what is said when it is missing."""
+"""The Silero network, its windows, and errors if it is missing."""
 
 import json
 import subprocess
@@ -34,7 +34,7 @@ class CountingNetwork(SileroNetwork):
         return super().run(window, h, c)
 
 
-def test_frame_by_frame_is_what_the_network_says_of_the_whole() -> None:
+def test_frames_give_same_result_as_whole_audio() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     pcm = pcm[: len(pcm) // 2560 * 2560]
     stream = SileroStream(SileroNetwork())
@@ -49,7 +49,7 @@ def test_frame_by_frame_is_what_the_network_says_of_the_whole() -> None:
     assert max(streamed) > 0.9
 
 
-def test_a_window_says_how_much_of_the_frame_lies_after_it() -> None:
+def test_window_reports_remaining_samples_of_frame() -> None:
     stream = SileroStream(SileroNetwork())
     silence = np.zeros(FRAME_SAMPLES, dtype=np.int16)
     lefts = [window and window[1] for window in (stream.push(silence) for _ in range(8))]
@@ -62,18 +62,18 @@ def test_faster_whisper_is_not_imported() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_a_missing_network_names_file_and_remedy(tmp_path: Path) -> None:
+def test_missing_network_names_file_and_remedy(tmp_path: Path) -> None:
     with pytest.raises(EngineLoadError, match=r"gone\.onnx.*reinstall faster-whisper"):
         SileroNetwork(tmp_path / "gone.onnx")
 
 
-def test_a_broken_network_names_file_and_remedy(tmp_path: Path) -> None:
+def test_broken_network_names_file_and_remedy(tmp_path: Path) -> None:
     (tmp_path / "broken.onnx").write_bytes(b"not a network")
     with pytest.raises(EngineLoadError, match=r"broken\.onnx.*reinstall"):
         SileroNetwork(tmp_path / "broken.onnx")
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(EngineLoadError, match="pip install faster-whisper"):
         silero.network_path()
@@ -85,14 +85,14 @@ def test_missing_onnxruntime_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         SileroNetwork()
 
 
-def test_a_failure_while_running_is_renamed() -> None:
+def test_runtime_failure_becomes_vad_error() -> None:
     network = SileroNetwork()
     wrong = np.zeros((1, 3), dtype=np.float32)
     with pytest.raises(VadError):
         network.run(wrong, wrong, wrong)
 
 
-def test_cascade_leaves_the_network_asleep_in_a_quiet_room() -> None:
+def test_cascade_does_not_run_network_in_quiet_room() -> None:
     network = CountingNetwork()
     vad = CascadeVad(network)
     room = np.random.default_rng(5).normal(0, 10, 500 * FRAME_SAMPLES).round().astype(np.int16)
@@ -101,7 +101,7 @@ def test_cascade_leaves_the_network_asleep_in_a_quiet_room() -> None:
     assert network.windows == 0
 
 
-def test_cascade_catches_up_and_finds_what_silero_finds() -> None:
+def test_cascade_finds_same_speech_as_silero() -> None:
     manifest = (RECORDING.parent / "manifest.jsonl").read_text().splitlines()
     label = next(row for row in map(json.loads, manifest) if row["file"] == RECORDING.name)
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
@@ -117,7 +117,7 @@ def test_cascade_catches_up_and_finds_what_silero_finds() -> None:
     assert onsets[1] / 16_000 <= label["speech_start_s"] + 0.2
 
 
-def test_cascade_wakes_with_the_last_half_second_in_one_go() -> None:
+def test_cascade_processes_last_half_second_on_activation() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     room = np.random.default_rng(5).normal(0, 10, 100 * FRAME_SAMPLES).round().astype(np.int16)
     pcm = np.concatenate([room, pcm[3_200:]])

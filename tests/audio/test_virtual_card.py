@@ -1,4 +1,4 @@
-"""Both cards on a PulseAudio server of our own: what is spoken arrives, what is played is heard, losses pass."""
+"""Microphone and loudspeaker on a private PulseAudio server: audio passes, losses recover."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Hashable
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.real_time]
 
 
 class Desk:
-    """Both cards, running, and all that became of it."""
+    """Both running cards with their frames, playback and reports."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -54,7 +54,7 @@ class Desk:
         return self.microphone.opened is not None and self.speaker.opened is not None
 
     async def flows(self) -> None:
-        """Sound comes in, and a reply is played to its end and heard nowhere else than in the card."""
+        """Checks that audio arrives, and that a reply is played completely and only by the card."""
         await self.until(lambda: self.both_open and self.frames and not self.frames[-1].is_inserted)
         key = f"reply {len(self.played)}"
         silent = self.speaker.silent_samples
@@ -83,14 +83,14 @@ def with_desk(script: Callable[[Desk], Awaitable[None]]) -> Desk:
 @pytest.fixture
 def card() -> Generator[VirtualCard]:
     with virtual_card() as card:
-        list_devices()  # what was seen before this card was there is forgotten
+        list_devices()  # refreshes the device list
         yield card
 
 
 @pytest.mark.alone
-def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, tmp_path: Path) -> None:
+def test_microphone_and_loudspeaker_pass_audio(card: VirtualCard, tmp_path: Path) -> None:
     voice, reply = noise(16_000 * 3), noise(24_000 * 2, seed=9)
-    began_s = 0.0  # of what is spoken
+    began_s = 0.0  # of the spoken audio
 
     async def script(desk: Desk) -> None:
         nonlocal began_s
@@ -114,13 +114,13 @@ def test_what_is_spoken_arrives_and_what_is_played_is_heard(card: VirtualCard, t
     assert share_found(line, voice, 16_000) >= 0.9
     spoken_at, _ = found_at(line, voice)
     assert not any(frame.is_inserted for frame in desk.frames[spoken_at // 320 :])
-    # Captured when it was played: paplay needs up to 0.3 s to begin.
+    # Captured at playback: paplay needs up to 0.3 s to start.
     assert -0.02 < desk.microphone.clock.to_loop_s(desk.frames[0].start) + spoken_at / 16_000 - began_s < 0.5
     assert (desk.played[-1][1], desk.played[-1][3]) == (48_000, True)
     assert (desk.microphone.overflows, desk.said) == (0, [])
 
 
-def test_a_gap_costs_what_it_falls_into_and_sound_that_is_missing_is_missed() -> None:
+def test_comparison_detects_gaps_and_missing_audio() -> None:
     said = noise(16_000 * 3)
     gap, half = np.zeros(160, np.int16), len(said) // 2
     assert share_found(np.concatenate([gap, said]), said, 16_000) == 1.0
@@ -130,13 +130,13 @@ def test_a_gap_costs_what_it_falls_into_and_sound_that_is_missing_is_missed() ->
     assert share_found(np.concatenate([noise(half, seed=1), said[half:]]), said, 16_000) == 0.5
 
 
-def test_the_virtual_card_is_listed(card: VirtualCard) -> None:
+def test_virtual_card_is_listed(card: VirtualCard) -> None:
     devices = list_devices()
     assert pick(devices, "", "input").name == "default"
     assert {MICROPHONE, SPEAKER} <= {device.name for device in devices}
 
 
-def test_sinks_that_are_removed_and_put_back(card: VirtualCard) -> None:
+def test_removed_and_restored_devices_recover(card: VirtualCard) -> None:
     async def script(desk: Desk) -> None:
         await desk.flows()
         for name in (SPEAKER, VOICE):
@@ -156,7 +156,7 @@ def test_sinks_that_are_removed_and_put_back(card: VirtualCard) -> None:
         assert any(f'"{name}" is back' in line for line in said)
 
 
-def test_a_server_that_is_restarted(card: VirtualCard) -> None:
+def test_restarted_server_is_recovered(card: VirtualCard) -> None:
     async def script(desk: Desk) -> None:
         await desk.flows()
         desk.speaker.open("long")
@@ -171,7 +171,7 @@ def test_a_server_that_is_restarted(card: VirtualCard) -> None:
     assert any("no loudspeaker was found" in line or "has gone" in line for line in with_desk(script).said)
 
 
-def test_a_server_that_hangs_for_a_while(card: VirtualCard) -> None:
+def test_hanging_server_is_recovered(card: VirtualCard) -> None:
     async def script(desk: Desk) -> None:
         await desk.flows()
         await asyncio.sleep(3.0)

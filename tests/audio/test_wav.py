@@ -1,4 +1,4 @@
-"""The recording that speaks in real time."""
+"""A recording played as a microphone in real time."""
 
 import asyncio
 from contextlib import aclosing
@@ -31,8 +31,8 @@ async def listen(microphone: Microphone) -> list[tuple[float, Frame]]:
         return [(loop.time(), Frame(f.start, f.pcm.copy(), f.is_inserted)) async for f in frames]
 
 
-# At 48 kHz the sound begins behind 29 samples of silence, so that every frame is complete with its block, not with the
-# next one; its last 29 are in a frame of their own, which is filled up.
+# At 48 kHz 29 samples of silence precede the audio, so that every frame is complete with its block and not with the
+# next one. The last 29 samples are in a padded frame of their own.
 @pytest.mark.parametrize(
     ("rate_hz", "channels", "in_front", "late_at_most_s"),
     [(16_000, 1, 0, 0.0001), (48_000, 2, 29, 0.0019), (44_100, 1, 0, 0.042), (11_025, 1, 0, 0.042)],
@@ -55,14 +55,14 @@ def test_frames_come_in_real_time(
     assert not sound[32_100:].any()
 
 
-def test_the_last_frame_is_filled_up(tmp_path: Path) -> None:
+def test_last_frame_is_padded(tmp_path: Path) -> None:
     heard = run_virtual(listen(WavMicrophone(recorded(tmp_path, 0.05), tail_s=0.0)))
     assert [frame.start for _, frame in heard] == [0, 320, 640]
     assert heard[-1][1].pcm[159] != 0
     assert not heard[-1][1].pcm[160:].any()
 
 
-def test_late_wake_ups_are_caught_up_with(tmp_path: Path) -> None:
+def test_late_wake_ups_are_caught_up(tmp_path: Path) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.0)
 
     async def slowly() -> list[float]:
@@ -72,7 +72,7 @@ def test_late_wake_ups_are_caught_up_with(tmp_path: Path) -> None:
             async for frame in frames:
                 arrived.append(loop.time() - START_S - frame.end / 16_000)
                 if frame.start == 10 * FRAME_SAMPLES:
-                    await asyncio.sleep(0.11)  # something else held the loop
+                    await asyncio.sleep(0.11)  # the loop is blocked
         return arrived
 
     arrived = run_virtual(slowly())
@@ -82,7 +82,7 @@ def test_late_wake_ups_are_caught_up_with(tmp_path: Path) -> None:
     assert microphone.clock.offset_s == pytest.approx(START_S)
 
 
-def test_as_fast_as_it_can(tmp_path: Path) -> None:
+def test_non_realtime_plays_as_fast_as_consumed(tmp_path: Path) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 2.0), tail_s=0.0, realtime=False)
     heard = run_virtual(listen(microphone))
     assert len(heard) == 100
@@ -90,7 +90,7 @@ def test_as_fast_as_it_can(tmp_path: Path) -> None:
     assert microphone.clock.to_loop_s(heard[-1][1].end) == pytest.approx(START_S)
 
 
-def test_it_speaks_once(tmp_path: Path) -> None:
+def test_frames_can_be_iterated_once(tmp_path: Path) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 0.1), tail_s=0.0)
 
     async def twice() -> None:
@@ -102,14 +102,14 @@ def test_it_speaks_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tail_s", [-1.0, float("inf"), float("nan")])
-def test_a_tail_that_is_none(tmp_path: Path, tail_s: float) -> None:
+def test_invalid_tail_is_refused(tmp_path: Path, tail_s: float) -> None:
     with pytest.raises(ValueError, match="tail_s"):
         WavMicrophone(recorded(tmp_path, 0.1), tail_s=tail_s)
 
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_in_real_time(tmp_path: Path) -> None:
+def test_plays_in_real_time(tmp_path: Path) -> None:
     microphone = WavMicrophone(recorded(tmp_path, 1.0), tail_s=0.5)
     watch = Stopwatch()
     heard = asyncio.run(listen(microphone))

@@ -1,4 +1,4 @@
-"""Which decode a Whisper model does next, for all conversations: those that somebody waits for first."""
+"""Schedules the decodes of all conversations on one Whisper model; requested transcripts come first."""
 
 import asyncio
 import threading
@@ -11,32 +11,35 @@ from audio.stt.whisper.worker_threads import WhisperThread
 from audio.units import Pcm
 
 Kind = Literal["final", "soon", "pause", "settle", "dip", "partial"]
-"""Why to decode: somebody waits; somebody waits who will ask again; somebody will wait when this pause turns out to be
-the end; the sound has become too long to keep; it is less surely speech than before, which may be the end; the person
-speaks."""
+"""The reason for a decode.
+
+final: a transcript is requested. soon: a transcript is requested and will be requested again. pause: a transcript will
+be requested if this pause is the end. settle: the audio has become too long to keep. dip: the speech probability has
+dropped, which may be the end. partial: the user is speaking.
+"""
 
 EARLY: frozenset[Kind] = frozenset({"dip", "partial"})
-"""Those of a voice that goes on, as far as anybody knows."""
+"""Decodes while the user is speaking, as far as known."""
 
-GIVING_WAY: frozenset[Kind] = EARLY | {"pause"}
-"""Those that are broken off for words that are waited for, unless they will do for them."""
+PREEMPTIBLE: frozenset[Kind] = EARLY | {"pause"}
+"""Decodes that are aborted in favour of requested transcripts, unless their result is sufficient for the request."""
 
-AWAITED: frozenset[Kind] = frozenset({"final", "soon"})
-"""Those that somebody waits for now."""
+REQUESTED: frozenset[Kind] = frozenset({"final", "soon"})
+"""Decodes that a caller is waiting for."""
 
-ONCE: frozenset[Kind] = EARLY | {"soon"}
-"""Those that are not done once more in the full window where a gate fails: another decode will be asked for."""
+WITHOUT_RETRY: frozenset[Kind] = EARLY | {"soon"}
+"""Decodes that are not repeated in the full window when a check fails, because another decode will follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decode:
-    """A decode to be done.
+    """A span of audio to decode.
 
     Attributes:
-        start: Its first sample, from the segment's beginning.
-        until: The sample after its last.
-        kind: Why.
-        pcm: Its sound, shape (n,); not changed by anybody.
+        start: Its first sample, counted from the beginning of the segment.
+        until: The sample after its last one.
+        kind: The reason.
+        pcm: Its audio, shape (n,). Never modified.
     """
 
     start: int
@@ -47,12 +50,12 @@ class Decode:
 
 @dataclass(slots=True)
 class ConversationShare:
-    """One conversation, as the desk sees it.
+    """The scheduler's record of one conversation.
 
     Attributes:
-        language: Of the conversation; None until it was detected.
-        served: The number of its latest decode, among all of the desk.
-        took_s: How long that took.
+        language: Language of the conversation; None until it was detected.
+        served: Sequence number of its latest decode among all decodes.
+        took_s: Duration of that decode, in seconds.
     """
 
     language: str | None
@@ -61,47 +64,50 @@ class ConversationShare:
 
 
 class DecodeClient(Protocol):
-    """A segment, as the desk sees it."""
+    """A speech segment, as the scheduler sees it."""
 
     @property
     def account(self) -> ConversationShare:
-        """The conversation it is of."""
+        """The conversation of this segment."""
         ...
 
     @property
-    def asked(self) -> int | None:
-        """The ticket of whoever waits longest for its words; None where nobody does."""
+    def oldest_ticket(self) -> int | None:
+        """The ticket of the oldest pending request for its transcript; None if there is none."""
         ...
 
     @property
-    def over(self) -> bool:
-        """Whether it wants nothing any more."""
+    def is_finished(self) -> bool:
+        """Whether it needs no more decodes."""
         ...
 
-    def wants(self, crowd: float) -> Kind | None:
-        """What it wants decoded now; `crowd`: segments for each worker, 1 at least. Changes nothing."""
+    def needed_decode(self, segments_per_worker: float) -> Kind | None:
+        """Returns which decode it needs now, without side effects.
+
+        `segments_per_worker`: number of segments per worker, at least 1.
+        """
         ...
 
-    def served_by(self, decode: Decode) -> bool:
-        """Whether this decode is enough for whoever waits, or will be if what is quiet now stays so."""
+    def satisfied_by(self, decode: Decode) -> bool:
+        """Whether this decode satisfies all requests, or will if the current silence continues."""
         ...
 
-    def take(self, kind: Kind) -> Decode:
-        """The decode of what it wants, which is being begun."""
+    def start_decode(self, kind: Kind) -> Decode:
+        """Returns the decode for the reason `kind`, which the scheduler starts now."""
         ...
 
-    def done(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
-        """What it wanted is decoded."""
+    def on_decoded(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
+        """Receives the result of a decode."""
         ...
 
     def fail(self, error: SttError) -> None:
-        """It will not be served any more."""
+        """Reports that the segment gets no more decodes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ModelWorkers:
-    """A loaded model and the threads that may call it: one for each of its workers."""
+    """A loaded model and the threads that call it: one per worker."""
 
     model: LoadedWhisper
     thread: WhisperThread
@@ -109,142 +115,150 @@ class ModelWorkers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Running:
-    customer: DecodeClient
+    client: DecodeClient
     decode: Decode
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     unwanted: threading.Event = field(default_factory=threading.Event)
 
 
 class DecodeScheduler:
-    """The model and the segments of all conversations that want it. Lives on the event loop.
+    """Assigns the model's workers to the segments of all conversations. Not thread-safe: use it on the event loop.
 
-    Nothing waits in a queue: whenever a worker is free, the segments are asked what they want now. So whatever a
-    cancelled segment wanted is never begun, and a partial that had to wait is of the newest sound.
+    There is no queue. Whenever a worker is free, the segments are asked what they need now. So a decode for a cancelled
+    segment never starts, and a delayed interim decode covers the newest audio.
     """
 
     def __init__(self, hang_s: float) -> None:
-        """No model yet; a decode that takes longer than `hang_s` counts as hanging."""
+        """Creates a scheduler without a model. A decode that takes longer than `hang_s` seconds counts as hanging."""
         self._hang_s = hang_s
-        self._crew: ModelWorkers | None = None
-        # The sentence, not an error: one that is raised again and again keeps whoever it was raised to.
+        self._pool: ModelWorkers | None = None
+        # A message and not an exception: an exception raised repeatedly accumulates the frames of its tracebacks.
         self._closed: str | None = "faster-whisper is not loaded; load the recognizer first."
-        self._customers: list[DecodeClient] = []
+        self._clients: list[DecodeClient] = []
         self._running: list[_Running] = []
         self._tickets = 0
         self._served = 0
 
     @property
     def model(self) -> LoadedWhisper | None:
-        """What decodes; None before it was loaded and after it failed."""
-        return self._crew.model if self._crew else None
+        """The loaded model; None before it was loaded and after it failed."""
+        return self._pool.model if self._pool else None
 
-    # What segments call
+    # Called by segments
 
     @property
-    def crowded(self) -> bool:
-        """Whether somebody else speaks, too."""
-        return sum(not customer.over for customer in self._customers) > 1
+    def has_several_clients(self) -> bool:
+        """Whether more than one segment is active."""
+        return sum(not client.is_finished for client in self._clients) > 1
 
-    def enter(self, customer: DecodeClient) -> None:
-        """Serve this one too, until it is over. Raises SttError where there is no model, nor one coming."""
+    def add(self, client: DecodeClient) -> None:
+        """Adds a segment, which is served until it is over. Raises SttError if no model is loaded or loading."""
         if self._closed is not None:
             raise SttError(self._closed)
-        self._customers.append(customer)
+        self._clients.append(client)
 
     def ticket(self) -> int:
-        """For somebody who begins to wait: who has a lower one is served first."""
+        """Returns a ticket for a new request; lower tickets are served first."""
         self._tickets += 1
         return self._tickets
 
     def serve(self) -> None:
-        """Begin what is wanted, as far as workers are free."""
-        self._customers = [customer for customer in self._customers if not customer.over]
+        """Starts the decodes that segments need, as far as workers are free."""
+        self._clients = [client for client in self._clients if not client.is_finished]
         if self._closed is not None:
-            for customer in [customer for customer in self._customers if customer.asked is not None]:
-                customer.fail(SttError(self._closed))
-        while self._crew is not None and len(self._running) < self._crew.model.workers:
-            following = self._following(self._crew)
+            for client in [client for client in self._clients if client.oldest_ticket is not None]:
+                client.fail(SttError(self._closed))
+        while self._pool is not None and len(self._running) < self._pool.model.workers:
+            following = self._next_decode(self._pool)
             if following is None:
                 break
-            self._begin(self._crew, *following)
-        if self._crew is not None:
-            self._make_way(self._crew)
+            self._begin(self._pool, *following)
+        if self._pool is not None:
+            self._preempt(self._pool)
 
-    # What the owner calls
+    # Called by the owner
 
-    def expect(self) -> None:
-        """A model is being loaded: segments may wait for it."""
+    def expect_model(self) -> None:
+        """Notes that a model is being loaded: segments may wait for it."""
         self._closed = None
 
-    def staff(self, crew: ModelWorkers) -> None:
-        """Here is a model."""
-        self._crew, self._closed = crew, None
+    def install(self, pool: ModelWorkers) -> None:
+        """Installs a loaded model and starts to serve."""
+        self._pool, self._closed = pool, None
         self.serve()
 
     def close(self, error: SttError) -> WhisperThread | None:
-        """Nobody is served any more, and everybody is told. The threads that had the model, if any."""
-        crew = self._dismiss(error)
-        for customer in self._customers:
-            customer.fail(error)
-        self._customers = []
-        return crew.thread if crew else None
+        """Stops serving and reports `error` to all segments. Returns the threads of the model, if any."""
+        pool = self._release_model(error)
+        for client in self._clients:
+            client.fail(error)
+        self._clients = []
+        return pool.thread if pool else None
 
-    async def proven(self) -> None:
-        """Wait until each decode that is under way has ended, or was found to hang. Bounded by `hang_s`."""
+    async def wait_for_running(self) -> None:
+        """Waits until each running decode has ended or was found to hang. Bounded by `hang_s`."""
         for running in tuple(self._running):
             await running.ended.wait()
 
-    def _following(self, crew: ModelWorkers) -> tuple[DecodeClient, Kind] | None:
-        """Finals as they were asked for; then pauses, dips and partials, of those who had to wait longest."""
+    def _next_decode(self, pool: ModelWorkers) -> tuple[DecodeClient, Kind] | None:
+        """Returns the next segment to serve and why.
+
+        Requested transcripts come first, in the order of their requests. Then come pauses, dips and interim decodes,
+        the conversation that has waited longest first.
+        """
         wanted = []
-        for customer in self._customers:
-            kind = customer.wants(self._crowd(crew))
-            if kind is not None and self._may_begin(crew, customer, kind):
-                wanted.append((_urgency(customer, kind), customer, kind))
+        for client in self._clients:
+            kind = client.needed_decode(self._segments_per_worker(pool))
+            if kind is not None and self._may_begin(pool, client, kind):
+                wanted.append((_urgency(client, kind), client, kind))
         if not wanted:
             return None
-        _, customer, kind = min(wanted, key=lambda one: one[0])
-        return customer, kind
+        _, client, kind = min(wanted, key=lambda one: one[0])
+        return client, kind
 
-    def _make_way(self, crew: ModelWorkers) -> None:
-        """What runs in vain is broken off, where it can be, for words that are or soon will be waited for.
+    def _preempt(self, pool: ModelWorkers) -> None:
+        """Aborts decodes whose result is no longer useful, in favour of transcripts that are or soon will be requested.
 
-        For a later dip its own segment's is, too: that is likelier to be the end.
+        A newer dip also aborts a decode of its own segment, because the newer one is more likely the end.
         """
-        vain = [running for running in self._running if running.decode.kind in GIVING_WAY and not _serves(running)]
-        for customer in self._customers:
-            own = [running for running in self._running if running.customer is customer]
-            if not all(running in vain for running in own):
+        useless = [
+            running for running in self._running if running.decode.kind in PREEMPTIBLE and not _is_useful(running)
+        ]
+        for client in self._clients:
+            own = [running for running in self._running if running.client is client]
+            if not all(running in useless for running in own):
                 continue
-            kind = customer.wants(self._crowd(crew))
-            if kind not in {*AWAITED, "pause", "dip"}:
+            kind = client.needed_decode(self._segments_per_worker(pool))
+            if kind not in {*REQUESTED, "pause", "dip"}:
                 continue
-            for running in own or (() if kind == "dip" else vain):
-                # For a pause no other pause: its words may be the only ones that come before the end.
-                if kind in AWAITED or running.decode.kind in EARLY:
+            for running in own or (() if kind == "dip" else useless):
+                # A pause does not abort another pause: its result may be the only one that comes before the end.
+                if kind in REQUESTED or running.decode.kind in EARLY:
                     running.unwanted.set()
 
-    def _crowd(self, crew: ModelWorkers) -> float:
-        return max(1.0, len(self._customers) / crew.model.workers)
+    def _segments_per_worker(self, pool: ModelWorkers) -> float:
+        return max(1.0, len(self._clients) / pool.model.workers)
 
-    def _may_begin(self, crew: ModelWorkers, customer: DecodeClient, kind: Kind) -> bool:
-        own = [running for running in self._running if running.customer is customer]
-        if any(kind not in AWAITED or running.decode.kind not in GIVING_WAY or _serves(running) for running in own):
+    def _may_begin(self, pool: ModelWorkers, client: DecodeClient, kind: Kind) -> bool:
+        own = [running for running in self._running if running.client is client]
+        if any(
+            kind not in REQUESTED or running.decode.kind not in PREEMPTIBLE or _is_useful(running) for running in own
+        ):
             return False
-        # One worker of several stays free for those who wait.
-        urgent = kind == "pause" or customer.asked is not None
-        return urgent or crew.model.workers == 1 or len(self._running) < crew.model.workers - 1
+        # With several workers, one stays free for requested transcripts.
+        urgent = kind == "pause" or client.oldest_ticket is not None
+        return urgent or pool.model.workers == 1 or len(self._running) < pool.model.workers - 1
 
-    def _begin(self, crew: ModelWorkers, customer: DecodeClient, kind: Kind) -> None:
+    def _begin(self, pool: ModelWorkers, client: DecodeClient, kind: Kind) -> None:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        decode = customer.take(kind)
-        account = customer.account
+        decode = client.start_decode(kind)
+        account = client.account
         language = account.language
         self._served += 1
         account.served = self._served
-        running = _Running(customer, decode)
-        alarm = loop.call_later(self._hang_s, self._hangs, running)
+        running = _Running(client, decode)
+        alarm = loop.call_later(self._hang_s, self._on_hang, running)
 
         def done(decoded: Decoded | None) -> None:
             alarm.cancel()
@@ -256,21 +270,24 @@ class DecodeScheduler:
                 if account.language is None and decoded.language_sure:
                     account.language = decoded.language
                 try:
-                    customer.done(decode, decoded, loop.time() - began_s)
-                finally:  # a listener that raises stops nobody else
+                    client.on_decoded(decode, decoded, loop.time() - began_s)
+                finally:  # serve the others even if a listener raises
                     self.serve()
 
         def failed(error: Exception) -> None:
             alarm.cancel()
             if self._end(running):
                 reason = f"faster-whisper failed while decoding ({error}): load the recognizer again"
-                self._fail(SttError(reason), customer)
+                self._fail(SttError(reason), client)
 
         self._running.append(running)
         try:
-            crew.thread.submit(
-                lambda: crew.model.decode(
-                    decode.pcm, language, retry=decode.kind not in ONCE, wanted=lambda: not running.unwanted.is_set()
+            pool.thread.submit(
+                lambda: pool.model.decode(
+                    decode.pcm,
+                    language,
+                    retry=decode.kind not in WITHOUT_RETRY,
+                    wanted=lambda: not running.unwanted.is_set(),
                 ),
                 done,
                 failed,
@@ -279,40 +296,40 @@ class DecodeScheduler:
             failed(error)
 
     def _end(self, running: _Running) -> bool:
-        """Whether it was still under way: a model that was given up may come back at any time."""
+        """Removes a running decode. Returns False if it was removed before: an abandoned model may still return."""
         if running not in self._running:
             return False
         self._running.remove(running)
         running.ended.set()
         return True
 
-    def _hangs(self, running: _Running) -> None:
+    def _on_hang(self, running: _Running) -> None:
         if self._end(running):
             reason = f"faster-whisper has decoded for {self._hang_s:g} s and counts as hanging"
-            self._fail(SttError(f"{reason}: load the recognizer again"), running.customer)
+            self._fail(SttError(f"{reason}: load the recognizer again"), running.client)
 
-    def _fail(self, error: SttError, culprit: DecodeClient) -> None:
-        """The model failed: its segment and all that somebody waits for are lost, the others keep their sound."""
-        self._dismiss(error)
-        alive = [customer for customer in self._customers if not customer.over]
-        told = [customer for customer in alive if customer is culprit or customer.asked is not None]
-        for customer in told or alive:  # somebody must be told, or nobody would load it again
-            customer.fail(error)
+    def _fail(self, error: SttError, failed_client: DecodeClient) -> None:
+        """Handles a model failure: its segment and all pending requests fail, other segments keep their audio."""
+        self._release_model(error)
+        alive = [client for client in self._clients if not client.is_finished]
+        notified = [client for client in alive if client is failed_client or client.oldest_ticket is not None]
+        for client in notified or alive:  # at least one must be notified, so that the model is reloaded
+            client.fail(error)
 
-    def _dismiss(self, error: SttError) -> ModelWorkers | None:
-        crew, self._crew, self._closed = self._crew, None, str(error)
+    def _release_model(self, error: SttError) -> ModelWorkers | None:
+        pool, self._pool, self._closed = self._pool, None, str(error)
         for running in tuple(self._running):
             self._end(running)
-        if crew is not None:
-            crew.thread.give_up()
-        return crew
+        if pool is not None:
+            pool.thread.give_up()
+        return pool
 
 
-def _urgency(customer: DecodeClient, kind: Kind) -> tuple[int, int]:
-    if customer.asked is not None:
-        return 0, customer.asked
-    return (1 if kind == "pause" else 2 if kind == "dip" else 3), customer.account.served
+def _urgency(client: DecodeClient, kind: Kind) -> tuple[int, int]:
+    if client.oldest_ticket is not None:
+        return 0, client.oldest_ticket
+    return (1 if kind == "pause" else 2 if kind == "dip" else 3), client.account.served
 
 
-def _serves(running: _Running) -> bool:
-    return not running.customer.over and running.customer.served_by(running.decode)
+def _is_useful(running: _Running) -> bool:
+    return not running.client.is_finished and running.client.satisfied_by(running.decode)

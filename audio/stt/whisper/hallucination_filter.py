@@ -1,4 +1,4 @@
-"""What speaks against a decode: the gates, and the texts Whisper invents on silence. Pure."""
+"""Detects unreliable decodes and texts that Whisper hallucinates on silence and noise. Pure."""
 
 import re
 import zlib
@@ -12,20 +12,23 @@ MOST_NO_SPEECH = 0.6
 """The three thresholds of the reference implementation (openai/whisper, `transcribe`)."""
 
 _MAYBE_NO_SPEECH = 0.4
-"""With words that are improbable, too, nobody had said them (docs/stt.md, "Words that nobody said")."""
+"""No-speech probability from which improbable words are taken as hallucinated (docs/stt.md)."""
 
 _WEAK_LOG_PROBABILITY = -0.6
 _WEAK_NO_SPEECH = 0.3
-"""Evidence that alone condemns nothing, but does with a phantom phrase."""
+"""Weak evidence of hallucination: sufficient only for a known phantom phrase."""
 
 _GUESSED_LOG_PROBABILITY = -1.5
-"""So improbable are words of noise; with `_WEAK_NO_SPEECH` they were nobody's."""
+"""Log-probability of words decoded from noise; together with `_WEAK_NO_SPEECH` they count as hallucinated."""
 
 _MANY_WORDS = 4
-"""In noise the model hears fewer, less probable ones, or the same again and again (docs/stt.md)."""
+"""Number of words from which a lower log-probability is accepted: on noise there are fewer or repeated words.
+
+See docs/stt.md.
+"""
 
 _REPEATS = 4
-"""A phrase said so many times in a row is a loop: people say "no no no", a decoder goes on."""
+"""Repetitions of a phrase from which it counts as a decoder loop; people say "no no no" at most."""
 
 _REPEATS_OF_ONE_WORD = 6
 
@@ -85,13 +88,13 @@ _PHANTOMS: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DecodeResult:
-    """One decode and what it says about itself.
+    """The result of one decode with its confidence values.
 
     Attributes:
-        text: What was decoded.
-        log_probability: Mean natural logarithm per token, the end token included.
+        text: The decoded text.
+        log_probability: Mean natural logarithm per token, including the end token.
         no_speech: Probability of the no-speech token, 0 to 1.
-        closure: What was expected behind the last word; None where the decode did not come to its end.
+        closure: Expected punctuation after the last word; None if the decode did not reach its end.
     """
 
     text: str
@@ -101,7 +104,7 @@ class DecodeResult:
 
 
 def doubt(evidence: DecodeResult) -> str:
-    """The gate that a decode fails ("no speech", "compression", "repetition", "log-probability"), or ""."""
+    """Returns which check a decode fails: "no speech", "compression", "repetition", "log-probability", or ""."""
     if evidence.no_speech > MOST_NO_SPEECH:
         return "no speech"
     if compression_ratio(evidence.text) > MOST_COMPRESSION:
@@ -111,18 +114,18 @@ def doubt(evidence: DecodeResult) -> str:
     return "log-probability" if evidence.log_probability < LEAST_LOG_PROBABILITY else ""
 
 
-def window_may_be_why(doubt: str) -> bool:
-    """Whether what speaks against a decode in a short window may not do so in the full one.
+def may_pass_in_full_window(doubt: str) -> bool:
+    """Whether a check that failed in a short window may pass in the full one.
 
-    Loops are: the model was trained on 30 s. Words that it is not sure of stay so, and so does noise (docs/stt.md).
+    This holds for loops, because the model was trained on 30 s. Low probability and noise stay (docs/stt.md).
     """
     return doubt not in {"", "log-probability", "no speech"}
 
 
-def said_twice(text: str) -> bool:
-    """Whether the text is one phrase of three words or more and then the same again, or its beginning.
+def is_repeated_phrase(text: str) -> bool:
+    """Whether the text is a phrase of three or more words followed by the same phrase or its beginning.
 
-    Whisper does that in a window that is shorter than it was trained on; people seldom do.
+    Whisper does this in a window shorter than it was trained on; people rarely do.
     """
     words = plain(text).split()
     return any(
@@ -130,16 +133,20 @@ def said_twice(text: str) -> bool:
     )
 
 
-def invented(evidence: DecodeResult, language: str) -> bool:
-    """Whether the text is to be taken for none at all, as on silence and noise.
+def is_hallucinated(evidence: DecodeResult, language: str) -> bool:
+    """Whether the text is hallucinated, as happens on silence and noise.
 
-    Either the no-speech token is likely, and it is not the words of somebody all the same, or it may be and the words
-    are improbable, very improbable where it hardly may be, or the whole text is one of the phrases that Whisper is
-    known to invent in this language and one of the two is at least weak. A phrase alone counts for nothing: people do
-    say "thank you". The reference implementation believes whatever is probable in the first case; what it hears in
-    noise may be (docs/stt.md, "Words that nobody said").
+    This is the case if one of these holds:
+
+    - there are no words, or the no-speech probability is high and the words are not confident;
+    - the no-speech probability is moderate and the words are improbable;
+    - the no-speech probability is low and the words are very improbable;
+    - the whole text is a phrase that Whisper often hallucinates in this language, and there is weak evidence.
+
+    A phrase alone is not sufficient: people do say "thank you". The reference implementation accepts any probable text
+    in the first case, but text decoded from noise can be probable (docs/stt.md, "Words that nobody plain_words").
     """
-    if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _somebodys(evidence)):
+    if not plain(evidence.text) or (evidence.no_speech > MOST_NO_SPEECH and not _is_confident_speech(evidence)):
         return True
     if evidence.no_speech > _MAYBE_NO_SPEECH and evidence.log_probability < LEAST_LOG_PROBABILITY:
         return True
@@ -149,44 +156,44 @@ def invented(evidence: DecodeResult, language: str) -> bool:
     return weak and plain(evidence.text) in _PHANTOMS.get(language, frozenset())
 
 
-def unconfirmed(short: DecodeResult, full: DecodeResult) -> bool:
-    """Whether what goes round in a short window, and may be no speech, is nobody's by the full window, too.
+def is_confirmed_loop(short: DecodeResult, full: DecodeResult) -> bool:
+    """Whether the full window confirms that a loop in a short window is hallucinated.
 
-    There it goes round again, or other words are heard, or hardly any, that fail a gate as well: such are the voices of
-    a coffee shop. A loop is probable by itself, whatever it was made of: its probability says nothing.
+    This is the case if it may be no speech, and the full window loops too, or gives other or hardly any words that fail
+    a check as well. Background voices of a coffee shop behave so. A loop always has a high log-probability.
     """
     if not doubt(full) or max(short.no_speech, full.no_speech) <= _MAYBE_NO_SPEECH:
         return False
-    if full.no_speech > MOST_NO_SPEECH and _somebodys(full):
+    if full.no_speech > MOST_NO_SPEECH and _is_confident_speech(full):
         return False
     fewer, more = sorted((plain(full.text), plain(without_loop(short.text))), key=len)
     alike = f" {fewer} " in f" {more} " and 2 * len(fewer.split()) >= len(more.split())
     alike = alike or set(fewer.split()) == set(more.split())
-    return goes_round(full.text) or not alike
+    return is_looping(full.text) or not alike
 
 
-def goes_round(text: str) -> bool:
-    """Whether it repeats itself as a decoder does that found no end."""
+def is_looping(text: str) -> bool:
+    """Whether the text repeats itself like the output of a decoder in a loop."""
     return compression_ratio(text) > MOST_COMPRESSION or _loop(text.split()) is not None
 
 
-def _somebodys(evidence: DecodeResult) -> bool:
-    """Whether nobody but a person says this, though it may be no speech: who goes on in the midst of a sentence."""
+def _is_confident_speech(evidence: DecodeResult) -> bool:
+    """Whether the words are confident enough to be speech although the no-speech probability is high."""
     words = plain(evidence.text).split()
-    if goes_round(evidence.text) or said_twice(evidence.text):
+    if is_looping(evidence.text) or is_repeated_phrase(evidence.text):
         return False
     least = LEAST_LOG_PROBABILITY if len(words) >= _MANY_WORDS else _WEAK_LOG_PROBABILITY
     return evidence.log_probability >= least
 
 
 def compression_ratio(text: str) -> float:
-    """Bytes of the text over bytes of it compressed: the higher, the more it repeats itself; 0 for ""."""
+    """Returns the size of the text divided by its compressed size; repetitive text has a high ratio; 0 for ""."""
     raw = text.encode()
     return len(raw) / len(zlib.compress(raw)) if raw else 0.0
 
 
 def without_loop(text: str) -> str:
-    """The text with a phrase that goes round in it said once."""
+    """Returns the text with each looping phrase reduced to one occurrence."""
     words = text.split()
     while (loop := _loop(words)) is not None:
         at, length, times = loop
@@ -195,18 +202,18 @@ def without_loop(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Lower-case words without punctuation, one space between them."""
+    """Returns the words in lower case without punctuation, separated by one space."""
     return " ".join(re.sub(r"[^\w\s-]", "", text.lower()).replace("-", " ").split())
 
 
 def _loop(words: list[str]) -> tuple[int, int, int] | None:
-    """The first phrase of up to eight words that is repeated in a row: (its index, its length, how often)."""
-    said = [plain(word) for word in words]
+    """Returns the first repeated phrase of up to eight words: (its index, its length, its count)."""
+    plain_words = [plain(word) for word in words]
     for length in range(1, 9):
         least = _REPEATS_OF_ONE_WORD if length == 1 else _REPEATS
-        for at in range(len(said) - length * least + 1):
+        for at in range(len(plain_words) - length * least + 1):
             times = 1
-            while said[at : at + length] == said[at + length * times : at + length * (times + 1)]:
+            while plain_words[at : at + length] == plain_words[at + length * times : at + length * (times + 1)]:
                 times += 1
             if times >= least:
                 return at, length, times

@@ -1,56 +1,59 @@
-"""Which words of a growing decode are stable: those that two decodes in a row agree on. Pure.
+"""Finds the stable words of a growing decode: those that two consecutive decodes agree on. Pure.
 
-Local agreement, as by Liu et al. 2020 and used for Whisper by Macháček et al. 2023: the last words of a decode are
-those whose sound was cut off, and the next decode often says otherwise.
+This is local agreement by Liu et al. 2020, used for Whisper by Macháček et al. 2023. The last words of a decode are
+unreliable because their audio was cut off; the next decode often corrects them.
 """
 
 from audio.stt.whisper.hallucination_filter import plain
 
-_SOUGHT = 3
-"""Words before a cut that tell where it is: one or two are often said again."""
+_CUT_CONTEXT_WORDS = 3
+"""Number of words that locate a cut: one or two words often occur more than once."""
 
 
 class Agreement:
-    """The stable words of one window. Not thread-safe."""
+    """Tracks the stable words of one window. Not thread-safe."""
 
     def __init__(self) -> None:
         self._previous: list[str] = []
         self._stable: list[str] = []
 
-    def behind(self, text: str) -> "Agreement":
-        """That of the rest of the window, once its beginning was cut off and decoded for good as `text`.
+    def after_cut(self, text: str) -> "Agreement":
+        """Returns the state for the rest of the window after its beginning was decoded finally as `text`.
 
-        The words so far stay where they are found again in the text's end; else they are forgotten.
+        Words so far are kept if the end of `text` is found among them; otherwise they are dropped.
         """
         rest = Agreement()
         before = text.split()
-        rest._previous, rest._stable = _behind(before, self._previous), _behind(before, self._stable)
+        rest._previous, rest._stable = _words_after(before, self._previous), _words_after(before, self._stable)
         return rest
 
-    def hear(self, text: str) -> str:
-        """A newer decode of the same, now longer sound; returns the stable words so far.
+    def update(self, text: str) -> str:
+        """Processes a newer decode of the same, now longer audio and returns the stable words so far.
 
-        They grow, and change only where two decodes in a row agree on other words.
+        The stable words grow. They change only if two consecutive decodes agree on other words.
         """
         words = text.split()
-        agreed = words[: _common(self._previous, words)]
-        if not (len(agreed) < len(self._stable) and _common(agreed, self._stable) == len(agreed)):
-            self._stable = agreed  # else they agree on less than before, and contradict nothing
+        agreed = words[: _common_prefix_length(self._previous, words)]
+        if not (len(agreed) < len(self._stable) and _common_prefix_length(agreed, self._stable) == len(agreed)):
+            self._stable = agreed  # otherwise they agree on fewer words without a contradiction
         self._previous = words
         return " ".join(self._stable)
 
 
-def _common(one: list[str], other: list[str]) -> int:
-    """Length of the common beginning, without regard to case and punctuation."""
+def _common_prefix_length(one: list[str], other: list[str]) -> int:
+    """Returns the length of the common prefix, ignoring case and punctuation."""
     for index, (left, right) in enumerate(zip(one, other, strict=False)):
         if plain(left) != plain(right):
             return index
     return min(len(one), len(other))
 
 
-def _behind(before: list[str], words: list[str]) -> list[str]:
-    """The words behind those of `before`, whose last ones are sought, nearest to where they should be; else none."""
-    last = [plain(word) for word in before[-_SOUGHT:]]
-    said = [plain(word) for word in words]
-    ends = [end for end in range(len(last), len(said) + 1) if said[end - len(last) : end] == last]
+def _words_after(before: list[str], words: list[str]) -> list[str]:
+    """Returns the words after those of `before`.
+
+    Searches the last words of `before` in `words`, nearest to their expected place. Returns [] if they are not found.
+    """
+    last = [plain(word) for word in before[-_CUT_CONTEXT_WORDS:]]
+    plain_words = [plain(word) for word in words]
+    ends = [end for end in range(len(last), len(plain_words) + 1) if plain_words[end - len(last) : end] == last]
     return words[min(ends, key=lambda end: abs(end - len(before))) :] if last and ends else []

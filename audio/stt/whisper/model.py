@@ -1,7 +1,7 @@
-"""A loaded Whisper model and one decode with it: the short path.
+"""Loads a Whisper model and decodes short audio with it.
 
-`WhisperModel.transcribe` of faster-whisper always encodes 30 s; features -> encode -> generate by hand encode only as
-much as there is sound (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
+`WhisperModel.transcribe` of faster-whisper always encodes 30 s. Calling features, encode and generate directly encodes
+only as much as there is audio (docs/stt.md). Everything here blocks: it runs in a `WhisperThread`.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,13 +18,13 @@ from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_fr
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
     doubt,
-    invented,
-    said_twice,
-    unconfirmed,
-    window_may_be_why,
+    is_confirmed_loop,
+    is_hallucinated,
+    is_repeated_phrase,
+    may_pass_in_full_window,
     without_loop,
 )
-from audio.stt.whisper.punctuation_score import ClosingMarks
+from audio.stt.whisper.punctuation_score import PunctuationTokens
 from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm
 from audio.whisper_folder import lacking
 
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
 Device = Literal["auto", "cpu", "cuda"]
 
 Features = npt.NDArray[np.float32]
-"""Log-mel, shape (mels, frames)."""
+"""Log-mel spectrogram, shape (mels, frames)."""
 
 _PROMPT_TOKENS = 111
-"""Of hot words, and of the initial prompt: together the half of its places that Whisper keeps for what was before."""
+"""Most tokens of the hot words, and of the initial prompt: together half of Whisper's context for preceding text."""
 
 _TOKENS_PER_S = 10
 _TOKENS_AT_LEAST = 24
-"""Fast speech has 5 words of 1.3 tokens a second. A decoder in a loop stops there instead of at 224 tokens."""
+"""Token limit: fast speech has 5 words of 1.3 tokens a second. Stops a looping decoder before 224 tokens."""
 
 _PLACES = 448
 
 _DETECT_S = 1.5
 _DETECT_PROBABILITY = 0.5
-"""A language is settled by so much sound and so sure a guess."""
+"""Audio length and probability from which a detected language is kept."""
 
 _OTHER_LANGUAGE_S = 2.0
-"""Improbable words of so much sound may be of another language; shorter ones often are improbable anyhow."""
+"""Audio length from which improbable words may be of another language; shorter ones are often improbable anyway."""
 
 _LEAST_SAMPLES = 400
-"""One window of the Fourier transform."""
+"""Length of one window of the Fourier transform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +63,18 @@ class WhisperSettings:
     """What to load and how to decode.
 
     Attributes:
-        folder: Where the model lies.
-        name: Under which it was pulled (base.en); empty: its folder is the person's own.
-        language: As "en" or "en-US"; None: each conversation's is detected once, on its first segment with enough
-            speech.
-        device: "auto": CUDA where there is one.
-        compute_type: As of CTranslate2; "auto": int8 on a CPU, float16 on CUDA.
-        cpu_threads: On a CPU, for all workers together.
-        encoder_window: "full": always 30 s; "adaptive": as much as there is sound, at least 10 s; "dynamic": also less,
+        folder: The model's folder.
+        name: Name under which it was pulled (base.en); empty for a folder of the user's own.
+        language: For example "en" or "en-US"; None: detected for each conversation on its first segment with
+            enough speech.
+        device: "auto": CUDA if available.
+        compute_type: As in CTranslate2; "auto": int8 on a CPU, float16 on CUDA.
+        cpu_threads: Threads on a CPU, for all workers together.
+        encoder_window: "full": always 30 s; "adaptive": as much as there is audio, at least 10 s; "dynamic": also less,
             for models that were tuned for it; see `encoder_frames`.
         hot_words: Names and terms that are likely to be said.
-        initial_prompt: Text as if said before: for its style and spelling.
-        workers: Decodes at once, on a CPU; they share the weights and the threads. CUDA has one.
+        initial_prompt: Text that sets style and spelling, as if it had been said before.
+        workers: Parallel decodes on a CPU; they share weights and threads. CUDA has one.
     """
 
     folder: Path
@@ -90,32 +90,32 @@ class WhisperSettings:
 
     @property
     def called(self) -> str:
-        """The model, for people."""
+        """The model's name or folder, for messages."""
         return self.name or str(self.folder)
 
     @property
     def remedy(self) -> str:
-        """What to do about a model that is damaged."""
+        """What the user can do about a damaged model."""
         return "remove it and pull it again" if self.name else "convert or copy it again, or correct stt.model"
 
     @property
     def spoken(self) -> str | None:
-        """The language without its region, as Whisper knows it."""
+        """The language without its region, as Whisper names it."""
         return None if self.language is None else self.language.partition("-")[0].lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The words of some sound.
+    """The checked result of a decode.
 
     Attributes:
-        text: "" where there are none, or where they were invented.
-        doubt: The gate it failed in the end, or "".
-        language: Of the words.
-        language_sure: Whether the language was detected on enough sound to be kept.
-        closure: What was expected behind the last word; None where nothing tells.
-        spoilt: It failed a gate in a short window, and may not in the full one, which was not tried.
-        other_language: As of `Transcript`.
+        text: The words; "" if there are none or they were hallucinated.
+        doubt: The check that it failed in the end, or "".
+        language: Language of the words.
+        language_sure: Whether the language was detected on enough audio to be kept.
+        closure: Expected punctuation after the last word; None if unknown.
+        was_aborted: It failed a check in a short window, and the full window, which may pass, was not tried.
+        other_language: See `Transcript`.
     """
 
     text: str
@@ -128,17 +128,17 @@ class Decoded:
 
 
 class LoadedWhisper:
-    """A model in memory.
+    """A Whisper model in memory.
 
     Attributes:
         device: "cpu" or "cuda".
-        compute_type: What the weights really are in.
-        multilingual: Whether it knows other languages than English.
-        workers: How many decodes it does at once.
+        compute_type: The actual type of the weights.
+        multilingual: Whether it knows languages other than English.
+        workers: Number of parallel decodes.
     """
 
     def __init__(self, settings: WhisperSettings) -> None:
-        """Load it and decode once, so that the first segment is as fast as the tenth. Raises EngineLoadError."""
+        """Loads the model and decodes once, so that the first segment is not slower. Raises EngineLoadError."""
         if missing := lacking(settings.folder):
             what = f"The Whisper model in {settings.folder} lacks {', '.join(missing)}"
             raise EngineLoadError(f"{what}: {settings.remedy}.")
@@ -166,11 +166,11 @@ class LoadedWhisper:
             self.multilingual = bool(self._model.model.is_multilingual)
             self._check(self._model)
             vocabulary = self._model.hf_tokenizer.get_vocab(with_added_tokens=False)
-            self._marks = ClosingMarks(vocabulary, self._tokenizer("en").eot)
+            self._marks = PunctuationTokens(vocabulary, self._tokenizer("en").eot)
             self.decode(np.zeros(MIC_RATE_HZ, np.int16), settings.spoken, retry=False)
         except EngineLoadError:
             raise
-        except Exception as error:  # of a damaged tokenizer.json there comes nothing more special
+        except Exception as error:  # a damaged tokenizer.json raises a plain Exception
             raise EngineLoadError(
                 f"The Whisper model in {settings.folder} could not be loaded on {self.device} ({error}): "
                 f'{settings.remedy}, or set another device ("cpu", "cuda") or compute type.'
@@ -179,44 +179,44 @@ class LoadedWhisper:
     def decode(
         self, pcm: Pcm, language: str | None, *, retry: bool, wanted: Callable[[], bool] = lambda: True
     ) -> Decoded | None:
-        """The words of the sound, 30 s at most; None where they were not wanted any more in the midst of it.
+        """Decodes audio of at most 30 s. Returns None if the result became unwanted during the decode.
 
         Args:
-            pcm: Shape (n,), 16 kHz.
-            language: Of the words; None to detect it.
-            retry: Whether a decode that a short window may have spoilt is done again in the full one.
-            wanted: Asked where a decode can be broken off: between encoder and decoder, and before it is done again.
+            pcm: int16, shape (n,), 16 kHz.
+            language: Language of the words; None to detect it.
+            retry: Whether to repeat a decode in the full window if a check fails that the short window may have caused.
+            wanted: Polled where a decode can be aborted: between encoder and decoder, and before a repetition.
         """
         features = self.features(pcm)
         frames = encoder_frames(len(pcm), self._settings.encoder_window)
         encoded = self.encode(features, frames)
         if not wanted():
             return None
-        evidence, spoken, probability = self._once(encoded, language, len(pcm))
-        short, nobodys = frames < encoder_frames(len(pcm), "full"), False
-        reason = "repetition" if short and said_twice(evidence.text) else doubt(evidence)
-        spoilt = short and window_may_be_why(reason)
-        if retry and spoilt:
+        evidence, spoken, probability = self._decode_once(encoded, language, len(pcm))
+        short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
+        reason = "repetition" if short and is_repeated_phrase(evidence.text) else doubt(evidence)
+        suspect = short and may_pass_in_full_window(reason)
+        if retry and suspect:
             if not wanted():
                 return None
             frames = encoder_frames(len(pcm), "full")
-            second, *said = self._once(self.encode(features, frames), language, len(pcm))
-            nobodys = unconfirmed(evidence, second)
+            second, *said = self._decode_once(self.encode(features, frames), language, len(pcm))
+            confirmed_loop = is_confirmed_loop(evidence, second)
             if not doubt(second) or second.log_probability > evidence.log_probability:
                 evidence, reason = second, doubt(second)
                 spoken, probability = cast("tuple[str, float]", said)
-        text = "" if nobodys or invented(evidence, spoken) else without_loop(evidence.text)
+        text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
         closure = evidence.closure if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"
         improbable = reason == "log-probability" or (not text and bool(evidence.text) and reason != "no speech")
         other = ""
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
-            other = self._other_than(language, encoded)
-        return Decoded(text, reason, spoken, sure, closure, spoilt and not retry, other)
+            other = self._other_language(language, encoded)
+        return Decoded(text, reason, spoken, sure, closure, suspect and not retry, other)
 
     def features(self, pcm: Pcm) -> Features:
-        """Log-mel of the sound alone, without silence after it."""
+        """Returns the log-mel spectrogram of the audio, without silence after it."""
         sound = pcm.astype(np.float32) / np.float32(FULL_SCALE)
         if len(sound) < _LEAST_SAMPLES:
             sound = np.pad(sound, (0, _LEAST_SAMPLES - len(sound)))
@@ -224,9 +224,9 @@ class LoadedWhisper:
         return np.asarray(mel, np.float32)
 
     def encode(self, features: Features, frames: int) -> "ctranslate2.StorageView":
-        """The encoder's output for the features and silence up to so many frames (10 ms each)."""
-        # What the features of digital silence after the sound would be (Whisper was trained on sound padded before
-        # they are taken): 8 powers of ten below the loudest, but not below 1e-10.
+        """Returns the encoder's output for the features, padded with silence to `frames` (10 ms each)."""
+        # Value of the features of digital silence after the audio, because Whisper was trained on audio padded before
+        # the spectrogram is computed: 8 powers of ten below the loudest, but not below 1e-10.
         silence = max(-1.5, float(features.max()) - 2.0)
         padded = np.full((features.shape[0], frames), silence, np.float32)
         taken = min(frames, features.shape[1])
@@ -234,10 +234,10 @@ class LoadedWhisper:
         return self._model.model.encode(self._storage(padded[np.newaxis]))
 
     def generate(self, encoded: "ctranslate2.StorageView", language: str, samples: int) -> DecodeResult:
-        """Greedy decoding, of no more tokens than can be said in so many samples."""
+        """Decodes greedily, limited to the number of tokens that can be said in `samples`."""
         tokenizer = self._tokenizer(language)
         prompt = self._prompt(tokenizer)
-        # CTranslate2 halves max_length, and takes the prompt off it (measured): see test_max_length.
+        # CTranslate2 halves max_length and subtracts the prompt (measured): see test_looping_decoder_stops_early.
         tokens = min(_PLACES // 2, _TOKENS_AT_LEAST + _TOKENS_PER_S * samples // MIC_RATE_HZ)
         [result] = self._model.model.generate(
             encoded,
@@ -249,19 +249,19 @@ class LoadedWhisper:
             return_logits_vocab=True,
         )
         said: Sequence[int] = result.sequences_ids[0]
-        # The score is the mean per token without the end token; the reference counts that one too.
+        # The score is the mean per token without the end token; the reference implementation includes it.
         mean = result.scores[0] * len(said) / (len(said) + 1)
         step = self._marks.step_after_words(said)
-        # One step more than tokens: the one that ended the text. Without it, the decoder was stopped in its midst.
+        # There is one step more than tokens: the one that ended the text. Without it the decoder was cut off.
         ended = 0 < step < len(result.logits[0]) > len(said)
         closure = self._marks.closure(self._array(result.logits[0][step])) if ended else None
         return DecodeResult(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), closure)
 
     def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
-        """As numpy can read them: on CUDA they are there, and in half precision."""
+        """Converts to a numpy array. On CUDA the logits are in device memory and in half precision."""
         return np.array(logits.to(self._float32).to_device(self._cpu), np.float32)
 
-    def _once(
+    def _decode_once(
         self, encoded: "ctranslate2.StorageView", language: str | None, samples: int
     ) -> tuple[DecodeResult, str, float]:
         probability = 1.0
@@ -275,8 +275,8 @@ class LoadedWhisper:
         token, probability = self._model.model.detect_language(encoded)[0][0]
         return token.strip("<|>"), probability
 
-    def _other_than(self, language: str, encoded: "ctranslate2.StorageView") -> str:
-        """Which language it is more likely in than in this one; "" for none. One step of the decoder."""
+    def _other_language(self, language: str, encoded: "ctranslate2.StorageView") -> str:
+        """Returns the language that is more likely than this one, or "". Costs one step of the decoder."""
         if not self.multilingual:
             return UNKNOWN_LANGUAGE
         found, probability = self._detect(encoded)

@@ -1,4 +1,4 @@
-"""Speech to text by faster-whisper: free speech, in a thread, by decoding the growing segment again and again."""
+"""Speech to text by faster-whisper: decodes the growing segment repeatedly in a thread."""
 
 from collections.abc import Callable
 
@@ -9,42 +9,42 @@ from audio.stt.whisper.stream import WhisperStream
 
 
 class WhisperRecognizer:
-    """One conversation's recognizer with a model of its own. Implements `Recognizer`.
+    """A recognizer with its own model for one conversation. Implements `Recognizer`.
 
-    Where several conversations are held, each takes a seat at a `SharedWhisper` instead.
+    With several conversations, each uses a recognizer of a `SharedWhisper` instead.
     """
 
     name = NAME
 
     def __init__(self, settings: WhisperSettings) -> None:
-        """Nothing is loaded yet."""
+        """Creates the recognizer without loading the model."""
         self._model = SharedWhisper(settings)
-        self._seat = self._model.transcriber()  # it keeps the language that was detected, also over a restart
+        self._recognizer = self._model.transcriber()  # keeps the detected language over a restart
 
     @property
     def detail(self) -> str:
-        """Model, device, threads, compute type, window and language; before `load` only that it is not loaded."""
-        return self._seat.detail
+        """Model, device, threads, compute type, window and language; before `load`, that it is not loaded."""
+        return self._recognizer.detail
 
     @property
     def works(self) -> bool:
         """See `Recognizer.works`."""
-        return self._seat.works
+        return self._recognizer.works
 
     async def load(self) -> None:
-        """Load the model, or load it anew after a failure or a hang. Raises EngineLoadError."""
+        """Loads the model, or reloads it after a failure or a hang. Raises EngineLoadError."""
         await self.aclose()
         await self._model.load()
 
     def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
-        """Begin a segment; one still open is cancelled. Raises SttError where nothing is loaded."""
-        return self._seat.open(segment, on_partial)
+        """Opens a segment and cancels an open one. Raises SttError if nothing is loaded."""
+        return self._recognizer.open(segment, on_partial)
 
     def reset(self) -> bool:
         """See `Recognizer.reset`."""
-        return self._seat.reset()
+        return self._recognizer.reset()
 
     async def aclose(self) -> None:
-        """Let the model go; a decode under way is waited for, a second at most. Idempotent."""
-        await self._seat.aclose()
+        """Releases the model; waits for a running decode, at most one second. Idempotent."""
+        await self._recognizer.aclose()
         await self._model.aclose()

@@ -1,4 +1,4 @@
-"""One loaded Whisper model for any number of conversations."""
+"""A loaded Whisper model shared by several conversations."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,49 +15,54 @@ from audio.units import samples_of_ms
 NAME = "faster-whisper"
 
 HANG_S = 10.0
-"""Longer than any decode worth waiting for: small, in the full window, on a machine with twice the work it can do."""
+"""Duration from which a decode counts as hanging, in seconds.
+
+It is longer than any useful decode: model `small` in the full window on a machine with twice the load it can handle.
+"""
 
 PARTIAL_INTERVAL_SAMPLES = samples_of_ms(300)
-"""Least new sound from one partial of a segment to the next."""
+"""Minimum new audio between two interim decodes of a segment."""
 
 LOAD_LIMIT_S = 60.0
-"""After so long a loading is given up, so that the next attempt begins one of its own."""
+"""Timeout of loading, in seconds. After it a new attempt starts its own loading."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Loading:
-    """A loading under way, for everybody who asked for it."""
+    """A model that is being loaded, shared by all callers."""
 
     thread: WhisperThread
     result: asyncio.Future[None]
 
 
 class SharedWhisper:
-    """A model, its threads, and a seat for each conversation. Lives on one event loop; closed by whoever made it.
+    """A model with its threads and a recognizer for each conversation.
+
+    Not thread-safe: call it on one event loop. The creator closes it.
 
     Attributes:
-        settings: As given.
-        closed: Whether its owner has closed it; conversations cannot load it any more.
+        settings: As passed to the constructor.
+        closed: Whether the owner has closed it. Conversations cannot reload it then.
     """
 
     name = NAME
 
     def __init__(self, settings: WhisperSettings, *, hang_s: float = HANG_S) -> None:
-        """Nothing is loaded yet.
+        """Creates it without loading the model.
 
         Args:
-            settings: Of the model; the language is where each conversation begins.
-            hang_s: A decode that takes longer counts as hanging: the model must be loaded again.
+            settings: The model's settings; its language is the initial one of each conversation.
+            hang_s: A decode that takes longer, in seconds, counts as hanging; the model must then be reloaded.
         """
         self.settings = settings
         self.closed = False
-        self._desk = DecodeScheduler(hang_s)
+        self._scheduler = DecodeScheduler(hang_s)
         self._loading: _Loading | None = None
 
     @property
     def detail(self) -> str:
-        """Model, device, threads, compute type and window; while there is no model only that it is not loaded."""
-        settings, model = self.settings, self._desk.model
+        """Model, device, threads, compute type and window; without a model, that it is not loaded."""
+        settings, model = self.settings, self._scheduler.model
         if model is None:
             return f"{NAME} {settings.called}, not loaded"
         on = "CUDA" if model.device == "cuda" else f"CPU, {settings.cpu_threads} threads"
@@ -67,25 +72,25 @@ class SharedWhisper:
 
     @property
     def works(self) -> bool:
-        """Whether a model is loaded, and did not fail so far."""
-        return self._desk.model is not None
+        """Whether a model is loaded and has not failed."""
+        return self._scheduler.model is not None
 
     def transcriber(self) -> "SharedWhisperRecognizer":
-        """A conversation's recognizer; costs nothing."""
+        """Returns a recognizer for one conversation; costs nothing."""
         return SharedWhisperRecognizer(self, ConversationShare(self.settings.spoken))
 
     async def load(self) -> None:
-        """Load the model; it may have been closed before. Otherwise as `revive`. Raises EngineLoadError."""
+        """Loads the model, even if it was closed before; see `revive`. Raises EngineLoadError."""
         self.closed = False
         await self.revive()
 
     async def revive(self) -> None:
-        """See that the model works, which it does once what is under way is decoded; load it anew where it failed.
+        """Waits for running decodes, which prove that the model works; reloads it if it failed.
 
-        Whoever calls while it is being loaded waits for the same loading. Safe to cancel: the loading goes on.
-        Raises EngineLoadError, also where the owner has closed it.
+        Concurrent callers wait for the same loading. Safe to cancel: the loading continues. Raises EngineLoadError,
+        also if the owner has closed it.
         """
-        await self._desk.proven()
+        await self._scheduler.wait_for_running()
         if self.closed:
             raise EngineLoadError(f"The shared {NAME} was stopped by its owner: it takes no conversations any more.")
         if self.works:
@@ -95,65 +100,67 @@ class SharedWhisper:
         loading.result.result()
 
     async def aclose(self) -> None:
-        """Let the model go, and tell whoever waits; a decode under way is waited for, a second at most. Idempotent."""
+        """Releases the model and fails pending requests; waits up to 1 s for a running decode. Idempotent."""
         self.closed = True
         if self._loading is not None:
-            self._not_loaded(self._loading, EngineLoadError(f"{NAME} was stopped while it was being loaded."))
-        thread = self._desk.close(SttError(f"{NAME} was stopped: load the recognizer again"))
+            self._on_load_failed(self._loading, EngineLoadError(f"{NAME} was stopped while it was being loaded."))
+        thread = self._scheduler.close(SttError(f"{NAME} was stopped: load the recognizer again"))
         if thread is not None:
             await thread.end()
 
     def open(
         self, account: ConversationShare, segment: SegmentId, on_partial: Callable[[Transcript], None]
     ) -> WhisperStream:
-        """Begin a segment of a conversation. Raises SttError where there is no model, nor one coming."""
-        return WhisperStream(self._desk, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
+        """Opens a segment of a conversation. Raises SttError if no model is loaded or loading."""
+        return WhisperStream(self._scheduler, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
 
     def _begin(self) -> _Loading:
         loop, settings = asyncio.get_running_loop(), self.settings
         loading = self._loading = _Loading(WhisperThread(settings.workers), loop.create_future())
-        alarm = loop.call_later(LOAD_LIMIT_S, self._too_slow, loading)
+        alarm = loop.call_later(LOAD_LIMIT_S, self._on_load_timeout, loading)
         loading.result.add_done_callback(lambda _: alarm.cancel())
-        loading.result.add_done_callback(asyncio.Future.exception)  # nobody may be left to hear of it
-        self._desk.expect()
+        loading.result.add_done_callback(
+            asyncio.Future.exception
+        )  # marks the exception as retrieved; there may be no caller left
+        self._scheduler.expect_model()
         loading.thread.submit(
             lambda: LoadedWhisper(settings),
-            lambda model: self._loaded(loading, model),
-            lambda error: self._not_loaded(loading, error),
+            lambda model: self._on_loaded(loading, model),
+            lambda error: self._on_load_failed(loading, error),
         )
         return loading
 
-    def _loaded(self, loading: _Loading, model: LoadedWhisper) -> None:
+    def _on_loaded(self, loading: _Loading, model: LoadedWhisper) -> None:
         if loading is self._loading:
             self._loading = None
             loading.result.set_result(None)
-            self._desk.staff(ModelWorkers(model, loading.thread))
+            self._scheduler.install(ModelWorkers(model, loading.thread))
 
-    def _not_loaded(self, loading: _Loading, error: Exception) -> None:
+    def _on_load_failed(self, loading: _Loading, error: Exception) -> None:
         if loading is self._loading:
             self._loading = None
             loading.thread.give_up()
             loading.result.set_exception(error)
-            self._desk.close(SttError(f"{NAME} could not be loaded ({error}): load the recognizer again"))
+            self._scheduler.close(SttError(f"{NAME} could not be loaded ({error}): load the recognizer again"))
 
-    def _too_slow(self, loading: _Loading) -> None:
+    def _on_load_timeout(self, loading: _Loading) -> None:
         reason = f"{NAME} {self.settings.called} did not load within {LOAD_LIMIT_S:g} s: try a smaller model."
-        self._not_loaded(loading, EngineLoadError(reason))
+        self._on_load_failed(loading, EngineLoadError(reason))
 
 
 class SharedWhisperRecognizer:
-    """One conversation's recognizer at a shared model. Implements `Recognizer`."""
+    """The recognizer of one conversation on a shared model. Implements `Recognizer`."""
 
     name = NAME
 
     def __init__(self, shared: SharedWhisper, account: ConversationShare) -> None:
         self._shared = shared
         self._account = account
-        self._hearing: WhisperStream | None = None
+        self._stream: WhisperStream | None = None
 
     @property
     def detail(self) -> str:
-        """Of the model, and the conversation's language."""
+        """Details of the model, and the conversation's language."""
         language = self._account.language or "language not yet detected"
         shared = self._shared.detail
         return f"{shared}, {language}" if self._shared.works else shared
@@ -164,31 +171,31 @@ class SharedWhisperRecognizer:
         return self._shared.works
 
     async def load(self) -> None:
-        """See that the shared model works; where it failed or hangs, load it again, once for all conversations.
+        """Checks that the shared model works. If it failed or hangs, reloads it once for all conversations.
 
         Raises EngineLoadError.
         """
         await self._shared.revive()
 
     def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
-        """Begin a segment; one still open is cancelled. Raises SttError where there is no model, nor one coming."""
-        if self._hearing is not None:
-            self._hearing.cancel()
-        self._hearing = self._shared.open(self._account, segment, on_partial)
-        return self._hearing
+        """Opens a segment and cancels an open one. Raises SttError if no model is loaded or loading."""
+        if self._stream is not None:
+            self._stream.cancel()
+        self._stream = self._shared.open(self._account, segment, on_partial)
+        return self._stream
 
     def reset(self) -> bool:
-        """See `Recognizer.reset`: the language is detected again, where it is to be."""
+        """See `Recognizer.reset`. A language set to automatic is detected again."""
         self._drop()
         self._account.language = self._shared.settings.spoken
         return self._shared.works
 
     async def aclose(self) -> None:
-        """Leave: what this conversation waits for is dropped, the model stays. Idempotent."""
+        """Drops the requests of this conversation; the model stays loaded. Idempotent."""
         self._drop()
 
     def _drop(self) -> None:
-        hearing, self._hearing = self._hearing, None
-        if hearing is not None:
-            hearing.cancel()
-            hearing.fail(SttError(f"{NAME} was stopped: load the recognizer again"))
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.cancel()
+            stream.fail(SttError(f"{NAME} was stopped: load the recognizer again"))

@@ -1,4 +1,4 @@
-"""Whether the end of a segment is silence: then a decode that lacks it lacks no words. Pure, a running state."""
+"""Measures the silence at the end of a segment: a decode that lacks it lacks no words. Pure."""
 
 import numpy as np
 
@@ -7,20 +7,20 @@ from audio.units import FULL_SCALE, MIC_RATE_HZ, Pcm, Samples
 BLOCK_SAMPLES = MIC_RATE_HZ * 20 // 1000
 
 _FLOOR_BLOCKS = 5
-"""The room is the quietest 100 ms of the segment so far: it begins 300 ms before speech."""
+"""The room level is the quietest 100 ms of the segment so far; the segment starts 300 ms before speech."""
 
 _KEPT_BLOCKS = 50
 
 _ABOVE_FLOOR_DB = 6.0
 _BELOW_PEAK_DB = 25.0
-"""A final "s" or "f" is up to 20 dB weaker than the vowels: quiet is below that, and near the room's own level."""
+"""A final "s" or "f" is up to 20 dB weaker than the vowels; silence is below that and near the room level."""
 
 _INAUDIBLE = (10 ** (-70 / 20)) ** 2
-"""-70 dBFS: digital silence has no level to be 6 dB above."""
+"""Power at -70 dBFS: a lower limit, because digital silence has no level to compare with."""
 
 
 class TrailingSilence:
-    """How long the sound has been quiet by now. Not thread-safe."""
+    """Tracks the length of the silence at the end. Not thread-safe."""
 
     def __init__(self) -> None:
         self._rest = np.zeros(0, np.float32)
@@ -29,7 +29,7 @@ class TrailingSilence:
         self._peak = 0.0
 
     def feed(self, pcm: Pcm) -> None:
-        """The next samples, int16, shape (n,), any length."""
+        """Appends samples, int16, shape (n,), any length."""
         sound = np.concatenate([self._rest, pcm.astype(np.float32) / FULL_SCALE])
         whole = len(sound) // BLOCK_SAMPLES * BLOCK_SAMPLES
         self._rest = sound[whole:]
@@ -41,7 +41,7 @@ class TrailingSilence:
 
     @property
     def samples(self) -> Samples:
-        """Length of the quiet at the end, 1 s at most, in samples; a begun block counts as quiet."""
+        """Length of the trailing silence in samples, at most 1 s; an incomplete block counts as silent."""
         limit = max(
             min(self._floor * 10 ** (_ABOVE_FLOOR_DB / 10), self._peak * 10 ** (-_BELOW_PEAK_DB / 10)), _INAUDIBLE
         )

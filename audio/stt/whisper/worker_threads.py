@@ -1,7 +1,7 @@
-"""The threads in which a Whisper model is loaded, used and let go: as many as it has workers, mostly one.
+"""Threads that load, run and release a Whisper model, one per worker.
 
-CTranslate2 lets go of the interpreter lock while it works, so threads are enough. They are daemons: a model that hangs
-must not keep the process from ending.
+CTranslate2 releases the GIL while it works, so threads are sufficient. They are daemon threads, so that a hanging model
+does not keep the process from ending.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from audio.thread_name import thread_named
 T = TypeVar("T")
 
 _WAITING_JOBS = 4
-"""A desk gives a worker the next job when it is done with the last; the rest is for the end of a hang."""
+"""Queue capacity beyond one job per worker. The scheduler submits only to free workers; the rest is for stops."""
 
 _END_TIMEOUT_S = 1.0
 
@@ -27,10 +27,10 @@ _Job = Callable[[], None]
 
 
 class WhisperThread:
-    """Runs jobs, as many at once as it has workers; answers come back on the event loop it was made on."""
+    """Runs jobs in worker threads and calls back on the event loop it was created on."""
 
     def __init__(self, workers: int = 1) -> None:
-        """Start it. Called on the event loop."""
+        """Starts the threads. Call it on the event loop."""
         self._loop = asyncio.get_running_loop()
         self._workers = self._working = workers
         self._jobs: queue.Queue[_Job | None] = queue.Queue(_WAITING_JOBS + workers)
@@ -40,7 +40,7 @@ class WhisperThread:
             threading.Thread(target=self._work, name="faster-whisper", daemon=True).start()
 
     def submit(self, job: Callable[[], T], done: Callable[[T], None], failed: Callable[[Exception], None]) -> None:
-        """Run `job` in a thread; on the event loop, then call one of the others. Never blocks. Raises SttError."""
+        """Runs `job` in a thread, then calls `done` or `failed` on the event loop. Never blocks. Raises SttError."""
 
         def work() -> None:
             try:
@@ -58,22 +58,22 @@ class WhisperThread:
             raise SttError("faster-whisper hangs: load the recognizer again") from full
 
     async def end(self) -> None:
-        """Let it end after the job under way; waits a second at most. Idempotent."""
+        """Ends the threads after their current jobs; waits at most one second. Idempotent."""
         self.give_up()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_END_TIMEOUT_S):
                 await self._ended.wait()
 
     def give_up(self) -> None:
-        """Let it end after the job under way, whenever that is. Idempotent."""
+        """Ends the threads after their current jobs without waiting. Idempotent."""
         if not self._ending:
             self._ending = True
-            with contextlib.suppress(queue.Full):  # then they see `_ending` after their next job
+            with contextlib.suppress(queue.Full):  # the threads check `_ending` after their next job
                 for _ in range(self._workers):
                     self._jobs.put_nowait(None)
 
     def _work(self) -> None:
-        with thread_named("faster-whisper"):  # those of CTranslate2 are begun in it
+        with thread_named("faster-whisper"):  # CTranslate2 starts its threads inside
             while not self._ending:
                 job = self._jobs.get()
                 if job is None:
@@ -90,5 +90,5 @@ class WhisperThread:
             self._ended.set()
 
     def _tell(self, call: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call)

@@ -1,4 +1,4 @@
-"""Blocks from one thread to another."""
+"""The block ring between two threads."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from audio.card.block_ring import BlockRing
 
 
 @given(st.integers(1, 5), st.lists(st.integers(0, 7)))
-def test_what_is_put_in_comes_out_in_order_or_is_counted(room: int, course: list[int]) -> None:
+def test_blocks_come_out_in_order_or_are_counted_as_dropped(room: int, course: list[int]) -> None:
     ring = BlockRing(room, 7)
     waiting: list[tuple[int, int]] = []
     dropped = 0
@@ -30,7 +30,7 @@ def test_what_is_put_in_comes_out_in_order_or_is_counted(room: int, course: list
     assert ring.dropped == dropped
 
 
-def test_two_threads() -> None:
+def test_one_thread_writes_while_another_reads() -> None:
     ring = BlockRing(8, 16, 2)
     blocks = 500
 
@@ -51,6 +51,6 @@ def test_two_threads() -> None:
     thread.join()
 
 
-def test_a_ring_needs_room() -> None:
+def test_ring_without_capacity_is_refused() -> None:
     with pytest.raises(ValueError, match="0 blocks"):
         BlockRing(0, 1)

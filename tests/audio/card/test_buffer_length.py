@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.card.buffer_length import DRY_TIMES, DRY_WITHIN_S, MOST_MS, STEADY_S, BufferLength
+from audio.card.buffer_length import MAX_BUFFER_MS, STEADY_S, UNDERRUN_COUNT, UNDERRUN_WINDOW_S, BufferLength
 
 
 def opened(holds_ms: float = 40.0) -> BufferLength:
@@ -13,9 +13,9 @@ def opened(holds_ms: float = 40.0) -> BufferLength:
     return buffer
 
 
-def told(buffer: BufferLength, *at_s: float) -> BufferLength:
+def after_underruns(buffer: BufferLength, *at_s: float) -> BufferLength:
     for count, now_s in enumerate(at_s, 1):
-        buffer.told(count, now_s)
+        buffer.note_underflows(count, now_s)
     return buffer
 
 
@@ -24,58 +24,58 @@ def told(buffer: BufferLength, *at_s: float) -> BufferLength:
     [
         ((5.0, 6.0, 7.0), True),
         ((5.0, 6.0), False),
-        ((5.0, 5.0 + DRY_WITHIN_S / 2, 5.0 + DRY_WITHIN_S), True),
-        ((5.0, 10.0, 5.1 + DRY_WITHIN_S), False),
-        ((5.0, 14.0, 16.0, 18.0), True),  # the first is long ago, the last three are near
-        ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # how it was opened
+        ((5.0, 5.0 + UNDERRUN_WINDOW_S / 2, 5.0 + UNDERRUN_WINDOW_S), True),
+        ((5.0, 10.0, 5.1 + UNDERRUN_WINDOW_S), False),
+        ((5.0, 14.0, 16.0, 18.0), True),  # the last three are close together
+        ((0.1, 0.2, STEADY_S / 2, 5.0, 6.0), False),  # within the first second after opening
     ],
 )
-def test_often_within_a_short_time_is_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
-    assert told(opened(), *at_s).too_short is too_short
+def test_repeated_underruns_make_buffer_too_short(at_s: tuple[float, ...], too_short: bool) -> None:
+    assert after_underruns(opened(), *at_s).too_short is too_short
 
 
-def test_it_stays_so_until_there_is_time_for_it() -> None:
-    buffer = told(opened(), 5.0, 6.0, 7.0)
-    buffer.told(3, 100.0)
+def test_too_short_persists_until_buffer_is_lengthened() -> None:
+    buffer = after_underruns(opened(), 5.0, 6.0, 7.0)
+    buffer.note_underflows(3, 100.0)
     assert buffer.too_short
     assert buffer.lengthen() == 80.0
     assert not buffer.too_short
     buffer.opened(80.0, 101.0)
     assert not buffer.too_short
-    assert told(buffer, 105.0, 106.0, 107.0).too_short  # counted from nothing: it is another stream
+    assert after_underruns(buffer, 105.0, 106.0, 107.0).too_short  # the count starts again for another stream
 
 
-def test_one_that_does_not_grow_is_left_alone() -> None:
-    buffer = told(opened(), 5.0, 6.0, 7.0)
+def test_buffer_that_does_not_grow_is_not_lengthened_again() -> None:
+    buffer = after_underruns(opened(), 5.0, 6.0, 7.0)
     buffer.lengthen()
     buffer.opened(46.0, 8.0)
-    assert not told(buffer, 15.0, 16.0, 17.0).too_short
+    assert not after_underruns(buffer, 15.0, 16.0, 17.0).too_short
 
 
-@pytest.mark.parametrize("holds_ms", [0.0, MOST_MS])
-def test_one_that_says_nothing_or_is_as_long_as_can_be_is_left_alone(holds_ms: float) -> None:
-    assert not told(opened(holds_ms), 5.0, 6.0, 7.0).too_short
+@pytest.mark.parametrize("holds_ms", [0.0, MAX_BUFFER_MS])
+def test_unknown_or_maximal_buffer_is_not_lengthened(holds_ms: float) -> None:
+    assert not after_underruns(opened(holds_ms), 5.0, 6.0, 7.0).too_short
 
 
-def test_one_that_was_lost_and_found_still_grows() -> None:
+def test_buffer_still_grows_after_device_was_lost_and_recovered() -> None:
     buffer = opened()
     buffer.opened(40.0, 20.0)
-    assert told(buffer, 25.0, 26.0, 27.0).too_short
+    assert after_underruns(buffer, 25.0, 26.0, 27.0).too_short
 
 
-@given(st.floats(1.0, 2 * MOST_MS), st.lists(st.floats(0.0, 30.0), max_size=60))
-def test_whatever_happens_it_never_shrinks_and_ends_at_the_most(holds_ms: float, pauses_s: list[float]) -> None:
+@given(st.floats(1.0, 2 * MAX_BUFFER_MS), st.lists(st.floats(0.0, 30.0), max_size=60))
+def test_buffer_never_shrinks_or_exceeds_maximum(holds_ms: float, pauses_s: list[float]) -> None:
     buffer, now_s, count = BufferLength(), 0.0, 0
     buffer.opened(holds_ms, now_s)
     first_ms = holds_ms
     for pause_s in pauses_s:
         now_s, count = now_s + pause_s, count + 1
-        buffer.told(count, now_s)
+        buffer.note_underflows(count, now_s)
         if buffer.too_short:
             asked_ms = buffer.lengthen()
-            assert holds_ms < asked_ms <= MOST_MS
+            assert holds_ms < asked_ms <= MAX_BUFFER_MS
             holds_ms, count = asked_ms, 0
             buffer.opened(holds_ms, now_s)
             assert not buffer.too_short
-    assert first_ms <= holds_ms <= max(first_ms, MOST_MS)
-    assert len(pauses_s) >= DRY_TIMES or holds_ms == first_ms
+    assert first_ms <= holds_ms <= max(first_ms, MAX_BUFFER_MS)
+    assert len(pauses_s) >= UNDERRUN_COUNT or holds_ms == first_ms

@@ -17,7 +17,7 @@ from audio.units import FRAME_SAMPLES, Pcm
 
 
 class Desk:
-    """A microphone that is listened to, and what became of it."""
+    """A microphone with the frames and reports it produced."""
 
     def __init__(self, library: FakeLibrary, wanted: str = "", clean: FrameCleaner | None = None) -> None:
         self.portaudio = library
@@ -27,7 +27,7 @@ class Desk:
         self.next = 0
 
     def sound(self, frames: int) -> Pcm:
-        """A ramp of 48 kHz samples: every one tells where it belongs."""
+        """A ramp of 48 kHz samples whose values are their positions."""
         self.next += frames
         return (np.arange(self.next - frames, self.next) // 3 % 8000).astype(np.int16)
 
@@ -55,7 +55,7 @@ def with_desk(script: Callable[[Desk], Awaitable[None]], desk: Desk | None = Non
     return desk
 
 
-def test_frames_come_gapless_and_dated_by_their_capture() -> None:
+def test_frames_are_gapless_and_dated_by_capture() -> None:
     async def script(desk: Desk) -> None:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(2.0)
@@ -74,7 +74,7 @@ def test_frames_come_gapless_and_dated_by_their_capture() -> None:
     assert desk.said == []
 
 
-def test_muting_closes_the_stream_and_the_line_goes_on_in_silence() -> None:
+def test_mute_closes_stream_and_line_continues_with_silence() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
         await desk.microphone.mute(True)
@@ -93,7 +93,7 @@ def test_muting_closes_the_stream_and_the_line_goes_on_in_silence() -> None:
     assert with_desk(script).said == []
 
 
-def test_unplugged_and_plugged_in_again() -> None:
+def test_unplugged_device_is_reopened_when_plugged_in() -> None:
     async def script(desk: Desk) -> None:
         before = desk.portaudio.devices
         await asyncio.sleep(6.0)
@@ -114,7 +114,7 @@ def test_unplugged_and_plugged_in_again() -> None:
     with_desk(script)
 
 
-def test_a_card_that_falls_silent_is_opened_again_at_another_rate() -> None:
+def test_stalled_card_is_reopened_at_another_rate() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(6.0)
         stuck = desk.portaudio.streams[0]
@@ -128,7 +128,7 @@ def test_a_card_that_falls_silent_is_opened_again_at_another_rate() -> None:
     with_desk(script)
 
 
-def test_another_default_is_followed() -> None:
+def test_new_default_device_is_used() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
         desk.portaudio.devices = (device("desk"), device("headset", default=True, index=1))
@@ -139,8 +139,8 @@ def test_another_default_is_followed() -> None:
     with_desk(script)
 
 
-def test_a_card_that_is_not_listed_because_it_is_in_use_is_kept() -> None:
-    """ALSA lists what it can open: what this program holds is missing where another process looks."""
+def test_card_missing_in_list_because_in_use_is_kept() -> None:
+    """ALSA lists only devices that can be opened: another process does not see cards that this program holds."""
 
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
@@ -152,7 +152,7 @@ def test_a_card_that_is_not_listed_because_it_is_in_use_is_kept() -> None:
     with_desk(script)
 
 
-def test_another_device_is_used_or_the_old_one_kept() -> None:
+def test_use_switches_device_or_keeps_old_one() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
         with pytest.raises(DeviceError, match="no microphone is called"):
@@ -168,7 +168,7 @@ def test_another_device_is_used_or_the_old_one_kept() -> None:
     with_desk(script, Desk(FakeLibrary(device("desk", default=True), device("headset", index=1))))
 
 
-def test_a_device_that_is_chosen_just_before_muting_is_used_after_it() -> None:
+def test_device_chosen_before_mute_is_used_after_unmute() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
         desk.portaudio.takes_s = 0.2
@@ -185,8 +185,8 @@ def test_a_device_that_is_chosen_just_before_muting_is_used_after_it() -> None:
     with_desk(script, Desk(FakeLibrary(device("desk", default=True), device("headset", index=1))))
 
 
-def test_a_device_for_which_streams_were_ended_is_said_to_be_back_as_any_other() -> None:
-    """To see what was just plugged in, the library ends every stream: also the one that is to be left."""
+def test_recovery_is_reported_after_streams_were_interrupted() -> None:
+    """To list new devices, the library ends all streams, including the one being replaced."""
 
     async def script(desk: Desk) -> None:
         await asyncio.sleep(1.0)
@@ -208,7 +208,7 @@ def test_a_device_for_which_streams_were_ended_is_said_to_be_back_as_any_other()
     with_desk(script, Desk(FakeLibrary(device("desk", default=True), device("headset", index=1))))
 
 
-def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
+def test_failure_to_open_at_start_is_raised() -> None:
     async def run() -> None:
         library = FakeLibrary()
         library.refusing = DeviceError("busy")
@@ -219,7 +219,7 @@ def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
 
 
 @pytest.mark.parametrize("begun_s", [0.0, 0.1])
-def test_closing_while_it_is_opened_leaves_nothing_open(begun_s: float) -> None:
+def test_close_during_opening_leaves_no_stream_open(begun_s: float) -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(begun_s)
         await desk.microphone.mute(True)
@@ -231,7 +231,7 @@ def test_closing_while_it_is_opened_leaves_nothing_open(begun_s: float) -> None:
     assert len(desk.portaudio.opens) == (2 if begun_s else 1)
 
 
-def test_frames_are_cleaned_with_the_time_of_their_first_sample() -> None:
+def test_cleaner_gets_time_of_first_sample() -> None:
     calls: list[float] = []
 
     class Mute:
@@ -248,13 +248,13 @@ def test_frames_are_cleaned_with_the_time_of_their_first_sample() -> None:
     assert np.diff(calls) == pytest.approx(0.02, abs=0.011)
 
 
-def test_an_overflow_is_counted() -> None:
+def test_overflow_is_counted() -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(0.5)
         lane = desk.portaudio.streams[0].lane
         lane.block(bytes(960), 480, 0.0, 0.0, flagged=True)
         assert desk.microphone.overflows == 1
-        for _ in range(1000):  # the loop is held up
+        for _ in range(1000):  # the loop is blocked
             lane.block(bytes(960), 480, 0.0, 0.0, flagged=False)
         assert desk.microphone.overflows > 700
         lost = desk.microphone.overflows
@@ -266,8 +266,8 @@ def test_an_overflow_is_counted() -> None:
 
 
 @pytest.mark.parametrize("lost_s", [0.08, 0.5, 3.0])
-def test_lost_sound_moves_the_dates_of_what_follows_within_two_seconds(lost_s: float) -> None:
-    """Else an echo canceller looks for the reply where it was before, and the latency is too long by what was lost."""
+def test_clock_follows_lost_samples_within_two_seconds(lost_s: float) -> None:
+    """Otherwise an echo canceller searches at the old position, and the latency is too long by the lost samples."""
 
     async def script(desk: Desk) -> None:
         loop = asyncio.get_running_loop()
@@ -282,15 +282,15 @@ def test_lost_sound_moves_the_dates_of_what_follows_within_two_seconds(lost_s: f
     with_desk(script, age_s=0.02)
 
 
-def test_an_event_loop_that_stood_still_is_caught_up_with() -> None:
-    """Three seconds: two of them wait in the ring, one is lost."""
+def test_microphone_catches_up_after_blocked_loop() -> None:
+    """Of three seconds, two are kept in the ring and one is lost."""
 
     async def script(desk: Desk) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         await asyncio.sleep(3.0)
         stream = desk.portaudio.streams[0]
-        desk.portaudio.streams.clear()  # its thread goes on by itself
+        desk.portaudio.streams.clear()  # its thread continues
         for _ in range(300):
             loop.stall(0.01)
             stream.lane.block(desk.sound(480).tobytes(), 480, loop.time(), loop.time() - 0.03, flagged=False)
@@ -307,7 +307,7 @@ def test_an_event_loop_that_stood_still_is_caught_up_with() -> None:
 
 
 @pytest.mark.parametrize("frames", [1, 7, 441, 5000])
-def test_blocks_of_any_length_are_one_sound(frames: int) -> None:
+def test_blocks_of_any_length_give_continuous_audio(frames: int) -> None:
     async def script(desk: Desk) -> None:
         await asyncio.sleep(0.5)
         (stream,) = desk.portaudio.streams

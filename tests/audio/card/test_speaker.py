@@ -19,7 +19,7 @@ LATENCY_S = 0.03
 
 
 class Room:
-    """A loudspeaker that plays, and what was heard of it. It hears along itself."""
+    """A loudspeaker with the audio and reports it produced. It is its own echo reference."""
 
     def __init__(self, library: FakeLibrary) -> None:
         self.portaudio = library
@@ -61,7 +61,7 @@ def level(n: int, value: int = 1000) -> Pcm:
 
 
 @pytest.mark.parametrize("rate_hz", [24_000, 48_000, 44_100, 16_000])
-def test_a_reply_is_played_and_dated(rate_hz: int) -> None:
+def test_reply_is_played_and_dated(rate_hz: int) -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.5)
         room.speaker.open("a")
@@ -73,7 +73,7 @@ def test_a_reply_is_played_and_dated(rate_hz: int) -> None:
     key, total, _, finished = room.played[-1]
     assert (key, total, finished) == ("a", 12_000, True)
     assert room.speaker.counts.underruns == 0
-    # Where the sound really begins and ends in what the card was given, against what was told.
+    # Compares the real start and end of the audio in the card's blocks with the reported ones.
     loud = np.flatnonzero(abs(room.sound) > 500)
     assert len(loud) / rate_hz == pytest.approx(0.5, abs=0.002)
     begun_s = room.blocks[0][0]
@@ -84,7 +84,7 @@ def test_a_reply_is_played_and_dated(rate_hz: int) -> None:
     assert np.diff([at_s for at_s, _, _ in room.along][5:]) == pytest.approx(0.01, abs=0.005)
 
 
-def test_duck_and_close_act_within_one_block() -> None:
+def test_duck_and_close_take_effect_within_one_block() -> None:
     async def script(room: Room) -> None:
         room.speaker.open("a")
         await room.speaker.play("a", level(40_000, 10_000))
@@ -107,7 +107,7 @@ def test_duck_and_close_act_within_one_block() -> None:
     with_room(script)
 
 
-def test_playing_waits_for_room_and_closing_wakes_it() -> None:
+def test_play_waits_for_room_and_close_ends_wait() -> None:
     async def script(room: Room) -> None:
         loop = asyncio.get_running_loop()
         room.speaker.open("a")
@@ -123,7 +123,7 @@ def test_playing_waits_for_room_and_closing_wakes_it() -> None:
     with_room(script)
 
 
-def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
+def test_reply_continues_silently_while_card_is_lost() -> None:
     async def script(room: Room) -> None:
         before = room.portaudio.devices
         await asyncio.sleep(6.0)
@@ -136,7 +136,7 @@ def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
         assert not room.played[-1][3]  # in real time
         await asyncio.sleep(0.3)
         assert room.played[-1][1:4:2] == (36_000, True)
-        assert room.played[-1][2] == math.inf  # nobody hears it
+        assert room.played[-1][2] == math.inf  # it is not audible
         assert room.speaker.silent_samples == pytest.approx(24_000, abs=600)
         assert "replies go on in silence" in room.said[0]
         room.portaudio.devices = before
@@ -152,7 +152,7 @@ def test_a_reply_goes_on_in_silence_while_the_card_is_lost() -> None:
     with_room(script)
 
 
-def test_an_interruption_for_the_sake_of_the_other_card_is_not_told() -> None:
+def test_interruption_by_other_card_is_not_reported() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.0)
         room.portaudio.streams[0].interrupted = True
@@ -165,7 +165,7 @@ def test_an_interruption_for_the_sake_of_the_other_card_is_not_told() -> None:
     with_room(script)
 
 
-def test_a_chime_plays_only_while_no_reply_does() -> None:
+def test_chime_plays_only_without_reply() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.1)
         room.speaker.chime(level(1000, 500))
@@ -185,7 +185,7 @@ def test_a_chime_plays_only_while_no_reply_does() -> None:
     with_room(script)
 
 
-def test_an_underflow_is_counted() -> None:
+def test_underflow_is_counted() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.1)
         room.speaker.open("a")
@@ -198,7 +198,7 @@ def test_an_underflow_is_counted() -> None:
     with_room(script)
 
 
-def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
+def test_failure_to_open_at_start_is_raised() -> None:
     async def run() -> None:
         library = FakeLibrary()
         library.refusing = DeviceError("busy")
@@ -213,12 +213,12 @@ def test_what_cannot_be_opened_at_the_start_is_raised() -> None:
 
 @pytest.mark.parametrize("after_s", [0.2, 0.41, 0.42, 0.43, 0.44, 0.47])
 @pytest.mark.parametrize("how", ["used", "followed"])
-def test_a_change_of_device_loses_nothing_of_what_was_played(how: str, after_s: float) -> None:
-    """The old stream goes on calling until it is closed, a little later: it must not pull, nor take the end along."""
+def test_device_change_keeps_count_of_played_samples(how: str, after_s: float) -> None:
+    """The old stream is called until it is closed a little later; it must not pull audio or report the end."""
 
     async def script(room: Room) -> None:
         library = room.portaudio
-        # Another default is looked for 3 s after the opening, and found 0.1 s later.
+        # The default device is checked 3 s after opening, and found 0.1 s later.
         await asyncio.sleep(1.0 if how == "used" else 3.15 - after_s)
         library.takes_s = 0.05
         room.speaker.open("a")
@@ -241,8 +241,8 @@ def test_a_change_of_device_loses_nothing_of_what_was_played(how: str, after_s: 
     with_room(script)
 
 
-def test_two_streams_never_pull_from_the_same_reply() -> None:
-    """A stream that is opened calls before the loop knows of it, and one that is left calls until it is closed."""
+def test_only_one_stream_pulls_from_a_reply() -> None:
+    """A new stream is called before the loop knows it, and an old one until it is closed."""
     heard: list[tuple[int, bool]] = []
 
     async def run() -> None:
@@ -274,7 +274,7 @@ def test_two_streams_never_pull_from_the_same_reply() -> None:
     assert changes == 1
 
 
-def test_an_end_said_late_leaves_the_chime_alone() -> None:
+def test_late_end_does_not_stop_chime() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(0.1)
         room.speaker.open("a")
@@ -291,26 +291,26 @@ def test_an_end_said_late_leaves_the_chime_alone() -> None:
 
 
 def flag(room: Room, times: int = 1) -> None:
-    """The card says that it had nothing to play."""
+    """The card reports an underrun."""
     lane = room.portaudio.streams[0].lane
     for _ in range(times):
         lane.block(bytearray(480), 240, 0.0, 0.0, flagged=True)
 
 
-async def run_dry(room: Room) -> None:
+async def underrun_repeatedly(room: Room) -> None:
     for _ in range(3):
         flag(room)
         await asyncio.sleep(0.2)
 
 
-def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_replies() -> None:
+def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         room.speaker.open("a")
         await room.speaker.play("a", level(24_000))
         room.speaker.end("a")
-        await run_dry(room)
-        assert len(room.portaudio.opens) == 1  # not in the midst of a reply
+        await underrun_repeatedly(room)
+        assert len(room.portaudio.opens) == 1  # not during a reply
         await asyncio.sleep(1.2)
         assert room.played[-1][1:4:2] == (24_000, True)
         assert room.speaker.opened is not None
@@ -320,7 +320,7 @@ def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_r
         assert '"desk" ran dry 3 times in 10 s' in said
         assert "buffer is 40 ms now, not 20" in said
         assert room.speaker.underflows == 3
-        # Lost and found again it keeps the length.
+        # A recovered device keeps the length.
         before = room.portaudio.devices
         room.portaudio.unplug()
         await asyncio.sleep(0.5)
@@ -328,7 +328,7 @@ def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_r
         await asyncio.sleep(5.0)
         assert room.speaker.opened is not None
         assert room.speaker.opened.latency_ms == 40.0
-        # Of another device nothing is known.
+        # Nothing is known about another device.
         room.portaudio.devices = (device("desk", default=True), device("headset", index=1))
         await room.speaker.use("headset")
         assert room.speaker.opened.latency_ms == 20.0
@@ -336,10 +336,10 @@ def test_a_card_that_runs_dry_again_and_again_gets_a_longer_buffer_between_two_r
     with_room(script)
 
 
-def test_another_default_device_begins_with_a_buffer_of_its_own() -> None:
+def test_new_default_device_starts_with_own_buffer_length() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(0.5)
         assert room.speaker.opened is not None
         assert room.speaker.opened.latency_ms == 40.0
@@ -347,7 +347,7 @@ def test_another_default_device_begins_with_a_buffer_of_its_own() -> None:
         await asyncio.sleep(4.0)
         assert (room.speaker.opened.device, room.speaker.opened.latency_ms) == ("headset", 20.0)
         assert len(room.said) == 2  # longer, and another device: not that it grows no more
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(0.5)
         assert room.speaker.opened.latency_ms == 40.0
 
@@ -355,7 +355,7 @@ def test_another_default_device_begins_with_a_buffer_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("begins_s", [0.4, 0.45, 0.55])
-def test_a_reply_that_begins_while_the_buffer_is_made_longer_is_heard_whole(begins_s: float) -> None:
+def test_reply_during_buffer_lengthening_is_played_completely(begins_s: float) -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         room.portaudio.takes_s = 0.2
@@ -380,25 +380,25 @@ def test_a_reply_that_begins_while_the_buffer_is_made_longer_is_heard_whole(begi
     with_room(script)
 
 
-def test_a_card_that_takes_no_longer_buffer_is_asked_once() -> None:
+def test_longer_buffer_is_requested_once_if_card_ignores_it() -> None:
     async def script(room: Room) -> None:
         room.portaudio.most_ms = 20.0
         await asyncio.sleep(1.2)
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(2.0)
         assert "its buffer of 20 ms grows no more" in room.said[0].lower()
-        await run_dry(room)
+        await underrun_repeatedly(room)
         await asyncio.sleep(2.0)
         assert (len(room.portaudio.opens), len(room.said)) == (2, 1)
 
     with_room(script)
 
 
-def test_a_longer_buffer_that_is_refused_is_not_asked_for_again() -> None:
+def test_refused_longer_buffer_is_not_requested_again() -> None:
     async def script(room: Room) -> None:
         await asyncio.sleep(1.2)
         room.portaudio.refusing = DeviceError("too long")
-        await run_dry(room)
+        await underrun_repeatedly(room)
         assert room.speaker.opened is None
         room.portaudio.refusing = None
         await asyncio.sleep(2.0)

@@ -1,26 +1,26 @@
 """When a stream is lost, and when to try again."""
 
-from audio.card.stream_watchdog import FIRST_S, PAUSES_S, SILENT_S, STEADY_S, StreamWatchdog
+from audio.card.stream_watchdog import GRACE_S, LOST_AFTER_S, RETRY_PAUSES_S, STEADY_S, StreamWatchdog
 
 
-def test_a_stream_is_given_up_after_a_second_of_silence() -> None:
+def test_stream_is_lost_after_a_second_without_blocks() -> None:
     watch = StreamWatchdog()
     watch.opened(100.0)
-    assert not watch.silent(100 + FIRST_S, 0.0)
-    assert watch.silent(100 + FIRST_S + 0.1, 0.0)
-    assert not watch.silent(200.0, 200 - SILENT_S)
-    assert watch.silent(200.0, 200 - SILENT_S - 0.1)
-    assert not watch.silent(102.0, 100.1)  # it stumbles at its start
+    assert not watch.silent(100 + GRACE_S, 0.0)
+    assert watch.silent(100 + GRACE_S + 0.1, 0.0)
+    assert not watch.silent(200.0, 200 - LOST_AFTER_S)
+    assert watch.silent(200.0, 200 - LOST_AFTER_S - 0.1)
+    assert not watch.silent(102.0, 100.1)  # a pause during the grace period
 
 
-def test_the_pauses_grow_and_end_when_it_is_steady() -> None:
+def test_retry_pauses_grow_and_reset_when_steady() -> None:
     watch = StreamWatchdog()
     watch.opened(0.0)
     now_s = 100.0
     watch.lost(now_s)
     assert watch.due(now_s)
     assert not watch.again
-    for pause_s in (*PAUSES_S[1:], PAUSES_S[-1]):
+    for pause_s in (*RETRY_PAUSES_S[1:], RETRY_PAUSES_S[-1]):
         watch.failed(now_s)
         assert watch.again
         assert not watch.due(now_s + pause_s - 0.01)
@@ -34,14 +34,14 @@ def test_the_pauses_grow_and_end_when_it_is_steady() -> None:
     assert not watch.again
 
 
-def test_the_first_failures_are_not_told() -> None:
+def test_first_failures_are_not_reported() -> None:
     watch = StreamWatchdog()
     watch.lost(10.0)
     assert not watch.worth_saying(11.0)
     assert watch.worth_saying(12.0)
 
 
-def test_a_look_is_due_now_and_then() -> None:
+def test_check_for_default_device_is_due_periodically() -> None:
     watch = StreamWatchdog()
     watch.opened(0.0)
     assert [watch.look_due(at_s) for at_s in (1.0, 3.0, 3.1, 5.9, 6.0)] == [False, True, False, False, True]

@@ -1,4 +1,4 @@
-"""The real canceller in a simulated room, in virtual time; and what is said where it is missing."""
+"""The real canceller in a simulated room, in virtual time, and errors if it is missing."""
 
 import asyncio
 import functools
@@ -27,12 +27,12 @@ RECORDING = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_set-t
 
 @functools.cache
 def voice() -> Pcm:
-    """The assistant's own, half a minute at 24 kHz."""
+    """The assistant's voice, half a minute at 24 kHz."""
     return asyncio.run(reply())
 
 
 def person() -> Pcm:
-    """Somebody else: two seconds at 16 kHz, at -30 dBFS."""
+    """The user's voice: two seconds at 16 kHz, at -30 dBFS."""
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     sound = pcm[: 2 * MIC_RATE_HZ // FRAME_SAMPLES * FRAME_SAMPLES]
     spoken: Pcm = np.rint(sound * gain_for(-30.0, sound, MIC_RATE_HZ)).astype(np.int16)
@@ -48,7 +48,7 @@ def scene(
     speech: Pcm | None = None,
     speech_at: int = 0,
 ) -> tuple[Pcm, Pcm]:
-    """What the microphone hears of the reply and of who speaks into it, and what is left of it."""
+    """Returns the microphone audio with the reply and the user's speech, and the cleaned audio."""
     people = np.zeros(int(seconds * MIC_RATE_HZ))
     if speech is not None:
         people[speech_at : speech_at + len(speech)] = speech[: len(people) - speech_at]
@@ -85,26 +85,26 @@ def loss_db(raw: Pcm, cleaned: Pcm, begin_s: float, end_s: float) -> float:
     ],
     ids=str,
 )
-def test_after_two_seconds_little_of_the_reply_is_left(room: Room) -> None:
+def test_echo_is_cancelled_after_two_seconds(room: Room) -> None:
     raw, cleaned = scene(EchoCanceller(), room, 6.0)
     assert loss_db(raw, cleaned, 2.0, 6.0) >= 25
 
 
 @pytest.mark.parametrize("ppm", [-100.0, 100.0])
-def test_clocks_that_drift_apart_cost_little(ppm: float) -> None:
+def test_clock_drift_costs_little_cancellation(ppm: float) -> None:
     raw, cleaned = scene(EchoCanceller(), Room(gain_db=0.0, drift_ppm=ppm), 20.0)
     assert loss_db(raw, cleaned, 15.0, 20.0) >= 25
 
 
-def test_without_a_reference_the_microphone_stays_as_it_is() -> None:
+def test_without_reference_microphone_is_unchanged() -> None:
     canceller = EchoCanceller()
     sound = person()
     heard = [canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ) for at in range(0, len(sound), 320)]
-    # The high-pass filter takes what lies below the voice.
+    # The high-pass filter removes what is below the voice.
     assert abs(loss_db(sound, np.concatenate(heard), 0.4, 2.0)) < 1.5
 
 
-def test_who_speaks_into_it_is_heard() -> None:
+def test_double_talk_passes() -> None:
     """Speech as loud as the echo, after the canceller has settled."""
     speech = person()
     raw, cleaned = scene(EchoCanceller(), Room(gain_db=-10.0), 6.0, speech=speech, speech_at=4 * MIC_RATE_HZ)
@@ -113,21 +113,21 @@ def test_who_speaks_into_it_is_heard() -> None:
     assert loss_db(raw, cleaned, 4.5, 6.0) < 10
 
 
-def test_a_card_that_tells_of_its_blocks_just_in_time_is_followed() -> None:
+def test_lead_is_reduced_for_card_with_late_reference() -> None:
     canceller = EchoCanceller()
     raw, cleaned = scene(canceller, Room(gain_db=0.0, delay_ms=30), 8.0, ahead_s=0.02)
     assert LEAST_LEAD_MS <= canceller.delay_ms < 20
     assert loss_db(raw, cleaned, 5.0, 8.0) >= 25
 
 
-def test_a_card_that_tells_of_them_in_time_is_given_the_whole_lead() -> None:
+def test_card_with_early_reference_keeps_full_lead() -> None:
     canceller = EchoCanceller()
     scene(canceller, Room(), 2.0)
     assert canceller.delay_ms == LEAD_MS
     assert canceller.reference.late_samples == 0
 
 
-def test_the_frame_itself_is_left_as_it_is() -> None:
+def test_input_frame_is_not_modified() -> None:
     frame = np.arange(FRAME_SAMPLES, dtype=np.int16)
     frame.flags.writeable = False
     cleaned = EchoCanceller().clean(frame, 0.0)
@@ -137,7 +137,7 @@ def test_the_frame_itself_is_left_as_it_is() -> None:
         EchoCanceller().clean(np.zeros(100, np.int16), 0.0)
 
 
-def test_a_failure_of_the_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_library_failure_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     canceller = EchoCanceller()
 
     def fails(_frame: object) -> None:
@@ -150,25 +150,25 @@ def test_a_failure_of_the_library_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture
 def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if livekit were not installed."""
+    """Simulates a missing livekit package."""
     monkeypatch.setitem(sys.modules, "livekit.rtc", None)
 
 
 @pytest.mark.usefixtures("without_the_extra")
-def test_without_the_extra_it_says_what_to_do() -> None:
+def test_missing_extra_names_remedy() -> None:
     with pytest.raises(EchoUnavailable) as caught:
         EchoCanceller()
     assert "run `.venv/bin/pip install -e '.[desktop]'` in Repartee's folder, or set audio.echo to" in str(caught.value)
 
 
-def test_the_library_is_not_imported_before_it_is_used() -> None:
+def test_library_is_imported_on_use_only() -> None:
     ours = "audio.echo.canceller, audio.echo.half_duplex"
     code = f"import sys, {ours}; print(any('livekit' in name for name in sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert ran.stdout.strip() == "False"
 
 
-def test_both_ways_keep_to_the_protocols() -> None:
+def test_both_cleaners_implement_protocols() -> None:
     cleaners: list[FrameCleaner] = [EchoCanceller(), HalfDuplex()]
     listeners: list[EchoReference] = [EchoCanceller(), HalfDuplex()]
     assert len(cleaners) == len(listeners)

@@ -1,4 +1,4 @@
-"""Nothing of a reply comes through; afterwards everything does."""
+"""Half duplex: the reply is muted, everything else passes."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,14 @@ FRAME = np.full(FRAME_SAMPLES, 1000, np.int16)
 RATE_HZ = 24_000
 BLOCK = 240
 
-# A reply as blocks of 10 ms, loud or not; how far ahead the card is told of each; when it begins.
+# A reply as blocks of 10 ms, loud or not; how far ahead each is reported; when it begins.
 replies = st.lists(st.booleans(), min_size=1, max_size=150)
 aheads_s = st.floats(0.03, 0.4)
 begins_s = st.floats(0.0, 1.0)
 
 
 def scene(blocks: list[bool], ahead_s: float, begin_s: float) -> tuple[list[float], list[bool]]:
-    """When each frame began, and whether it came through."""
+    """Returns the start of each frame and whether it passed."""
     gate = HalfDuplex()
     told = 0
     starts, passed = [], []
@@ -38,7 +38,7 @@ def scene(blocks: list[bool], ahead_s: float, begin_s: float) -> tuple[list[floa
 
 
 @given(replies, aheads_s, begins_s)
-def test_no_frame_in_which_the_reply_sounds_comes_through(blocks: list[bool], ahead_s: float, begin_s: float) -> None:
+def test_frames_during_reply_are_muted(blocks: list[bool], ahead_s: float, begin_s: float) -> None:
     starts, passed = scene(blocks, ahead_s, begin_s)
     for number, loud in enumerate(blocks):
         begins, ends = begin_s + number * 0.01, begin_s + (number + 1) * 0.01
@@ -47,7 +47,7 @@ def test_no_frame_in_which_the_reply_sounds_comes_through(blocks: list[bool], ah
 
 
 @given(replies, aheads_s, begins_s)
-def test_whatever_is_far_from_the_reply_comes_through(blocks: list[bool], ahead_s: float, begin_s: float) -> None:
+def test_frames_away_from_reply_pass(blocks: list[bool], ahead_s: float, begin_s: float) -> None:
     starts, passed = scene(blocks, ahead_s, begin_s)
     loud_s = [begin_s + number * 0.01 for number, loud in enumerate(blocks) if loud]
     for start, came in zip(starts, passed, strict=True):
@@ -55,7 +55,7 @@ def test_whatever_is_far_from_the_reply_comes_through(blocks: list[bool], ahead_
         assert came or near
 
 
-def test_the_tail_is_as_long_as_was_said() -> None:
+def test_mute_lasts_for_configured_tail() -> None:
     gate = HalfDuplex(tail_s=0.1)
     gate.heard(np.full(BLOCK, 3000, np.int16), RATE_HZ, 1.0)
     assert not gate.clean(FRAME, 1.1).any()
@@ -64,19 +64,19 @@ def test_the_tail_is_as_long_as_was_said() -> None:
         HalfDuplex(tail_s=-1)
 
 
-def test_what_is_too_soft_to_come_back_closes_nothing() -> None:
+def test_inaudible_audio_does_not_mute() -> None:
     gate = HalfDuplex()
     gate.heard(np.full(BLOCK, -32, np.int16), RATE_HZ, 1.0)
     assert gate.clean(FRAME, 1.0) is FRAME
 
 
-def test_full_scale_downwards_is_loud() -> None:
+def test_negative_full_scale_counts_as_loud() -> None:
     gate = HalfDuplex()
     gate.heard(np.full(BLOCK, -32_768, np.int16), RATE_HZ, 1.0)
     assert not gate.clean(FRAME, 1.0).any()
 
 
-def test_it_keeps_no_more_than_a_bounded_list() -> None:
+def test_stored_spans_are_bounded() -> None:
     gate = HalfDuplex(tail_s=0.0)
     for number in range(1000):
         gate.heard(np.full(BLOCK, 3000, np.int16), RATE_HZ, number * 1.0)

@@ -1,4 +1,4 @@
-"""Pitch, level and spectrum, hop by hop."""
+"""Pitch, level and spectrum per hop."""
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples
 from audio.vad import VadResult
 
 
-def heard(pcm: Pcm, *, speaking: bool = True) -> ProsodyTrack:
+def track_of(pcm: Pcm, *, speaking: bool = True) -> ProsodyTrack:
     track = ProsodyTrack()
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         voicing = VadResult(speaking, Samples(0), 1.0 if speaking else 0.0)
@@ -29,45 +29,45 @@ def voice(pitch_hz: npt.NDArray[np.float64], level: float = 3000) -> Pcm:
 
 
 @pytest.mark.parametrize("pitch_hz", [75.0, 110.0, 180.0, 240.0, 350.0])
-def test_a_steady_voice_has_its_pitch(pitch_hz: float) -> None:
-    track = heard(voice(np.full(MIC_RATE_HZ, pitch_hz)))
+def test_pitch_of_steady_voice(pitch_hz: float) -> None:
+    track = track_of(voice(np.full(MIC_RATE_HZ, pitch_hz)))
     steady = track.pitch[-80:]
     assert np.abs(12 * (steady - np.log2(pitch_hz))).max() < 0.3  # semitones
     assert track.clarity[-80:].min() > 0.9
     assert abs(12 * (track.usual_pitch - np.log2(pitch_hz))) < 0.5
 
 
-def test_a_rise_is_followed() -> None:
-    track = heard(voice(np.linspace(100, 200, MIC_RATE_HZ)))
+def test_rising_pitch_is_followed() -> None:
+    track = track_of(voice(np.linspace(100, 200, MIC_RATE_HZ)))
     found = 2 ** track.pitch[-80:]
     assert np.all(np.diff(found) > 0)
     assert found[-1] == pytest.approx(200, abs=6)
 
 
-def test_noise_and_silence_have_no_pitch() -> None:
+def test_noise_and_silence_are_unvoiced() -> None:
     hiss = np.random.default_rng(1).normal(0, 1000, MIC_RATE_HZ).astype(np.int16)
-    assert (heard(hiss).pitch[-80:] != UNVOICED).mean() < 0.1
-    silent = heard(np.zeros(MIC_RATE_HZ, dtype=np.int16))
+    assert (track_of(hiss).pitch[-80:] != UNVOICED).mean() < 0.1
+    silent = track_of(np.zeros(MIC_RATE_HZ, dtype=np.int16))
     assert (silent.pitch == UNVOICED).all()
     assert silent.usual_pitch == UNVOICED
 
 
-def test_a_voice_that_is_not_speech_is_not_learned() -> None:
-    assert heard(voice(np.full(MIC_RATE_HZ, 150.0)), speaking=False).usual_pitch == UNVOICED
+def test_usual_pitch_ignores_voice_outside_speech() -> None:
+    assert track_of(voice(np.full(MIC_RATE_HZ, 150.0)), speaking=False).usual_pitch == UNVOICED
 
 
-def test_the_level_is_in_dbfs() -> None:
+def test_level_is_in_dbfs() -> None:
     tone = (0.5 * 32767 * np.sin(2 * np.pi * 1000 * np.arange(MIC_RATE_HZ) / MIC_RATE_HZ)).astype(np.int16)
-    assert heard(tone).level_db[-1] == pytest.approx(-9.03, abs=0.5)
+    assert track_of(tone).level_db[-1] == pytest.approx(-9.03, abs=0.5)
 
 
-def test_a_hiss_tilts_other_than_a_hum() -> None:
+def test_tilt_separates_hiss_from_hum() -> None:
     hiss = np.diff(np.random.default_rng(1).normal(0, 1000, MIC_RATE_HZ + 1)).astype(np.int16)
-    assert heard(hiss).tilt_db[-1] < 0 < heard(voice(np.full(MIC_RATE_HZ, 150.0))).tilt_db[-1]
+    assert track_of(hiss).tilt_db[-1] < 0 < track_of(voice(np.full(MIC_RATE_HZ, 150.0))).tilt_db[-1]
 
 
-def test_memory_is_bounded_and_forgotten() -> None:
-    track = heard(voice(np.full(10 * MIC_RATE_HZ, 150.0)))
+def test_memory_is_bounded_and_cleared_by_reset() -> None:
+    track = track_of(voice(np.full(10 * MIC_RATE_HZ, 150.0)))
     assert track.hops == HISTORY_HOPS == len(track.pitch)
     assert track.end == 10 * MIC_RATE_HZ
     track.reset()
@@ -77,7 +77,7 @@ def test_memory_is_bounded_and_forgotten() -> None:
 
 
 @given(st.lists(st.sampled_from([0, 1, -1, 32767, -32768]), min_size=1, max_size=8), st.floats(0, 1))
-def test_any_sound_gives_numbers(pattern: list[int], probability: float) -> None:
+def test_any_audio_gives_finite_values(pattern: list[int], probability: float) -> None:
     track = ProsodyTrack()
     pcm = np.resize(np.array(pattern, dtype=np.int16), FRAME_SAMPLES)
     for number in range(4):
@@ -88,8 +88,8 @@ def test_any_sound_gives_numbers(pattern: list[int], probability: float) -> None
 
 
 @given(st.lists(st.integers(0, 60), max_size=40))
-def test_whoever_reads_sees_every_frame_however_often_they_read(reads: list[int]) -> None:
-    """Frames are worked on several at once: neither when nor how many changes what is found."""
+def test_result_does_not_depend_on_read_times(reads: list[int]) -> None:
+    """Frames are computed several at once; the grouping does not change the result."""
     pcm = voice(np.linspace(100, 200, 60 * FRAME_SAMPLES))
     often, once = ProsodyTrack(), ProsodyTrack()
     for number, start in enumerate(range(0, len(pcm), FRAME_SAMPLES)):
@@ -108,10 +108,8 @@ def test_whoever_reads_sees_every_frame_however_often_they_read(reads: list[int]
     st.integers(0, 5),
     st.integers(0, 2**32 - 1),
 )
-def test_where_nobody_speaks_no_pitch_is_sought_and_no_turn_looks_different_for_it(
-    parts: list[tuple[int, int]], dated_back: int, seed: int
-) -> None:
-    """Silence, speech, and so on, in frames; what is read is read at the end of each speech."""
+def test_resting_does_not_change_features_of_a_turn(parts: list[tuple[int, int]], dated_back: int, seed: int) -> None:
+    """Frames alternate between silence and speech; features are read at the end of each speech."""
     resting, plain = ProsodyTrack(), ProsodyTrack()
     resting.resting = True
     frames = sum(silence + speech for silence, speech in parts) + 5 * len(parts)
@@ -139,7 +137,7 @@ def test_where_nobody_speaks_no_pitch_is_sought_and_no_turn_looks_different_for_
         resting.resting = True
 
 
-def test_where_nobody_speaks_no_pitch_is_sought() -> None:
+def test_no_pitch_is_computed_in_silence() -> None:
     track = ProsodyTrack()
     track.resting = True
     pcm = voice(np.full(2 * MIC_RATE_HZ, 150.0))

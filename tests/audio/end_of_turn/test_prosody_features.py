@@ -1,4 +1,4 @@
-"""How a stretch of speech ended, in numbers."""
+"""Prosodic features of the end of speech."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def sound(*, hz_from: float, hz_to: float, speech_ms: int = 1500, fades: bool = 
 
 
 def after(pcm: Pcm, silence_ms: int = 200, *, noise: float = 3.0) -> Prosody:
-    """The features so long after the last sample of the sound."""
+    """Returns the features `silence_ms` after the last sample."""
     rest = np.zeros(samples_of_ms(silence_ms), dtype=np.int16)
     room = np.random.default_rng(2).normal(0, noise, len(pcm) + len(rest))
     whole = (np.concatenate([pcm, rest]) + room).astype(np.int16)
@@ -38,38 +38,38 @@ def after(pcm: Pcm, silence_ms: int = 200, *, noise: float = 3.0) -> Prosody:
     return prosody_at(track, Samples(0), Samples(len(pcm)))
 
 
-def test_a_falling_end_is_told_from_a_rising_one() -> None:
+def test_falling_and_rising_ends_differ() -> None:
     falling, rising = after(sound(hz_from=200, hz_to=120)), after(sound(hz_from=120, hz_to=200))
     assert falling.pitch_end_st < -2 < 2 < rising.pitch_end_st
     assert falling.pitch_slope_st < 0 < rising.pitch_slope_st
     assert falling.pitch_rank < 0.2 < 0.8 < rising.pitch_rank
 
 
-def test_an_end_that_fades_is_told_from_one_that_is_cut() -> None:
+def test_fading_and_cut_ends_differ() -> None:
     fading, cut = after(sound(hz_from=150, hz_to=150, fades=True)), after(sound(hz_from=150, hz_to=150))
     assert fading.level_end_db < cut.level_end_db - 5
     assert fading.level_fall_db > cut.level_fall_db
 
 
-def test_syllables_are_counted() -> None:
+def test_syllable_rate() -> None:
     assert after(sound(hz_from=150, hz_to=150, speech_ms=2000)).rate_hz == pytest.approx(5, abs=1)
 
 
-def test_the_silence_is_read_too() -> None:
+def test_features_of_silence() -> None:
     short, long = after(sound(hz_from=150, hz_to=150), 100), after(sound(hz_from=150, hz_to=150), 400)
     assert short.breath_db <= long.breath_db
     assert long.vad_silence == 0.0
     assert long.vad_end == 1.0
 
 
-def test_neither_gain_nor_silence_before_changes_the_end() -> None:
+def test_gain_and_leading_silence_do_not_change_features() -> None:
     pcm = sound(hz_from=180, hz_to=140)
     loud, soft = after(pcm, noise=0.0), after((pcm / 4).astype(np.int16), noise=0.0)
     for name in ("pitch_end_st", "pitch_rank", "level_end_db", "peak_db", "rate_hz", "change_end_db"):
         assert getattr(loud, name) == pytest.approx(getattr(soft, name), abs=0.6), name
 
 
-def test_a_short_turn_without_a_voice_has_no_rank_beside_a_voice_before_it() -> None:
+def test_unvoiced_short_turn_has_neutral_pitch_rank() -> None:
     track = ProsodyTrack()
     whole = np.concatenate([sound(hz_from=150, hz_to=150), np.zeros(samples_of_ms(440), dtype=np.int16)])
     whole += np.random.default_rng(5).normal(0, 300, len(whole)).astype(np.int16)
@@ -86,7 +86,7 @@ def test_a_short_turn_without_a_voice_has_no_rank_beside_a_voice_before_it() -> 
     st.integers(0, 3000),
     st.integers(0, 3000),
 )
-def test_any_history_gives_numbers(runs: list[tuple[bool, int]], onset_ms: int, edge_ms: int) -> None:
+def test_any_history_gives_finite_values(runs: list[tuple[bool, int]], onset_ms: int, edge_ms: int) -> None:
     track = ProsodyTrack()
     tone = np.asarray(2000 * np.sin(2 * np.pi * 150 * np.arange(FRAME_SAMPLES) / MIC_RATE_HZ), dtype=np.int16)
     frames = itertools.chain.from_iterable([speaking] * count for speaking, count in runs)

@@ -1,4 +1,4 @@
-"""Smart Turn's view of the sound, and the network where it was pulled."""
+"""Smart Turn's input, and the network if it is installed."""
 
 import asyncio
 import math
@@ -19,32 +19,32 @@ from audio.errors import EngineLoadError
 RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
 
 
-def test_the_spectrogram_has_whispers_shape_and_range() -> None:
+def test_spectrogram_has_whisper_shape_and_range() -> None:
     mel = log_mel(np.random.default_rng(1).normal(0, 2000, 3 * 16_000).astype(np.int16))
     assert mel.shape == (80, 800)
     assert mel.dtype == np.float32
-    # Eight decades under the loudest, divided by four.
+    # Eight decades below the maximum, divided by four.
     assert mel.max() - mel.min() == pytest.approx(2.0, abs=1e-5)
-    # The zeros in front are the floor; the sound is at the end.
+    # The leading zeros are the floor; the audio is at the end.
     assert mel[:, :400].max() < mel[:, 600:].mean()
 
 
-def test_a_tone_lies_in_its_band() -> None:
+def test_tone_is_in_its_mel_band() -> None:
     tone = (8000 * np.sin(2 * np.pi * 1000 * np.arange(WINDOW_SAMPLES) / 16_000)).astype(np.int16)
     # 1 kHz is 15 mel of 45.2, in steps of 45.2 / 81.
     assert int(log_mel(tone)[:, 400].argmax()) == pytest.approx(15 / (45.245 / 81) - 1, abs=0.6)
 
 
-def test_only_the_last_eight_seconds_count() -> None:
+def test_only_last_eight_seconds_count() -> None:
     pcm = np.random.default_rng(1).normal(0, 2000, 2 * WINDOW_SAMPLES).astype(np.int16)
     assert np.array_equal(log_mel(pcm), log_mel(pcm[-WINDOW_SAMPLES:]))
 
 
-def test_no_sound_is_silence() -> None:
+def test_empty_audio_equals_silence() -> None:
     assert np.ptp(log_mel(np.zeros(0, dtype=np.int16))) == 0
 
 
-def test_the_short_network_gets_the_end_of_the_spectrogram_and_speaks_as_the_whole_one(tmp_path: Path) -> None:
+def test_short_network_gets_end_of_spectrogram(tmp_path: Path) -> None:
     file = tmp_path / "counting.onnx"
     file.write_bytes(counting_network())
     pcm = np.random.default_rng(1).normal(0, 2000, 6 * 16_000).astype(np.int16)
@@ -59,7 +59,7 @@ def sigmoid(logit: float) -> float:
     return 1 / (1 + math.exp(-logit))
 
 
-def test_a_network_of_another_kind_is_named(tmp_path: Path) -> None:
+def test_other_network_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "other.onnx"
     file.write_bytes(counting_network(positions=1500))
     with pytest.raises(EngineLoadError, match=r"other\.onnx \(NotSmartTurnError\): remove it and pull it again"):
@@ -67,9 +67,7 @@ def test_a_network_of_another_kind_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("too_slow_s", "short"), [(0.0, True), (60.0, False)])
-def test_a_processor_too_slow_for_the_whole_network_gets_the_short_one_and_it_is_told(
-    tmp_path: Path, too_slow_s: float, *, short: bool
-) -> None:
+def test_slow_processor_uses_short_network_and_reports_it(tmp_path: Path, too_slow_s: float, *, short: bool) -> None:
     file = tmp_path / "counting.onnx"
     file.write_bytes(counting_network())
     pcm = np.random.default_rng(1).normal(0, 2000, 6 * 16_000).astype(np.int16)
@@ -84,12 +82,12 @@ def test_a_processor_too_slow_for_the_whole_network_gets_the_short_one_and_it_is
     assert re.fullmatch(told, desk.slow)
 
 
-def test_a_missing_network_names_the_remedy(tmp_path: Path) -> None:
+def test_missing_network_names_remedy(tmp_path: Path) -> None:
     with pytest.raises(EngineLoadError, match=r"repartee models pull smart-turn-v3\.2"):
         SmartTurn(tmp_path / "none.onnx")
 
 
-def test_a_broken_network_is_named(tmp_path: Path) -> None:
+def test_broken_network_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "broken.onnx"
     file.write_bytes(b"not a network")
     with pytest.raises(EngineLoadError, match=r"broken\.onnx"):
@@ -98,7 +96,7 @@ def test_a_broken_network_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("short", [False, True])
-def test_a_whole_command_is_over_and_its_first_half_is_not(*, short: bool) -> None:
+def test_complete_command_scores_higher_than_first_half(*, short: bool) -> None:
     path = installed(SMART_TURN)
     if path is None:
         pytest.skip("Smart Turn was not pulled")

@@ -1,4 +1,4 @@
-"""The network made to hear less: the same weights at fewer positions."""
+"""The shortened network: the same weights at fewer positions."""
 
 import numpy as np
 import onnxruntime
@@ -12,7 +12,7 @@ from audio.onnx_messages import NotReadableError, fields, message, number, numbe
 
 
 @pytest.mark.parametrize("positions", [100, 200, 400])
-def test_the_last_positions_are_computed_as_in_the_whole(positions: int) -> None:
+def test_short_network_computes_last_positions_identically(positions: int) -> None:
     session = onnxruntime.InferenceSession(shortened(counting_network(), positions), providers=["CPUExecutionProvider"])
     assert session.get_inputs()[0].shape == [1, MELS, 2 * positions]
     features = np.random.default_rng(2).normal(size=(1, MELS, 2 * positions)).astype(np.float32)
@@ -20,25 +20,25 @@ def test_the_last_positions_are_computed_as_in_the_whole(positions: int) -> None
     assert np.asarray(answer)[0] == pytest.approx(1 / (1 + np.exp(-logit_of(features))), abs=1e-6)
 
 
-def test_a_network_of_other_sizes_is_refused() -> None:
+def test_network_of_other_size_is_refused() -> None:
     with pytest.raises(NotSmartTurnError):
         shortened(counting_network(positions=1500), 200)
 
 
-def test_half_a_file_is_refused() -> None:
+def test_truncated_file_is_refused() -> None:
     model = counting_network()
     with pytest.raises(NotReadableError):
         shortened(model[: len(model) // 2], 200)
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_refused(model: bytes) -> None:
+def test_arbitrary_bytes_are_refused(model: bytes) -> None:
     with pytest.raises((NotReadableError, NotSmartTurnError)):
         shortened(model, 200)
 
 
 @given(st.lists(st.tuples(st.integers(1, 2000), st.binary(max_size=300) | st.integers(0, 2**64 - 1))))
-def test_what_is_written_is_read(written: list[tuple[int, bytes | int]]) -> None:
+def test_written_messages_can_be_read(written: list[tuple[int, bytes | int]]) -> None:
     parts = [message(key, what) if isinstance(what, bytes) else number(key, what) for key, what in written]
     read = list(fields(memoryview(b"".join(parts))))
     assert [key for key, _, _ in read] == [key for key, _ in written]
@@ -50,6 +50,6 @@ def test_what_is_written_is_read(written: list[tuple[int, bytes | int]]) -> None
             assert numbers(payload) == [what]
 
 
-def test_text_that_is_none_is_refused() -> None:
+def test_invalid_text_is_refused() -> None:
     with pytest.raises(NotReadableError):
         text(memoryview(b"\xff\xfe"))

@@ -1,4 +1,4 @@
-"""An ALSA without a configuration ends the program that asks it: what is seen before, and what is said."""
+"""A missing ALSA configuration is detected and reported before ALSA aborts the program."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from audio.portaudio.device_watcher import DeviceWatcher
 ENDS_ITSELF = (sys.executable, "-c", "import os; os.abort()")
 
 
-def test_what_is_there_lacks_nothing(tmp_path: Path) -> None:
+def test_existing_configuration_lacks_nothing(tmp_path: Path) -> None:
     file = tmp_path / "alsa.conf"
     file.write_text("pcm.!default { type null }\n")
     assert lacking({"ALSA_CONFIG_PATH": str(file)}, "linux") == ""
@@ -23,7 +23,7 @@ def test_what_is_there_lacks_nothing(tmp_path: Path) -> None:
     assert lacking({"ALSA_CONFIG_DIR": str(tmp_path)}, "linux") == ""
 
 
-def test_what_is_missing_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_missing_configuration_is_named_with_remedy(tmp_path: Path) -> None:
     empty = tmp_path / "empty.conf"
     empty.touch()
     for named in ("/nowhere", str(empty), str(tmp_path), f"/nowhere:{empty}"):
@@ -31,12 +31,12 @@ def test_what_is_missing_is_named_with_the_remedy(tmp_path: Path) -> None:
     assert f"{tmp_path}/alsa.conf is missing" in lacking({"ALSA_CONFIG_DIR": str(tmp_path)}, "linux")
 
 
-def test_other_systems_have_no_alsa() -> None:
+def test_other_systems_need_no_configuration() -> None:
     assert lacking({"ALSA_CONFIG_PATH": "/nowhere"}, "darwin") == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal ends a process there")
-def test_a_look_that_ends_its_process_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aborted_listing_process_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALSA_CONFIG_PATH", "/nowhere")
     with pytest.raises(DeviceError, match=r"ALSA ends every program .* names /nowhere, .* unset it"):
         DeviceWatcher(ENDS_ITSELF).look()
@@ -46,7 +46,7 @@ def test_a_look_that_ends_its_process_says_so(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.skipif(
     not sys.platform.startswith("linux") or find_library("portaudio") is None, reason="needs Linux and libportaudio2"
 )
-def test_the_program_ends_with_a_sentence() -> None:
+def test_program_ends_with_error_message() -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("repartee"), "devices"],
         env={**os.environ, "ALSA_CONFIG_PATH": "/nowhere"},

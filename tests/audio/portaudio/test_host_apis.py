@@ -2,32 +2,32 @@
 
 import pytest
 
-from audio.portaudio.host_apis import MANNERS, PREFERRED, manner_of, rates_of
+from audio.portaudio.host_apis import PARAMETERS, PREFERRED, parameters_of, rates_of
 
 
-def test_cards_and_plug_ins_of_alsa_differ() -> None:
-    assert manner_of("ALSA", "HDA Intel PCH: ALC (hw:0,0)") is MANNERS["ALSA"]
-    assert manner_of("ALSA", "pulse") is MANNERS["ALSA plug-in"]
-    assert manner_of("sndio", "x").input_latency_ms == 0
+def test_alsa_cards_and_plug_ins_have_different_parameters() -> None:
+    assert parameters_of("ALSA", "HDA Intel PCH: ALC (hw:0,0)") is PARAMETERS["ALSA"]
+    assert parameters_of("ALSA", "pulse") is PARAMETERS["ALSA plug-in"]
+    assert parameters_of("sndio", "x").input_latency_ms == 0
 
 
-@pytest.mark.parametrize("name", sorted(MANNERS))
-def test_every_line_makes_sense(name: str) -> None:
-    manner = MANNERS[name]
-    assert manner.why
-    assert 0 < manner.output_block_ms <= 20  # a duck acts within 20 ms
+@pytest.mark.parametrize("name", sorted(PARAMETERS))
+def test_parameters_are_plausible(name: str) -> None:
+    parameters = PARAMETERS[name]
+    assert parameters.why
+    assert 0 < parameters.output_block_ms <= 20  # a duck acts within 20 ms
     for block_ms, latency_ms in (
-        (manner.input_block_ms, manner.input_latency_ms),
-        (manner.output_block_ms, manner.output_latency_ms),
+        (parameters.input_block_ms, parameters.input_latency_ms),
+        (parameters.output_block_ms, parameters.output_latency_ms),
     ):
         assert latency_ms == 0 or latency_ms >= 2 * block_ms
 
 
-def test_the_preferred_are_known() -> None:
-    assert set(PREFERRED) <= set(MANNERS)
+def test_preferred_host_apis_have_parameters() -> None:
+    assert set(PREFERRED) <= set(PARAMETERS)
 
 
-def test_the_rates_to_try() -> None:
-    assert rates_of(MANNERS["ALSA"], 16_000, 44_100) == (44_100, 16_000, 48_000)
-    assert rates_of(MANNERS["MME"], 24_000, 48_000) == (24_000, 48_000, 44_100)
-    assert rates_of(MANNERS["MME"], 24_000, 0) == (24_000, 48_000, 44_100)
+def test_order_of_rates() -> None:
+    assert rates_of(PARAMETERS["ALSA"], 16_000, 44_100) == (44_100, 16_000, 48_000)
+    assert rates_of(PARAMETERS["MME"], 24_000, 48_000) == (24_000, 48_000, 44_100)
+    assert rates_of(PARAMETERS["MME"], 24_000, 0) == (24_000, 48_000, 44_100)

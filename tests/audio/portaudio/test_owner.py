@@ -1,4 +1,4 @@
-"""The owner of PortAudio, on a module that is a script; and the process that looks for devices."""
+"""The PortAudio owner with a scripted sounddevice module, and the device watcher process."""
 
 import asyncio
 import io
@@ -26,8 +26,8 @@ DESK = ("desk (hw:0,0)", "ALSA", 1, 2, 44_100)
 USB = ("usb (hw:1,0)", "ALSA", 1, 2, 48_000)
 
 
-class FakeLookout(DeviceWatcher):
-    """Sees what is plugged in, and counts."""
+class FakeWatcher(DeviceWatcher):
+    """Lists scripted devices and counts the calls."""
 
     def __init__(self, module: FakeSounddevice) -> None:
         super().__init__()
@@ -40,8 +40,8 @@ class FakeLookout(DeviceWatcher):
         return listed(FakeSounddevice(*(one for one in self._module.plugged if one[0] not in self.hidden)))
 
 
-class Written:
-    """A lane that writes down what it is told."""
+class RecordingCallback:
+    """A stream callback that records its calls."""
 
     def __init__(self, opened: Opened, channels: int) -> None:
         self.last_s = 0.0
@@ -60,7 +60,7 @@ class Written:
 class Owner:
     def __init__(self, module: FakeSounddevice) -> None:
         self.module = module
-        self.lookout = FakeLookout(module)
+        self.lookout = FakeWatcher(module)
         self.portaudio = PortAudio(self.lookout)
 
 
@@ -80,17 +80,17 @@ def owner(monkeypatch: pytest.MonkeyPatch) -> Generator[Owner]:
 IN, OUT = StreamRequest("input", "", 16_000), StreamRequest("output", "", 24_000)
 
 
-def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
+def test_stream_is_opened_with_parameters_of_host_api(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         assert stream.opened == Opened("desk (hw:0,0)", "ALSA", 44_100, 10, 25.0)
         asked = stream.handle.asked
         assert (asked["blocksize"], asked["latency"], asked["dtype"], asked["device"]) == (441, 0.03, "int16", 0)
-        longer = await owner.portaudio.open(StreamRequest("output", "", 24_000, buffer_ms=80.0), Written)
+        longer = await owner.portaudio.open(StreamRequest("output", "", 24_000, buffer_ms=80.0), RecordingCallback)
         assert longer.handle.asked["latency"] == 0.08
         stream.handle.call(bytes(882), 441)
         assert stream.lane.blocks == [(441, 1.0, 0.9, True)]
-        speaker = await owner.portaudio.open(OUT, Written)
+        speaker = await owner.portaudio.open(OUT, RecordingCallback)
         speaker.handle.call(bytearray(882), 441)
         assert speaker.lane.blocks == [(441, 1.0, 1.1, False)]
         await owner.portaudio.close(stream)
@@ -102,7 +102,7 @@ def test_a_stream_is_opened_in_the_manner_of_its_host_api(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_rates_and_channels_are_tried_until_one_does(owner: Owner) -> None:
+def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
     def refuse(asked: dict[str, Any]) -> Exception | None:
         if asked["samplerate"] != 48_000:
             return PortAudioError("no", -9997)
@@ -111,7 +111,7 @@ def test_rates_and_channels_are_tried_until_one_does(owner: Owner) -> None:
     owner.module.refuse = refuse
 
     async def run() -> None:
-        stream = await owner.portaudio.open(OUT, Written)
+        stream = await owner.portaudio.open(OUT, RecordingCallback)
         assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 2)
 
     asyncio.run(run())
@@ -135,71 +135,71 @@ def test_rates_and_channels_are_tried_until_one_does(owner: Owner) -> None:
         (RuntimeError("odd"), "the sound system failed"),
     ],
 )
-def test_what_fails_is_said(owner: Owner, error: Exception, says: str) -> None:
+def test_failure_is_reported(owner: Owner, error: Exception, says: str) -> None:
     owner.module.refuse = lambda _: error
 
     async def run() -> None:
         with pytest.raises(DeviceError, match=says):
-            await owner.portaudio.open(OUT, Written)
+            await owner.portaudio.open(OUT, RecordingCallback)
 
     asyncio.run(run())
 
 
-def test_new_devices_are_seen_and_the_other_card_is_told(owner: Owner) -> None:
+def test_new_device_is_listed_and_other_stream_interrupted(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         with pytest.raises(DeviceError, match='no loudspeaker is called "usb"'):
-            await owner.portaudio.open(StreamRequest("output", "usb", 24_000), Written)
-        assert not stream.handle.closed  # nothing new: nobody was disturbed
+            await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
+        assert not stream.handle.closed  # nothing new: the stream stays open
         owner.module.plugged.append(USB)
         assert [device.name for device in await owner.portaudio.look()] == [DESK[0], USB[0]]
         assert not stream.handle.closed
-        found = await owner.portaudio.open(StreamRequest("output", "usb", 24_000), Written)
+        found = await owner.portaudio.open(StreamRequest("output", "usb", 24_000), RecordingCallback)
         assert found.opened.device == USB[0]
         assert stream.interrupted
         assert stream.lane.finished
-        again = await owner.portaudio.open(IN, Written)
+        again = await owner.portaudio.open(IN, RecordingCallback)
         assert not found.lane.finished
         assert not again.interrupted
 
     asyncio.run(run())
 
 
-def test_a_fresh_look_disturbs_nobody_without_need(owner: Owner) -> None:
+def test_fresh_listing_without_changes_interrupts_no_stream(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
-        await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
+        await owner.portaudio.open(StreamRequest("output", "", 24_000, fresh=True), RecordingCallback)
         assert owner.lookout.looks == 1
         assert not stream.interrupted
 
     asyncio.run(run())
 
 
-def test_a_sound_system_that_hangs_is_not_waited_for(owner: Owner) -> None:
+def test_call_to_hanging_sound_system_times_out(owner: Owner) -> None:
     async def run() -> None:
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         owner.module.hanging.clear()
         with pytest.raises(DeviceError, match="has not answered for"):
             await owner.portaudio.close(stream)
-        late = owner.portaudio.open(OUT, Written)
+        late = owner.portaudio.open(OUT, RecordingCallback)
         with pytest.raises(DeviceError, match="has not answered for"):
             await late
         owner.module.hanging.set()
         await owner.portaudio.look()
         await owner.portaudio.look()
-        assert owner.module.streams == []  # the one that came too late was closed again
+        assert owner.module.streams == []  # the late stream was closed again
 
     asyncio.run(run())
 
 
-def test_what_was_asked_of_a_sound_system_that_hung_is_not_made_up_for(owner: Owner) -> None:
-    """A keeper tries every few seconds: when the system wakes, one stream is wanted, not one for every attempt."""
+def test_expired_calls_are_skipped_after_hang(owner: Owner) -> None:
+    """A supervisor retries every few seconds; after a hang only one stream is wanted, not one per attempt."""
 
     async def run() -> None:
-        stream = await owner.portaudio.open(OUT, Written)
+        stream = await owner.portaudio.open(OUT, RecordingCallback)
         owner.module.hanging.clear()
         closing = owner.portaudio.close(stream)
-        openings = [owner.portaudio.open(OUT, Written) for _ in range(6)]
+        openings = [owner.portaudio.open(OUT, RecordingCallback) for _ in range(6)]
         with pytest.raises(DeviceError, match="has not answered for"):
             await closing
         for opening in openings:
@@ -208,28 +208,28 @@ def test_what_was_asked_of_a_sound_system_that_hung_is_not_made_up_for(owner: Ow
         before = len(owner.module.attempts)
         owner.module.hanging.set()
         await owner.portaudio.look()
-        assert stream.handle.closed  # who wants something closed wants it also when it is late
+        assert stream.handle.closed  # a close is executed even if it is late
         assert len(owner.module.attempts) == before
         assert owner.module.streams == []
 
     asyncio.run(run())
 
 
-def test_a_card_that_insists_on_all_of_its_channels(owner: Owner) -> None:
-    """As an array of microphones in the shared mode of Windows does."""
+def test_card_that_requires_all_channels_is_opened(owner: Owner) -> None:
+    """As microphone arrays do in the shared mode of Windows."""
     owner.module.plugged[:] = [("array", "Windows WASAPI", 6, 0, 48_000)]
     owner.module.refuse = lambda asked: PortAudioError("no", -9998) if asked["channels"] != 6 else None
 
     async def run() -> None:
         await owner.portaudio.look()
         await owner.portaudio.look()
-        stream = await owner.portaudio.open(IN, Written)
+        stream = await owner.portaudio.open(IN, RecordingCallback)
         assert (stream.opened.rate_hz, stream.lane.channels) == (48_000, 6)
 
     asyncio.run(run())
 
 
-def test_a_library_that_once_would_not_begin_again_is_begun_later(owner: Owner) -> None:
+def test_library_is_initialized_again_after_failure(owner: Owner) -> None:
     begin = owner.module._initialize
 
     async def run() -> None:
@@ -249,28 +249,28 @@ def test_a_library_that_once_would_not_begin_again_is_begun_later(owner: Owner) 
     asyncio.run(run())
 
 
-def test_a_card_that_is_not_listed_because_we_hold_it_is_nothing_new(owner: Owner) -> None:
-    """ALSA lists what it can open: another process does not see a card whose streams are ours."""
+def test_card_missing_in_list_because_in_use_is_no_change(owner: Owner) -> None:
+    """ALSA lists only devices that can be opened: another process does not see cards that we hold."""
     owner.module.plugged[:] = [USB, DESK]
 
     async def run() -> None:
         await owner.portaudio.look()
         await owner.portaudio.look()
-        stream = await owner.portaudio.open(StreamRequest("output", "desk", 24_000), Written)
+        stream = await owner.portaudio.open(StreamRequest("output", "desk", 24_000), RecordingCallback)
         owner.lookout.hidden = {DESK[0]}
         for _ in range(3):
-            await owner.portaudio.open(StreamRequest("input", "usb", 16_000, fresh=True), Written)
+            await owner.portaudio.open(StreamRequest("input", "usb", 16_000, fresh=True), RecordingCallback)
         assert not stream.interrupted
         owner.module.plugged.append(("new (hw:2,0)", "ALSA", 1, 2, 48_000))
-        await owner.portaudio.open(StreamRequest("input", "new", 16_000, fresh=True), Written)
+        await owner.portaudio.open(StreamRequest("input", "new", 16_000, fresh=True), RecordingCallback)
         assert stream.interrupted
 
     asyncio.run(run())
 
 
-def test_an_opening_nobody_waits_for_any_longer_is_closed(owner: Owner) -> None:
+def test_stream_of_cancelled_opening_is_closed(owner: Owner) -> None:
     async def run() -> None:
-        opening = owner.portaudio.open(IN, Written)
+        opening = owner.portaudio.open(IN, RecordingCallback)
         opening.cancel()
         for _ in range(3):
             await owner.portaudio.look()
@@ -279,7 +279,7 @@ def test_an_opening_nobody_waits_for_any_longer_is_closed(owner: Owner) -> None:
     asyncio.run(run())
 
 
-def test_without_a_loop(owner: Owner) -> None:
+def test_list_and_leave_work_without_event_loop(owner: Owner) -> None:
     assert [device.name for device in owner.portaudio.list_now()] == [DESK[0]]
     owner.module.plugged.append(USB)
     devices = owner.portaudio.list_now()
@@ -289,8 +289,8 @@ def test_without_a_loop(owner: Owner) -> None:
     assert not devices[1].default_output
 
 
-def test_the_first_call_may_take_longer(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It loads what the sound system consists of."""
+def test_first_call_has_longer_timeout(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first call loads the libraries of the sound system."""
 
     def slowly() -> FakeSounddevice:
         time.sleep(2 * audio.portaudio.owner.LIMIT_S)
@@ -300,7 +300,7 @@ def test_the_first_call_may_take_longer(owner: Owner, monkeypatch: pytest.Monkey
     assert len(owner.portaudio.list_now()) == 1
 
 
-def test_a_sound_system_that_hangs_from_the_first_call_on(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sound_system_that_hangs_at_first_call(owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audio.portaudio.owner, "FIRST_LIMIT_S", 0.2)
     awake = threading.Event()
 
@@ -322,8 +322,8 @@ def test_a_sound_system_that_hangs_from_the_first_call_on(owner: Owner, monkeypa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the status at the end cannot be had")
-def test_a_program_that_ends_while_the_sound_system_works_ends_with_its_own_status() -> None:
-    """ALSA crashes where a thread is in it while it takes itself apart; here whatever is done last aborts."""
+def test_exit_status_is_kept_while_sound_system_is_busy() -> None:
+    """ALSA crashes if a thread is inside it at exit; here the last exit handler aborts."""
     program = (
         "import ctypes, sys, time\n"
         "from audio.errors import DeviceError\n"
@@ -343,13 +343,13 @@ def test_a_program_that_ends_while_the_sound_system_works_ends_with_its_own_stat
     assert ended.stdout.startswith("told: the sound system has not answered for 0.1 s")
 
 
-def test_the_default_of_the_better_host_api_is_taken() -> None:
+def test_default_of_preferred_host_api_is_used() -> None:
     windows = FakeSounddevice(("a", "MME", 1, 1, 44_100), ("b", "Windows WASAPI", 1, 1, 48_000))
     assert [device.name for device in listed(windows) if device.default_input] == ["b"]
     assert listed(FakeSounddevice()) == ()
 
 
-def test_without_the_library_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_names_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> None:
         raise OSError("PortAudio library not found")
 
@@ -358,7 +358,7 @@ def test_without_the_library_the_package_is_named(monkeypatch: pytest.MonkeyPatc
         load()
 
 
-def test_the_lookout_is_asked_again_and_again() -> None:
+def test_watcher_process_is_reused_and_restarted() -> None:
     program = (
         "import sys\n"
         "for n, _ in enumerate(sys.stdin):\n"
@@ -369,13 +369,13 @@ def test_the_lookout_is_asked_again_and_again() -> None:
     assert lookout.look() == ()
     with pytest.raises(DeviceError, match="no library"):
         lookout.look()
-    with pytest.raises(DeviceError, match="could not be looked at"):  # it has died
+    with pytest.raises(DeviceError, match="could not be looked at"):  # the process has died
         lookout.look()
     assert lookout.look() == ()
     lookout.close()
 
 
-def test_what_fails_where_devices_are_looked_for_is_told(
+def test_failure_of_watcher_process_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken() -> None:
@@ -390,14 +390,14 @@ def test_what_fails_where_devices_are_looked_for_is_told(
     assert "initializing" in answers[0]
 
 
-def test_the_lookout_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watcher_process_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("audio.portaudio.device_watcher.LIMIT_S", 0.3)
     lookout = DeviceWatcher((sys.executable, "-c", "import time; time.sleep(60)"))
     with pytest.raises(DeviceError, match="could not be looked at"):
         lookout.look()
 
 
-def test_the_real_lookout_answers() -> None:
+def test_real_watcher_process_answers() -> None:
     lookout = DeviceWatcher()
     assert isinstance(lookout.look(), tuple)
     lookout.close()

@@ -1,4 +1,4 @@
-"""The first syllable: opened where sound is clear of the silence and the network half believes in a voice."""
+"""The fast onset detector: opens if audio is above the silence and the network scores it half likely."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from audio.vad.fast_onset import SOUND_SAMPLES, FastOnset
 from audio.vad.silero import SETTINGS, SileroNetwork, SileroStream, SileroVad
 from audio.vad.speech_tracker import SpeechTracker
 
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "recordings"
 RECORDING = RECORDINGS / "pocketsphinx_goforward.wav"
 QUIET, LOUD = 8.0, 900.0
 
 
 class Peeking:
-    """A track with a beginning; the network says what it is told to say, of whatever it is asked."""
+    """A tracker with a fast onset detector and a scripted network score."""
 
     def __init__(self, score: float) -> None:
         self.track = SpeechTracker(SETTINGS)
@@ -33,20 +33,20 @@ class Peeking:
         return self.score
 
     def hear(self, frames: int, level: float) -> list[bool]:
-        """So much noise; whether somebody speaks, after each frame."""
+        """Processes noise; returns whether speech is open after each frame."""
         speaking = []
         for _ in range(frames):
             pcm = self._random.normal(0, level, FRAME_SAMPLES).round().astype(np.int16)
             self.track.push(Frame(Samples(self.at), pcm))
-            self.beginning.take(pcm)
+            self.beginning.push(pcm)
             self.at += FRAME_SAMPLES
-            self.beginning.look(Samples(self.at))
+            self.beginning.check(Samples(self.at))
             speaking.append(self.track.speaking)
         return speaking
 
 
 @pytest.mark.parametrize(("score", "opens"), [(0.34, False), (0.35, True)])
-def test_half_a_belief_opens_where_sound_is_clear_of_the_silence(score: float, opens: bool) -> None:
+def test_half_likely_score_opens_if_audio_is_loud(score: float, opens: bool) -> None:
     scene = Peeking(score)
     assert not any(scene.hear(50, QUIET))
     assert scene.asked == [], "of silence nothing is asked"
@@ -55,7 +55,7 @@ def test_half_a_belief_opens_where_sound_is_clear_of_the_silence(score: float, o
     assert np.abs(scene.asked[0][-FRAME_SAMPLES:]).max() > 10 * np.abs(scene.asked[0][:FRAME_SAMPLES]).max()
 
 
-def test_the_onset_is_dated_by_the_sound() -> None:
+def test_onset_is_dated_by_audio() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     scene.hear(1, LOUD)
@@ -63,14 +63,14 @@ def test_the_onset_is_dated_by_the_sound() -> None:
     assert scene.track.voicing(0.1).above_noise
 
 
-def test_where_somebody_speaks_nothing_is_asked() -> None:
+def test_network_is_not_asked_during_speech() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     scene.hear(5, LOUD)
     assert len(scene.asked) == 1
 
 
-def test_a_belief_that_was_none_closes_again() -> None:
+def test_wrong_onset_closes_again() -> None:
     scene = Peeking(0.9)
     scene.hear(50, QUIET)
     opened = scene.at + FRAME_SAMPLES
@@ -80,7 +80,7 @@ def test_a_belief_that_was_none_closes_again() -> None:
     assert not scene.track.speaking
 
 
-def test_a_reset_forgets_the_sound() -> None:
+def test_reset_clears_audio() -> None:
     scene = Peeking(0.0)
     scene.hear(50, LOUD)
     scene.beginning.reset()
@@ -91,7 +91,7 @@ def test_a_reset_forgets_the_sound() -> None:
     assert np.abs(scene.asked[-1][:FRAME_SAMPLES]).max() < LOUD / 10
 
 
-def test_a_look_ahead_is_what_a_window_that_ends_there_says_and_is_forgotten() -> None:
+def test_peek_equals_window_score_and_keeps_state() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     network = SileroNetwork()
     plain, peeking = SileroStream(network), SileroStream(network)
@@ -106,7 +106,7 @@ def test_a_look_ahead_is_what_a_window_that_ends_there_says_and_is_forgotten() -
     assert same > 10
 
 
-def test_a_voice_is_heard_sooner_than_by_whole_windows_and_no_later_whatever_its_windows() -> None:
+def test_onset_is_earlier_than_by_whole_windows() -> None:
     pcm, _ = soundfile.read(RECORDING, dtype="int16")
     room = np.random.default_rng(1).normal(0, 10, 2 * MIC_RATE_HZ).astype(np.int16)
     sooner = []

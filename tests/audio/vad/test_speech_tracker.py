@@ -1,4 +1,4 @@
-"""From scores to edges, with scripted scores over known sound."""
+"""Onsets and offsets from scripted scores over known audio."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def sound(frames: int, *bursts: tuple[int, int, float]) -> Pcm:
     return wave.round().astype(np.int16)
 
 
-def tell(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
+def results(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
     """Score 1 in the frames of `voiced`, else 0."""
     voicings = []
     for i in range(len(pcm) // FRAME_SAMPLES):
@@ -39,9 +39,9 @@ def tell(track: SpeechTracker, pcm: Pcm, voiced: set[int]) -> list[VadResult]:
     return voicings
 
 
-def test_the_onset_is_dated_by_the_sound_and_so_is_an_end_in_the_echo() -> None:
-    """Sound from 8 000 to 16 000; the detector fires 80 ms late and goes on for 40 ms after the sound."""
-    voicings = tell(SpeechTracker(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
+def test_onset_and_end_in_reverberation_are_dated_by_audio() -> None:
+    """Sound from 8 000 to 16 000; the detector fires 80 ms late and stays open for 40 ms after the sound."""
+    voicings = results(SpeechTracker(SETTINGS), sound(80, (8_000, 16_000, 4_000)), set(range(29, 52)))
     assert not voicings[29].speaking
     assert voicings[30].speaking
     assert abs(voicings[30].boundary - 8_000) <= 80
@@ -49,37 +49,37 @@ def test_the_onset_is_dated_by_the_sound_and_so_is_an_end_in_the_echo() -> None:
     assert abs(voicings[-1].boundary - 16_000) <= 320
 
 
-def test_the_end_is_dated_by_the_scores_where_the_sound_goes_on() -> None:
-    voicings = tell(SpeechTracker(SETTINGS), sound(80, (8_000, 20_000, 4_000)), set(range(26, 52)))
+def test_end_is_dated_by_scores_if_audio_continues() -> None:
+    voicings = results(SpeechTracker(SETTINGS), sound(80, (8_000, 20_000, 4_000)), set(range(26, 52)))
     assert voicings[-1].boundary == 52 * FRAME_SAMPLES
 
 
 @pytest.mark.parametrize("bias_ms", [-10.0, 30.0])
-def test_the_bias_is_taken_off_the_end_only(bias_ms: float) -> None:
+def test_bias_is_subtracted_from_end_only(bias_ms: float) -> None:
     pcm, voiced = sound(80, (8_000, 20_000, 4_000)), set(range(26, 52))
-    plain = tell(SpeechTracker(SETTINGS), pcm, voiced)
-    shifted = tell(SpeechTracker(replace(SETTINGS, end_bias_ms=bias_ms)), pcm, voiced)
+    plain = results(SpeechTracker(SETTINGS), pcm, voiced)
+    shifted = results(SpeechTracker(replace(SETTINGS, end_bias_ms=bias_ms)), pcm, voiced)
     assert shifted[30] == plain[30]
     assert plain[-1].boundary - shifted[-1].boundary == bias_ms * 16
 
 
-def test_a_second_onset_is_not_dated_into_the_first_stretch() -> None:
-    """The sound never stops, the scores do: the second stretch begins where the first ended."""
+def test_second_onset_is_not_dated_into_first_speech() -> None:
+    """The sound is continuous, the scores are not: the second speech starts where the first ended."""
     pcm = sound(80, (8_000, 11_000, 4_000), (11_000, 15_000, 1_500), (15_000, 20_000, 4_000))
-    voicings = tell(SpeechTracker(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
+    voicings = results(SpeechTracker(SETTINGS), pcm, set(range(26, 40)) | set(range(45, 60)))
     closed = next(voicing for voicing in voicings[30:] if not voicing.speaking)
     reopened = next(voicing for voicing in voicings[45:] if voicing.speaking)
     assert reopened.boundary == closed.boundary
 
 
-def test_a_bias_longer_than_the_speech_ends_at_its_onset() -> None:
+def test_bias_longer_than_speech_ends_at_onset() -> None:
     track = SpeechTracker(replace(SETTINGS, end_bias_ms=500.0))
-    voicings = tell(track, sound(60, (8_000, 9_600, 4_000)), set(range(25, 30)))
+    voicings = results(track, sound(60, (8_000, 9_600, 4_000)), set(range(25, 30)))
     assert voicings[-1].boundary == voicings[27].boundary
     assert voicings[27].speaking
 
 
-def test_edges_are_the_same_whether_levels_are_asked_for_at_every_frame_or_never() -> None:
+def test_boundaries_do_not_depend_on_level_reads() -> None:
     pcm = sound(600, (8_000, 20_000, 4_000), (60_000, 64_000, 900), (90_000, 150_000, 6_000))
     rng = np.random.default_rng(5)
     voiced = {
@@ -94,23 +94,23 @@ def test_edges_are_the_same_whether_levels_are_asked_for_at_every_frame_or_never
         for track in (seldom, always):
             track.push(frame)
             loud += track is always and track.loud
-            if i % 3:  # as windows that are longer than frames
+            if i % 3:  # like windows longer than frames
                 track.step(float(i in voiced), frame.start, frame.end)
         assert seldom.voicing(0.0) == always.voicing(0.0)
     assert seldom.loud == always.loud
     assert loud > 20
 
 
-def test_a_reset_forgets_frames_whose_levels_were_not_asked_for() -> None:
+def test_reset_drops_frames_without_levels() -> None:
     used = SpeechTracker(SETTINGS)
-    tell(used, sound(25, (0, 8_000, 9_000)), set())
+    results(used, sound(25, (0, 8_000, 9_000)), set())
     used.reset()
     pcm = sound(80, (8_000, 16_000, 4_000))
-    assert tell(used, pcm, set(range(29, 52))) == tell(SpeechTracker(SETTINGS), pcm, set(range(29, 52)))
+    assert results(used, pcm, set(range(29, 52))) == results(SpeechTracker(SETTINGS), pcm, set(range(29, 52)))
 
 
-def stirring(pcm: Pcm, scores: dict[int, float]) -> list[int]:
-    """The frames that may be the beginning of a voice, by the detector's scores; 0 where there is none."""
+def possible_onsets(pcm: Pcm, scores: dict[int, float]) -> list[int]:
+    """Returns the frames with a possible onset, for the given scores (default 0)."""
     track, found = SpeechTracker(SETTINGS), []
     for i in range(len(pcm) // FRAME_SAMPLES):
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
@@ -128,31 +128,31 @@ SPOKEN = dict.fromkeys(range(26, 50), 1.0)
 
 
 @pytest.mark.parametrize(("score", "stirs"), [(0.24, []), (0.25, [60]), (0.49, [60])])
-def test_sound_that_is_half_as_likely_as_a_voice_stirs(score: float, stirs: list[int]) -> None:
-    assert stirring(sound(80, (8_000, 16_000, 4_000)), SPOKEN | {60: score}) == stirs
+def test_half_likely_score_is_possible_onset(score: float, stirs: list[int]) -> None:
+    assert possible_onsets(sound(80, (8_000, 16_000, 4_000)), SPOKEN | {60: score}) == stirs
 
 
 @pytest.mark.parametrize(("amplitude", "stirs"), [(10.0, []), (60.0, [60])])
-def test_so_does_what_is_louder_than_the_silence_so_far(amplitude: float, stirs: list[int]) -> None:
+def test_level_above_silence_is_possible_onset(amplitude: float, stirs: list[int]) -> None:
     burst = (60 * FRAME_SAMPLES, 61 * FRAME_SAMPLES, amplitude)
-    assert stirring(sound(80, (8_000, 16_000, 4_000), burst), SPOKEN) == stirs
+    assert possible_onsets(sound(80, (8_000, 16_000, 4_000), burst), SPOKEN) == stirs
 
 
-def test_a_room_that_comes_back_behind_digital_silence_does_not() -> None:
+def test_room_after_digital_silence_is_no_possible_onset() -> None:
     pcm = sound(80, (8_000, 16_000, 4_000))
     pcm[16_000 : 60 * FRAME_SAMPLES] = 0
-    assert stirring(pcm, SPOKEN) == []
+    assert possible_onsets(pcm, SPOKEN) == []
 
 
-def test_nothing_stirs_before_anybody_spoke_or_long_after() -> None:
+def test_no_possible_onset_before_speech_or_long_after() -> None:
     long_after = 60 + 250
     before = (5 * FRAME_SAMPLES, 6 * FRAME_SAMPLES, 900.0)
     after = (long_after * FRAME_SAMPLES, (long_after + 1) * FRAME_SAMPLES, 900.0)
     pcm = sound(320, before, (8_000, 16_000, 4_000), after)
-    assert stirring(pcm, SPOKEN | {10: 0.4, long_after + 3: 0.4}) == []
+    assert possible_onsets(pcm, SPOKEN | {10: 0.4, long_after + 3: 0.4}) == []
 
 
-def test_silence_that_the_border_put_in_says_nothing_about_the_room() -> None:
+def test_inserted_silence_does_not_change_noise_floor() -> None:
     track = SpeechTracker(SETTINGS)
     pcm = sound(80, (8_000, 16_000, 4_000))
     for i in range(80):
@@ -163,8 +163,8 @@ def test_silence_that_the_border_put_in_says_nothing_about_the_room() -> None:
         assert not track.voicing(0.0).possible_onset, f"frame {i}"
 
 
-def clear_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
-    """The frames that are clear of the silence before them; those in which the detector is sure score 1."""
+def above_noise_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
+    """Returns the frames that are above the noise before them; frames of `voiced` score 1."""
     track, found = SpeechTracker(SETTINGS), []
     for i in range(len(pcm) // FRAME_SAMPLES):
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES])
@@ -176,34 +176,34 @@ def clear_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
 
 
 def frames_of(first: int, last: int, amplitude: float) -> tuple[int, int, float]:
-    return first * FRAME_SAMPLES, (last + 1) * FRAME_SAMPLES - 4, amplitude  # levels look four samples back
+    return first * FRAME_SAMPLES, (last + 1) * FRAME_SAMPLES - 4, amplitude  # levels use the four preceding samples
 
 
 @pytest.mark.parametrize(("amplitude", "clear"), [(20.0, []), (60.0, [40, 41, 42])])
-def test_what_is_10_db_above_anything_in_the_silence_is_clear_of_it(amplitude: float, clear: list[int]) -> None:
-    assert clear_frames(sound(80, frames_of(40, 42, amplitude)), set()) == clear
+def test_10_db_above_silence_is_above_noise(amplitude: float, clear: list[int]) -> None:
+    assert above_noise_frames(sound(80, frames_of(40, 42, amplitude)), set()) == clear
 
 
-def test_a_click_raises_what_is_clear_for_two_seconds() -> None:
+def test_click_raises_threshold_for_two_seconds() -> None:
     pcm = sound(240, frames_of(40, 40, 1000), frames_of(60, 61, 500), frames_of(170, 171, 500))
-    assert clear_frames(pcm, set()) == [40, 170, 171]
+    assert above_noise_frames(pcm, set()) == [40, 170, 171]
 
 
-def test_where_a_silence_has_only_begun_nothing_is_clear() -> None:
-    """Its first 200 ms do not count, nor the newest 120, and 200 ms between them are needed."""
-    assert clear_frames(sound(80, frames_of(24, 24, 500)), set()) == []
-    assert clear_frames(sound(80, frames_of(25, 25, 500)), set()) == [25]
+def test_nothing_is_above_noise_at_start_of_silence() -> None:
+    """The first 200 ms of the silence do not count, nor the newest 120; 200 ms between them are needed."""
+    assert above_noise_frames(sound(80, frames_of(24, 24, 500)), set()) == []
+    assert above_noise_frames(sound(80, frames_of(25, 25, 500)), set()) == [25]
     spoken, voiced = frames_of(40, 59, 4_000), set(range(40, 60))
-    assert clear_frames(sound(120, spoken, frames_of(88, 88, 500)), voiced) == [*range(40, 60)]
-    assert clear_frames(sound(120, spoken, frames_of(89, 89, 500)), voiced) == [*range(40, 60), 89]
+    assert above_noise_frames(sound(120, spoken, frames_of(88, 88, 500)), voiced) == [*range(40, 60)]
+    assert above_noise_frames(sound(120, spoken, frames_of(89, 89, 500)), voiced) == [*range(40, 60), 89]
 
 
-def test_of_speech_only_the_first_words_are_clear_of_the_silence_before_it() -> None:
-    found = clear_frames(sound(120, frames_of(40, 99, 4_000)), set(range(40, 100)))
+def test_only_first_words_are_above_noise() -> None:
+    found = above_noise_frames(sound(120, frames_of(40, 99, 4_000)), set(range(40, 100)))
     assert found == list(range(40, 62)), "open from frame 41 on, and 400 ms longer"
 
 
-def test_silence_that_the_border_put_in_is_no_silence_that_sound_is_clear_of() -> None:
+def test_inserted_silence_is_no_reference_for_above_noise() -> None:
     track, pcm = SpeechTracker(SETTINGS), sound(80, frames_of(40, 42, 60.0))
     for i in range(80):
         frame = pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES]
@@ -211,36 +211,38 @@ def test_silence_that_the_border_put_in_is_no_silence_that_sound_is_clear_of() -
         assert not track.clear
 
 
-def murmuring(pcm: Pcm, voiced: set[int]) -> list[int]:
-    """The frames in which a voice is no louder than the room before it."""
-    return [i for i, voicing in enumerate(tell(SpeechTracker(SETTINGS), pcm, voiced)) if voicing.background_level]
+def background_frames(pcm: Pcm, voiced: set[int]) -> list[int]:
+    """Returns the frames in which a voice is no louder than the room before it."""
+    return [i for i, voicing in enumerate(results(SpeechTracker(SETTINGS), pcm, voiced)) if voicing.background_level]
 
 
-def test_a_voice_that_is_no_louder_than_the_noise_before_it_murmurs() -> None:
+def test_voice_no_louder_than_noise_is_background_level() -> None:
     noise, voice = frames_of(20, 99, 300), set(range(60, 80))
-    assert murmuring(sound(100, noise, frames_of(60, 79, 500)), voice) == list(range(61, 83)), "until the track closes"
-    assert murmuring(sound(100, noise, frames_of(60, 79, 2_000)), voice) == []
+    assert background_frames(sound(100, noise, frames_of(60, 79, 500)), voice) == list(range(61, 83)), (
+        "until the track closes"
+    )
+    assert background_frames(sound(100, noise, frames_of(60, 79, 2_000)), voice) == []
 
 
-def test_a_voice_that_becomes_louder_murmurs_no_more() -> None:
+def test_louder_voice_is_no_longer_background_level() -> None:
     pcm = sound(100, frames_of(20, 99, 300), frames_of(60, 69, 500), frames_of(70, 71, 2_000))
-    assert murmuring(pcm, set(range(60, 90))) == list(range(61, 70))
+    assert background_frames(pcm, set(range(60, 90))) == list(range(61, 70))
 
 
-def test_the_room_is_known_behind_a_voice_too() -> None:
-    """It takes more than half a second until anything is clear of a silence; voices of a room come sooner."""
+def test_room_level_is_known_after_speech_too() -> None:
+    """The above-noise check needs half a second of silence; background voices come sooner."""
     noise, voices = frames_of(20, 139, 300), {*range(60, 80), *range(90, 110)}
-    assert murmuring(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
+    assert background_frames(sound(140, noise), voices) == [*range(61, 83), *range(91, 113)]
 
 
 @pytest.mark.parametrize(("known", "murmurs"), [(14, False), (15, True)])
-def test_of_who_speaks_at_once_it_is_not_known_that_they_murmur(known: int, murmurs: bool) -> None:
+def test_immediate_speech_is_not_background_level(known: int, murmurs: bool) -> None:
     voiced = set(range(known - 1, known + 20))
     pcm = sound(80, frames_of(0, 79, 300))
-    assert bool(murmuring(pcm, voiced)) is murmurs
+    assert bool(background_frames(pcm, voiced)) is murmurs
 
 
-def test_behind_silence_that_the_border_put_in_nobody_murmurs() -> None:
+def test_no_background_level_after_inserted_silence() -> None:
     track, pcm = SpeechTracker(SETTINGS), sound(80, frames_of(40, 79, 20.0))
     for i in range(80):
         frame = Frame(Samples(i * FRAME_SAMPLES), pcm[i * FRAME_SAMPLES : (i + 1) * FRAME_SAMPLES], is_inserted=i < 40)

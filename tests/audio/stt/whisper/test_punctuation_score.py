@@ -1,12 +1,12 @@
-"""What is expected behind the last word: of which tokens, and at which step."""
+"""Expected punctuation after the last word: its tokens and its decoding step."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.stt.whisper.hallucination_filter import said_twice
-from audio.stt.whisper.punctuation_score import ClosingMarks
+from audio.stt.whisper.hallucination_filter import is_repeated_phrase
+from audio.stt.whisper.punctuation_score import PunctuationTokens
 
 WORDS = [
     "what",
@@ -30,7 +30,7 @@ VOCABULARY = {token: number for number, token in enumerate(WORDS)} | {
     "<|0.00|>": len(WORDS) + 1,
 }
 EOT = len(WORDS)
-MARKS = ClosingMarks(VOCABULARY, EOT)
+MARKS = PunctuationTokens(VOCABULARY, EOT)
 ENDS = {".", "?", "?!", '."', "\u0120.", "<|endoftext|>"}
 GOES_ON = {",", "...", "\u0120-"}
 
@@ -40,7 +40,7 @@ def ids(*tokens: str) -> list[int]:
 
 
 @pytest.mark.parametrize("token", VOCABULARY)
-def test_every_token_counts_for_what_it_is(token: str) -> None:
+def test_tokens_are_classified_as_punctuation(token: str) -> None:
     logits = np.full(len(VOCABULARY), -100, np.float32)
     logits[VOCABULARY[token]] = 0
     found = MARKS.closure(logits)
@@ -48,7 +48,7 @@ def test_every_token_counts_for_what_it_is(token: str) -> None:
 
 
 @given(st.lists(st.floats(-50, 50, width=32), min_size=len(VOCABULARY), max_size=len(VOCABULARY)))
-def test_they_are_probabilities(values: list[float]) -> None:
+def test_scores_are_probabilities(values: list[float]) -> None:
     logits = np.array(values, np.float32)
     found, shifted = MARKS.closure(logits), MARKS.closure(logits + np.float32(8))
     assert 0 <= found.sentence_end <= 1
@@ -70,7 +70,7 @@ def test_they_are_probabilities(values: list[float]) -> None:
         ([], 0),
     ],
 )
-def test_the_step_is_that_behind_the_last_word(said: list[str], step: int) -> None:
+def test_step_is_after_last_word(said: list[str], step: int) -> None:
     assert MARKS.step_after_words(ids(*said)) == step
 
 
@@ -87,5 +87,5 @@ def test_the_step_is_that_behind_the_last_word(said: list[str], step: int) -> No
         ("", False),
     ],
 )
-def test_what_a_short_window_says_twice(text: str, twice: bool) -> None:
-    assert said_twice(text) == twice
+def test_repeated_phrase_is_detected(text: str, twice: bool) -> None:
+    assert is_repeated_phrase(text) == twice

@@ -1,4 +1,4 @@
-"""The recognizer around a real CTranslate2 model, whose weights say a script (see synthetic_whisper.py)."""
+"""The recognizer with a real CTranslate2 model whose weights produce a script (see synthetic_whisper.py)."""
 
 import asyncio
 import os
@@ -34,15 +34,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Listener:
-    """Opens a segment, feeds it, and keeps its partials."""
+    """Opens a segment, feeds it, and stores its interim transcripts."""
 
     def __init__(self, transcriber: WhisperRecognizer, segment: SegmentId = SEGMENT) -> None:
         self.partials: list[Transcript] = []
         self.hearing: WhisperStream = transcriber.open(segment, self.partials.append)
         self._transcriber = transcriber
 
-    async def hear(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
-        """`keeping_up`: what is decoded after a frame is done before the next one."""
+    async def feed(self, pcm: Pcm, *, keeping_up: bool = False) -> None:
+        """Feeds frames. `keeping_up`: waits for the decodes after each frame."""
         for at in range(0, len(pcm), FRAME_SAMPLES):
             self.hearing.feed(pcm[at : at + FRAME_SAMPLES])
             await asyncio.sleep(0)
@@ -50,17 +50,17 @@ class Listener:
                 await self.decoded()
 
     async def decoded(self) -> None:
-        """Wait until nothing is being decoded."""
+        """Waits until no decode is running."""
         async with asyncio.timeout(30):
-            while self._transcriber._model._desk._running:  # noqa: ASYNC110 - it tells only those who asked
+            while self._transcriber._model._scheduler._running:  # noqa: ASYNC110 - it tells only those who asked
                 await asyncio.sleep(0.002)
 
 
 class Decodes:
-    """What the model was asked to decode: (samples, language, retry); and a brake."""
+    """Records the decodes of the model: (samples, language, retry); can hold them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked: list[tuple[int, str | None, bool]] = []
+        self.calls: list[tuple[int, str | None, bool]] = []
         self.frames: list[int] = []
         self.go = threading.Event()
         self.go.set()
@@ -74,7 +74,7 @@ class Decodes:
             retry: bool,
             wanted: Callable[[], bool] = lambda: True,
         ) -> Decoded | None:
-            self.asked.append((len(pcm), language, retry))
+            self.calls.append((len(pcm), language, retry))
             assert self.go.wait(60)
             return decode(model, pcm, language, retry=retry, wanted=wanted)
 
@@ -109,11 +109,11 @@ def engine(path: Path, **settings: object) -> WhisperRecognizer:
 
 @pytest.mark.parametrize("words", [1, 4, 7])
 @pytest.mark.parametrize("encoder_window", ["full", "adaptive", "dynamic"])
-def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str) -> None:
+def test_transcript_has_words_of_fed_audio(model: Path, words: int, encoder_window: str) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         sound = loud(seconds_of(words))
-        await listener.hear(sound)
+        await listener.feed(sound)
         heard = await listener.hearing.transcript()
         said = Transcript(SEGMENT, Samples(SEGMENT + len(sound)), " ".join(SCRIPT[:words]))
         assert replace(heard, punctuation=None) == said
@@ -124,14 +124,14 @@ def test_the_words_of_what_was_fed(model: Path, words: int, encoder_window: str)
     run(engine(model, encoder_window=encoder_window), scene)
 
 
-def test_more_words_after_more_sound(model: Path) -> None:
+def test_transcript_grows_with_audio(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         sound = loud(seconds_of(7))
         half = samples_of_s(seconds_of(3))
-        await listener.hear(sound[:half])
+        await listener.feed(sound[:half])
         assert (await listener.hearing.transcript()).text == "what time is"
-        await listener.hear(sound[half:])
+        await listener.feed(sound[half:])
         assert (await listener.hearing.transcript()).text == "what time is it in the town"
 
     run(engine(model), scene)
@@ -140,7 +140,7 @@ def test_more_words_after_more_sound(model: Path) -> None:
 def test_partials_are_agreed_prefixes(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(7)), keeping_up=True)
+        await listener.feed(loud(seconds_of(7)), keeping_up=True)
         texts = [words.text.split() for words in listener.partials]
         assert len(texts) >= 2
         assert all(text == SCRIPT[: len(text)] for text in texts)
@@ -150,68 +150,68 @@ def test_partials_are_agreed_prefixes(model: Path) -> None:
     run(engine(model), scene)
 
 
-def test_partials_come_at_a_bounded_rate(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_rate_is_bounded(model: Path, decodes: Decodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_model, "PARTIAL_INTERVAL_SAMPLES", samples_of_s(0.6))
 
     async def scene(transcriber: WhisperRecognizer) -> None:
-        decodes.asked.clear()
-        await Listener(transcriber).hear(loud(3), keeping_up=True)
-        fed = [samples for samples, _, _ in decodes.asked]
+        decodes.calls.clear()
+        await Listener(transcriber).feed(loud(3), keeping_up=True)
+        fed = [samples for samples, _, _ in decodes.calls]
         assert len(fed) >= 2
         assert min(np.diff(fed)) >= samples_of_s(0.6)
 
     run(engine(model), scene)
 
 
-def test_a_final_goes_before_partials_and_follows_the_one_in_flight(model: Path, decodes: Decodes) -> None:
+def test_final_precedes_partials_and_waits_for_running_decode(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
-        decodes.asked.clear()
+        decodes.calls.clear()
         decodes.go.clear()
         listener = Listener(transcriber)
         sound = loud(seconds_of(5))
-        await listener.hear(sound)  # its first partial is held up
+        await listener.feed(sound)  # its first partial is held up
         async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
             asking = [tasks.create_task(listener.hearing.transcript()) for _ in range(3)]
             await asyncio.sleep(0)
             decodes.go.set()
         assert {task.result().text for task in asking} == {" ".join(SCRIPT[:5])}
-        assert [retry for _, _, retry in decodes.asked] == [False, True]  # one partial; one final for all three
-        assert decodes.asked[1][0] == len(sound)
+        assert [retry for _, _, retry in decodes.calls] == [False, True]  # one partial; one final for all three
+        assert decodes.calls[1][0] == len(sound)
 
     run(engine(model), scene)
 
 
-def test_a_pause_is_decoded_ahead_and_serves_as_final(model: Path, decodes: Decodes) -> None:
+def test_decode_of_pause_serves_as_final(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
-        before = len(decodes.asked)
+        await listener.feed(np.concatenate([quiet(0.1), loud(seconds_of(4)), quiet(0.2)]), keeping_up=True)
+        before = len(decodes.calls)
         heard = await listener.hearing.transcript()
         assert heard.text == "what time is it"
         assert heard.until == SEGMENT + samples_of_s(0.1 + seconds_of(4) + 0.2)
-        assert len(decodes.asked) == before
-        assert decodes.asked[-1][2], "what serves as final may use the full window"
-        await listener.hear(quiet(0.2))  # as after the hangover
+        assert len(decodes.calls) == before
+        assert decodes.calls[-1][2], "what serves as final may use the full window"
+        await listener.feed(quiet(0.2))  # as after the hangover
         assert (await listener.hearing.transcript()).text == "what time is it"
-        assert len(decodes.asked) == before
-        await listener.hear(quiet(0.5))  # now more than 700 ms of it were not decoded
+        assert len(decodes.calls) == before
+        await listener.feed(quiet(0.5))  # now more than 700 ms of it were not decoded
         await listener.hearing.transcript()
-        assert len(decodes.asked) == before + 1
+        assert len(decodes.calls) == before + 1
 
     run(engine(model), scene)
 
 
-def test_silence_says_nothing(model: Path) -> None:
+def test_silence_has_no_words(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(quiet(1.5))
+        await listener.feed(quiet(1.5))
         assert (await listener.hearing.transcript()).text == ""
         assert listener.partials == []
 
     run(engine(model), scene)
 
 
-def test_no_sound_at_all_has_no_words(model: Path) -> None:
+def test_empty_segment_has_no_words(model: Path) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         async with asyncio.timeout(10):
             assert await Listener(transcriber).hearing.transcript() == Transcript(SEGMENT, Samples(SEGMENT), "")
@@ -232,13 +232,15 @@ def test_no_sound_at_all_has_no_words(model: Path) -> None:
         ("la " * 12, 0.99, False, "la", True),
     ],
 )
-def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool) -> None:
+def test_unreliable_decode_is_filtered(
+    tmp_path: Path, script: str, probability: float, no_speech: bool, text: str, rough: bool
+) -> None:
     words = script.split()
     path = scripted_whisper(tmp_path / "model", words, probability=probability, no_speech=no_speech)
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(len(words))))
+        await listener.feed(loud(seconds_of(len(words))))
         heard = await listener.hearing.transcript()
         assert (heard.text, heard.low_confidence) == (text, rough)
 
@@ -255,7 +257,7 @@ def test_guards(tmp_path: Path, script: str, probability: float, no_speech: bool
         (SCRIPT, 0.05, False, False),
     ],
 )
-def test_full_window_again_where_the_short_one_may_be_why(
+def test_failed_check_in_short_window_is_repeated_in_full_one(
     tmp_path: Path, decodes: Decodes, script: list[str], probability: float, no_speech: bool, again: bool
 ) -> None:
     path = scripted_whisper(tmp_path / "model", script, probability=probability, no_speech=no_speech)
@@ -263,7 +265,7 @@ def test_full_window_again_where_the_short_one_may_be_why(
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         decodes.frames.clear()
-        await listener.hear(loud(seconds_of(len(script))))
+        await listener.feed(loud(seconds_of(len(script))))
         await listener.hearing.transcript()
         assert (decodes.frames[-1] == 3000) is again
 
@@ -271,7 +273,7 @@ def test_full_window_again_where_the_short_one_may_be_why(
 
 
 @pytest.mark.parametrize(("full", "text"), [("commuter", ""), ("computer", "computer")])
-def test_a_loop_has_the_words_that_the_full_window_confirms(
+def test_loop_is_reduced_to_words_of_full_window(
     model: Path, monkeypatch: pytest.MonkeyPatch, full: str, text: str
 ) -> None:
     said = [DecodeResult("computer " * 8, -0.2, 0.5), DecodeResult(full, -1.8, 0.4)]
@@ -284,25 +286,25 @@ def test_a_loop_has_the_words_that_the_full_window_confirms(
     assert not said
 
 
-def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:
+def test_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes) -> None:
     path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         short = Listener(transcriber)
-        await short.hear(loud(1))
+        await short.feed(loud(1))
         assert (await short.hearing.transcript()).text == "wie spät ist"
         short.hearing.close()
         assert "not yet detected" in transcriber.detail
         long = Listener(transcriber)
-        await long.hear(loud(2))
+        await long.feed(loud(2))
         await long.hearing.transcript()
         long.hearing.close()
         assert transcriber.detail.endswith(", de")
         await transcriber.load()
         again = Listener(transcriber)
-        await again.hear(loud(1))
+        await again.feed(loud(1))
         await again.hearing.transcript()
-        assert decodes.asked[-1][1] == "de"
+        assert decodes.calls[-1][1] == "de"
 
     run(engine(path, language=None), scene)
 
@@ -312,7 +314,7 @@ def test_the_language_is_detected_once_and_kept(tmp_path: Path, decodes: Decodes
     [(2.5, 0.3, "de", "de"), (2.5, 0.3, "en", ""), (1.5, 0.3, "de", ""), (2.5, 0.99, "de", "")],
     ids=["improbable", "of the same language", "too short", "probable"],
 )
-def test_improbable_words_tell_another_language_they_may_be_in(
+def test_improbable_words_report_other_language(
     tmp_path: Path, seconds: float, probability: float, detects: str, other: str
 ) -> None:
     words = "wie spät ist es jetzt gerade hier".split()
@@ -320,40 +322,40 @@ def test_improbable_words_tell_another_language_they_may_be_in(
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds))
+        await listener.feed(loud(seconds))
         assert (await listener.hearing.transcript()).other_language == other
         listener.hearing.close()
 
     run(engine(path, language="en"), scene)
 
 
-def test_prompt_and_hot_words_are_given(tmp_path: Path) -> None:
+def test_prompt_and_hot_words_are_passed_on(tmp_path: Path) -> None:
     hot_words, initial_prompt = "Ada", "Hi."  # letters are tokens here: <prev>, 4, 4, then the usual 4
     path = scripted_whisper(tmp_path / "model", SCRIPT, prompt_tokens=13)
 
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(3)))
+        await listener.feed(loud(seconds_of(3)))
         assert (await listener.hearing.transcript()).text == "what time is"
 
     run(engine(path, hot_words=hot_words, initial_prompt=initial_prompt), scene)
 
 
-def test_longer_than_the_window(model: Path, decodes: Decodes) -> None:
+def test_speech_longer_than_window(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         listener = Listener(transcriber)
         first = np.concatenate([loud(seconds_of(3)), quiet(18 - seconds_of(3))])
         second = np.concatenate([loud(0.5), quiet(14)])
-        await listener.hear(np.concatenate([first, quiet(2), second]))
+        await listener.feed(np.concatenate([first, quiet(2), second]))
         heard = await listener.hearing.transcript()
         assert heard.text.startswith("what time is")
         assert heard.until == SEGMENT + samples_of_s(34.5)
-        assert max(samples for samples, _, _ in decodes.asked) <= samples_of_s(30)
+        assert max(samples for samples, _, _ in decodes.calls) <= samples_of_s(30)
 
     run(engine(model), scene)
 
 
-def test_a_full_lane_is_said(model: Path, decodes: Decodes) -> None:
+def test_full_backlog_is_reported(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         hearing = Listener(transcriber).hearing
@@ -366,14 +368,14 @@ def test_a_full_lane_is_said(model: Path, decodes: Decodes) -> None:
     run(engine(model), scene)
 
 
-def test_a_decode_of_a_cancelled_segment_is_nobodys(model: Path, decodes: Decodes) -> None:
+def test_decode_of_cancelled_segment_is_ignored(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         stale = Listener(transcriber)
-        await stale.hear(loud(seconds_of(7)))
+        await stale.feed(loud(seconds_of(7)))
         stale.hearing.cancel()
         fresh = Listener(transcriber, SegmentId(90_000))
-        await fresh.hear(loud(seconds_of(2)))
+        await fresh.feed(loud(seconds_of(2)))
         decodes.go.set()
         async with asyncio.timeout(30):
             heard = await fresh.hearing.transcript()
@@ -385,11 +387,11 @@ def test_a_decode_of_a_cancelled_segment_is_nobodys(model: Path, decodes: Decode
     run(engine(model), scene)
 
 
-def test_words_can_be_given_up_and_asked_for_again(model: Path, decodes: Decodes) -> None:
+def test_cancelled_request_can_be_repeated(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         listener = Listener(transcriber)
-        await listener.hear(loud(seconds_of(2)))
+        await listener.feed(loud(seconds_of(2)))
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await listener.hearing.transcript()
@@ -399,7 +401,7 @@ def test_words_can_be_given_up_and_asked_for_again(model: Path, decodes: Decodes
     run(engine(model), scene)
 
 
-def test_a_model_that_raises(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_error_is_reported_and_reload_works(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         def broken(*_: object, **__: object) -> Decoded:
             raise RuntimeError("CUDA out of memory")
@@ -414,7 +416,7 @@ def test_a_model_that_raises(model: Path, monkeypatch: pytest.MonkeyPatch) -> No
                 hearing.feed(loud(0.1))
         await transcriber.load()
         again = Listener(transcriber)
-        await again.hear(loud(seconds_of(2)))
+        await again.feed(loud(seconds_of(2)))
         assert (await again.hearing.transcript()).text == "what time"
 
     run(engine(model), scene)
@@ -427,11 +429,11 @@ async def error_of(words: Coroutine[None, None, Transcript]) -> str:
 
 
 @pytest.mark.slow  # it waits for the second
-def test_stopping_tells_those_who_wait(model: Path, decodes: Decodes) -> None:
+def test_stop_fails_pending_requests(model: Path, decodes: Decodes) -> None:
     async def scene(transcriber: WhisperRecognizer) -> None:
         decodes.go.clear()
         listener = Listener(transcriber)
-        await listener.hear(loud(0.5))
+        await listener.feed(loud(0.5))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(error_of(listener.hearing.transcript()))
             await asyncio.sleep(0.01)
@@ -442,7 +444,7 @@ def test_stopping_tells_those_who_wait(model: Path, decodes: Decodes) -> None:
     run(engine(model), scene)
 
 
-def test_not_loaded(model: Path) -> None:
+def test_open_without_model_is_refused(model: Path) -> None:
     with pytest.raises(SttError, match="not loaded"):
         engine(model).open(SEGMENT, lambda _: None)
 
@@ -457,7 +459,7 @@ def load_error(transcriber: WhisperRecognizer) -> str:
     ("name", "remedy"),
     [("", "convert or copy it again, or correct stt.model"), ("tiny", "remove it and pull it again")],
 )
-def test_what_a_model_lacks_is_named_with_the_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
+def test_missing_model_file_is_named_with_remedy(model: Path, tmp_path: Path, name: str, remedy: str) -> None:
     """Without tokenizer.json faster-whisper would fetch one."""
     lacking = tmp_path / "lacking"
     shutil.copytree(model, lacking, copy_function=os.link)
@@ -468,12 +470,12 @@ def test_what_a_model_lacks_is_named_with_the_remedy(model: Path, tmp_path: Path
     assert load_error(engine(lacking, name=name)) == text
 
 
-def test_a_model_that_may_not_be_looked_at_lacks_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_model_folder_lacks_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid(tmp_path, monkeypatch)
     assert "lacks model.bin, config.json" in load_error(engine(tmp_path / "model"))
 
 
-def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
+def test_impossible_settings_are_refused(model: Path, tmp_path: Path) -> None:
     assert "'xx'" in load_error(engine(model, language="xx"))
     assert "int3" in load_error(engine(model, compute_type="int3"))
     broken = tmp_path / "broken"
@@ -490,7 +492,7 @@ def test_settings_that_cannot_be_met(model: Path, tmp_path: Path) -> None:
     assert "80 mel bands" in load_error(engine(broken))
 
 
-def test_detail(model: Path) -> None:
+def test_detail_names_model_and_device(model: Path) -> None:
     transcriber = engine(model, language="en-US", cpu_threads=1)
     assert transcriber.detail.endswith("not loaded")
 
@@ -500,12 +502,12 @@ def test_detail(model: Path) -> None:
     run(transcriber, scene)
 
 
-def test_a_loop_ends_early(tmp_path: Path) -> None:
+def test_looping_decoder_stops_early(tmp_path: Path) -> None:
     """The tokens of a decode are bounded by the length of the sound: 24 + 10 a second."""
     path = scripted_whisper(tmp_path / "model", [f"w{index}" for index in range(50)])
 
     async def scene(transcriber: WhisperRecognizer) -> None:
-        model = transcriber._model._desk.model  # the model itself is asked
+        model = transcriber._model._scheduler.model  # the model itself is asked
         assert model is not None
         features = model.features(loud(20))
         encoded = model.encode(features, 3000)

@@ -1,4 +1,4 @@
-"""One model for several conversations: a real CTranslate2 model whose weights say a script, decode by decode."""
+"""One model for several conversations: a real CTranslate2 model whose weights produce a script."""
 
 import asyncio
 import threading
@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Watched:
-    """How often a model was loaded and what was decoded, each decode held until it is let go (`go`).
+    """Counts loads and records decodes; each decode is held until it is released (`go`).
 
     Whose a decode is stands in its sound: a conversation's segments begin with a sample of its number.
     """
@@ -47,7 +47,7 @@ class Watched:
 
         def loading(loaded: LoadedWhisper, settings: WhisperSettings) -> None:
             self.loadings += 1
-            holding, self.holding = self.holding, False  # the model is warmed by a decode
+            holding, self.holding = self.holding, False  # the model warms up with a decode
             load(loaded, settings)
             self.holding = holding
             self.begun.clear()
@@ -71,16 +71,16 @@ class Watched:
         monkeypatch.setattr(LoadedWhisper, "decode", decoding)
 
     def go(self, decodes: int = 1) -> None:
-        """So many decodes may end."""
+        """Releases a number of decodes."""
         self._permits.release(decodes)
 
     def go_on(self) -> None:
-        """All decodes may end."""
+        """Releases all decodes."""
         self.holding = False
         self.go(50)
 
     async def until(self, begun: int) -> None:
-        """Wait until so many decodes have begun."""
+        """Waits until a number of decodes have started."""
         async with asyncio.timeout(30):
             while len(self.begun) < begun:  # noqa: ASYNC110 - it is a thread that adds to it
                 await asyncio.sleep(0.001)
@@ -96,7 +96,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 class Person:
-    """A conversation with a segment open."""
+    """A conversation with an open segment."""
 
     def __init__(self, shared: SharedWhisper, number: int) -> None:
         self.number = number
@@ -142,12 +142,12 @@ def sharing(model: Path, *, language: str | None = "en", workers: int = 1, hang_
 
 @pytest.mark.parametrize("people", [2, 8])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_each_conversation_hears_its_own_words(model: Path, watched: Watched, people: int, workers: int) -> None:
+def test_each_conversation_gets_its_own_words(model: Path, watched: Watched, people: int, workers: int) -> None:
     shared = sharing(model, workers=workers)
 
     async def turn(number: int) -> str:
         person = Person(shared, number)
-        for _ in range(2):  # a second turn, in the same seat
+        for _ in range(2):  # a second turn with the same recognizer
             person.listen()
             for at in range(0, len(sound := loud(seconds_of(number % 7 + 1))), FRAME_SAMPLES):
                 person.hearing.feed(sound[at : at + FRAME_SAMPLES])
@@ -166,7 +166,7 @@ def test_each_conversation_hears_its_own_words(model: Path, watched: Watched, pe
     play(shared, scene)
 
 
-def test_a_seat_costs_nothing(model: Path, watched: Watched) -> None:
+def test_recognizer_without_segments_costs_nothing(model: Path, watched: Watched) -> None:
     async def scene() -> None:
         before = threading.active_count()
         seats = [shared.transcriber() for _ in range(100)]
@@ -178,14 +178,14 @@ def test_a_seat_costs_nothing(model: Path, watched: Watched) -> None:
     play(shared, scene)
 
 
-def test_finals_go_first_in_the_order_they_were_asked_for(model: Path, watched: Watched) -> None:
+def test_finals_come_first_in_order_of_request(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
         watched.holding = True
         people = [Person(shared, number) for number in range(8)]
         for person in people:
-            person.say(ENOUGH_S)  # the first one's partial begins, and everybody wants one
+            person.say(ENOUGH_S)  # the first partial starts, and all need one
         await watched.until(1)
         async with asyncio.TaskGroup() as tasks:
             for number in (5, 3, 6):
@@ -204,8 +204,8 @@ def test_finals_go_first_in_the_order_they_were_asked_for(model: Path, watched: 
     play(shared, scene)
 
 
-def test_a_final_waits_for_one_running_decode_at_most(model: Path, watched: Watched) -> None:
-    """However many conversations want partials and pauses, what runs when it is asked for is all it waits for."""
+def test_final_waits_for_at_most_one_running_decode(model: Path, watched: Watched) -> None:
+    """A request waits only for the running decode, however many conversations need partials and pauses."""
     shared = sharing(model)
 
     async def scene() -> None:
@@ -227,7 +227,7 @@ def test_a_final_waits_for_one_running_decode_at_most(model: Path, watched: Watc
     play(shared, scene)
 
 
-def test_partials_take_turns(model: Path, watched: Watched) -> None:
+def test_conversations_take_turns_for_partials(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -245,7 +245,7 @@ def test_partials_take_turns(model: Path, watched: Watched) -> None:
     play(shared, scene)
 
 
-def test_a_new_conversation_does_not_overtake_by_many_short_segments(model: Path, watched: Watched) -> None:
+def test_many_short_segments_do_not_overtake_other_conversations(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -263,7 +263,7 @@ def test_a_new_conversation_does_not_overtake_by_many_short_segments(model: Path
     play(shared, scene)
 
 
-def test_a_partial_that_gave_way_is_of_the_newest_sound_and_comes_once(model: Path, watched: Watched) -> None:
+def test_delayed_partial_covers_newest_audio_and_comes_once(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -282,17 +282,17 @@ def test_a_partial_that_gave_way_is_of_the_newest_sound_and_comes_once(model: Pa
     play(shared, scene)
 
 
-def test_partials_become_rarer_with_the_conversations() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+def test_partials_become_rarer_with_more_conversations() -> None:
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     account = ConversationShare("en")
-    hearing = WhisperStream(desk, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
+    hearing = WhisperStream(scheduler, account, SegmentId(0), samples_of_s(0.3), lambda _: None)
     hearing.feed(loud(0.5))
-    decode = hearing.take("partial")
-    hearing.done(decode, Decoded("what", "", "en", language_sure=False), 0.125)
+    decode = hearing.start_decode("partial")
+    hearing.on_decoded(decode, Decoded("what", "", "en", language_sure=False), 0.125)
 
     def wanted(crowd: float) -> bool:
-        return hearing.wants(crowd) == "partial"
+        return hearing.needed_decode(crowd) == "partial"
 
     hearing.feed(loud(0.48))
     assert not wanted(1)
@@ -302,12 +302,12 @@ def test_partials_become_rarer_with_the_conversations() -> None:
     assert (wanted(2), wanted(8)) == (True, False)
     hearing.feed(loud(3.0))
     assert wanted(8)
-    after = WhisperStream(desk, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
+    after = WhisperStream(scheduler, account, SegmentId(100_000), samples_of_s(0.3), lambda _: None)
     after.feed(loud(0.48))
-    assert after.wants(1) is None, "the next segment knows how long the conversation's decodes take"
+    assert after.needed_decode(1) is None, "the next segment knows how long the conversation's decodes take"
 
 
-def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
+def test_running_partial_is_aborted_for_requested_transcript(
     model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared, generated = sharing(model), []
@@ -338,10 +338,10 @@ def test_a_partial_under_way_is_broken_off_for_words_that_are_waited_for(
 
 
 @pytest.mark.parametrize("loops", [False, True])
-def test_the_decode_of_a_pause_that_was_none_is_broken_off(
+def test_decode_of_pause_is_aborted_when_speech_continues(
     model: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch, *, loops: bool
 ) -> None:
-    """Before its decoder, or before the full window that a loop in its words calls for."""
+    """Aborts before the decoder, or before the full window that a loop requires."""
     shared, generated, asked = sharing(model), list[int](), threading.Event()
     generate = LoadedWhisper.generate
 
@@ -376,8 +376,8 @@ def test_the_decode_of_a_pause_that_was_none_is_broken_off(
     play(shared, scene)
 
 
-def test_pauses_one_after_the_other_break_no_decode_off(model: Path, watched: Watched) -> None:
-    """Or a slow model would say nothing before the end of who speaks in short phrases."""
+def test_later_pause_does_not_abort_decode_of_earlier_one(model: Path, watched: Watched) -> None:
+    """Otherwise a slow model would give no words before the end for users who speak in short phrases."""
     shared = sharing(model)
 
     async def scene() -> None:
@@ -399,7 +399,7 @@ def test_pauses_one_after_the_other_break_no_decode_off(model: Path, watched: Wa
 
 
 @pytest.mark.parametrize("given_up", [False, True])
-def test_what_a_cancelled_segment_wanted_is_never_begun(model: Path, watched: Watched, given_up: bool) -> None:
+def test_decode_for_cancelled_segment_never_starts(model: Path, watched: Watched, given_up: bool) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -425,7 +425,7 @@ def test_what_a_cancelled_segment_wanted_is_never_begun(model: Path, watched: Wa
     play(shared, scene)
 
 
-def test_closing_one_seat_leaves_the_others_alone(model: Path, watched: Watched) -> None:
+def test_closing_one_recognizer_does_not_affect_others(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -433,7 +433,7 @@ def test_closing_one_seat_leaves_the_others_alone(model: Path, watched: Watched)
         leaving, staying = Person(shared, 1), Person(shared, 2)
         leaving.say(ENOUGH_S)
         staying.say(ENOUGH_S)
-        await watched.until(1)  # of the one who leaves
+        await watched.until(1)  # the decode of the conversation that is closed
         async with asyncio.TaskGroup() as tasks:
             lost = tasks.create_task(leaving.error())
             waiting = tasks.create_task(staying.words())
@@ -444,7 +444,7 @@ def test_closing_one_seat_leaves_the_others_alone(model: Path, watched: Watched)
         assert "stopped" in lost.result()
         assert waiting.result() == "what time is"
         assert leaving.partials == []
-        leaving.listen()  # nothing but the conversation's own sound was dropped
+        leaving.listen()  # only the conversation's own audio was dropped
         leaving.say(ENOUGH_S)
         assert await leaving.words() == "what time is"
         assert watched.loadings == 1
@@ -452,7 +452,7 @@ def test_closing_one_seat_leaves_the_others_alone(model: Path, watched: Watched)
     play(shared, scene)
 
 
-def test_a_failure_is_told_to_those_who_wait_and_mended_once_for_all(model: Path, watched: Watched) -> None:
+def test_failure_fails_pending_requests_and_reloads_once(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -476,9 +476,9 @@ def test_a_failure_is_told_to_those_who_wait_and_mended_once_for_all(model: Path
             for person in (culprit, waiting, speaking):
                 tasks.create_task(person.seat.load())
             await asyncio.sleep(0)
-            speaking.say(0.01)  # it goes on, and nothing of it is lost
+            speaking.say(0.01)  # it continues, and no audio is lost
             for person in (culprit, waiting):
-                person.listen()  # a segment may begin while the model is being loaded
+                person.listen()  # a segment may start while the model is loading
                 person.say(seconds_of(2))
         assert watched.loadings == 2
         assert [await person.words() for person in (culprit, waiting, speaking)] == [
@@ -490,7 +490,7 @@ def test_a_failure_is_told_to_those_who_wait_and_mended_once_for_all(model: Path
     play(shared, scene)
 
 
-def test_a_failure_that_nobody_waited_for_is_told_to_somebody(model: Path, watched: Watched) -> None:
+def test_failure_without_pending_requests_is_reported(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -510,7 +510,7 @@ def test_a_failure_that_nobody_waited_for_is_told_to_somebody(model: Path, watch
     play(shared, scene)
 
 
-def test_words_of_a_model_that_nobody_loads_again_are_refused(model: Path, watched: Watched) -> None:
+def test_requests_are_refused_until_failed_model_is_reloaded(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -519,14 +519,14 @@ def test_words_of_a_model_that_nobody_loads_again_are_refused(model: Path, watch
         other.say(0.25)
         culprit.say(ENOUGH_S)
         assert "out of memory" in await culprit.error()
-        other.say(0.01)  # it heard of nothing, for it waited for nothing
+        other.say(0.01)  # it got no error, because it had no pending request
         assert "out of memory" in await other.error()
 
     play(shared, scene)
 
 
-def test_each_refusal_is_an_error_of_its_own(model: Path) -> None:
-    """An error that is raised again keeps the calls it went through before: and all that they held."""
+def test_each_refusal_raises_a_new_error(model: Path) -> None:
+    """An exception raised repeatedly accumulates tracebacks and all objects they reference."""
     seat = sharing(model).transcriber()
     refusals = []
     for _ in range(2):
@@ -536,7 +536,7 @@ def test_each_refusal_is_an_error_of_its_own(model: Path) -> None:
     assert refusals[0] is not refusals[1]
 
 
-def test_a_hang_is_found_by_the_limit_and_mended_once(model: Path, watched: Watched) -> None:
+def test_hang_is_detected_by_timeout_and_reloaded_once(model: Path, watched: Watched) -> None:
     shared = sharing(model, hang_s=0.2)
 
     async def scene() -> None:
@@ -547,13 +547,13 @@ def test_a_hang_is_found_by_the_limit_and_mended_once(model: Path, watched: Watc
         await watched.until(1)
         async with asyncio.TaskGroup() as tasks:
             told = tasks.create_task(people[1].error())
-            mending = [tasks.create_task(person.seat.load()) for person in people]  # before anybody knows
+            mending = [tasks.create_task(person.seat.load()) for person in people]  # before the hang is detected
             await asyncio.sleep(0)
             assert watched.loadings == 1
         assert "0.2 s and counts as hanging" in told.result()
         assert all(task.done() for task in mending)
         assert watched.loadings == 2
-        watched.go_on()  # the lost thread comes back with words that nobody wants
+        watched.go_on()  # the abandoned thread returns an unwanted result
         people[1].listen()
         people[1].say(seconds_of(2))
         assert await people[1].words() == "what time"
@@ -563,7 +563,7 @@ def test_a_hang_is_found_by_the_limit_and_mended_once(model: Path, watched: Watc
     play(shared, scene)
 
 
-def test_whoever_complains_of_a_model_that_works_changes_nothing(model: Path, watched: Watched) -> None:
+def test_reload_of_working_model_changes_nothing(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -582,7 +582,7 @@ def test_whoever_complains_of_a_model_that_works_changes_nothing(model: Path, wa
     play(shared, scene)
 
 
-def test_the_language_is_detected_for_each_conversation(tmp_path: Path) -> None:
+def test_language_is_detected_per_conversation(tmp_path: Path) -> None:
     path = scripted_whisper(tmp_path / "model", "wie spät ist es jetzt gerade hier".split(), language="de")
     shared = sharing(path, language=None)
 
@@ -603,7 +603,7 @@ def test_the_language_is_detected_for_each_conversation(tmp_path: Path) -> None:
     play(shared, scene)
 
 
-def test_the_owner_closes_for_all(model: Path, watched: Watched) -> None:
+def test_owner_closes_for_all_conversations(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -629,7 +629,7 @@ def test_the_owner_closes_for_all(model: Path, watched: Watched) -> None:
     play(shared, scene)
 
 
-def test_those_who_load_together_fail_together(tmp_path: Path) -> None:
+def test_concurrent_loads_fail_together(tmp_path: Path) -> None:
     shared = sharing(tmp_path / "nothing")
 
     async def scene() -> None:
@@ -642,7 +642,7 @@ def test_those_who_load_together_fail_together(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_a_loading_survives_whoever_gave_it_up(model: Path, watched: Watched) -> None:
+def test_loading_survives_cancelled_caller(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -658,7 +658,7 @@ def test_a_loading_survives_whoever_gave_it_up(model: Path, watched: Watched) ->
 
 
 @pytest.mark.parametrize("by", ["limit", "owner"])
-def test_a_loading_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+def test_hanging_load_times_out(model: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     go = threading.Event()
     load = LoadedWhisper.__init__
 
@@ -678,7 +678,7 @@ def test_a_loading_that_hangs(model: Path, monkeypatch: pytest.MonkeyPatch, by: 
                     await shared.aclose()
         assert ("within 0.05 s" if by == "limit" else "stopped while") in loading.result()
         go.set()
-        await shared.load()  # a new one: what comes late of the other is let go
+        await shared.load()  # a new model: the late one is released
         person = Person(shared, 1)
         person.say(ENOUGH_S)
         assert await person.words() == "what time is"
@@ -693,7 +693,7 @@ async def error_of(loading: Awaitable[None]) -> str:
     return str(error.value)
 
 
-def test_a_listener_that_raises_stops_nobody_else(model: Path, watched: Watched) -> None:
+def test_raising_listener_does_not_affect_others(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     def raising(_words: Transcript) -> None:
@@ -718,7 +718,7 @@ def test_a_listener_that_raises_stops_nobody_else(model: Path, watched: Watched)
     play(shared, scene)
 
 
-def test_two_workers_keep_one_for_those_who_wait(model: Path, watched: Watched) -> None:
+def test_one_of_two_workers_is_reserved_for_requests(model: Path, watched: Watched) -> None:
     shared = sharing(model, workers=2)
 
     async def scene() -> None:
@@ -744,7 +744,7 @@ def test_two_workers_keep_one_for_those_who_wait(model: Path, watched: Watched) 
 
 
 def dipping(seat: SharedWhisperRecognizer, number: int) -> WhisperStream:
-    """A segment of 250 ms that may end here, with a decode of it under way."""
+    """A segment of 250 ms that may end here, with its decode running."""
     hearing = seat.open(SegmentId(number), lambda _words: None)
     sound = loud(0.25)
     sound[0] = number
@@ -753,9 +753,7 @@ def dipping(seat: SharedWhisperRecognizer, number: int) -> WhisperStream:
     return hearing
 
 
-def test_the_decode_of_a_dip_will_do_for_early_words_and_the_final_ones_are_decoded_meanwhile(
-    model: Path, watched: Watched
-) -> None:
+def test_decode_of_dip_answers_early_request_while_final_decodes(model: Path, watched: Watched) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -784,7 +782,7 @@ def test_the_decode_of_a_dip_will_do_for_early_words_and_the_final_ones_are_deco
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_decode_that_lacks_speech_will_not_do(model: Path, watched: Watched, *, early: bool) -> None:
+def test_decode_that_lacks_speech_is_not_sufficient(model: Path, watched: Watched, *, early: bool) -> None:
     shared = sharing(model)
 
     async def scene() -> None:
@@ -813,24 +811,22 @@ THREE = Decoded("turn it on", "", "en", language_sure=False)
     ],
 )
 @pytest.mark.parametrize("late", [False, True])
-def test_a_draft_lacks_a_little_of_the_speech(
-    until_s: float, decoded: Decoded, draft: bool | None, *, late: bool
-) -> None:
+def test_draft_may_lack_a_little_speech(until_s: float, decoded: Decoded, draft: bool | None, *, late: bool) -> None:
     """Whether it was decoded before the words are asked for, or while they are waited for."""
 
     async def scene() -> None:
         hearing = at_an_end()
         async with asyncio.TaskGroup() as tasks:
             if not late:
-                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+                hearing.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
             asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True, draft=True))
             await asyncio.sleep(0)
             if late:
-                hearing.done(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
+                hearing.on_decoded(Decode(0, samples_of_s(until_s), "dip", loud(until_s)), decoded, 0.1)
             await asyncio.sleep(0)
             assert asking.done() == (draft is not None)
             if draft is None:
-                hearing.done(hearing.take("soon"), THREE, 0.1)
+                hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             words = await asking
         assert (words.text, words.is_draft) == ("turn it on", bool(draft))
         if draft:
@@ -839,20 +835,20 @@ def test_a_draft_lacks_a_little_of_the_speech(
     asyncio.run(scene())
 
 
-def test_who_does_not_ask_for_a_draft_gets_none() -> None:
+def test_draft_is_returned_only_on_request() -> None:
     async def scene() -> None:
         hearing = at_an_end()
-        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0.01)
             assert not asking.done()
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
 
     asyncio.run(scene())
 
 
-def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
+def test_final_decode_starts_at_once_after_draft() -> None:
     """Before whoever got it has asked again: meanwhile the model would do something else."""
 
     async def scene() -> None:
@@ -861,33 +857,35 @@ def test_behind_a_draft_the_words_are_wanted_at_once() -> None:
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
             await asyncio.sleep(0)
-            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
-            assert hearing.asked is not None
-            assert hearing.wants(1) == "soon"
-            wanted = hearing.take("soon")
-            assert hearing.served_by(wanted)
+            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            assert hearing.oldest_ticket is not None
+            assert hearing.needed_decode(1) == "soon"
+            wanted = hearing.start_decode("soon")
+            assert hearing.satisfied_by(wanted)
             assert (await asking).is_draft
-            assert hearing.asked is None
+            assert hearing.oldest_ticket is None
             again = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
-            hearing.done(wanted, THREE, 0.1)
+            hearing.on_decoded(wanted, THREE, 0.1)
             assert not (await again).is_draft
 
     asyncio.run(scene())
 
 
-def test_in_a_crowd_there_are_no_drafts() -> None:
+def test_no_drafts_with_several_segments() -> None:
     async def scene() -> None:
         hearing = at_an_end()
-        hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
-        other = WhisperStream(hearing._desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+        hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+        other = WhisperStream(
+            hearing._scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None
+        )
         other.feed(loud(1))
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
             await asyncio.sleep(0.01)
             assert not asking.done()
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             assert not (await asking).is_draft
         other.cancel()
         hearing.feed(loud(0.1))
@@ -896,30 +894,30 @@ def test_in_a_crowd_there_are_no_drafts() -> None:
     asyncio.run(scene())
 
 
-def test_who_got_a_draft_keeps_their_place_among_those_who_wait() -> None:
+def test_request_after_draft_keeps_its_ticket() -> None:
     async def scene() -> None:
         hearing = at_an_end()
-        desk, end = hearing._desk, Samples(samples_of_s(1))
+        scheduler, end = hearing._scheduler, Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
             asking = tasks.create_task(hearing.transcript(end, early=True, draft=True))
             await asyncio.sleep(0)
-            place = hearing.asked
-            behind = desk.ticket()
-            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            place = hearing.oldest_ticket
+            behind = scheduler.ticket()
+            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
             assert (await asking).is_draft
             again = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
-            assert hearing.asked == place
+            assert hearing.oldest_ticket == place
             assert place is not None
             assert place < behind
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             await again
             hearing.feed(loud(0.3))
             later = tasks.create_task(hearing.transcript(early=True))
             await asyncio.sleep(0)
-            assert hearing.asked is not None
-            assert hearing.asked > behind
-            hearing.done(hearing.take("soon"), THREE, 0.1)
+            assert hearing.oldest_ticket is not None
+            assert hearing.oldest_ticket > behind
+            hearing.on_decoded(hearing.start_decode("soon"), THREE, 0.1)
             await later
 
     asyncio.run(scene())
@@ -929,36 +927,36 @@ SPOILT = Decoded("word word", "repetition", "en", language_sure=False, was_abort
 
 
 def at_an_end() -> WhisperStream:
-    """A second of speech and the beginning of a silence, at a desk without a model."""
-    desk = DecodeScheduler(10)
-    desk.expect()
-    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
+    """A second of speech and the beginning of a silence, at a scheduler without a model."""
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
+    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _: None)
     hearing.feed(loud(1))
     hearing.feed(quiet(0.1))
     return hearing
 
 
-def test_words_in_doubt_will_do_for_who_asks_again_and_for_nobody_else() -> None:
+def test_unreliable_result_answers_early_requests_only() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         end = Samples(samples_of_s(1))
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
-            assert hearing.wants(1) == "soon"
-            doubted = hearing.take("soon")
+            assert hearing.needed_decode(1) == "soon"
+            doubted = hearing.start_decode("soon")
             settled = tasks.create_task(hearing.transcript(end))
             await asyncio.sleep(0)
-            hearing.done(doubted, SPOILT, 0.1)
+            hearing.on_decoded(doubted, SPOILT, 0.1)
             assert (await early).text == "word word"
-            assert hearing.wants(1) == "final", "they are not good enough for who asked second"
-            hearing.done(hearing.take("final"), Decoded("word", "", "en", language_sure=False), 0.1)
+            assert hearing.needed_decode(1) == "final", "they are not good enough for who asked second"
+            hearing.on_decoded(hearing.start_decode("final"), Decoded("word", "", "en", language_sure=False), 0.1)
             assert (await settled).text == "word"
 
     asyncio.run(scene())
 
 
-def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
+def test_improbable_words_are_not_decoded_again() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         end = Samples(samples_of_s(1))
@@ -966,104 +964,106 @@ def test_words_that_are_only_improbable_are_not_decoded_again() -> None:
             early = tasks.create_task(hearing.transcript(end, early=True))
             await asyncio.sleep(0)
             improbable = Decoded("wreck a nice beach", "log-probability", "en", language_sure=False)
-            hearing.done(hearing.take("soon"), improbable, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), improbable, 0.1)
             assert (await early).low_confidence
-        assert hearing.wants(1) is None
+        assert hearing.needed_decode(1) is None
         assert (await hearing.transcript(end)).text == "wreck a nice beach"
 
     asyncio.run(scene())
 
 
-def test_behind_words_in_doubt_the_full_window_is_begun_before_they_are_asked_for_again() -> None:
+def test_full_window_starts_before_unreliable_words_are_requested_again() -> None:
     async def scene() -> None:
         hearing = at_an_end()
         async with asyncio.TaskGroup() as tasks:
             early = tasks.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
             await asyncio.sleep(0)
-            hearing.done(hearing.take("soon"), SPOILT, 0.1)
+            hearing.on_decoded(hearing.start_decode("soon"), SPOILT, 0.1)
             await early
-        assert hearing.wants(1) == "pause"
+        assert hearing.needed_decode(1) == "pause"
 
     asyncio.run(scene())
 
 
 @pytest.mark.parametrize("draft", [False, True])
-def test_for_words_that_were_asked_for_early_and_given_up_nothing_is_begun(*, draft: bool) -> None:
+def test_nothing_starts_for_cancelled_early_request(*, draft: bool) -> None:
     """The voice went on: a decode of the full window, begun in it, would be in the way of the words at its end."""
 
     async def scene() -> None:
         hearing = at_an_end()
         end = Samples(samples_of_s(1))
         if draft:
-            hearing.done(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
+            hearing.on_decoded(Decode(0, samples_of_s(0.9), "dip", loud(0.9)), THREE, 0.1)
             assert (await hearing.transcript(end, early=True, draft=True)).is_draft
         early = asyncio.create_task(hearing.transcript(end, early=True))
         await asyncio.sleep(0)
-        decode = hearing.take("soon")
+        decode = hearing.start_decode("soon")
         early.cancel()
         await asyncio.sleep(0)
         hearing.feed(loud(0.02))
-        hearing.done(decode, SPOILT, 0.01)
-        assert hearing.wants(1) is None
+        hearing.on_decoded(decode, SPOILT, 0.01)
+        assert hearing.needed_decode(1) is None
 
     asyncio.run(scene())
 
 
-def test_words_that_were_asked_for_early_are_confirmed_soon_or_not_at_all() -> None:
+def test_early_transcript_is_confirmed_soon_or_not_at_all() -> None:
     """They had come before the voice went on."""
 
     async def scene() -> None:
         hearing = at_an_end()
         early = asyncio.create_task(hearing.transcript(Samples(samples_of_s(1)), early=True))
         await asyncio.sleep(0)
-        hearing.done(hearing.take("soon"), SPOILT, 0.01)
+        hearing.on_decoded(hearing.start_decode("soon"), SPOILT, 0.01)
         await early
-        assert hearing.wants(1) == "pause"
+        assert hearing.needed_decode(1) == "pause"
         hearing.feed(loud(0.12))
-        assert hearing.wants(1) is None
+        assert hearing.needed_decode(1) is None
 
     asyncio.run(scene())
 
 
-def test_a_segment_that_is_over_is_served_by_nothing() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
-    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
+def test_finished_segment_needs_no_decode() -> None:
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
+    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda _words: None)
     hearing.feed(loud(1))
     hearing.feed(quiet(0.1))
-    running = decode_scheduler._Running(hearing, hearing.take("pause"))
-    assert decode_scheduler._serves(running)
+    running = decode_scheduler._Running(hearing, hearing.start_decode("pause"))
+    assert decode_scheduler._is_useful(running)
     hearing.cancel()
-    assert not decode_scheduler._serves(running)
+    assert not decode_scheduler._is_useful(running)
 
 
-def test_for_a_later_dip_the_decode_of_an_earlier_one_is_broken_off() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+def test_later_dip_aborts_decode_of_earlier_one() -> None:
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     hearing = WhisperStream(
-        desk, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
+        scheduler, ConversationShare("en", took_s=0.1), SegmentId(0), samples_of_s(0.3), lambda _words: None
     )
     hearing.feed(loud(0.25))
-    assert hearing.wants(1.0) is None
+    assert hearing.needed_decode(1.0) is None
     hearing.probability_dip()
-    assert hearing.wants(1.0) == "dip"
-    early = hearing.take("dip")
-    assert hearing.wants(1.0) is None
+    assert hearing.needed_decode(1.0) == "dip"
+    early = hearing.start_decode("dip")
+    assert hearing.needed_decode(1.0) is None
     hearing.feed(loud(0.2))
     hearing.probability_dip()
-    assert hearing.wants(1.0) == "dip"
-    assert hearing.wants(2.0) is None, "in a crowd there is less time for them"
+    assert hearing.needed_decode(1.0) == "dip"
+    assert hearing.needed_decode(2.0) is None, "in a crowd there is less time for them"
     hearing.account.took_s = 0.26
-    assert hearing.wants(1.0) is None, "two such decodes in a row take longer than one that is begun when asked for"
-    assert not hearing.served_by(early)
+    assert hearing.needed_decode(1.0) is None, (
+        "two such decodes in a row take longer than one that is begun when asked for"
+    )
+    assert not hearing.satisfied_by(early)
     hearing.feed(loud(0.12))
-    assert hearing.wants(1.0) is None, "that was long ago"
+    assert hearing.needed_decode(1.0) is None, "that was long ago"
 
 
 @pytest.mark.parametrize(
     ("threads", "shown"), [(1, "CPU, 1 threads, adaptive"), (2, "CPU, 2 threads, 2 decodes at once, adaptive")]
 )
-def test_workers_share_the_threads(model: Path, threads: int, shown: str) -> None:
+def test_workers_share_threads(model: Path, threads: int, shown: str) -> None:
     shared = SharedWhisper(WhisperSettings(model, device="cpu", cpu_threads=threads, workers=2))
 
     async def scene() -> None:
@@ -1072,41 +1072,41 @@ def test_workers_share_the_threads(model: Path, threads: int, shown: str) -> Non
     play(shared, scene)
 
 
-def test_a_partial_beside_which_its_sound_was_settled_has_no_effect() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+def test_partial_of_settled_audio_is_ignored() -> None:
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     told: list[Transcript] = []
-    hearing = WhisperStream(desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
+    hearing = WhisperStream(scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), told.append)
     hearing.feed(loud(31))
-    partial, settle = hearing.take("partial"), hearing.take("settle")
+    partial, settle = hearing.start_decode("partial"), hearing.start_decode("settle")
     said = Decoded("one", "", "en", language_sure=False)
-    hearing.done(settle, said, 0.1)
-    hearing.done(partial, said, 0.1)
-    rest = hearing.take("pause")
+    hearing.on_decoded(settle, said, 0.1)
+    hearing.on_decoded(partial, said, 0.1)
+    rest = hearing.start_decode("pause")
     assert rest == Decode(settle.until, 31 * MIC_RATE_HZ, "pause", rest.pcm)
-    hearing.done(rest, Decoded("two", "", "en", language_sure=False), 0.1)
-    hearing.done(hearing.take("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
+    hearing.on_decoded(rest, Decoded("two", "", "en", language_sure=False), 0.1)
+    hearing.on_decoded(hearing.start_decode("pause"), Decoded("two", "", "en", language_sure=False), 0.1)
     assert [words.text for words in told] == ["one", "one two"]
     assert told[-1].until == Samples(31 * MIC_RATE_HZ)
 
 
-def test_words_do_not_vanish_for_a_decode_when_their_sound_is_settled() -> None:
-    desk = DecodeScheduler(10)
-    desk.expect()
+def test_words_stay_in_partial_when_audio_is_settled() -> None:
+    scheduler = DecodeScheduler(10)
+    scheduler.expect_model()
     told: list[str] = []
     hearing = WhisperStream(
-        desk, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda words: told.append(words.text)
+        scheduler, ConversationShare("en"), SegmentId(0), samples_of_s(0.3), lambda words: told.append(words.text)
     )
     numbers = [f"{number:02}" for number in range(40)]  # one a second
 
     def done(decode: Decode) -> None:
         said = numbers[decode.start // MIC_RATE_HZ : decode.until // MIC_RATE_HZ]
-        hearing.done(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
+        hearing.on_decoded(decode, Decoded(" ".join(said), "", "en", language_sure=False), 0.1)
 
     for _ in range(40):
         hearing.feed(loud(1))
-        if hearing.wants(1.0) == "settle":
-            done(hearing.take("settle"))
-        done(hearing.take("partial"))
+        if hearing.needed_decode(1.0) == "settle":
+            done(hearing.start_decode("settle"))
+        done(hearing.start_decode("partial"))
     assert len(told) == 39
     assert all(later.startswith(earlier) for earlier, later in pairwise(told))
