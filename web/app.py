@@ -1,4 +1,4 @@
-"""The ASGI app: the page, the wire's door, health and metrics; and in front of them the gatekeeper."""
+"""Builds the ASGI app: page, Realtime endpoint, health checks, metrics and traces, behind access control."""
 
 import asyncio
 import logging
@@ -30,10 +30,10 @@ from web.trace_stream import TraceStream
 
 STATIC = Path(__file__).parent / "static"
 Errand = Callable[[], Coroutine[Any, Any, None]]
-"""A task of the server's own, until it is cancelled."""
+"""A background task of the server that runs until it is cancelled."""
 
 CLOSE_TIMEOUT_S = 1.5
-"""For stopping the engines; whatever takes longer ends with the process."""
+"""Time limit for stopping the engines. An engine that takes longer ends with the process."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,19 +49,19 @@ def make_app(
     traces: TraceStream | None = None,
     static: Path = STATIC,
 ) -> Starlette:
-    """One server's app.
+    """Creates the app of one server.
 
     Args:
-        hall: The engines, loaded in the background as soon as the app runs, and closed after it.
-        gatekeeper: Asked about every request.
-        reception: Takes the connections to /v1/realtime.
-        metrics: What /metrics shows.
-        loaded: Called once when the engines are ready (None), or with what kept them from it.
-        errands: What runs as long as the app does.
-        traces: Told of every turn that ends, for whoever follows along at /traces; None: nobody can.
-        static: The page's folder.
+        hall: The engines. They are loaded in the background when the app starts, and closed when it ends.
+        gatekeeper: Checks every request.
+        reception: Handles the connections to /v1/realtime.
+        metrics: The metrics served at /metrics.
+        loaded: Called once, with None when the engines are ready or with the error that prevented it.
+        errands: Background tasks that run as long as the app does.
+        traces: Serves turn records at /traces; None: there is no such path.
+        static: The folder of the page's files.
     """
-    # What a system thinks of these endings varies, and with `nosniff` a wrong type is a script that does not run.
+    # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
     mimetypes.add_type("text/javascript", ".js")
     mimetypes.add_type("text/css", ".css")
 
@@ -105,7 +105,7 @@ def make_app(
         middleware=[Middleware(_Gate, gatekeeper=gatekeeper, metrics=metrics)],
         lifespan=_lifespan(hall, metrics, loaded, errands),
     )
-    app.router.redirect_slashes = False  # what is no path is not found; nobody is sent to another
+    app.router.redirect_slashes = False  # unknown paths get 404, never a redirect
     app.router.default = NotFound()
     return app
 
@@ -116,7 +116,7 @@ def _lifespan(
     async def load() -> None:
         try:
             await hall.load()
-        except Exception as error:  # noqa: BLE001 - told to whoever runs the server
+        except Exception as error:  # noqa: BLE001 - reported through `loaded`
             loaded(error)
         else:
             loaded(None)
@@ -141,7 +141,7 @@ def _lifespan(
     return lifespan
 
 
-# ---- what every answer says ----
+# ---- response headers ----
 
 _METHODS = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
 
@@ -152,7 +152,7 @@ _NO_SOCKET = {
     "message": "this address speaks WebSocket: connect to it as ws:// or wss://, through proxies that pass on the "
     "headers Upgrade and Connection (docs/serving.md)",
 }
-"""Most often a proxy that keeps them for itself."""
+"""Body of the answer to a plain HTTP request. The usual cause is a proxy that drops the two headers."""
 
 SECURITY_HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
@@ -164,8 +164,11 @@ SECURITY_HEADERS: Mapping[str, str] = {
 
 
 def content_security_policy(host: str) -> str:
-    """Of a page reached at this host, which the gatekeeper let pass: everything from here, nothing inline."""
-    # Browsers differ on whether 'self' means the page's own WebSocket too: it is named.
+    """Returns the policy of a page at this host: own resources only, nothing inline.
+
+    Access control has checked the host.
+    """
+    # Browsers differ on whether 'self' includes the page's own WebSocket, so it is listed.
     return (
         f"default-src 'self'; connect-src 'self' ws://{host} wss://{host}; worker-src 'self'; img-src 'self' data:; "
         "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -173,7 +176,7 @@ def content_security_policy(host: str) -> str:
 
 
 class _Static(StaticFiles):
-    """Files that are asked for anew each time: they carry no version in their names, and a page must not mix two."""
+    """Serves files that browsers revalidate each time: file names have no version, and a page must not mix versions."""
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
@@ -183,20 +186,20 @@ class _Static(StaticFiles):
         return response
 
 
-# ---- the gate ----
+# ---- access control and request limit ----
 
 _BUSY = Refusal(
     503, "too_many_requests", "the server answers as many requests as it can at a time; try again in a moment"
 )
 
 MOST_REQUESTS = 100
-"""HTTP requests that are answered at a time. Most take milliseconds; whoever follows the traces takes one."""
+"""HTTP requests answered at a time. Most take milliseconds; each follower of /traces occupies one."""
 HEALTH = frozenset({"/healthz", "/readyz"})
-"""Always answered: whoever asks ends a server that does not answer."""
+"""Paths exempt from the limit: a supervisor kills a server that does not answer health checks."""
 
 
 class _Gate:
-    """Asks the gatekeeper about all that comes in, and adds to all that goes out what keeps a page safe."""
+    """ASGI middleware: checks every request with access control and adds security headers to every response."""
 
     def __init__(self, app: ASGIApp, gatekeeper: AccessControl, metrics: Metrics) -> None:
         self._app = app

@@ -1,7 +1,7 @@
-"""Connections and the conversations behind them: from an accepted socket to the end of what was said on it.
+"""Runs conversations on accepted sockets, and lets clients resume them on a new socket.
 
-The handler of the first connection owns the conversation. When its socket is lost it waits for another one, whose
-handler lends it its own; after a while it gives up.
+The handler of the first connection owns the conversation. When the socket is lost, it waits `server.resume_s` for the
+client to reconnect. The handler of the new connection then runs its socket for the same conversation.
 """
 
 import asyncio
@@ -48,25 +48,25 @@ from web.wire.session_object import Service
 _log = logging.getLogger(__name__)
 
 LEFT = frozenset({1000, 1001, 1005})
-"""Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
+"""Close codes of a client that has left (1005: it gave no code). With any other code it may come back."""
 
 RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
 
 FULL_LOOK_S = 0.25
-"""How often a client that is not read is looked at: it may have hung up."""
+"""How often to check whether a client that is not read has disconnected."""
 
 REFILL_AFTER_S = 1.0
-"""A new conversation gets going before the next one's recognizer is started."""
+"""Delay before the next recognizer is started, so that the new conversation can start first."""
 REFILL_TRIES = 20
-"""To find it silent: starting one takes a core or two for half a second, which somebody's turn may need."""
+"""Attempts to find the conversation idle. Starting a recognizer takes one or two cores for half a second."""
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """A talk and the line it has now.
+    """A conversation and its current socket.
 
     Attributes:
-        lost_s: When its last line was lost, by the loop's clock.
+        lost_s: Loop time at which its last socket was lost.
     """
 
     talk: RealtimeSession
@@ -79,7 +79,7 @@ class _Conversation:
 
 @dataclass(slots=True)
 class Connections:
-    """Every conversation of a server."""
+    """Runs all conversations of a server."""
 
     hall: EnginePool
     metrics: Metrics
@@ -94,11 +94,11 @@ class Connections:
         self._losses = TraceLosses(self.metrics, self.hall.workshop.settings.trace.dir)
 
     async def tell_losses(self) -> None:
-        """Say in the log which turns are in no trace, as long as the server runs."""
+        """Logs the number of turns missing from traces, until cancelled."""
         await self._losses.run()
 
     def resumable(self, token: str) -> bool:
-        """Whether a client with this token can go on with its conversation."""
+        """Returns whether a client with this token can resume its conversation."""
         return self._kept(token) is not None
 
     def _kept(self, token: str) -> _Conversation | None:
@@ -107,23 +107,23 @@ class Connections:
 
     @property
     def waiting(self) -> tuple[_Conversation, ...]:
-        """Those whose clients are gone and may come back."""
+        """The conversations whose clients are disconnected and may come back."""
         return tuple(one for one in self._conversations.values() if one.line is None and not one.over)
 
     def _busy(self, conversation: _Conversation) -> bool:
-        """Whether a turn is under way that its client will hear the end of."""
+        """Returns whether a turn is in progress and the client is connected."""
         session = conversation.talk.session
         return conversation.line is not None and not (session.idle and not session.request_waits)
 
     def make_room(self) -> None:
-        """Somebody finds no seat: the conversation whose client has been gone for longest does not wait for it."""
+        """Ends the conversation whose client has been disconnected for longest: a new client needs its slot."""
         if self.waiting:
             longest = min(self.waiting, key=lambda one: one.lost_s)
             longest.over = True
             longest.has_line.set()
 
     async def converse(self, websocket: WebSocket) -> None:
-        """Hold a conversation on an accepted socket, or go on with one."""
+        """Runs a new conversation on an accepted socket, or resumes one."""
         query = websocket.query_params
         conversation = self._kept(query.get("resume", ""))
         if conversation is not None:
@@ -145,7 +145,7 @@ class Connections:
         self._share.conversations = len(self._conversations)
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
-            # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
+            # An inner group: however the conversation ends, its last record is queued before the writer is stopped.
             async with asyncio.TaskGroup() as tasks:
                 refill = tasks.create_task(self._refill(talk.session), name="refill")
                 session = tasks.create_task(talk.session.run(), name="session")
@@ -167,7 +167,7 @@ class Connections:
             writer.cancel()
 
     async def _until_nobody_returns(self, conversation: _Conversation) -> None:
-        """Wait until a lost client has stayed away for too long, or has left."""
+        """Waits until a disconnected client has stayed away for too long, or has left."""
         while not conversation.over:
             try:
                 async with asyncio.timeout(self.hall.workshop.settings.server.resume_s):
@@ -232,7 +232,7 @@ class Connections:
         return Realtime(config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=self._expires_at_s())
 
     def _expires_at_s(self) -> int:
-        """Of a connection that begins now."""
+        """Returns the expiry time of a connection that begins now, in seconds since 1970."""
         lasts = timedelta(seconds=self.hall.workshop.settings.server.max_session_s)
         return int((datetime.now(UTC) + lasts).timestamp())
 
@@ -245,7 +245,7 @@ class Connections:
         talk.tell(fact)
 
     def _trace_fails(self, talk: RealtimeSession, what: str) -> None:
-        """Said in the conversation, and to whoever runs the server."""
+        """Reports a trace problem in the conversation and in the server's log."""
         self._losses.failing(what)
         talk.tell(Problem(what))
 
@@ -256,15 +256,15 @@ class Connections:
                 break
         await self.hall.refill()
 
-    # ---- a socket comes and goes ----
+    # ---- sockets ----
 
     async def _use(self, conversation: _Conversation, websocket: WebSocket) -> None:
-        """Talk on this socket until it is lost."""
+        """Runs the conversation on this socket until it is lost."""
         talk = conversation.talk
         line = ClientSocket(websocket, talk.realtime)
         if conversation.line is not None:
             conversation.line.farewell = RESUMED_ELSEWHERE
-            conversation.line.lost.set()  # whoever still holds the old socket lets go of it
+            conversation.line.lost.set()  # the handler of the old socket ends
         conversation.line = line
         conversation.has_line.set()
         talk.changed = line.changed.set
@@ -294,7 +294,7 @@ class Connections:
                 conversation.line = None
                 conversation.lost_s = asyncio.get_running_loop().time()
                 conversation.has_line.clear()
-                # Whoever was told that the session is over does not come back for it.
+                # A client that was told that the session is over does not come back.
                 conversation.over = conversation.over or line.left or broke_off
                 talk.gone()
             line.released.set()
@@ -302,7 +302,7 @@ class Connections:
             await line.close()
 
     async def _rest(self, line: ClientSocket, wait_s: float) -> bool:
-        """The client's sound is ahead of real time: it is held back, and the client is not idle."""
+        """Waits because the client's audio is ahead of real time. The client does not count as idle."""
         self.metrics.throttled(wait_s)
         held_back(line.socket.scope)
         await asyncio.sleep(wait_s)
@@ -354,26 +354,29 @@ class Connections:
     async def _go_on(
         self, conversation: _Conversation, websocket: WebSocket, reply: ReplyId | None, received_ms: float | None
     ) -> None:
-        """The client is back on another socket; the handler of the first one still owns the conversation."""
+        """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
         conversation.talk.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
             await self._use(conversation, websocket)
 
 
 def _longest_answer(configured: int) -> Limit:
-    """What a session begins with: the server's own limit, where somebody has set one."""
+    """Returns the initial limit on output tokens: the server's, if it differs from the default."""
     return "inf" if configured == LlmSection().max_tokens else configured
 
 
 async def _room_in(backlog: AudioBacklog, line: ClientSocket) -> None:
-    """Wait while the backlog is full, unless the client leaves."""
+    """Waits while the backlog is full, unless the client leaves."""
     while backlog.full and await line.rest(FULL_LOOK_S) and not has_hung_up(line.socket.scope):
         pass
 
 
 def _clear_away() -> None:
-    """Free what is left of a conversation, 2 MB that hold on to each other: the collector by itself comes every few
-    hundred conversations. It takes 1 to 14 ms where what stays was put aside, as `web.serve` does."""
+    """Frees the memory of an ended conversation, 2 MB in reference cycles.
+
+    The garbage collector would run only every few hundred conversations. A run takes 1 to 14 ms if the loaded modules
+    and engines were frozen, as `web.serve` does.
+    """
     if gc.get_freeze_count():
         gc.collect()
 
@@ -382,12 +385,12 @@ _BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes ba
 
 
 def _utf8_bytes(text: str) -> int:
-    """As it came over the wire. The usual message is sound, and ASCII, which is known without a look."""
+    """Returns the size of a text in UTF-8. The usual message is audio in ASCII, whose size is known at once."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def _number(text: str | None) -> float | None:
-    """A count of ms from a query, where it is one."""
+    """Parses a number of milliseconds from a query; None if it is missing or invalid."""
     with suppress(ValueError, TypeError):
         number = float(text or "")
         return number if 0 <= number < 1e9 else None

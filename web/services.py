@@ -1,4 +1,4 @@
-"""What a server serves: the engines and the conversation. The one place where both are plugged into the shell."""
+"""Creates the services of a server: the engines and the conversation handler."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -21,15 +21,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One server's inside.
+    """The services of one server.
 
     Attributes:
         hall: The engines.
-        converse: What happens on a connection.
-        resumable: Whether a conversation with this token waits for its client to come back.
-        make_room: Ends a conversation that waits so: somebody else needs its seat.
-        errands: What runs as long as the server does.
-        traces: Who follows its turns.
+        converse: Runs the conversation of a connection.
+        resumable: Returns whether a conversation with this token waits for its client to reconnect.
+        make_room: Ends a conversation that waits for its client, because another client needs its slot.
+        errands: Background tasks that run as long as the server does.
+        traces: Serves turn records.
     """
 
     hall: EngineHealth
@@ -44,7 +44,7 @@ OpenHouse = Callable[[Settings, Mapping[str, str], Metrics], Services]
 
 
 def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
-    """The real one. Raises EngineLoadError where `trace.otlp_url` is set and its extra is missing."""
+    """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
     workshop = EngineLoader(settings, environ)
     workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
     hall = EnginePool(workshop, metrics)

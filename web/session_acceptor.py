@@ -1,6 +1,6 @@
-"""The door of /v1/realtime: who gets a seat, how long they may stay, and what they are told when they must go.
+"""ASGI endpoint of /v1/realtime: accepts sessions within the limits, ends them in time, and tells clients why.
 
-What is said in between is not its business: that is `converse`, one call for each connection.
+The conversation itself is `converse`, which is called once for each connection.
 """
 
 import asyncio
@@ -19,35 +19,35 @@ from web.metrics import Metrics
 from web.session_limits import DRAINING, FULL, INTERNAL, NO_DESCRIPTORS, CloseNotice, SessionLimits, expired, idle
 
 Converse = Callable[[WebSocket], Awaitable[None]]
-"""Holds one conversation on an accepted WebSocket until the client is gone; cancelled when it must end."""
+"""Runs one conversation on an accepted WebSocket until the client is gone. Cancelled when it must end."""
 
 SUBPROTOCOL = "realtime"
 SEAT_TIMEOUT_S = 3.0
-"""Whoever connects again at once finds the seat of the connection before still taken: a conversation needs some 40 ms
-to put its engines back, and seconds on a machine that is overloaded."""
+"""How long a connection waits for a free slot. A client that reconnects at once may find its own slot still in use: a
+conversation needs about 40 ms to return its engines, and seconds on an overloaded machine."""
 
 MOST_WAITING = 64
-"""Connections that wait for a seat; more are refused at once."""
+"""Connections that may wait for a slot; more are refused at once."""
 
 DRAIN_STEP_S = 0.05
-"""How often a server that ends looks which conversations have finished their replies."""
+"""How often a server that shuts down checks which conversations have finished their replies."""
 
 FAREWELL_TIMEOUT_S = 1.0
-"""For the last event and the close frame: a client that does not read is left without."""
+"""Time limit for sending the last event and the close frame to a client that may not read."""
 
 IDLE_STEP = 0.05
-"""Part of the idle limit by which it may be late: setting it anew for every message cost 3 % of the main thread."""
+"""Fraction of the idle limit by which it may be late. Resetting it for every message cost 3 % of the main thread."""
 
 _log = logging.getLogger(__name__)
 
 
 def never_resumable(_token: str) -> bool:
-    """Where no conversation outlives its connection."""
+    """Default for servers whose conversations cannot be resumed."""
     return False
 
 
 def no_room() -> None:
-    """Where none can be made."""
+    """Default for servers that cannot free a slot."""
 
 
 _HELD_BACK = "repartee.held_back"
@@ -56,21 +56,21 @@ _BUSY = "repartee.busy"
 
 @contextmanager
 def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
-    """While this is true, the conversation on this connection has a turn under way: a server that ends waits for it."""
+    """Registers a function that returns whether a turn is in progress. A server that shuts down waits for that turn."""
     scope["state"][_BUSY] = busy
     try:
         yield
     finally:
-        del scope["state"][_BUSY]  # the connection outlives its conversation, and would keep it in memory
+        del scope["state"][_BUSY]  # the connection outlives its conversation and would keep it in memory
 
 
 def held_back(scope: Scope) -> None:
-    """The client of this connection has to wait, as its sound is ahead of real time: it is not idle."""
+    """Reports that the client is throttled, because its audio is ahead of real time: it is not idle."""
     scope["state"][_HELD_BACK]()
 
 
 class SessionAcceptor:
-    """Lets connections in, one call each, and sees them out. An ASGI endpoint."""
+    """ASGI endpoint that accepts connections within the limits and closes them with a notice."""
 
     def __init__(
         self,
@@ -84,17 +84,17 @@ class SessionAcceptor:
         resumable: Callable[[str], bool] = never_resumable,
         make_room: Callable[[], None] = no_room,
     ) -> None:
-        """For sessions in this hall.
+        """Creates the endpoint.
 
         Args:
-            converse: What happens on a connection.
-            hall: The engines; nobody is let in before they are ready.
-            admission: The seats.
-            metrics: Told of everybody who comes and goes.
-            max_session_s: Longest stay.
-            idle_timeout_s: Longest stay without a message from the client; 0: no such limit.
-            resumable: Whether a conversation with this token waits for its client to come back.
-            make_room: Ends one that waits so, if there is one: somebody who is here needs its seat.
+            converse: Runs the conversation of a connection.
+            hall: The engines. Sessions are refused until they are ready.
+            admission: Limits the number of sessions.
+            metrics: Counts sessions.
+            max_session_s: Longest session.
+            idle_timeout_s: Longest time without a message from the client; 0: unlimited.
+            resumable: Returns whether a conversation with this token waits for its client to reconnect.
+            make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
         """
         self._converse = converse
         self._hall = hall
@@ -113,23 +113,23 @@ class SessionAcceptor:
         self._said_short = False
 
     def at_drain(self, end: Callable[[], None]) -> None:
-        """Have this called, too, when everybody has to go: for what is no session and would keep the server."""
+        """Registers a function to call on shutdown, for connections that are not sessions."""
         self._at_drain.append(end)
 
     @property
     def draining(self) -> bool:
-        """Whether nobody is let in any more."""
+        """Whether new sessions are refused because the server shuts down."""
         return self._admission.draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection."""
+        """Handles one connection."""
         stay = _Stay(scope, receive, send, self._max_session_s, self._idle_timeout_s)
         websocket = WebSocket(scope, stay.receive, stay.send)
         token = websocket.query_params.get("resume", "")
         if self._resumable(token):
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
-        # Accepted already, it waits for nothing on the way to its conversation, which is not given up in between.
+        # An accepted connection reaches its conversation without waiting, so the conversation cannot end in between.
         resuming = self._resumable(token)
         farewell = await self._admit(resuming=resuming)
         if farewell is not None:
@@ -141,7 +141,7 @@ class SessionAcceptor:
         stay.begin()
         self._stays.add(stay)
         self._empty.clear()
-        if not resuming:  # else the session has begun already, on the connection that it outlives
+        if not resuming:  # otherwise the session began on the earlier connection
             self._metrics.session_began()
         try:
             farewell = await self._host(websocket, stay)
@@ -157,7 +157,7 @@ class SessionAcceptor:
                 self._empty.set()
 
     async def _admit(self, *, resuming: bool) -> CloseNotice | None:
-        """Take a seat, waiting for one for a moment, or tell why there is none."""
+        """Takes a slot, waiting for one up to `SEAT_TIMEOUT_S`. Returns why the session is refused, or None."""
         farewell = self._try(resuming=resuming)
         if farewell is not None and farewell.code == FULL:
             self._make_room()
@@ -191,11 +191,11 @@ class SessionAcceptor:
         return farewell
 
     def close(self) -> None:
-        """Let nobody in any more; who is in stays. Idempotent."""
+        """Refuses new sessions; current sessions continue. Idempotent."""
         self._admission.close()
 
     async def finish(self, limit_s: float) -> None:
-        """End each session once it has no turn under way; return when none has, or after the limit."""
+        """Ends each session when it has no turn in progress. Returns when all are ended, or after the limit."""
         self.close()
         ends_s = asyncio.get_running_loop().time() + limit_s
         while asyncio.get_running_loop().time() < ends_s:
@@ -207,7 +207,7 @@ class SessionAcceptor:
             await asyncio.sleep(DRAIN_STEP_S)
 
     async def drain(self, limit_s: float) -> None:
-        """Let nobody in any more, end every session, and wait for that until the limit."""
+        """Refuses new sessions, ends all current ones, and waits for that up to the limit."""
         self._admission.close()
         for end in self._at_drain:
             end()
@@ -218,12 +218,12 @@ class SessionAcceptor:
                 await self._empty.wait()
 
     async def _host(self, websocket: WebSocket, stay: "_Stay") -> CloseNotice | None:
-        """Hold the conversation; None: the client is gone."""
+        """Runs the conversation. Returns why it ended, or None if the client is gone."""
         try:
             async with stay.limit:
                 await _accept(websocket)
                 await self._converse(websocket)
-        except Exception as error:  # noqa: BLE001 - whatever it is, one session's error is not the server's
+        except Exception as error:  # noqa: BLE001 - an error in one session must not end the server
             if _is_disconnect(error):
                 return None
             if not (isinstance(error, TimeoutError) and stay.farewell is not None):
@@ -234,7 +234,7 @@ class SessionAcceptor:
 
 
 class _Stay:
-    """One connection's time: ends with the session limit, after too long a silence, or when told to."""
+    """Time limits of one connection: the session limit, the idle limit, and an end on request."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
         self._state = scope.setdefault("state", {})
@@ -249,59 +249,59 @@ class _Stay:
         self.begin()
 
     def begin(self) -> None:
-        """Its time counts from now."""
+        """Starts counting its time."""
         self._began_s = self._heard_s = self._loop.time()
         self.limit = asyncio.timeout_at(self._ends_s)
 
     async def receive(self) -> Message:
-        """The client's next message."""
+        """Receives the client's next message."""
         message = await self._receive()
         self._over = self._over or message["type"] == "websocket.disconnect"
         self.heard()
         return message
 
     def heard(self) -> None:
-        """Something came, or is still being taken in."""
+        """Restarts the idle limit: a message arrived, or is still being processed."""
         self._heard_s = self._loop.time()
         self._set()
 
     async def send(self, message: Message) -> None:
-        """The client's next message from here."""
+        """Sends a message to the client."""
         self._over = self._over or message["type"] == "websocket.close"
         self._set()
         await self._send(message)
 
     def _set(self) -> None:
-        """The connection's limit; what outlives the connection is limited by the one that takes it over.
+        """Sets the connection's time limit. A closed connection has none: the next connection then limits the session.
 
-        Fifty times a second something comes: an idle limit is moved in steps, and may be that much late.
+        Messages arrive fifty times a second, so the idle limit is moved in steps and may be that much late.
         """
         if self._told is not None or self.limit.expired():
             return
         ends_s, set_s = None if self._over else self._ends_s, self.limit.when()
         if ends_s == set_s or (ends_s is not None and set_s is not None and ends_s <= set_s):
             return
-        with suppress(RuntimeError):  # it is over already
+        with suppress(RuntimeError):  # the limit has ended already
             self.limit.reschedule(None if ends_s is None else self._until(self._idle_timeout_s * (1 + IDLE_STEP)))
 
     def end(self, farewell: CloseNotice) -> None:
-        """It ends now, and this is what is said. Idempotent."""
+        """Ends the connection now with this notice. Idempotent."""
         if self._told is not None:
             return
         self._told = farewell
-        with suppress(RuntimeError):  # it is being seen out already
+        with suppress(RuntimeError):  # it is being closed already
             if not self.limit.expired():
                 self.limit.reschedule(self._loop.time())
 
     @property
     def busy(self) -> bool:
-        """Whether a turn is under way."""
+        """Whether a turn is in progress."""
         busy: Callable[[], bool] | None = self._state.get(_BUSY)
         return busy is not None and busy()
 
     @property
     def farewell(self) -> CloseNotice | None:
-        """Why it was ended; None: it was not."""
+        """Why the connection was ended; None if it was not."""
         if not self.limit.expired():
             return None
         if self._told is not None:
@@ -335,12 +335,12 @@ async def _accept(websocket: WebSocket) -> None:
     offered = websocket.scope.get("subprotocols", [])
     try:
         await websocket.accept(subprotocol=SUBPROTOCOL if SUBPROTOCOL in offered else None)
-    except ClientDisconnected as error:  # which starlette makes a WebSocketDisconnect only later on
+    except ClientDisconnected as error:  # starlette converts it to WebSocketDisconnect only later
         raise WebSocketDisconnect(1006) from error
 
 
 async def _say_farewell(websocket: WebSocket, farewell: CloseNotice) -> None:
-    # A client that is gone or does not read, or a socket that `converse` closed itself: nobody is left to tell.
+    # Ignored: the client is gone or does not read, or `converse` has closed the socket.
     with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
         async with asyncio.timeout(FAREWELL_TIMEOUT_S):
             await websocket.send_json(farewell.event(f"event_{secrets.token_hex(8)}"))

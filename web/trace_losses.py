@@ -1,4 +1,4 @@
-"""Counts the turns that are in no trace, and tells whoever runs the server, without flooding its log."""
+"""Counts turns that are missing from traces and logs them at most once a minute."""
 
 import asyncio
 import logging
@@ -10,15 +10,15 @@ from web.metrics import Metrics
 _log = logging.getLogger(__name__)
 
 SAY_EVERY_S = 60.0
-"""Between two lines of the log about the same."""
+"""Shortest time between two log lines about the same problem."""
 
 
 @dataclass(slots=True)
 class TraceLosses:
-    """The turns of one server that are in no trace.
+    """Counts the turns of one server that are missing from traces.
 
     Attributes:
-        lost: How many so far.
+        lost: Turns lost so far.
     """
 
     metrics: Metrics
@@ -30,7 +30,7 @@ class TraceLosses:
     _failing_said_s: float | None = None
 
     def count(self, turns: int, why: str) -> None:
-        """So many turns are lost, and why."""
+        """Counts lost turns, with the reason."""
         self.metrics.trace_lost(turns)
         self.lost += turns
         self._why = why
@@ -38,14 +38,14 @@ class TraceLosses:
             self._say()
 
     def failing(self, what: str) -> None:
-        """Something is wrong with a trace, which costs no turn yet."""
+        """Logs a problem with a trace that has not lost a turn yet."""
         now_s = asyncio.get_running_loop().time()
         if self._failing_said_s is None or now_s - self._failing_said_s >= SAY_EVERY_S:
             self._failing_said_s = now_s
             _log.warning("%s", what)
 
     async def run(self) -> None:
-        """Once a minute, says what was lost since the last line; cancelled, it says the rest."""
+        """Logs once a minute what was lost since the last line, and the rest when cancelled."""
         try:
             while True:
                 await asyncio.sleep(SAY_EVERY_S)
