@@ -165,7 +165,7 @@ class ClientLine:
         return self.clock.to_loop_s(self._line.newest) + waiting_s + sound_s
 
     def _realigned(self, late_s: float) -> list[Frame]:
-        """Inserts the rest of a pause, because `idle` inserts whole frames only: the audio starts where it was captured."""
+        """Inserts the rest of a pause, since `idle` inserts whole frames: audio then starts where it was captured."""
         if not self.clock.running or not _FRAME_S < late_s <= self.arrivals.block_s + _LOST_S:
             return []
         return self._line.fill(samples_of_s(late_s))

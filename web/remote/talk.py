@@ -1,8 +1,8 @@
-"""A conversation with a server: the microphone here goes out, replies are played here, everything is shown here.
+"""A conversation with a server: sends the microphone's audio, plays the replies, and shows the events.
 
     microphone ─frame─▶ RemoteTalk ─text─▶ wire ─▶ server ─event─▶ RemoteConversation ─effect─▶ screen, loudspeaker
 
-Read it first of the modules here.
+Read this module first in `web.remote`.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from web.remote.wire import RemoteWire, ServerLostError
 from web.wire.reply_ids import response_id
 
 SHORTEST_TURN_MS = 100.0
-"""The server calls less than that an empty buffer."""
+"""The server refuses shorter turns as an empty buffer."""
 
 NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
 NOT_CONNECTED = "not sent: there is no connection to the server"
@@ -46,14 +46,15 @@ TOO_SHORT = "nothing was sent: press once, speak, and press again when you are d
 
 @dataclass(slots=True)
 class RemoteTalk:
-    """One conversation; outlives its connections. Implements `Talker`.
+    """One conversation. Outlives its connections. Implements `Talker`.
 
     Attributes:
-        show: Told every fact.
-        engines: Told what works at the server.
-        push_to_talk: Turns begin and end with a key.
-        interrupt_after_ms: No less voice may interrupt a reply, for what of it comes back through the card; None: as
-            the server is set.
+        show: Called with every session event.
+        engines: Called with the engines of the server.
+        push_to_talk: Whether turns begin and end with a key.
+        interrupt_after_ms: Shortest speech that may interrupt a reply, because of echo through the sound card; None:
+            the
+            server's setting.
     """
 
     address: ServerAddress
@@ -72,26 +73,26 @@ class RemoteTalk:
     _resampler: StreamResampler = field(default_factory=lambda: StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ))
     _sent: SentAudioMap = field(default_factory=SentAudioMap)
     _sending: bool = False
-    _released_s: float | None = None  # the key was let go then: what was said until then is the turn
+    _released_s: float | None = None  # when the key was released: the turn's speech ends there
     _held_samples: int = 0
-    _owed: bool = False  # an answer that we asked for has not begun
-    _void: bool = False  # the words that it was to answer are none
-    _to_forget: bool = False  # what the server has of a turn, and it could not be told so
+    _owed: bool = False  # a requested response has not begun
+    _void: bool = False  # the turn that it was to answer has no words
+    _to_forget: bool = False  # the server's input buffer must be cleared on the next connection
     _speech_end_s: float | None = None
-    _dated: dict[ReplyId, float] = field(default_factory=dict)  # when the speech that it answers ended
+    _dated: dict[ReplyId, float] = field(default_factory=dict)  # reply -> end of the speech that it answers
     _greeted: bool = False
-    _greeting: bool = False  # what a new connection says of the conversation so far is still coming
-    _told: str = ""  # of the connection that is lost
+    _greeting: bool = False  # a new connection is still sending the history
+    _told: str = ""  # the last close reason that was shown
 
     def __post_init__(self) -> None:
         self.mouth = RemotePlayback(self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what)))
         self.wire = RemoteWire(self.address, self.token, self)
 
     async def run(self) -> None:
-        """Hold the conversation until the microphone ends or `leave` is called.
+        """Runs the conversation until the microphone ends or `leave` is called.
 
-        Raises an ExceptionGroup with the ServerLostError of a server that cannot be talked to, or with the AudioError
-        of a microphone or loudspeaker that failed.
+        Raises an ExceptionGroup with a ServerLostError if the server cannot be used, or with an AudioError if the
+        microphone or loudspeaker failed.
         """
         async with asyncio.TaskGroup() as tasks:
             work = [
@@ -108,7 +109,7 @@ class RemoteTalk:
                 task.cancel()
 
     def leave(self) -> None:
-        """Hang up. Idempotent."""
+        """Hangs up. Idempotent."""
         self.mouth.hush()
         if not self.wire.open:
             self._never_sent()
@@ -124,11 +125,11 @@ class RemoteTalk:
                 self.hear(frame)
         self.leave()
 
-    # ---- how things stand: see `Talker` ----
+    # ---- state: see `Talker` ----
 
     @property
     def floor(self) -> Floor:
-        """Who has it."""
+        """The state of the conversation, see `Talker`."""
         if not self.wire.open and not self.mouth.sounding:
             return "starting"
         if self.mouth.sounding:
@@ -139,23 +140,23 @@ class RemoteTalk:
 
     @property
     def endpoint(self) -> str:
-        """Who answers, in one line."""
+        """Model and server in one line."""
         place = self.address.place
         return f"{self.model} at {place}" if self.wire.open else f"{place}, not connected"
 
     @property
     def played_ms(self) -> float | None:
-        """How much was heard of the reply that sounds."""
+        """How much of the current reply was played."""
         return self.mouth.played_ms
 
     def counts(self) -> dict[str, int]:
-        """What was lost on the way."""
+        """Returns counters of lost audio."""
         return {"sound not sent": self.wire.dropped}
 
-    # ---- what the person does ----
+    # ---- user actions ----
 
     def interrupt(self) -> None:
-        """Stop the reply, whether it is being made or only still being played."""
+        """Stops the reply, whether it is being generated or only played."""
         under_way = self.conversation.replies.under_way
         if under_way is not None:
             self.wire.send(say.cancel(response_id(under_way)))
@@ -166,18 +167,21 @@ class RemoteTalk:
         self.mouth.hush()
 
     def type(self, text: str) -> None:
-        """Say this to the assistant: now, or as soon as the server can be reached."""
+        """Sends a typed text now, or as soon as the server can be reached."""
         self.interrupt()
         if not self.conversation.typed.add(text):
             self.show(Problem(TOO_MUCH_TYPED))
-        elif not self._send_typed() and not self._greeting:  # else it goes in a moment
+        elif not self._send_typed() and not self._greeting:  # while greeting it is sent in a moment
             self.show(Problem(NOT_YET_SENT))
 
     def _send_typed(self) -> bool:
-        """What was typed and is not there yet, and that it is to be answered. False where it has to wait."""
+        """Sends typed texts that the server does not have, and requests a response.
+
+        Returns False if they have to wait.
+        """
         typed = self.conversation.typed
         if self._greeting:
-            return False  # what a new connection tells comes first: perhaps it has arrived
+            return False  # the history may show that they have arrived
         for name, words in typed.unsent:
             if not self.wire.send(say.typed(name, words)):
                 return False
@@ -187,22 +191,22 @@ class RemoteTalk:
         return True
 
     def forget(self) -> None:
-        """What is being said is not to be answered: the server is told now, or with the next connection."""
+        """Discards the current speech: clears the server's input buffer now or on the next connection."""
         self._to_forget = not self.wire.send(say.clear())
         self._held_samples = 0
 
     def repeat(self) -> bool:
-        """Play the last reply again, from what is kept of it here; False where there is none."""
+        """Repeats the last reply from the kept audio; returns False if there is none."""
         busy = self.conversation.hearing or self.conversation.thinking
         return busy or self.mouth.again()
 
     @property
     def needs_sound(self) -> bool:
-        """The microphone must be open: always, or while the key is down and what was said is on its way."""
+        """Whether the microphone must be open: always, or with push-to-talk until the turn was sent."""
         return not self.push_to_talk or self.key_held or self._released_s is not None
 
     def talk(self, on: bool) -> None:
-        """Push-to-talk: here begins, or ends, what is said."""
+        """Starts or ends a turn with push-to-talk."""
         if not self.push_to_talk or on == self.key_held:
             return
         self.key_held = on
@@ -210,19 +214,19 @@ class RemoteTalk:
             self.interrupt()
             if self._released_s is None:
                 self._held_samples = 0
-            self._released_s = None  # let go just now: it was held all the time
+            self._released_s = None  # released just now: continue the same turn
         else:
-            self._released_s = asyncio.get_running_loop().time()  # frames of what was said are still on their way
+            self._released_s = asyncio.get_running_loop().time()  # frames of the turn are still to arrive
 
     def _ask(self) -> None:
         self.wire.send(say.answer())
         self._owed = True
         self.conversation.asked()
 
-    # ---- what the microphone brings ----
+    # ---- microphone ----
 
     def hear(self, frame: Frame) -> None:
-        """One frame of the line. Silence that was only put in is not sent: the server puts in its own."""
+        """Sends a frame. Inserted silence is not sent, because the server inserts its own."""
         if self._lets(frame) and not frame.is_inserted and self.wire.open:
             self._send(frame)
         else:
@@ -241,10 +245,10 @@ class RemoteTalk:
             self._sent.add(frame.start, FRAME_SAMPLES)
             self._sending = True
         else:
-            self._resampler.flush()  # a hole: what comes after it is a sound of its own
+            self._resampler.flush()  # a gap: the audio after it starts anew
 
     def _pause(self) -> None:
-        """The sound ends here: what the resampler held back belongs to it."""
+        """Ends a stretch of audio: sends the samples that the resampler held back."""
         if self._sending:
             self._sending = False
             self.wire.sound(say.append(self._resampler.flush()))
@@ -253,7 +257,7 @@ class RemoteTalk:
         self._released_s = None
         self._pause()
         if not self.wire.open:
-            self.forget()  # what had arrived before the connection broke would be in front of what is said next
+            self.forget()  # otherwise the next turn would begin with audio from before the disconnect
             self.show(Problem(NOT_CONNECTED))
         elif ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
             self.wire.send(say.commit())
@@ -265,16 +269,16 @@ class RemoteTalk:
     def _captured_s(self, position: int) -> float:
         return self.microphone.clock.to_loop_s(position)  # type: ignore[arg-type]  # a position of the line
 
-    # ---- what the server tells (Listener) ----
+    # ---- implements WireListener ----
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """An event of the server's."""
+        """Handles a server event."""
         for effect in self.conversation.tell(event):
             self._do(effect)
         kind = str(event.get("type"))
         if kind == "response.created":
             if self._owed and (self.key_held or self._void):
-                self.interrupt()  # who asked for it goes on speaking, or has said nothing that it could answer
+                self.interrupt()  # the user speaks again, or has said nothing to answer
             self._owed = self._void = False
         if kind == "error" and error_code(event) == COMMIT_EMPTY:
             self._void = self._owed
@@ -283,7 +287,7 @@ class RemoteTalk:
             self._send_typed()
 
     def resume(self) -> Mapping[str, str]:
-        """What a new connection says to go on."""
+        """Returns the query parameters with which a new connection resumes the conversation."""
         if not self.conversation.token:
             return {}
         more = {"resume": self.conversation.token}
@@ -294,7 +298,7 @@ class RemoteTalk:
         return more
 
     def lost(self, ending: CloseReason) -> None:
-        """There is no connection; another is tried."""
+        """Handles a lost connection; another attempt follows."""
         self._sending = False
         if self._greeting and self.conversation.typed.unsent:
             self.show(Problem(NOT_YET_SENT))
@@ -350,11 +354,11 @@ class RemoteTalk:
         self.engines(greeted.engines)
 
     def _date(self, reply: ReplyId) -> None:
-        """The reply answers the speech that ended last; typed words have no end of speech."""
+        """Notes the end of the speech that the reply answers; typed texts have none."""
         self._dated = {} if self._speech_end_s is None else {reply: self._speech_end_s}
         self._speech_end_s = None
 
-    # ---- what the loudspeaker tells ----
+    # ---- loudspeaker ----
 
     def _audible(self, reply: ReplyId, played: ReplyPlayback) -> None:
         speech_end_s, latency_ms = self._dated.get(reply), None
@@ -370,6 +374,6 @@ class RemoteTalk:
         self.wire.send(say.playout(response_id(reply), heard_ms, finished=played.finished))
         if played.lost_at is not None and (played.finished or self.mouth.playing != reply):
             lost_ms = played.lost_at * 1000 / REPLY_RATE_HZ
-            item = self.conversation.replies.unheard(reply, lost_ms)  # nothing unheard is remembered
+            item = self.conversation.replies.unheard(reply, lost_ms)  # the history must not contain unheard words
             if item is not None:
                 self.wire.send(say.truncate(item, lost_ms))
