@@ -319,7 +319,7 @@ class Connections:
                 except (WebSocketDisconnect, RuntimeError):
                     return  # RuntimeError: Starlette's, for a socket that is closed already
                 if line.lost.is_set():
-                    return  # another line has taken over, and has been told how things stand
+                    return  # another socket has taken over and got the current state
                 if message["type"] == "websocket.disconnect":
                     # uvicorn says 1005 of a lost connection too, but gives no reason then.
                     line.left = message.get("code") in LEFT and "reason" in message
@@ -333,7 +333,7 @@ class Connections:
                 elif (refused := refusal(text, size := _utf8_bytes(text), longest)) is not None:
                     talk.realtime.report(refused)
                     cost = size
-                elif not await talk.receive(text, pace):  # sound has a pace of its own
+                elif not await talk.receive(text, pace):  # audio has its own pace
                     cost = size
                 worked_s = loop.time() - began_s
                 cost += await line.answered() // ANSWER_SHARE
@@ -347,7 +347,7 @@ class Connections:
                     await self._share.pause(worked_s)
                     await _room_in(backlog, line)
                     if has_hung_up(line.socket.scope):
-                        return  # behind all that is still to be read
+                        return  # the close frame may lie behind unread data
         finally:
             line.lost.set()
 

@@ -308,7 +308,7 @@ class Server(uvicorn.Server):
             sys.exit(STARTUP_FAILURE)
         connections = self.server_state.connections
         acceptors = [Acceptor(one, self._protocol, lambda: close_oldest_idle(connections)) for one in sockets]
-        self.servers = acceptors  # type: ignore[assignment] # of these, close and wait_closed are all that is used
+        self.servers = acceptors  # type: ignore[assignment] # uvicorn uses only close and wait_closed
         self.started = True
 
     def _protocol(self) -> asyncio.Protocol:

@@ -44,7 +44,7 @@ class _Reply:
 
 @dataclass(slots=True)
 class Replies:
-    """The replies of one conversation.
+    """Tracks the replies of one conversation.
 
     Attributes:
         under_way: The reply in progress.
