@@ -1,10 +1,10 @@
-"""What is gathered before a reply is played."""
+"""The size of the buffer before playback."""
 
 from audio.units import reply_samples_of_ms
 from web.remote.jitter_buffer import FIRST_MS, MOST_MS, JitterBuffer
 
 
-def test_it_grows_where_a_reply_stops_and_shrinks_where_one_comes_through() -> None:
+def test_buffer_grows_after_underruns_and_shrinks_without() -> None:
     cushion = JitterBuffer()
     assert cushion.samples == 0
     sizes = []
