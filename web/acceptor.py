@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 from web import descriptors
 
-AT_ONCE = 64
+ACCEPTS_PER_CALLBACK = 64
 """Connections accepted in one callback before other tasks of the event loop run."""
 PAUSE_S = 0.5
 """Pause after a connection could not be accepted."""
-SAID_EVERY_S = 60.0
+WARN_EVERY_S = 60.0
 """Shortest time between two log lines about connections that are not accepted."""
-SPARE = 8
+SPARE_DESCRIPTORS = 8
 """File descriptors that new connections leave free, for files and connections that conversations open."""
 
 _log = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ class Acceptor:
         self._make_room = make_room
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._again: asyncio.TimerHandle | None = None
-        self._said_s = -SAID_EVERY_S
+        self._retry_timer: asyncio.TimerHandle | None = None
+        self._last_warning_s = -WARN_EVERY_S
         self._open = True
         listening.setblocking(False)
         self._loop.add_reader(listening, self._accept)
@@ -59,8 +59,8 @@ class Acceptor:
         if not self._open:
             return
         self._open = False
-        if self._again is not None:
-            self._again.cancel()
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
         self._loop.remove_reader(self._listening)
 
     async def wait_closed(self) -> None:
@@ -69,7 +69,7 @@ class Acceptor:
             await asyncio.wait(self._tasks)
 
     def _accept(self) -> None:
-        for _ in range(AT_ONCE):
+        for _ in range(ACCEPTS_PER_CALLBACK):
             try:
                 connection, _ = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -78,7 +78,7 @@ class Acceptor:
                 self._make_room()
                 self._pause(os.strerror(error.errno) if error.errno else type(error).__name__)
                 return
-            if _is_spare(connection) or self._make_room():
+            if _leaves_descriptors(connection) or self._make_room():
                 task = self._loop.create_task(self._connect(connection), name="accept")
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
@@ -96,8 +96,8 @@ class Acceptor:
 
     def _pause(self, why: str) -> None:
         now_s = self._loop.time()
-        if now_s - self._said_s >= SAID_EVERY_S:
-            self._said_s = now_s
+        if now_s - self._last_warning_s >= WARN_EVERY_S:
+            self._last_warning_s = now_s
             _log.warning(
                 "connections are not accepted: %s (limit: %s). Allow the process more (ulimit -n, LimitNOFILE=). "
                 "Said once a minute.",
@@ -105,10 +105,10 @@ class Acceptor:
                 descriptors.limit(),
             )
         self._loop.remove_reader(self._listening)
-        self._again = self._loop.call_later(PAUSE_S, self._loop.add_reader, self._listening, self._accept)
+        self._retry_timer = self._loop.call_later(PAUSE_S, self._loop.add_reader, self._listening, self._accept)
 
 
-def _is_spare(connection: socket.socket) -> bool:
+def _leaves_descriptors(connection: socket.socket) -> bool:
     """Returns whether enough file descriptors are left besides this connection's."""
     most = descriptors.limit()
     if (
@@ -116,4 +116,4 @@ def _is_spare(connection: socket.socket) -> bool:
     ):  # the system assigns the lowest free number: all below are in use
         return True
     free = descriptors.free()
-    return free is None or free >= SPARE
+    return free is None or free >= SPARE_DESCRIPTORS

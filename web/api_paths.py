@@ -74,16 +74,16 @@ class RealtimeEndpoint:
     Refuses unsupported kinds of session before anything is set up for them.
     """
 
-    def __init__(self, reception: ASGIApp) -> None:
-        """`reception` handles all supported sessions."""
-        self._reception = reception
+    def __init__(self, session_acceptor: ASGIApp) -> None:
+        """`session_acceptor` handles all supported sessions."""
+        self._session_acceptor = session_acceptor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""
         websocket = WebSocket(scope, receive, send)
         refusal = _refusal(websocket)
         if refusal is None:
-            await self._reception(scope, receive, send)
+            await self._session_acceptor(scope, receive, send)
             return
         code, param, message = refusal
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": param, "event_id": None}

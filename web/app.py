@@ -29,7 +29,7 @@ from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
 
 STATIC = Path(__file__).parent / "static"
-Errand = Callable[[], Coroutine[Any, Any, None]]
+BackgroundTask = Callable[[], Coroutine[Any, Any, None]]
 """A background task of the server that runs until it is cancelled."""
 
 CLOSE_TIMEOUT_S = 1.5
@@ -40,12 +40,12 @@ _log = logging.getLogger(__name__)
 
 def make_app(
     hall: EngineHealth,
-    gatekeeper: AccessControl,
-    reception: SessionAcceptor,
+    access_control: AccessControl,
+    session_acceptor: SessionAcceptor,
     metrics: Metrics,
     *,
     loaded: Callable[[Exception | None], None] = lambda _error: None,
-    errands: Sequence[Errand] = (),
+    background_tasks: Sequence[BackgroundTask] = (),
     traces: TraceStream | None = None,
     static: Path = STATIC,
 ) -> Starlette:
@@ -53,11 +53,11 @@ def make_app(
 
     Args:
         hall: The engines. They are loaded in the background when the app starts, and closed when it ends.
-        gatekeeper: Checks every request.
-        reception: Handles the connections to /v1/realtime.
+        access_control: Checks every request.
+        session_acceptor: Handles the connections to /v1/realtime.
         metrics: The metrics served at /metrics.
         loaded: Called once, with None when the engines are ready or with the error that prevented it.
-        errands: Background tasks that run as long as the app does.
+        background_tasks: Background tasks that run as long as the app does.
         traces: Serves turn records at /traces; None: there is no such path.
         static: The folder of the page's files.
     """
@@ -74,7 +74,7 @@ def make_app(
         return JSONResponse({"status": "alive"}, headers=FRESH)
 
     async def readyz(_request: HttpRequest) -> Response:
-        status, body = readiness(hall.state(), draining=reception.draining)
+        status, body = readiness(hall.state(), draining=session_acceptor.draining)
         return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:
@@ -87,7 +87,7 @@ def make_app(
 
     realtime: list[BaseRoute] = []
     for path in REALTIME_PATHS:
-        realtime += [WebSocketRoute(path, RealtimeEndpoint(reception)), Route(path, no_socket, methods=_METHODS)]
+        realtime += [WebSocketRoute(path, RealtimeEndpoint(session_acceptor)), Route(path, no_socket, methods=_METHODS)]
     routes: list[BaseRoute] = [
         Route("/", page),
         Route("/healthz", healthz),
@@ -99,11 +99,11 @@ def make_app(
     ]
     if traces is not None:
         routes.append(Route(TRACES, traces))
-        reception.at_drain(traces.end)
+        session_acceptor.at_drain(traces.end)
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(_Gate, gatekeeper=gatekeeper, metrics=metrics)],
-        lifespan=_lifespan(hall, metrics, loaded, errands),
+        middleware=[Middleware(_Gate, access_control=access_control, metrics=metrics)],
+        lifespan=_lifespan(hall, metrics, loaded, background_tasks),
     )
     app.router.redirect_slashes = False  # unknown paths get 404, never a redirect
     app.router.default = NotFound()
@@ -111,7 +111,10 @@ def make_app(
 
 
 def _lifespan(
-    hall: EngineHealth, metrics: Metrics, loaded: Callable[[Exception | None], None], errands: Sequence[Errand]
+    hall: EngineHealth,
+    metrics: Metrics,
+    loaded: Callable[[Exception | None], None],
+    background_tasks: Sequence[BackgroundTask],
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     async def load() -> None:
         try:
@@ -127,7 +130,7 @@ def _lifespan(
             tasks = [
                 group.create_task(load(), name="load engines"),
                 group.create_task(watch_loop_lag(metrics), name="loop lag"),
-                *(group.create_task(errand(), name="errand") for errand in errands),
+                *(group.create_task(task(), name="task") for task in background_tasks),
             ]
             yield
             for task in tasks:
@@ -201,9 +204,9 @@ HEALTH = frozenset({"/healthz", "/readyz"})
 class _Gate:
     """ASGI middleware: checks every request with access control and adds security headers to every response."""
 
-    def __init__(self, app: ASGIApp, gatekeeper: AccessControl, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, access_control: AccessControl, metrics: Metrics) -> None:
         self._app = app
-        self._gatekeeper = gatekeeper
+        self._access_control = access_control
         self._metrics = metrics
         self._requests = 0
 
@@ -211,7 +214,7 @@ class _Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        refusal = self._gatekeeper.decide(_request_of(scope))
+        refusal = self._access_control.decide(_request_of(scope))
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)

@@ -32,22 +32,22 @@ class AudioBacklog:
     def __init__(self, room: BacklogRoom | None = None) -> None:
         """`room` counts the bytes of all clients."""
         self._room = room or BacklogRoom()
-        self._held: deque[Command] = deque()
+        self._queue: deque[Command] = deque()
         self._commands = 0
         self._bytes = 0
-        self._came = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def empty(self) -> bool:
         """Whether nothing is queued."""
-        return not self._held
+        return not self._queue
 
     @property
     def full(self) -> bool:
         """Whether nothing more should be put in."""
         return self._bytes >= MOST_BYTES or (self._bytes >= LEAST_BYTES and self._room.bytes >= MOST_BYTES_OF_ALL)
 
-    def holds_up(self, command: Command, *, behind: bool = False) -> bool:
+    def must_wait(self, command: Command, *, behind: bool = False) -> bool:
         """Returns whether this command, which is not audio, has to wait in the queue.
 
         `behind`: whether the conversation has not processed yet what was taken from the queue.
@@ -55,42 +55,42 @@ class AudioBacklog:
         if isinstance(command, PlayoutReport):
             return False
         refers_to_sound = isinstance(command, CommitInput | ClearInput | CreateResponse)
-        return bool(self._held) or behind if refers_to_sound else self._commands > 0
+        return bool(self._queue) or behind if refers_to_sound else self._commands > 0
 
     def put(self, command: Command) -> None:
         """Appends a command. A clear drops the queued audio that it refers to."""
         if isinstance(command, ClearInput):
-            while self._held and isinstance(self._held[-1], Append):
-                self._forget(self._held.pop())
-        self._held.append(command)
+            while self._queue and isinstance(self._queue[-1], Append):
+                self._uncount(self._queue.pop())
+        self._queue.append(command)
         if isinstance(command, Append):
             self._count(len(command.audio))
         else:
             self._commands += 1
-        self._came.set()
+        self._changed.set()
 
     async def first(self) -> Command:
         """Waits for the first command and returns it. It stays in the queue until `done`."""
-        while not self._held:
-            self._came.clear()
-            await self._came.wait()
-        return self._held[0]
+        while not self._queue:
+            self._changed.clear()
+            await self._changed.wait()
+        return self._queue[0]
 
     def is_wanted(self, command: Command) -> bool:
         """Returns whether this command is still the first one, that is, was not dropped."""
-        return bool(self._held) and self._held[0] is command
+        return bool(self._queue) and self._queue[0] is command
 
     def done(self, command: Command) -> None:
         """Removes a command that was processed."""
         if self.is_wanted(command):
-            self._forget(self._held.popleft())
+            self._uncount(self._queue.popleft())
 
     def close(self) -> None:
         """Drops everything: the connection is closed."""
-        while self._held:
-            self._forget(self._held.pop())
+        while self._queue:
+            self._uncount(self._queue.pop())
 
-    def _forget(self, command: Command) -> None:
+    def _uncount(self, command: Command) -> None:
         if isinstance(command, Append):
             self._count(-len(command.audio))
         else:

@@ -99,7 +99,7 @@ class ClientLine:
         return self._line.filled.before(position)
 
     @property
-    def look_from_s(self) -> float:
+    def idle_from_s(self) -> float:
         """Loop time before which `idle` need not be called if no audio arrives."""
         if self._gap is not None:
             return self._gap.at_progress_s + self._unsure_s
@@ -133,13 +133,13 @@ class ClientLine:
             if missing_s <= _LOST_S:
                 return self._pushed(block)
             self._gap = _Gap(before_s, now_s, missing_s, missing_s, now_s)
-        return self._judge(self._gap, block, -early_s)
+        return self._add_after_gap(self._gap, block, -early_s)
 
     def idle(self, now_s: float) -> list[Frame]:
-        """Returns the frames that are due although no block has arrived. Call it every 20 ms from `look_from_s` on."""
+        """Returns the frames that are due although no block has arrived. Call it every 20 ms from `idle_from_s` on."""
         if self._gap is not None:
-            return self._explained(self._gap) if now_s >= self.look_from_s else []
-        frames = _own(self._line.idle(now_s))
+            return self._treated_as_lost(self._gap) if now_s >= self.idle_from_s else []
+        frames = _copied(self._line.idle(now_s))
         if frames:
             self._silent = True
             self.arrivals.filled(s_of_samples(sum(len(frame.pcm) for frame in frames if frame.is_inserted)))
@@ -147,11 +147,11 @@ class ClientLine:
 
     def settle(self) -> list[Frame]:
         """Completes the last frame, see `MicrophoneLine.settle`."""
-        return self._released() + _own(self._line.settle())
+        return self._released() + _copied(self._line.settle())
 
     def finish(self) -> list[Frame]:
         """Ends the line, see `MicrophoneLine.finish`."""
-        return self._released() + _own(self._line.finish())
+        return self._released() + _copied(self._line.finish())
 
     # ---- gaps ----
 
@@ -170,7 +170,7 @@ class ClientLine:
             return []
         return self._line.fill(samples_of_s(late_s))
 
-    def _judge(self, gap: _Gap, block: _Block, late_s: float) -> list[Frame]:
+    def _add_after_gap(self, gap: _Gap, block: _Block, late_s: float) -> list[Frame]:
         """Adds a block after a gap and decides whether the gap was a stall or a loss."""
         gap.blocks.append(block)
         gap.sound_s += block.length_s
@@ -181,9 +181,9 @@ class ClientLine:
         if gap.missing_s <= gap.progress_s - _PROGRESS_S:
             gap.progress_s, gap.at_progress_s = gap.missing_s, block.at_s
         stuck = block.at_s - gap.at_progress_s >= self._unsure_s or block.at_s - gap.began_s >= LONGEST_UNSURE_S
-        return self._explained(gap) if stuck else []
+        return self._treated_as_lost(gap) if stuck else []
 
-    def _explained(self, gap: _Gap) -> list[Frame]:
+    def _treated_as_lost(self, gap: _Gap) -> list[Frame]:
         """Treats the missing audio as lost: inserts silence and releases the blocks."""
         return self._line.fill(samples_of_s(gap.missing_s)) + self._released()
 
@@ -193,9 +193,9 @@ class ClientLine:
         return [] if gap is None else [frame for block in gap.blocks for frame in self._pushed(block)]
 
     def _pushed(self, block: _Block) -> list[Frame]:
-        return _own(self._line.retune(block.rate_hz)) + _own(self._line.push(block.pcm, block.at_s, block.heed))
+        return _copied(self._line.retune(block.rate_hz)) + _copied(self._line.push(block.pcm, block.at_s, block.heed))
 
 
-def _own(frames: list[Frame]) -> list[Frame]:
+def _copied(frames: list[Frame]) -> list[Frame]:
     """Copies frames, because the line reuses its buffers."""
     return [Frame(frame.start, frame.pcm.copy(), frame.is_inserted) for frame in frames]

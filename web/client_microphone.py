@@ -15,7 +15,7 @@ from web.fair_share import FairShare
 WAITING_FRAMES = 1500
 """30 s of frames may be queued, because a client may send a whole recording at once. Then `deliver` waits."""
 
-BREATH = 10
+YIELD_EVERY_FRAMES = 10
 """Frames after which other tasks of the event loop run."""
 
 AHEAD_FRAMES = 15
@@ -53,13 +53,13 @@ class ClientMicrophone:
         self._line = ClientLine(rate_hz)
         self._share = share or FairShare()
         self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
-        self._came = asyncio.Event()
+        self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._ended = False
         self._own_frames = float(OWN_FRAMES)
         self._own_at_s = 0.0
-        self._look: asyncio.TimerHandle
+        self._silence_timer: asyncio.TimerHandle
 
     @property
     def clock(self) -> StreamClock:
@@ -104,7 +104,7 @@ class ClientMicrophone:
             if self._ended:
                 return
             part = block[at : at + rate_hz]
-            self._keep(self._line.push(part, rate_hz, loop.time(), self.batching, len(block) / rate_hz))
+            self._enqueue(self._line.push(part, rate_hz, loop.time(), self.batching, len(block) / rate_hz))
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 
@@ -115,10 +115,10 @@ class ClientMicrophone:
         """
         if self._ended:
             return
-        self._keep(self._line.settle())
+        self._enqueue(self._line.settle())
         heard = asyncio.Event()
         self._waiting.append(heard)
-        self._came.set()
+        self._changed.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_TIMEOUT_S):
                 await heard.wait()
@@ -126,21 +126,21 @@ class ClientMicrophone:
     def end(self, *, at_once: bool = False) -> None:
         """Ends the audio. The conversation gets the queued frames, unless `at_once` drops them. Idempotent."""
         if not self._ended:
-            self._keep(self._line.finish())
+            self._enqueue(self._line.finish())
         if at_once:
             for one in self._waiting:
                 if isinstance(one, asyncio.Event):
                     one.set()
             self._waiting.clear()
         self._ended = True
-        self._came.set()
+        self._changed.set()
         self._room.set()
 
     async def frames(self) -> AsyncGenerator[Frame]:
         """Yields the frames from position 0 on, until `end`. May be iterated once."""
         loop = asyncio.get_running_loop()
-        self._keep(self._line.idle(loop.time()))
-        self._look_again(loop)
+        self._enqueue(self._line.idle(loop.time()))
+        self._check_silence(loop)
         worked_s = 0.0
         try:
             while True:
@@ -159,16 +159,16 @@ class ClientMicrophone:
                         if worked_s >= SLICE_S:
                             await self._share.pause(worked_s)
                             worked_s = 0.0
-                    if len(self._waiting) % BREATH == BREATH - 1:
+                    if len(self._waiting) % YIELD_EVERY_FRAMES == YIELD_EVERY_FRAMES - 1:
                         await asyncio.sleep(0)  # a client that sent much at once must not occupy the event loop
                 if self._ended:
                     return
-                self._came.clear()
-                await self._came.wait()  # ends: `_look_again` sets it
+                self._changed.clear()
+                await self._changed.wait()  # ends: `_check_silence` sets it
                 if not self._waiting:
-                    self._keep(self._line.idle(loop.time()))
+                    self._enqueue(self._line.idle(loop.time()))
         finally:
-            self._look.cancel()
+            self._silence_timer.cancel()
 
     def _is_ahead(self, now_s: float) -> bool:
         """Returns whether the next frame counts against the budget that all conversations share."""
@@ -179,20 +179,20 @@ class ClientMicrophone:
             return False
         return len(self._waiting) >= AHEAD_FRAMES
 
-    def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check_silence(self, loop: asyncio.AbstractEventLoop) -> None:
         """Wakes `frames` if silence may be due. Checks rarely while audio arrives, otherwise once per frame.
 
         A timeout for each frame would cost more than the frame itself. The timer only wakes `frames`: audio that
         arrived while the event loop was busy is read before silence is inserted.
         """
-        now_s, silent_from_s = loop.time(), self._line.look_from_s
+        now_s, silent_from_s = loop.time(), self._line.idle_from_s
         if now_s >= silent_from_s:
-            self._came.set()
-        self._look = loop.call_at(max(now_s + FRAME_MS / 1000, silent_from_s), self._look_again, loop)
+            self._changed.set()
+        self._silence_timer = loop.call_at(max(now_s + FRAME_MS / 1000, silent_from_s), self._check_silence, loop)
 
-    def _keep(self, frames: list[Frame]) -> None:
+    def _enqueue(self, frames: list[Frame]) -> None:
         self._waiting.extend(frames)
         if frames:
-            self._came.set()
+            self._changed.set()
         if len(self._waiting) >= WAITING_FRAMES:
             self._room.clear()

@@ -11,7 +11,7 @@ from web.metrics import Metrics
 from web.websocket_backpressure import abort_of
 from web.wire.realtime import Realtime
 
-BREATH = 8
+YIELD_EVERY_MESSAGES = 8
 """Messages after which other tasks of the event loop run. A client that sends in real time is waited for anyway."""
 
 CLOSE_TIMEOUT_S = 1.0
@@ -52,11 +52,11 @@ class ClientSocket:
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _answered: int = 0
-    _ahead: deque[Message] = field(default_factory=deque)
+    _read_ahead: deque[Message] = field(default_factory=deque)
 
     async def receive(self) -> Message:
         """Returns the client's next message. Raises WebSocketDisconnect, RuntimeError."""
-        return self._ahead.popleft() if self._ahead else await self.socket.receive()
+        return self._read_ahead.popleft() if self._read_ahead else await self.socket.receive()
 
     async def rest(self, seconds: float) -> bool:
         """Sleeps for this long. Returns False at once if the messages read ahead show that the client has left."""
@@ -64,8 +64,8 @@ class ClientSocket:
         until_s = loop.time() + seconds
         try:
             async with asyncio.timeout_at(until_s):
-                while self._reads_on():
-                    self._ahead.append(await self.socket.receive())
+                while self._may_read_ahead():
+                    self._read_ahead.append(await self.socket.receive())
         except TimeoutError:
             return True
         except (WebSocketDisconnect, RuntimeError):
@@ -75,12 +75,12 @@ class ClientSocket:
         await asyncio.sleep(until_s - loop.time())
         return True
 
-    def _reads_on(self) -> bool:
-        chars = sum(len(message.get("text") or "") for message in self._ahead)
-        return len(self._ahead) < MOST_AHEAD and chars < MOST_AHEAD_CHARS and not self._has_left()
+    def _may_read_ahead(self) -> bool:
+        chars = sum(len(message.get("text") or "") for message in self._read_ahead)
+        return len(self._read_ahead) < MOST_AHEAD and chars < MOST_AHEAD_CHARS and not self._has_left()
 
     def _has_left(self) -> bool:
-        return bool(self._ahead) and self._ahead[-1]["type"] == "websocket.disconnect"
+        return bool(self._read_ahead) and self._read_ahead[-1]["type"] == "websocket.disconnect"
 
     async def write(self, metrics: Metrics) -> None:
         """Sends messages until the client is gone or reads too slowly."""
@@ -119,7 +119,7 @@ class ClientSocket:
         if self._waiting_chars >= MOST_WAITING_CHARS:
             self._room.clear()
             await self._room.wait()
-        elif self._answered % BREATH == 0:
+        elif self._answered % YIELD_EVERY_MESSAGES == 0:
             await asyncio.sleep(0)
         return answer_chars
 

@@ -89,10 +89,10 @@ class ClientSpeaker:
         self._ahead_samples = reply_samples_of_ms(ahead_ms)
         self._playing: _Playing | None = None
         self._trailing: list[_Playing] = []  # earlier replies that were sent completely and still play, in order
-        self._cut: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # the reply that was closed last
-        self._gone_s: float | None = None  # when the client was disconnected; None: it is connected
+        self._last_closed: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # the reply that was closed last
+        self._disconnected_s: float | None = None  # when the client was disconnected; None: it is connected
         self._changed = asyncio.Event()
-        self._begun = asyncio.Event()
+        self._opened = asyncio.Event()
 
     @property
     def latency_s(self) -> float:
@@ -108,7 +108,7 @@ class ClientSpeaker:
             self._trailing.append(before)
         self._playing = _Playing(key)
         self._changed.set()
-        self._begun.set()
+        self._opened.set()
 
     async def play(self, key: Hashable, pcm: Pcm) -> bool:
         """See `Speaker.play`. Returns when the last piece was sent."""
@@ -140,7 +140,7 @@ class ClientSpeaker:
         """See `Speaker.close`. The client drops what it has not played yet."""
         playing = self._open(key)
         if playing is None:
-            return self._cut[1] if self._cut[0] == key else ReplySamples(0)
+            return self._last_closed[1] if self._last_closed[0] == key else ReplySamples(0)
         played = ReplySamples(max(playing.told, playing.heard(self._now_s())))
         if playing in self._trailing:
             self._trailing.remove(playing)
@@ -150,7 +150,7 @@ class ClientSpeaker:
             self.unduck()  # otherwise the client drops the ducked audio
         self._playing = None
         self._changed.set()
-        self._cut = (key, played)
+        self._last_closed = (key, played)
         return played
 
     def _move_up(self, gone: _Playing) -> None:
@@ -177,26 +177,26 @@ class ClientSpeaker:
         while True:
             # Most of the time nothing plays.
             if not self._trailing and (self._playing is None or self._playing.finished):
-                self._begun.clear()
-                await self._begun.wait()
+                self._opened.clear()
+                await self._opened.wait()
             await asyncio.sleep(self._tick_s())
-            self._tell_trailing()
+            self._report_trailing()
             playing = self._playing
-            if playing is not None and self._gone_s is None:
-                self._tell(playing, _loop_s())
+            if playing is not None and self._disconnected_s is None:
+                self._report_played(playing, _loop_s())
             elif playing is not None and not playing.finished:
                 self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
 
-    def _tell_trailing(self) -> None:
+    def _report_trailing(self) -> None:
         """Reports the positions of trailing replies and removes those that have finished."""
-        if self._gone_s is None:
+        if self._disconnected_s is None:
             for trailing in list(self._trailing):
-                self._tell(trailing, _loop_s())
+                self._report_played(trailing, _loop_s())
         self._trailing = [one for one in self._trailing if not one.finished]
 
     def _tick_s(self) -> float:
         """Returns the time until the next report to the conversation."""
-        if self._gone_s is not None:
+        if self._disconnected_s is not None:
             return AWAY_TICK_S
         playing = self._playing
         if playing is None or playing.told < REPLY_RATE_HZ or self._trailing:
@@ -217,17 +217,17 @@ class ClientSpeaker:
         if finished and playing.ended:
             playing.sent = playing.anchor = max(playing.told, position)
         self._changed.set()
-        self._tell(playing, playing.anchor_s)
+        self._report_played(playing, playing.anchor_s)
 
     def gone(self) -> None:
         """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
-        if self._gone_s is None:
+        if self._disconnected_s is None:
             for trailing in self._trailing:  # their rest is never played
                 trailing.sent = max(trailing.told, trailing.heard(_loop_s()))
-            self._tell_trailing()
+            self._report_trailing()
             if self._playing is not None:
-                self._tell(self._playing, _loop_s())
-            self._gone_s = _loop_s()
+                self._report_played(self._playing, _loop_s())
+            self._disconnected_s = _loop_s()
 
     def back(self, key: Hashable | None, received_ms: float | None) -> None:
         """Continues after a reconnect: sends again what the client has not received of the reply.
@@ -237,7 +237,7 @@ class ClientSpeaker:
             received_ms: How much of it. Of any other reply it has received nothing. None: unknown; nothing is sent
                 again.
         """
-        self._gone_s = None
+        self._disconnected_s = None
         self._changed.set()
         playing, now_s = self._playing, _loop_s()
         if playing is None or received_ms is None:
@@ -257,7 +257,7 @@ class ClientSpeaker:
 
     def _now_s(self) -> float:
         """Returns loop time, which stands still while the client is disconnected."""
-        return _loop_s() if self._gone_s is None else self._gone_s
+        return _loop_s() if self._disconnected_s is None else self._disconnected_s
 
     def _open(self, key: Hashable) -> _Playing | None:
         known = filter(None, (*self._trailing, self._playing))
@@ -269,7 +269,7 @@ class ClientSpeaker:
 
     def _wait_s(self, playing: _Playing, samples: int) -> float:
         """Returns how long to wait before this many samples may be sent; 0 once nothing else is left to play."""
-        if self._gone_s is not None:
+        if self._disconnected_s is not None:
             return AWAY_TICK_S
         now_s = _loop_s()
         unheard = playing.sent - playing.expected(now_s) + round(self._before_s(now_s) * REPLY_RATE_HZ)
@@ -282,7 +282,7 @@ class ClientSpeaker:
         if playing.sent == 0:
             playing.first_sent_s = now_s
         if playing.heard(now_s) == playing.sent and (playing.anchor_s is not None or not self.trusts_reports):
-            self._tell(playing, now_s)
+            self._report_played(playing, now_s)
             # Playback starts, or starts again, with this piece, after the rest of the trailing replies.
             playing.anchor, playing.anchor_s = playing.sent, now_s + self._before_s(now_s)
             playing.standing = False
@@ -292,7 +292,7 @@ class ClientSpeaker:
         while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.told - REPLY_RATE_HZ:
             playing.kept.popleft()
 
-    def _tell(self, playing: _Playing, now_s: float) -> None:
+    def _report_played(self, playing: _Playing, now_s: float) -> None:
         """Reports to the conversation what was played since the last report."""
         if playing.anchor_s is None and playing.sent and now_s - playing.first_sent_s > SILENT_CLIENT_S:
             self.silent_clients += 1

@@ -93,15 +93,15 @@ class Connections:
     def __post_init__(self) -> None:
         self._losses = TraceLosses(self.metrics, self.hall.workshop.settings.trace.dir)
 
-    async def tell_losses(self) -> None:
+    async def log_losses(self) -> None:
         """Logs the number of turns missing from traces, until cancelled."""
         await self._losses.run()
 
     def resumable(self, token: str) -> bool:
         """Returns whether a client with this token can resume its conversation."""
-        return self._kept(token) is not None
+        return self._find_resumable(token) is not None
 
-    def _kept(self, token: str) -> _Conversation | None:
+    def _find_resumable(self, token: str) -> _Conversation | None:
         conversation = self._conversations.get(token)
         return None if conversation is None or conversation.over else conversation
 
@@ -125,21 +125,21 @@ class Connections:
     async def converse(self, websocket: WebSocket) -> None:
         """Runs a new conversation on an accepted socket, or resumes one."""
         query = websocket.query_params
-        conversation = self._kept(query.get("resume", ""))
+        conversation = self._find_resumable(query.get("resume", ""))
         if conversation is not None:
             reply = reply_of(query.get("response_id", ""))
-            await self._go_on(conversation, websocket, reply, _number(query.get("received_ms")))
+            await self._resume(conversation, websocket, reply, _number(query.get("received_ms")))
             return
         try:
             async with self.hall.engines() as engines:
-                await self._hold(websocket, engines)
+                await self._run_new(websocket, engines)
         finally:
-            asyncio.get_running_loop().call_soon(_clear_away)
+            asyncio.get_running_loop().call_soon(_collect_garbage)
 
     # ---- a new conversation ----
 
-    async def _hold(self, websocket: WebSocket, engines: Engines) -> None:
-        conversation, trace = self._made(engines)
+    async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
+        conversation, trace = self._create(engines)
         talk = conversation.talk
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
@@ -152,8 +152,8 @@ class Connections:
                 try:
                     talk.realtime.begin()
                     with busy_while(websocket.scope, lambda: self._busy(conversation)):
-                        await self._use(conversation, websocket)
-                        await self._until_nobody_returns(conversation)
+                        await self._run_socket(conversation, websocket)
+                        await self._wait_for_reconnects(conversation)
                 finally:
                     conversation.over = True
                     del self._conversations[conversation.token]
@@ -166,7 +166,7 @@ class Connections:
                 await session
             writer.cancel()
 
-    async def _until_nobody_returns(self, conversation: _Conversation) -> None:
+    async def _wait_for_reconnects(self, conversation: _Conversation) -> None:
         """Waits until a disconnected client has stayed away for too long, or has left."""
         while not conversation.over:
             try:
@@ -178,7 +178,7 @@ class Connections:
             if line is not None:
                 await line.released.wait()
 
-    def _made(self, engines: Engines) -> tuple[_Conversation, TraceFile]:
+    def _create(self, engines: Engines) -> tuple[_Conversation, TraceFile]:
         workshop = self.hall.workshop
         settings = workshop.settings
         token = secrets.token_urlsafe(24)
@@ -202,7 +202,7 @@ class Connections:
         trace = TraceFile(
             settings.trace.dir,
             name,
-            lambda what: self._trace_fails(talk, what),
+            lambda what: self._on_trace_problem(talk, what),
             RetentionLimits.of(settings.trace),
             count_lost=self._losses.count,
             complain_lost=lambda what: talk.tell(Problem(what)),
@@ -213,7 +213,7 @@ class Connections:
             microphone=microphone,
             speaker=speaker,
             trace=trace,
-            show=lambda fact: self._told(talk, name, fact),
+            show=lambda fact: self._on_event(talk, name, fact),
             counters=lambda: {"silent_clients": speaker.silent_clients},
         )
         talk.configure(config)
@@ -236,7 +236,7 @@ class Connections:
         lasts = timedelta(seconds=self.hall.workshop.settings.server.max_session_s)
         return int((datetime.now(UTC) + lasts).timestamp())
 
-    def _told(self, talk: RealtimeSession, name: str, fact: SessionEvent) -> None:
+    def _on_event(self, talk: RealtimeSession, name: str, fact: SessionEvent) -> None:
         if isinstance(fact, TurnFinished):
             self.metrics.turn(fact.record)
             self.traces.tell(fact.record)
@@ -244,7 +244,7 @@ class Connections:
             _log.warning("conversation %s: %s", name, fact.text)
         talk.tell(fact)
 
-    def _trace_fails(self, talk: RealtimeSession, what: str) -> None:
+    def _on_trace_problem(self, talk: RealtimeSession, what: str) -> None:
         """Reports a trace problem in the conversation and in the server's log."""
         self._losses.failing(what)
         talk.tell(Problem(what))
@@ -258,7 +258,7 @@ class Connections:
 
     # ---- sockets ----
 
-    async def _use(self, conversation: _Conversation, websocket: WebSocket) -> None:
+    async def _run_socket(self, conversation: _Conversation, websocket: WebSocket) -> None:
         """Runs the conversation on this socket until it is lost."""
         talk = conversation.talk
         line = ClientSocket(websocket, talk.realtime)
@@ -351,13 +351,13 @@ class Connections:
         finally:
             line.lost.set()
 
-    async def _go_on(
+    async def _resume(
         self, conversation: _Conversation, websocket: WebSocket, reply: ReplyId | None, received_ms: float | None
     ) -> None:
         """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
         conversation.talk.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
-            await self._use(conversation, websocket)
+            await self._run_socket(conversation, websocket)
 
 
 def _longest_answer(configured: int) -> Limit:
@@ -371,7 +371,7 @@ async def _room_in(backlog: AudioBacklog, line: ClientSocket) -> None:
         pass
 
 
-def _clear_away() -> None:
+def _collect_garbage() -> None:
     """Frees the memory of an ended conversation, 2 MB in reference cycles.
 
     The garbage collector would run only every few hundred conversations. A run takes 1 to 14 ms if the loaded modules

@@ -58,7 +58,7 @@ class EnginePool:
     @asynccontextmanager
     async def engines(self) -> AsyncGenerator[Engines]:
         """Lends the engines of one conversation. Raises EngineLoadError."""
-        engines = await self._one_that_works()
+        engines = await self._working_engines()
         transcriber = engines.recognizer
         try:
             yield engines
@@ -66,9 +66,9 @@ class EnginePool:
             if self._open and len(self._ready) < MOST_READY and transcriber.reset():
                 self._ready.append(self.workshop.around(transcriber))
             else:
-                await close_engine(transcriber, self._left_behind)
+                await close_engine(transcriber, self._on_stop_timeout)
 
-    async def _one_that_works(self) -> Engines:
+    async def _working_engines(self) -> Engines:
         """Returns engines with a working recognizer.
 
         One that was kept ready may have died, for example without memory.
@@ -78,7 +78,7 @@ class EnginePool:
             if engines.recognizer.works:
                 return engines
             self.metrics.trouble("engine")
-            await close_engine(engines.recognizer, self._left_behind)
+            await close_engine(engines.recognizer, self._on_stop_timeout)
         return await self.workshop.engines()
 
     async def refill(self) -> None:
@@ -99,7 +99,7 @@ class EnginePool:
         if self._open:
             self._ready.append(engines)
         else:
-            await close_engine(engines.recognizer, self._left_behind)
+            await close_engine(engines.recognizer, self._on_stop_timeout)
 
     async def aclose(self) -> None:
         """Stops all engines within a time limit."""
@@ -107,8 +107,8 @@ class EnginePool:
         ready, self._ready = self._ready, []
         async with asyncio.TaskGroup() as tasks:
             for engines in ready:
-                tasks.create_task(close_engine(engines.recognizer, self._left_behind))
-            tasks.create_task(self.workshop.aclose(self._left_behind))
+                tasks.create_task(close_engine(engines.recognizer, self._on_stop_timeout))
+            tasks.create_task(self.workshop.aclose(self._on_stop_timeout))
 
-    def _left_behind(self, _what: str) -> None:
+    def _on_stop_timeout(self, _what: str) -> None:
         self.metrics.trouble("engine")

@@ -30,19 +30,19 @@ PIECE_BYTES = 1 << 10
 class TimedHttpProtocol(H11Protocol):
     """Closes a connection on which no request arrived in time."""
 
-    _due: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
     _since_s = 0.0
     _upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         """Starts the request timeout of a new connection."""
         super().connection_made(transport)
-        self._expect()
+        self._start_timeout()
         thin_out(self.connections, self.loop.time())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stops the request timeout."""
-        self._expect_none()
+        self._stop_timeout()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -57,11 +57,11 @@ class TimedHttpProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Starts the timeout for the next request."""
         super().on_response_complete()
-        self._expect()
+        self._start_timeout()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """Hands the connection over to the WebSocket protocol."""
-        self._expect_none()
+        self._stop_timeout()
         self._upgraded = True
         super().handle_websocket_upgrade(event)
 
@@ -78,16 +78,16 @@ class TimedHttpProtocol(H11Protocol):
     def _has_body(self) -> bool:
         return self.cycle is not None and self.conn.their_state is h11.SEND_BODY
 
-    def _expect(self) -> None:
-        self._expect_none()
+    def _start_timeout(self) -> None:
+        self._stop_timeout()
         self._since_s = self.loop.time()
-        self._due = self.loop.call_later(REQUEST_TIMEOUT_S, self._late)
+        self._timer = self.loop.call_later(REQUEST_TIMEOUT_S, self._on_timeout)
 
-    def _expect_none(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
+    def _stop_timeout(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
-    def _late(self) -> None:
+    def _on_timeout(self) -> None:
         if self.idle:  # otherwise a request is being answered
             self.transport.close()
 

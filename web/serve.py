@@ -29,7 +29,7 @@ from web.app import make_app
 from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
-from web.services import OpenHouse, open_house
+from web.services import ServicesFactory, create_services
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
 from web.startup_banner import StartupBanner
@@ -46,7 +46,7 @@ DRAIN_S = 1.5
 `server.drain_s` before that."""
 GRACE_S = 1
 """Time limit for requests in progress; then they are cancelled."""
-LEAVE_S = 4.8
+EXIT_S = 4.8
 """The process ends this long after the first signal and `server.drain_s`. All time limits have passed by then. A
 library that hangs in a thread would otherwise keep the process alive forever."""
 AT_ONCE_S = 1.0
@@ -58,14 +58,14 @@ PING_S = 20.0
 LOGGING: Mapping[str, object] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"ours": {"()": "web.serve.WorthSaying"}},
+    "filters": {"ours": {"()": "web.serve.LogFilter"}},
     "formatters": {"short": {"format": "repartee: %(message)s"}},
     "handlers": {"screen": {"class": "logging.StreamHandler", "formatter": "short", "filters": ["ours"]}},
     "root": {"handlers": ["screen"], "level": "WARNING"},
 }
 
 
-SAID_EVERY_S = 60.0
+LOG_EVERY_S = 60.0
 """Shortest time between two log lines about the same mistake of clients."""
 LONGEST_LINE = 500
 """Longest log line of uvicorn in characters; it may quote what a client sent."""
@@ -80,7 +80,7 @@ CLIENTS_MISTAKES = (
 """Beginnings of log lines of which a client can cause any number."""
 
 
-class WorthSaying(logging.Filter):
+class LogFilter(logging.Filter):
     """Filters uvicorn's log.
 
     Drops the error that uvicorn logs for every WebSocket refused with a body, and the traceback that starlette sends as
@@ -90,7 +90,7 @@ class WorthSaying(logging.Filter):
     def __init__(self) -> None:
         """Starts with nothing logged."""
         super().__init__()
-        self._said_s: dict[str, float] = {}
+        self._last_logged_s: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Returns whether a record is logged."""
@@ -98,15 +98,15 @@ class WorthSaying(logging.Filter):
         if record.name.startswith(("uvicorn", "websockets")):
             mistake = next((begin for begin in CLIENTS_MISTAKES if told.startswith(begin)), None)
             if mistake is not None:
-                return self._once_in_a_while(mistake, record)
+                return self._allow_once_a_minute(mistake, record)
         cancelled = record.name == "uvicorn.error" and told.rstrip().endswith("asyncio.exceptions.CancelledError")
         return not cancelled and told != "ASGI callable returned without completing handshake."
 
-    def _once_in_a_while(self, mistake: str, record: logging.LogRecord) -> bool:
-        before_s = self._said_s.get(mistake)
-        if before_s is not None and record.created - before_s < SAID_EVERY_S:
+    def _allow_once_a_minute(self, mistake: str, record: logging.LogRecord) -> bool:
+        before_s = self._last_logged_s.get(mistake)
+        if before_s is not None and record.created - before_s < LOG_EVERY_S:
             return False
-        self._said_s[mistake] = record.created
+        self._last_logged_s[mistake] = record.created
         record.msg = f"{record.getMessage()[:LONGEST_LINE]} (a client's mistake; said once a minute)"
         record.args, record.exc_info, record.exc_text = (), None, None
         return True
@@ -118,7 +118,7 @@ async def serve(
     console: Console,
     *,
     insecure: bool = False,
-    open_house: OpenHouse = open_house,
+    create_services: ServicesFactory = create_services,
 ) -> None:
     """Serves until SIGINT or SIGTERM.
 
@@ -127,7 +127,7 @@ async def serve(
         environ: Environment variables: API keys of services, REPARTEE_TOKEN.
         console: Where the banner is printed.
         insecure: Serve other machines even without a token.
-        open_house: Creates the engines and the conversation handler.
+        create_services: Creates the engines and the conversation handler.
 
     Raises:
         ConfigError: The address cannot be used, or other machines could connect without a token.
@@ -141,7 +141,7 @@ async def serve(
         for one in sockets:
             closing.enter_context(one)
         port = sockets[0].getsockname()[1]
-        gatekeeper = AccessControl(
+        access_control = AccessControl(
             section.host,
             port,
             token=token,
@@ -150,50 +150,50 @@ async def serve(
             allowed_origins=section.origins,
         )
         metrics = Metrics()
-        house = open_house(loaded.settings, environ, metrics)
-        reception = SessionAcceptor(
-            house.converse,
-            house.hall,
+        services = create_services(loaded.settings, environ, metrics)
+        session_acceptor = SessionAcceptor(
+            services.converse,
+            services.hall,
             SessionLimits(section.max_sessions),
             metrics,
             max_session_s=section.max_session_s,
             idle_timeout_s=section.idle_timeout_s,
-            resumable=house.resumable,
-            make_room=house.make_room,
+            resumable=services.resumable,
+            make_room=services.make_room,
         )
-        welcome = StartupBanner(console, house.hall)
+        banner = StartupBanner(console, services.hall)
         failures: list[Exception] = []
 
         def engines_loaded(error: Exception | None) -> None:
             if error is None:
-                keep_what_is_loaded()
-                welcome.ready()
+                freeze_loaded_objects()
+                banner.ready()
             else:
                 failures.append(error)
                 server.should_exit = True
 
         app = make_app(
-            house.hall,
-            gatekeeper,
-            reception,
+            services.hall,
+            access_control,
+            session_acceptor,
             metrics,
             loaded=engines_loaded,
-            errands=house.errands,
-            traces=house.traces,
+            background_tasks=services.background_tasks,
+            traces=services.traces,
         )
-        server = Server(uvicorn_config(app, section, environ), reception, drain_s=section.drain_s)
+        server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s)
         logging.config.dictConfig(dict(LOGGING))
-        welcome.listening(section.host, port, token=token is not None, insecure=insecure)
+        banner.listening(section.host, port, token=token is not None, insecure=insecure)
         traces = trace_finding(loaded.settings.trace.dir)
         if traces.level == "warn":
             _log.warning("%s; %s", traces.text, traces.remedy)
         await server.serve(sockets=sockets)
     if failures:
         raise failures[0]
-    welcome.bye()
+    banner.bye()
 
 
-def keep_what_is_loaded() -> None:
+def freeze_loaded_objects() -> None:
     """Excludes the loaded modules and engines from garbage collection.
 
     A collection that scans them takes 60 ms, in the middle of a turn (docs/lab/experiments.md).
@@ -264,10 +264,10 @@ class Server(uvicorn.Server):
     finish.
     """
 
-    def __init__(self, config: uvicorn.Config, reception: SessionAcceptor, *, drain_s: float = 0.0) -> None:
-        """`reception` is drained before connections are closed; `drain_s` is for replies in progress after SIGTERM."""
+    def __init__(self, config: uvicorn.Config, session_acceptor: SessionAcceptor, *, drain_s: float = 0.0) -> None:
+        """Creates the server; `drain_s` is the time for replies in progress after SIGTERM."""
         super().__init__(config)
-        self._reception = reception
+        self._session_acceptor = session_acceptor
         self._drain_s = drain_s
         self._finishing = False  # whether replies in progress are waited for
         self._at_once = asyncio.Event()
@@ -291,11 +291,11 @@ class Server(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
             self._loop.call_soon_threadsafe(self._at_once.set)
-            _leave_after(AT_ONCE_S)
+            _exit_after(AT_ONCE_S)
             return
         self._finishing = sig == signal.SIGTERM and self._drain_s > 0
-        self._reception.close()
-        _leave_after(LEAVE_S + (self._drain_s if self._finishing else 0.0))
+        self._session_acceptor.close()
+        _exit_after(EXIT_S + (self._drain_s if self._finishing else 0.0))
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -317,26 +317,26 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Lets replies in progress finish, stops listening, ends the sessions, and closes what is left."""
         if self._finishing:
-            await self._unless_at_once(self._reception.finish(self._drain_s))
-            _leave_after(LEAVE_S)
+            await self._unless_second_signal(self._session_acceptor.finish(self._drain_s))
+            _exit_after(EXIT_S)
         for listening in self.servers:
             listening.close()
-        await self._unless_at_once(self._reception.drain(DRAIN_S))
+        await self._unless_second_signal(self._session_acceptor.drain(DRAIN_S))
         await super().shutdown(sockets)
 
-    async def _unless_at_once(self, ending: Coroutine[None, None, None]) -> None:
+    async def _unless_second_signal(self, ending: Coroutine[None, None, None]) -> None:
         """Waits for `ending` or for a second signal."""
         async with asyncio.TaskGroup() as tasks:
-            both = [tasks.create_task(ending), tasks.create_task(self._told_at_once())]
+            both = [tasks.create_task(ending), tasks.create_task(self._wait_for_second_signal())]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             for task in both:
                 task.cancel()
 
-    async def _told_at_once(self) -> None:
+    async def _wait_for_second_signal(self) -> None:
         await self._at_once.wait()
 
 
-def _leave_after(seconds: float) -> None:
+def _exit_after(seconds: float) -> None:
     """Ends the process after this time, whatever is still running."""
     last = threading.Timer(seconds, os._exit, [0])
     last.daemon = True

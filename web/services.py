@@ -8,7 +8,7 @@ from importlib.metadata import version
 from assistant.config.settings import Settings
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
-from web.app import Errand
+from web.app import BackgroundTask
 from web.connection import Connections
 from web.engine_pool import EnginePool
 from web.health import EngineHealth
@@ -28,7 +28,7 @@ class Services:
         converse: Runs the conversation of a connection.
         resumable: Returns whether a conversation with this token waits for its client to reconnect.
         make_room: Ends a conversation that waits for its client, because another client needs its slot.
-        errands: Background tasks that run as long as the server does.
+        background_tasks: Background tasks that run as long as the server does.
         traces: Serves turn records.
     """
 
@@ -36,28 +36,28 @@ class Services:
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
     make_room: Callable[[], None] = no_room
-    errands: tuple[Errand, ...] = ()
+    background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
 
 
-OpenHouse = Callable[[Settings, Mapping[str, str], Metrics], Services]
+ServicesFactory = Callable[[Settings, Mapping[str, str], Metrics], Services]
 
 
-def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
+def create_services(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
     """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
     workshop = EngineLoader(settings, environ)
     workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
     hall = EnginePool(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
-    house = Services(
+    services = Services(
         hall,
         connections.converse,
         connections.resumable,
         connections.make_room,
-        errands=(connections.tell_losses,),
+        background_tasks=(connections.log_losses,),
         traces=connections.traces,
     )
     if export is None:
-        return house
+        return services
     metrics.watch_export(lambda: export.dropped)
-    return replace(house, errands=(*house.errands, export.run))
+    return replace(services, background_tasks=(*services.background_tasks, export.run))

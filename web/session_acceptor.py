@@ -22,7 +22,7 @@ Converse = Callable[[WebSocket], Awaitable[None]]
 """Runs one conversation on an accepted WebSocket until the client is gone. Cancelled when it must end."""
 
 SUBPROTOCOL = "realtime"
-SEAT_TIMEOUT_S = 3.0
+SLOT_TIMEOUT_S = 3.0
 """How long a connection waits for a free slot. A client that reconnects at once may find its own slot still in use: a
 conversation needs about 40 ms to return its engines, and seconds on an overloaded machine."""
 
@@ -32,7 +32,7 @@ MOST_WAITING = 64
 DRAIN_STEP_S = 0.05
 """How often a server that shuts down checks which conversations have finished their replies."""
 
-FAREWELL_TIMEOUT_S = 1.0
+CLOSE_NOTICE_TIMEOUT_S = 1.0
 """Time limit for sending the last event and the close frame to a client that may not read."""
 
 IDLE_STEP = 0.05
@@ -76,7 +76,7 @@ class SessionAcceptor:
         self,
         converse: Converse,
         hall: EngineHealth,
-        admission: SessionLimits,
+        session_limits: SessionLimits,
         metrics: Metrics,
         *,
         max_session_s: float,
@@ -89,7 +89,7 @@ class SessionAcceptor:
         Args:
             converse: Runs the conversation of a connection.
             hall: The engines. Sessions are refused until they are ready.
-            admission: Limits the number of sessions.
+            session_limits: Limits the number of sessions.
             metrics: Counts sessions.
             max_session_s: Longest session.
             idle_timeout_s: Longest time without a message from the client; 0: unlimited.
@@ -98,19 +98,19 @@ class SessionAcceptor:
         """
         self._converse = converse
         self._hall = hall
-        self._admission = admission
+        self._session_limits = session_limits
         self._metrics = metrics
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
         self._resumable = resumable
         self._make_room = make_room
-        self._stays: set[_Stay] = set()
+        self._lifetimes: set[_ConnectionLifetime] = set()
         self._empty = asyncio.Event()
         self._empty.set()
-        self._left = asyncio.Event()
+        self._slot_freed = asyncio.Event()
         self._at_drain: list[Callable[[], None]] = []
         self._waiting = 0
-        self._said_short = False
+        self._warned_of_descriptors = False
 
     def at_drain(self, end: Callable[[], None]) -> None:
         """Registers a function to call on shutdown, for connections that are not sessions."""
@@ -119,150 +119,150 @@ class SessionAcceptor:
     @property
     def draining(self) -> bool:
         """Whether new sessions are refused because the server shuts down."""
-        return self._admission.draining
+        return self._session_limits.draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection."""
-        stay = _Stay(scope, receive, send, self._max_session_s, self._idle_timeout_s)
-        websocket = WebSocket(scope, stay.receive, stay.send)
+        lifetime = _ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)
+        websocket = WebSocket(scope, lifetime.receive, lifetime.send)
         token = websocket.query_params.get("resume", "")
         if self._resumable(token):
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
         # An accepted connection reaches its conversation without waiting, so the conversation cannot end in between.
         resuming = self._resumable(token)
-        farewell = await self._admit(resuming=resuming)
-        if farewell is not None:
-            self._metrics.session_refused(farewell.code)
+        close_notice = await self._admit(resuming=resuming)
+        if close_notice is not None:
+            self._metrics.session_refused(close_notice.code)
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
-                await _say_farewell(websocket, farewell)
+                await _send_close_notice(websocket, close_notice)
             return
-        stay.begin()
-        self._stays.add(stay)
+        lifetime.begin()
+        self._lifetimes.add(lifetime)
         self._empty.clear()
         if not resuming:  # otherwise the session began on the earlier connection
             self._metrics.session_began()
         try:
-            farewell = await self._host(websocket, stay)
-            if farewell is not None:
-                await _say_farewell(websocket, farewell)
+            close_notice = await self._run_conversation(websocket, lifetime)
+            if close_notice is not None:
+                await _send_close_notice(websocket, close_notice)
         finally:
             if not resuming:
-                self._admission.leave()
-                self._left.set()
-                self._metrics.session_ended(stay.lasted_s)
-            self._stays.discard(stay)
-            if not self._stays:
+                self._session_limits.leave()
+                self._slot_freed.set()
+                self._metrics.session_ended(lifetime.lasted_s)
+            self._lifetimes.discard(lifetime)
+            if not self._lifetimes:
                 self._empty.set()
 
     async def _admit(self, *, resuming: bool) -> CloseNotice | None:
-        """Takes a slot, waiting for one up to `SEAT_TIMEOUT_S`. Returns why the session is refused, or None."""
-        farewell = self._try(resuming=resuming)
-        if farewell is not None and farewell.code == FULL:
+        """Takes a slot, waiting for one up to `SLOT_TIMEOUT_S`. Returns why the session is refused, or None."""
+        close_notice = self._try_admit(resuming=resuming)
+        if close_notice is not None and close_notice.code == FULL:
             self._make_room()
         if self._waiting >= MOST_WAITING:
-            return farewell
+            return close_notice
         self._waiting += 1
         try:
-            async with asyncio.timeout(SEAT_TIMEOUT_S):
-                while farewell is not None and farewell.code == FULL:
-                    self._left.clear()
-                    await self._left.wait()
-                    farewell = self._try(resuming=resuming)
+            async with asyncio.timeout(SLOT_TIMEOUT_S):
+                while close_notice is not None and close_notice.code == FULL:
+                    self._slot_freed.clear()
+                    await self._slot_freed.wait()
+                    close_notice = self._try_admit(resuming=resuming)
         except TimeoutError:
             pass
         finally:
             self._waiting -= 1
-        return farewell
+        return close_notice
 
-    def _try(self, *, resuming: bool) -> CloseNotice | None:
+    def _try_admit(self, *, resuming: bool) -> CloseNotice | None:
         ready = is_ready(self._hall.state())
-        farewell = self._admission.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
-        if farewell is NO_DESCRIPTORS and not self._said_short:
-            self._said_short = True
+        close_notice = self._session_limits.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
+        if close_notice is NO_DESCRIPTORS and not self._warned_of_descriptors:
+            self._warned_of_descriptors = True
             _log.warning(
                 "a session was refused: %s file descriptors are left of %s. Allow the process more (ulimit -n, "
                 'LimitNOFILE=). Said once: repartee_sessions_refused_total{reason="%s"} counts on.',
                 descriptors.free(),
                 descriptors.limit(),
-                farewell.code,
+                close_notice.code,
             )
-        return farewell
+        return close_notice
 
     def close(self) -> None:
         """Refuses new sessions; current sessions continue. Idempotent."""
-        self._admission.close()
+        self._session_limits.close()
 
     async def finish(self, limit_s: float) -> None:
         """Ends each session when it has no turn in progress. Returns when all are ended, or after the limit."""
         self.close()
         ends_s = asyncio.get_running_loop().time() + limit_s
         while asyncio.get_running_loop().time() < ends_s:
-            busy = {stay for stay in self._stays if stay.busy}
-            for stay in self._stays - busy:
-                stay.end(DRAINING)
+            busy = {lifetime for lifetime in self._lifetimes if lifetime.busy}
+            for lifetime in self._lifetimes - busy:
+                lifetime.end(DRAINING)
             if not busy:
                 return
             await asyncio.sleep(DRAIN_STEP_S)
 
     async def drain(self, limit_s: float) -> None:
         """Refuses new sessions, ends all current ones, and waits for that up to the limit."""
-        self._admission.close()
+        self._session_limits.close()
         for end in self._at_drain:
             end()
-        for stay in self._stays:
-            stay.end(DRAINING)
+        for lifetime in self._lifetimes:
+            lifetime.end(DRAINING)
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._empty.wait()
 
-    async def _host(self, websocket: WebSocket, stay: "_Stay") -> CloseNotice | None:
+    async def _run_conversation(self, websocket: WebSocket, lifetime: "_ConnectionLifetime") -> CloseNotice | None:
         """Runs the conversation. Returns why it ended, or None if the client is gone."""
         try:
-            async with stay.limit:
+            async with lifetime.limit:
                 await _accept(websocket)
                 await self._converse(websocket)
         except Exception as error:  # noqa: BLE001 - an error in one session must not end the server
             if _is_disconnect(error):
                 return None
-            if not (isinstance(error, TimeoutError) and stay.farewell is not None):
+            if not (isinstance(error, TimeoutError) and lifetime.close_notice is not None):
                 _log.error("a session broke off by an error", exc_info=error)
                 self._metrics.trouble("connection")
-                return stay.farewell or INTERNAL
-        return stay.farewell
+                return lifetime.close_notice or INTERNAL
+        return lifetime.close_notice
 
 
-class _Stay:
+class _ConnectionLifetime:
     """Time limits of one connection: the session limit, the idle limit, and an end on request."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
         self._state = scope.setdefault("state", {})
-        self._state[_HELD_BACK] = self.heard
+        self._state[_HELD_BACK] = self.note_activity
         self._receive = receive
         self._send = send
         self._over = False
         self._loop = asyncio.get_running_loop()
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
-        self._told: CloseNotice | None = None
+        self._requested_notice: CloseNotice | None = None
         self.begin()
 
     def begin(self) -> None:
         """Starts counting its time."""
-        self._began_s = self._heard_s = self._loop.time()
+        self._began_s = self._active_s = self._loop.time()
         self.limit = asyncio.timeout_at(self._ends_s)
 
     async def receive(self) -> Message:
         """Receives the client's next message."""
         message = await self._receive()
         self._over = self._over or message["type"] == "websocket.disconnect"
-        self.heard()
+        self.note_activity()
         return message
 
-    def heard(self) -> None:
+    def note_activity(self) -> None:
         """Restarts the idle limit: a message arrived, or is still being processed."""
-        self._heard_s = self._loop.time()
+        self._active_s = self._loop.time()
         self._set()
 
     async def send(self, message: Message) -> None:
@@ -276,7 +276,7 @@ class _Stay:
 
         Messages arrive fifty times a second, so the idle limit is moved in steps and may be that much late.
         """
-        if self._told is not None or self.limit.expired():
+        if self._requested_notice is not None or self.limit.expired():
             return
         ends_s, set_s = None if self._over else self._ends_s, self.limit.when()
         if ends_s == set_s or (ends_s is not None and set_s is not None and ends_s <= set_s):
@@ -284,11 +284,11 @@ class _Stay:
         with suppress(RuntimeError):  # the limit has ended already
             self.limit.reschedule(None if ends_s is None else self._until(self._idle_timeout_s * (1 + IDLE_STEP)))
 
-    def end(self, farewell: CloseNotice) -> None:
+    def end(self, close_notice: CloseNotice) -> None:
         """Ends the connection now with this notice. Idempotent."""
-        if self._told is not None:
+        if self._requested_notice is not None:
             return
-        self._told = farewell
+        self._requested_notice = close_notice
         with suppress(RuntimeError):  # it is being closed already
             if not self.limit.expired():
                 self.limit.reschedule(self._loop.time())
@@ -300,12 +300,12 @@ class _Stay:
         return busy is not None and busy()
 
     @property
-    def farewell(self) -> CloseNotice | None:
+    def close_notice(self) -> CloseNotice | None:
         """Why the connection was ended; None if it was not."""
         if not self.limit.expired():
             return None
-        if self._told is not None:
-            return self._told
+        if self._requested_notice is not None:
+            return self._requested_notice
         if self._ends_s < self._began_s + self._max_session_s:
             return idle(self._idle_timeout_s)
         return expired(self._max_session_s)
@@ -320,7 +320,7 @@ class _Stay:
 
     def _until(self, idle_s: float) -> float:
         longest_s = self._began_s + self._max_session_s
-        return min(longest_s, self._heard_s + idle_s) if idle_s else longest_s
+        return min(longest_s, self._active_s + idle_s) if idle_s else longest_s
 
 
 def _is_disconnect(error: BaseException) -> bool:
@@ -339,9 +339,9 @@ async def _accept(websocket: WebSocket) -> None:
         raise WebSocketDisconnect(1006) from error
 
 
-async def _say_farewell(websocket: WebSocket, farewell: CloseNotice) -> None:
+async def _send_close_notice(websocket: WebSocket, close_notice: CloseNotice) -> None:
     # Ignored: the client is gone or does not read, or `converse` has closed the socket.
     with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
-        async with asyncio.timeout(FAREWELL_TIMEOUT_S):
-            await websocket.send_json(farewell.event(f"event_{secrets.token_hex(8)}"))
-            await websocket.close(farewell.close_code, farewell.reason)
+        async with asyncio.timeout(CLOSE_NOTICE_TIMEOUT_S):
+            await websocket.send_json(close_notice.event(f"event_{secrets.token_hex(8)}"))
+            await websocket.close(close_notice.close_code, close_notice.reason)

@@ -9,7 +9,7 @@ from web.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
-SAY_EVERY_S = 60.0
+LOG_EVERY_S = 60.0
 """Shortest time between two log lines about the same problem."""
 
 
@@ -24,9 +24,9 @@ class TraceLosses:
     metrics: Metrics
     folder: Path
     lost: int = 0
-    _said: int = 0
+    _logged: int = 0
     _why: str = ""
-    _said_s: float | None = None
+    _last_logged_s: float | None = None
     _failing_said_s: float | None = None
 
     def count(self, turns: int, why: str) -> None:
@@ -34,13 +34,13 @@ class TraceLosses:
         self.metrics.trace_lost(turns)
         self.lost += turns
         self._why = why
-        if self._said_s is None or asyncio.get_running_loop().time() - self._said_s >= SAY_EVERY_S:
-            self._say()
+        if self._last_logged_s is None or asyncio.get_running_loop().time() - self._last_logged_s >= LOG_EVERY_S:
+            self._log_losses()
 
     def failing(self, what: str) -> None:
         """Logs a problem with a trace that has not lost a turn yet."""
         now_s = asyncio.get_running_loop().time()
-        if self._failing_said_s is None or now_s - self._failing_said_s >= SAY_EVERY_S:
+        if self._failing_said_s is None or now_s - self._failing_said_s >= LOG_EVERY_S:
             self._failing_said_s = now_s
             _log.warning("%s", what)
 
@@ -48,14 +48,14 @@ class TraceLosses:
         """Logs once a minute what was lost since the last line, and the rest when cancelled."""
         try:
             while True:
-                await asyncio.sleep(SAY_EVERY_S)
-                self._say()
+                await asyncio.sleep(LOG_EVERY_S)
+                self._log_losses()
         finally:
-            self._say()
+            self._log_losses()
 
-    def _say(self) -> None:
-        if new := self.lost - self._said:
-            self._said, self._said_s = self.lost, asyncio.get_running_loop().time()
+    def _log_losses(self) -> None:
+        if new := self.lost - self._logged:
+            self._logged, self._last_logged_s = self.lost, asyncio.get_running_loop().time()
             turns = "1 turn is" if new == 1 else f"{new} turns are"
             so_far = "" if new == self.lost else f", {self.lost} since the start"
             what = (

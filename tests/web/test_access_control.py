@@ -14,9 +14,9 @@ def keeper(bound_host: str = "127.0.0.1", **more: object) -> AccessControl:
     return AccessControl(bound_host, 8765, **more)  # type: ignore[arg-type]  # as each test says
 
 
-def verdict(gatekeeper: AccessControl, request: Request = HERE, **changes: object) -> str:
+def verdict(access_control: AccessControl, request: Request = HERE, **changes: object) -> str:
     """The refusal's code; "" if there is none."""
-    refusal = gatekeeper.decide(replace(request, **changes))  # type: ignore[arg-type]  # as each test says
+    refusal = access_control.decide(replace(request, **changes))  # type: ignore[arg-type]  # as each test says
     return refusal.code if refusal is not None else ""
 
 
@@ -54,31 +54,31 @@ def test_invalid_host_header_is_a_bad_request(hosts: tuple[str, ...]) -> None:
 
 
 def test_configured_hosts_pass_with_their_port_or_any_port() -> None:
-    gatekeeper = keeper(allowed_hosts=("voice.example", "other.example:9000"))
-    assert verdict(gatekeeper, hosts=("voice.example",)) == ""
-    assert verdict(gatekeeper, hosts=("Voice.example:444",)) == ""
-    assert verdict(gatekeeper, hosts=("other.example:9000",)) == ""
-    assert verdict(gatekeeper, hosts=("other.example",)) == "foreign_host"
+    access_control = keeper(allowed_hosts=("voice.example", "other.example:9000"))
+    assert verdict(access_control, hosts=("voice.example",)) == ""
+    assert verdict(access_control, hosts=("Voice.example:444",)) == ""
+    assert verdict(access_control, hosts=("other.example:9000",)) == ""
+    assert verdict(access_control, hosts=("other.example",)) == "foreign_host"
 
 
 def test_server_on_all_addresses_accepts_addresses_but_no_names() -> None:
     for bound in ("0.0.0.0", "::"):
-        gatekeeper = keeper(bound, token=TOKEN)
-        assert verdict(gatekeeper, Request("/", hosts=("192.168.1.5:8765",), peer="192.168.1.9")) == ""
-        assert verdict(gatekeeper, Request("/", hosts=("[fe80::1]:8765",), peer="192.168.1.9")) == ""
-        assert verdict(gatekeeper, Request("/", hosts=("192.168.1.5:80",), peer="192.168.1.9")) == "foreign_host"
-        assert verdict(gatekeeper, Request("/", hosts=("evil.example:8765",), peer="192.168.1.9")) == "foreign_host"
+        access_control = keeper(bound, token=TOKEN)
+        assert verdict(access_control, Request("/", hosts=("192.168.1.5:8765",), peer="192.168.1.9")) == ""
+        assert verdict(access_control, Request("/", hosts=("[fe80::1]:8765",), peer="192.168.1.9")) == ""
+        assert verdict(access_control, Request("/", hosts=("192.168.1.5:80",), peer="192.168.1.9")) == "foreign_host"
+        assert verdict(access_control, Request("/", hosts=("evil.example:8765",), peer="192.168.1.9")) == "foreign_host"
 
 
 def test_default_port_may_be_omitted_in_host() -> None:
-    gatekeeper = AccessControl("127.0.0.1", 80)
-    assert verdict(gatekeeper, hosts=("localhost",)) == ""
-    assert verdict(gatekeeper, hosts=("localhost",), scheme="https") == "foreign_host"
+    access_control = AccessControl("127.0.0.1", 80)
+    assert verdict(access_control, hosts=("localhost",)) == ""
+    assert verdict(access_control, hosts=("localhost",), scheme="https") == "foreign_host"
 
 
 def test_bound_host_is_accepted() -> None:
-    gatekeeper = keeper("voice.local", token=TOKEN)
-    assert verdict(gatekeeper, Request("/", hosts=("voice.local:8765",))) == ""
+    access_control = keeper("voice.local", token=TOKEN)
+    assert verdict(access_control, Request("/", hosts=("voice.local:8765",))) == ""
     assert verdict(keeper("fd00::5", token=TOKEN), Request("/", hosts=("[fd00::5]:8765",))) == ""
 
 
@@ -105,19 +105,19 @@ def test_foreign_origin_is_refused(origin: str) -> None:
 
 
 def test_only_configured_foreign_origins_pass() -> None:
-    gatekeeper = keeper(allowed_origins=("https://app.example:443",))
-    assert verdict(gatekeeper, origins=("https://app.example",)) == ""
-    assert verdict(gatekeeper, origins=("http://app.example",)) == "foreign_origin"
-    assert verdict(gatekeeper, origins=("null",)) == "foreign_origin"
-    assert verdict(gatekeeper, origins=("https://app.example", "https://app.example")) == "bad_origin"
+    access_control = keeper(allowed_origins=("https://app.example:443",))
+    assert verdict(access_control, origins=("https://app.example",)) == ""
+    assert verdict(access_control, origins=("http://app.example",)) == "foreign_origin"
+    assert verdict(access_control, origins=("null",)) == "foreign_origin"
+    assert verdict(access_control, origins=("https://app.example", "https://app.example")) == "bad_origin"
 
 
 def test_own_page_passes_behind_https_proxy() -> None:
-    gatekeeper = keeper(token=TOKEN, allowed_hosts=("voice.example",))
+    access_control = keeper(token=TOKEN, allowed_hosts=("voice.example",))
     page = Request("/", "https", ("voice.example",), ("https://voice.example",), peer="203.0.113.7")
-    assert verdict(gatekeeper, page) == ""
+    assert verdict(access_control, page) == ""
     assert (
-        verdict(gatekeeper, page, scheme="http") == "foreign_origin"
+        verdict(access_control, page, scheme="http") == "foreign_origin"
     )  # a page loaded without encryption may be anybody's
 
 

@@ -43,20 +43,20 @@ def taken(backlog: AudioBacklog) -> list[Command]:
 @pytest.mark.parametrize("command", [COMMIT, CLEAR, RESPOND], ids=["commit", "clear", "response"])
 def test_audio_commands_wait_for_queued_audio(command: Command) -> None:
     backlog = AudioBacklog()
-    assert not backlog.holds_up(command)
-    assert backlog.holds_up(command, behind=True)
+    assert not backlog.must_wait(command)
+    assert backlog.must_wait(command, behind=True)
     backlog.put(sound())
-    assert backlog.holds_up(command)
+    assert backlog.must_wait(command)
 
 
 def test_other_commands_wait_for_a_commit_but_not_for_audio() -> None:
     backlog = AudioBacklog()
     backlog.put(sound())
-    assert not backlog.holds_up(CANCEL)
-    assert not backlog.holds_up(RETRIEVE)
+    assert not backlog.must_wait(CANCEL)
+    assert not backlog.must_wait(RETRIEVE)
     backlog.put(COMMIT)
-    assert backlog.holds_up(CANCEL)
-    assert backlog.holds_up(RETRIEVE)
+    assert backlog.must_wait(CANCEL)
+    assert backlog.must_wait(RETRIEVE)
 
 
 def test_queued_commands_are_taken_in_order() -> None:

@@ -100,7 +100,7 @@ def hear(
         while coming and BEGIN_S + coming[0].at_s <= now_s + 1e-9:
             block = coming.pop(0)
             keep(line.push(block.pcm, rate_hz, max(now_s - 0.01, BEGIN_S + block.at_s), heed))
-        if now_s >= line.look_from_s:
+        if now_s >= line.idle_from_s:
             keep(line.idle(now_s))
         now_s += 0.01
     keep(line.finish())

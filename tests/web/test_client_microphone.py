@@ -233,9 +233,9 @@ def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
     async def scene(listener: Listener) -> None:
         loop, microphone, reading = asyncio.get_running_loop(), listener.microphone, asyncio.Event()
         await listener.speaks(200)
-        microphone._look.cancel()  # as if nothing ran for 300 ms: then the socket is looked at first, timers next
+        microphone._silence_timer.cancel()  # as if the loop was blocked for 300 ms: sockets are read before timers run
         loop.call_at(loop.time() + 0.3, reading.set)
-        loop.call_at(loop.time() + 0.3, microphone._look_again, loop)
+        loop.call_at(loop.time() + 0.3, microphone._check_silence, loop)
         await reading.wait()
         await microphone.deliver(loud(24 * 300), REPLY_RATE_HZ)
         await microphone.settle()
@@ -246,13 +246,13 @@ def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
 
 def test_live_audio_sets_no_timer_per_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     armed: list[float] = []
-    original = ClientMicrophone._look_again
+    original = ClientMicrophone._check_silence
 
     def counted(self: ClientMicrophone, loop: asyncio.AbstractEventLoop) -> None:
         armed.append(loop.time())
         original(self, loop)
 
-    monkeypatch.setattr(ClientMicrophone, "_look_again", counted)
+    monkeypatch.setattr(ClientMicrophone, "_check_silence", counted)
 
     async def scene(listener: Listener) -> None:
         await listener.speaks(2000)

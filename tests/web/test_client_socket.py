@@ -11,7 +11,7 @@ from virtual_time import run_virtual
 from wire_client import Client
 
 from web import client_socket as lines
-from web.client_socket import BREATH, ClientSocket
+from web.client_socket import YIELD_EVERY_MESSAGES, ClientSocket
 from web.metrics import Metrics
 from web.wire.session_config import SessionConfig
 
@@ -59,7 +59,7 @@ def test_flood_of_messages_lets_other_tasks_run() -> None:
 
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(other())
-            for _ in range(10 * BREATH):
+            for _ in range(10 * YIELD_EVERY_MESSAGES):
                 one.realtime.receive(APPEND)
                 await one.answered()
             task.cancel()
@@ -156,6 +156,6 @@ def test_read_ahead_is_bounded() -> None:
 
         one = line(receive=receive)
         assert await one.rest(5)
-        assert len(one._ahead) == lines.MOST_AHEAD
+        assert len(one._read_ahead) == lines.MOST_AHEAD
 
     run_virtual(main())

@@ -65,7 +65,7 @@ class Here:
         self.tell("conversation.item.added", item={"id": name, "type": "message", "role": role, "content": content})
 
     def lost(self) -> None:
-        self.talk.wire._close_lane()
+        self.talk.wire._drop_queue()
         self.talk.lost(LOST)
 
     def tell(self, kind: str, **fields: Any) -> None:
@@ -334,7 +334,7 @@ def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> 
         here.talk.talk(pressed_again)
         here.replies()
         assert ("response.cancel" in kinds(here.sent())) == pressed_again
-        assert here.talk.mouth.sounding != pressed_again
+        assert here.talk.playback.sounding != pressed_again
 
     with_here(script, push_to_talk=True)
 
@@ -354,7 +354,7 @@ def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
             here.tell("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
         here.replies()
         assert ("response.cancel" in kinds(here.sent())) != heard
-        assert here.talk.mouth.sounding == heard
+        assert here.talk.playback.sounding == heard
 
     with_here(script, push_to_talk=True)
 
@@ -436,7 +436,7 @@ EVENTS = st.one_of(
 def test_any_order_of_events_and_keys_is_handled(course: list[tuple[dict[str, Any], str]]) -> None:
     async def script(here: Here) -> None:
         async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(here.talk.speaker.run()), tasks.create_task(here.talk.mouth.run())]
+            work = [tasks.create_task(here.talk.speaker.run()), tasks.create_task(here.talk.playback.run())]
             for event, then in course:
                 here.talk.wire._open = True
                 here.talk.event(event)
@@ -452,7 +452,7 @@ def test_any_order_of_events_and_keys_is_handled(course: list[tuple[dict[str, An
                     case "repeat":
                         here.talk.repeat()
             await asyncio.sleep(3.0)
-            assert not here.talk.mouth._waiting
+            assert not here.talk.playback._waiting
             for task in work:
                 task.cancel()
 

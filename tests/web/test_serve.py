@@ -27,7 +27,7 @@ from websockets.typing import Origin
 from assistant.config.loading import ConfigError
 from assistant.config.settings import DEFAULTS, KEYS, ServerSection
 from web.listening_sockets import listen
-from web.serve import WorthSaying, keep_what_is_loaded, proxies_of, token_of
+from web.serve import LogFilter, freeze_loaded_objects, proxies_of, token_of
 
 ROOT = Path(__file__).parent.parent.parent
 REPARTEE = Path(sys.executable).with_name("repartee")
@@ -40,7 +40,7 @@ SCRIPTED = textwrap.dedent(
     from rich.console import Console
     from assistant.config.loading import load_settings
     from audio.errors import EngineLoadError
-    from web.services import House
+    from web.services import Services
     from web.serve import serve
     from web_server import ScriptedHall, echo
 
@@ -58,15 +58,15 @@ SCRIPTED = textwrap.dedent(
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
-    def open_house(settings, environ, metrics):
+    def create_services(settings, environ, metrics):
         hall = ScriptedHall()
         asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, hall.may_load.set)
         hall.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
-        return House(hall, stubborn if "stubborn" in sys.argv else echo)
+        return Services(hall, stubborn if "stubborn" in sys.argv else echo)
 
     given = [one for one in sys.argv[1:] if "=" in one]
     loaded = load_settings(Path(os.devnull), {}, ["server.port=0", *given])
-    asyncio.run(serve(loaded, os.environ, Console(highlight=False), open_house=open_house))
+    asyncio.run(serve(loaded, os.environ, Console(highlight=False), create_services=create_services))
     """
 )
 
@@ -291,12 +291,12 @@ def test_server_continues_if_its_output_is_closed() -> None:
 )
 def test_log_filter_drops_useless_lines(name: str, text: str, *, said: bool) -> None:
     record = logging.LogRecord(name, logging.ERROR, "", 0, text, None, None)
-    assert WorthSaying().filter(record) is said
+    assert LogFilter().filter(record) is said
 
 
 @pytest.mark.parametrize("mistake", ["Invalid HTTP request received.", "opening handshake failed: %s"])
 def test_client_mistakes_log_one_short_line_a_minute(mistake: str) -> None:
-    filtering = WorthSaying()
+    filtering = LogFilter()
 
     def said(at_s: float) -> str | None:
         arguments = ("x" * 10_000,) if "%s" in mistake else None
@@ -400,7 +400,7 @@ def test_engine_error_is_one_line() -> None:
 def test_loaded_modules_are_excluded_from_collection() -> None:
     loaded = [[number] for number in range(1000)]
     before = gc.get_freeze_count()
-    keep_what_is_loaded()
+    freeze_loaded_objects()
     try:
         assert gc.get_freeze_count() >= before + len(loaded)
         assert not any(one is loaded for one in gc.get_objects())

@@ -13,7 +13,7 @@ from virtual_time import run_virtual
 from web_server import ScriptedHall
 
 from web.metrics import Metrics
-from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SEAT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
 from web.session_limits import SessionLimits
 
 
@@ -67,12 +67,12 @@ class Desk:
         resumable: Callable[[str], bool] = lambda _token: False,
     ) -> None:
         self.hall = ScriptedHall()
-        self.admission = SessionLimits(seats)
+        self.session_limits = SessionLimits(seats)
         self.metrics = Metrics()
         self.reception = SessionAcceptor(
             converse,
             self.hall,
-            self.admission,
+            self.session_limits,
             self.metrics,
             max_session_s=max_session_s,
             idle_timeout_s=idle_timeout_s,
@@ -95,7 +95,7 @@ def test_session_ends_at_its_limit_with_notice() -> None:
         assert await desk.hosts(client) == pytest.approx(60.0)
         assert (client.codes, client.closed) == (["session_expired"], 1001)
         assert client.sent[-1]["reason"].startswith("session_expired: ")
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
         assert desk.value("repartee_sessions") == 0
         assert desk.value("repartee_session_seconds_sum") == pytest.approx(60.0)
 
@@ -134,7 +134,7 @@ def test_client_that_leaves_gets_no_notice() -> None:
         assert [(message["type"], message.get("subprotocol")) for message in client.sent] == [
             ("websocket.accept", "realtime")
         ]
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
 
     run_virtual(main())
 
@@ -168,7 +168,7 @@ def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.L
             await desk.hosts(client)
         assert (client.codes, client.closed) == (["internal_error"], 1011)
         assert desk.value("repartee_errors_total", where="connection") == 1
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
         assert "a session broke off" in caplog.text
         assert "hello" not in caplog.text
 
@@ -187,7 +187,7 @@ def test_client_without_slot_or_engines_is_refused() -> None:
             assert second.sent[0] == {"type": "websocket.accept", "subprotocol": "realtime", "headers": []}
             resumed = group.create_task(desk.hosts(back))
             await asyncio.sleep(0.1)
-            assert (back.codes, desk.admission.current) == ([], 1)
+            assert (back.codes, desk.session_limits.current) == ([], 1)
             assert desk.value("repartee_sessions") == desk.value("repartee_sessions_begun_total") == 1
             for client in (first, back):
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
@@ -221,7 +221,7 @@ def test_conversation_ended_during_accept_cannot_be_resumed() -> None:
             kept.clear()
             await returning
             assert (back.codes, back.closed) == (["server_full"], 1013)
-            assert desk.admission.current == 1
+            assert desk.session_limits.current == 1
             other.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await held
 
@@ -239,12 +239,12 @@ def test_client_waits_for_a_slot_about_to_be_free() -> None:
             await asyncio.sleep(0.3)
             assert [client.codes for client in others] == [[], []]
             first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
-            await asyncio.sleep(SEAT_TIMEOUT_S)
+            await asyncio.sleep(SLOT_TIMEOUT_S)
             assert sorted(client.codes for client in others) == [[], ["server_full"]], "one seat, one of them"
             for client in others:
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(*held)
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
 
     run_virtual(main())
 
@@ -302,7 +302,7 @@ def test_close_notice_has_a_time_limit() -> None:
         desk, client = Desk(max_session_s=10.0), Client()
         asyncio.get_running_loop().call_later(5.0, setattr, client, "reads", False)
         assert await desk.hosts(client) == pytest.approx(11.0)
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
 
     run_virtual(main())
 
@@ -340,7 +340,7 @@ def test_disconnect_before_handshake_is_not_an_error(state: str, caplog: pytest.
         client = Gone(query="resume=mine" if state == "resuming" else "")
         await desk.hosts(client)
         assert desk.value("repartee_errors_total", where="connection") is None
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
         assert desk.value("repartee_sessions") == 0
 
     run_virtual(main())
@@ -373,7 +373,7 @@ def test_number_of_clients_waiting_for_a_slot_is_limited() -> None:
     async def main() -> None:
         desk = Desk(seats=0)
         stays = await asyncio.gather(*(desk.hosts(Client()) for _ in range(MOST_WAITING + 10)))
-        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SEAT_TIMEOUT_S)] * MOST_WAITING
+        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MOST_WAITING
 
     run_virtual(main())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from web import session_limits
 from web.session_limits import RATE_ALLOWANCE, AudioThrottle, CloseNotice, SessionLimits
 
-FAREWELLS = [
+CLOSE_ERRORS = [
     session_limits.LOADING,
     session_limits.DRAINING,
     session_limits.INTERNAL,
@@ -61,7 +61,7 @@ def test_session_needs_free_descriptors() -> None:
     assert seats.admit(ready=True, resuming=True, free_descriptors=0) is None
 
 
-@pytest.mark.parametrize("farewell", FAREWELLS, ids=lambda farewell: farewell.code)
+@pytest.mark.parametrize("farewell", CLOSE_ERRORS, ids=lambda farewell: farewell.code)
 def test_close_notice_fits_event_and_close_frame(farewell: CloseNotice) -> None:
     event = farewell.event("event_1")
     assert json.loads(json.dumps(event)) == {
@@ -78,7 +78,7 @@ def test_close_notice_fits_event_and_close_frame(farewell: CloseNotice) -> None:
 
 def test_documentation_names_every_close_notice() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "serving.md").read_text(encoding="utf-8")
-    for farewell in FAREWELLS:
+    for farewell in CLOSE_ERRORS:
         assert f"| `{farewell.code}` | {farewell.close_code} |" in page
 
 

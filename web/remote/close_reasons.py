@@ -17,7 +17,7 @@ from websockets.exceptions import (
 )
 
 from web.remote.address import PATH, ServerAddress
-from web.remote.conversation import NotOursError
+from web.remote.conversation import UnsupportedServerError
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ _NEVER, _LATER, _SOMETIMES = False, True, None
 """Whether another attempt may succeed; sometimes: if a conversation was in progress before."""
 
 _WHY: tuple[tuple[type[Exception], str, bool | None], ...] = (
-    (NotOursError, "{place} answers, but {error}", _NEVER),
+    (UnsupportedServerError, "{place} answers, but {error}", _NEVER),
     (TimeoutError, "{place} does not answer; is the machine up, and no firewall in between?", _SOMETIMES),
     (socket.gaierror, "{place}: there is no such host ({why}); check the address.", _SOMETIMES),
     (ConnectionRefusedError, "{place}: nothing listens there; start `repartee serve`, or check the port.", _SOMETIMES),

@@ -12,7 +12,7 @@ from assistant.events import InterimWords, Problem, SpeechDiscarded, SpeechStart
 from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engines import EngineChoice
 from assistant.turns.events import ReplyId
-from web.remote.effects import Effect, Greeted, Hush, Loudness, SpeechEnded
+from web.remote.effects import Ducking, Effect, SessionOpened, SpeechEnded, StopPlayback
 from web.remote.pending_text import PendingText
 from web.remote.record import record_of
 from web.remote.replies import Replies
@@ -28,11 +28,13 @@ HARMLESS = frozenset({"response_cancel_not_active", "output_audio_buffer_clear_e
 COMMIT_EMPTY = "input_audio_buffer_commit_empty"
 """Error code for a committed turn without words."""
 
-FAREWELLS = frozenset("server_full server_loading server_draining session_expired session_idle internal_error".split())
+CLOSE_ERRORS = frozenset(
+    "server_full server_loading server_draining session_expired session_idle internal_error".split()
+)
 """Errors that only announce a close; the close reason explains them."""
 
 
-class NotOursError(Exception):
+class UnsupportedServerError(Exception):
     """The server speaks the protocol without the extensions that this program needs. The message is one sentence."""
 
 
@@ -63,15 +65,15 @@ class RemoteConversation:
     _rough: bool = False
     _speech_end_ms: float | None = None
     _taken: str = ""  # the words of the last turn
-    _goes_on: bool = False  # whether the current speech continues the last turn
+    _continues: bool = False  # whether the current speech continues the last turn
     _items: dict[str, None] = field(default_factory=dict)
     _greeting: bool = False  # a new connection is still sending the history
-    _complained: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
 
     def tell(self, event: Event) -> list[Effect]:
         """Returns the effects of a server's event.
 
-        Raises NotOursError if the server lacks extensions that this program needs.
+        Raises UnsupportedServerError if the server lacks extensions that this program needs.
         """
         kind = str(event.get("type"))
         read = _READERS.get(kind)
@@ -80,9 +82,9 @@ class RemoteConversation:
         try:
             effects = list(read(self, event) or ())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if kind in self._complained:
+            if kind in self._reported:
                 return []
-            self._complained.add(kind)
+            self._reported.add(kind)
             return [Problem(f"the server sent a {kind} that this version does not understand ({error!r})")]
         if self._greeting and not kind.startswith(("conversation.item.", "session.", "response.created")):
             self._greeting = False
@@ -109,7 +111,7 @@ class RemoteConversation:
         session = event["session"]
         ours = session.get("repartee")
         if not isinstance(ours, Mapping) or not {"resume_token", "heard_ms", "engines"} <= ours.keys():
-            raise NotOursError(
+            raise UnsupportedServerError(
                 "it is no Repartee server, or one of an older version: `repartee talk` needs one whose sessions tell "
                 "resume_token, heard_ms and engines."
             )
@@ -118,19 +120,19 @@ class RemoteConversation:
             self._items.clear()
             self.replies.forget()
             self.typed.answered()  # the new session does not know the earlier requests
-            self._taken, self._goes_on = "", False
+            self._taken, self._continues = "", False
         self.token = str(ours["resume_token"])
         self.hearing = self.awaiting = False
         self._greeting = resumed
         detection = session.get("audio", {}).get("input", {}).get("turn_detection")
-        yield Greeted(resumed, float(ours["heard_ms"]), detection, tuple(_chosen(ours["engines"])))
+        yield SessionOpened(resumed, float(ours["heard_ms"]), detection, tuple(_chosen(ours["engines"])))
 
     # ---- the user ----
 
     def _speech_started(self, event: Event) -> Iterator[Effect]:
         self.hearing, self.awaiting = True, False
         self._speech = str(event["item_id"])
-        yield Hush()  # an interruption, if a reply plays
+        yield StopPlayback()  # an interruption, if a reply plays
         yield SpeechStarted(self._next_turn, float(event["audio_start_ms"]), ItemId(self._speech))
 
     def _partial(self, event: Event) -> Iterator[Effect]:
@@ -193,9 +195,9 @@ class RemoteConversation:
         self._items[name] = None
         if not words:
             return  # a turn that this client ended: repartee.nothing_said follows
-        whole = f"{self._taken} {words}".strip() if self._goes_on else words
+        whole = f"{self._taken} {words}".strip() if self._continues else words
         turn = self._next_turn
-        self._taken, self._goes_on = whole, False
+        self._taken, self._continues = whole, False
         said = UserMessage(name, words, spoken=True)
         rough, self._rough = self._rough, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
@@ -213,7 +215,7 @@ class RemoteConversation:
     def _deleted(self, event: Event) -> Iterator[Effect]:
         reply: ReplyId | None = self.replies.whose(event["item_id"])
         if reply is not None:
-            self._goes_on = True
+            self._continues = True
             yield from self.replies.deleted(event)
 
     def _traced(self, event: Event) -> Iterator[Effect]:
@@ -226,7 +228,7 @@ class RemoteConversation:
 
     def _error(self, event: Event) -> Iterator[Effect]:
         error, code = event["error"], error_code(event)
-        if code in HARMLESS or code in FAREWELLS:
+        if code in HARMLESS or code in CLOSE_ERRORS:
             return
         if code == COMMIT_EMPTY:
             yield self._nothing("no words")
@@ -237,7 +239,7 @@ class RemoteConversation:
 
     @property
     def _next_turn(self) -> int:
-        return self.replies.newest_turn + (0 if self._goes_on else 1)
+        return self.replies.newest_turn + (0 if self._continues else 1)
 
 
 def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:
@@ -265,11 +267,11 @@ _READERS: Mapping[str, _Read] = {
     "response.output_audio.delta": lambda talk, event: talk.replies.sounds(event),
     "response.output_audio.done": lambda talk, event: talk.replies.sound_ended(event),
     "response.done": lambda talk, event: talk.replies.done(event),
-    "output_audio_buffer.cleared": lambda _talk, _event: (Hush(),),
+    "output_audio_buffer.cleared": lambda _talk, _event: (StopPlayback(),),
     "repartee.partial": RemoteConversation._partial,
     "repartee.words": lambda talk, event: talk.replies.placed(event),
-    "repartee.duck": lambda _talk, _event: (Loudness(lower=True),),
-    "repartee.unduck": lambda _talk, _event: (Loudness(lower=False),),
+    "repartee.duck": lambda _talk, _event: (Ducking(lower=True),),
+    "repartee.unduck": lambda _talk, _event: (Ducking(lower=False),),
     "repartee.nothing_said": RemoteConversation._nothing_said,
     "repartee.trace": RemoteConversation._traced,
     "repartee.notice": RemoteConversation._notice,

@@ -10,7 +10,7 @@ from web.remote.commands import Detection
 
 
 @dataclass(frozen=True, slots=True)
-class Greeted:
+class SessionOpened:
     """A session is open. The first effect of every connection.
 
     Attributes:
@@ -49,15 +49,15 @@ class SoundEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Hush:
+class StopPlayback:
     """Stop playback."""
 
 
 @dataclass(frozen=True, slots=True)
-class Loudness:
+class Ducking:
     """Duck the reply because the user may be interrupting, or restore its volume."""
 
     lower: bool
 
 
-Effect = Greeted | SpeechEnded | Sound | SoundEnded | Hush | Loudness | SessionEvent
+Effect = SessionOpened | SpeechEnded | Sound | SoundEnded | StopPlayback | Ducking | SessionEvent

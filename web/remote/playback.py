@@ -23,7 +23,7 @@ LONGEST_KEPT_SAMPLES = 60 * REPLY_RATE_HZ
 STUCK_AFTER_S = 5.0
 """Longest wait for the loudspeaker to report the end of a reply."""
 
-FAR = "the server sends sound faster than it can be played: some of the reply is missing"
+TOO_FAST = "the server sends sound faster than it can be played: some of the reply is missing"
 
 Report = Callable[[ReplyId, ReplyPlayback], None]
 
@@ -37,7 +37,7 @@ class RemotePlayback:
         progress: Called about ten times a second with the position of a reply, and when it is over.
         trouble: Called with one sentence when audio is lost.
         playing: The reply that plays or is about to.
-        cushion: Decides how much to buffer before a reply starts or continues.
+        jitter_buffer: Decides how much to buffer before a reply starts or continues.
     """
 
     speaker: Speaker
@@ -45,7 +45,7 @@ class RemotePlayback:
     progress: Report = lambda _reply, _played: None
     trouble: Callable[[str], None] = lambda _what: None
     playing: ReplyId | None = None
-    cushion: JitterBuffer = field(default_factory=JitterBuffer)
+    jitter_buffer: JitterBuffer = field(default_factory=JitterBuffer)
     _played: dict[ReplyId, ReplyPlayback] = field(default_factory=dict)
     _waiting: deque[tuple[Hashable, Pcm | None]] = field(default_factory=deque)  # None: the end of the reply
     _waiting_samples: int = 0
@@ -56,7 +56,7 @@ class RemotePlayback:
     _kept: list[Pcm] = field(default_factory=list)  # the audio of the last reply
     _kept_samples: int = 0
     _repeats: int = 0
-    _complained: bool = False
+    _reported: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -71,9 +71,9 @@ class RemotePlayback:
         if reply not in self._played:
             self._begin(reply)
         if self._waiting_samples + len(pcm) > MOST_WAITING_SAMPLES:
-            if not self._complained:
-                self._complained = True
-                self.trouble(FAR)
+            if not self._reported:
+                self._reported = True
+                self.trouble(TOO_FAST)
             return
         self._played[reply].came(pcm, _now_s())
         if self._kept_samples < LONGEST_KEPT_SAMPLES:
@@ -87,7 +87,7 @@ class RemotePlayback:
             self._ended = reply
             self._put(reply, None)
 
-    def hush(self) -> None:
+    def stop(self) -> None:
         """Stops playback and drops queued audio."""
         cut = self.playing
         self._waiting.clear()
@@ -104,7 +104,7 @@ class RemotePlayback:
 
     def forget(self) -> None:
         """Forgets all replies, because another conversation uses the same reply ids."""
-        self.hush()
+        self.stop()
         self._played.clear()
         self._closed.clear()
         self._ended = None
@@ -120,7 +120,7 @@ class RemotePlayback:
         """Repeats the last reply from the kept audio; returns False if there is none."""
         if not self._kept:
             return False
-        self.hush()
+        self.stop()
         self._repeats += 1
         key = ("again", self._repeats)
         self._put(key, np.concatenate(self._kept))
@@ -161,8 +161,8 @@ class RemotePlayback:
             if pcm is None:
                 self.speaker.end(key)
                 continue
-            if self._gathers(key):
-                await self._gather(key, pcm)
+            if self._must_buffer(key):
+                await self._buffer_reply(key, pcm)
                 if key in self._closed:
                     continue
             self._waiting_samples -= len(pcm)
@@ -172,9 +172,9 @@ class RemotePlayback:
     def _begin_at_the_speaker(self, key: Hashable) -> None:
         self._open, self._given = key, 0
         self.speaker.open(key)
-        self.cushion.begin()
+        self.jitter_buffer.begin()
 
-    def _gathers(self, key: Hashable) -> bool:
+    def _must_buffer(self, key: Hashable) -> bool:
         """Returns whether to buffer: at the start of a reply, and after an underrun."""
         if not isinstance(key, ReplyId) or key not in self._played:
             return False  # a repeated reply is complete already
@@ -183,10 +183,10 @@ class RemotePlayback:
             return True
         if played.taken < self._given or not played.dry(_now_s(), self.speaker.latency_s):
             return False
-        self.cushion.ran_dry()
+        self.jitter_buffer.ran_dry()
         return True
 
-    async def _gather(self, key: Hashable, first: Pcm) -> None:
+    async def _buffer_reply(self, key: Hashable, first: Pcm) -> None:
         """Waits until enough of the reply has arrived, or all of it, up to `GATHER_LIMIT_S`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_LIMIT_S):
@@ -197,10 +197,10 @@ class RemotePlayback:
     def _enough(self, key: Hashable, first: Pcm) -> bool:
         here = len(first)
         for other, pcm in self._waiting:
-            if here >= self.cushion.samples or other != key or pcm is None:
+            if here >= self.jitter_buffer.samples or other != key or pcm is None:
                 return True
             here += len(pcm)
-        return here >= self.cushion.samples
+        return here >= self.jitter_buffer.samples
 
     async def _until_silent(self) -> None:
         """Waits until the previous reply has finished, because opening the next one would cut it."""
@@ -217,7 +217,7 @@ class RemotePlayback:
     def _took(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         if finished and key == self._open:
             self._open = None
-            self.cushion.over()
+            self.jitter_buffer.over()
             self._changed.set()
         if not isinstance(key, ReplyId) or key not in self._played:
             return
@@ -236,7 +236,7 @@ class RemotePlayback:
         self._played[reply] = ReplyPlayback()
         self._closed &= {self._open}
         self.playing = reply
-        self._kept, self._kept_samples, self._complained = [], 0, False
+        self._kept, self._kept_samples, self._reported = [], 0, False
 
     def _put(self, key: Hashable, pcm: Pcm | None) -> None:
         self._waiting.append((key, pcm))

@@ -13,7 +13,7 @@ from assistant.history.items import ItemId
 from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
-from web.remote.effects import Effect, Hush, Sound, SoundEnded
+from web.remote.effects import Effect, Sound, SoundEnded, StopPlayback
 from web.wire.reply_ids import reply_of
 
 Event = Mapping[str, Any]
@@ -167,7 +167,7 @@ class Replies:
         if response.get("status") == "cancelled" or stuck:
             asked = reply.why == "client" or details.get("reason") == "client_cancelled"
             reply.why = "stuck" if stuck else "client" if asked else "voice"
-            yield Hush()
+            yield StopPlayback()
             if not reply.item:
                 yield from self._cut(reply, 0.0)  # otherwise the position of the cut follows
         elif not reply.over:
@@ -182,7 +182,7 @@ class Replies:
         """Handles conversation.item.truncated: the reply was cut at this position."""
         reply = self._replies.get(self.whose(event["item_id"]) or ReplyId(0, 0))
         if reply is not None and not reply.cut:
-            yield Hush()
+            yield StopPlayback()
             yield from self._cut(reply, float(event["audio_end_ms"]))
 
     def deleted(self, event: Event) -> Iterator[Effect]:
@@ -190,14 +190,14 @@ class Replies:
         reply = self._replies.get(self.whose(event["item_id"]) or ReplyId(0, 0))
         if reply is not None and not reply.cut:
             reply.why = "went on"
-            yield Hush()
+            yield StopPlayback()
             yield from self._cut(reply, 0.0)
 
     def not_told_again(self) -> Iterator[Effect]:
         """Cuts lost replies that the new connection has not sent again: they ended in the meantime."""
         for reply in [one for one in self._replies.values() if one.lost]:
             self.under_way = None if self.under_way == reply.id else self.under_way
-            yield Hush()
+            yield StopPlayback()
             yield from self._cut(reply, 0.0)
 
     def _cut(self, reply: _Reply, end_ms: float) -> Iterator[Effect]:

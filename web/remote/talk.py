@@ -24,7 +24,7 @@ from web.remote import commands as say
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason
 from web.remote.conversation import COMMIT_EMPTY, RemoteConversation, error_code
-from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
+from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
 from web.remote.pending_text import MOST_WAITING
 from web.remote.playback import RemotePlayback
 from web.remote.reply_playback import ReplyPlayback
@@ -66,7 +66,7 @@ class RemoteTalk:
     push_to_talk: bool = False
     interrupt_after_ms: float | None = None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
-    mouth: RemotePlayback = field(init=False)
+    playback: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)
     model: str = ""
     key_held: bool = False
@@ -75,17 +75,19 @@ class RemoteTalk:
     _sending: bool = False
     _released_s: float | None = None  # when the key was released: the turn's speech ends there
     _held_samples: int = 0
-    _owed: bool = False  # a requested response has not begun
-    _void: bool = False  # the turn that it was to answer has no words
-    _to_forget: bool = False  # the server's input buffer must be cleared on the next connection
+    _reply_requested: bool = False  # a requested response has not begun
+    _nothing_to_answer: bool = False  # the turn that it was to answer has no words
+    _clear_pending: bool = False  # the server's input buffer must be cleared on the next connection
     _speech_end_s: float | None = None
-    _dated: dict[ReplyId, float] = field(default_factory=dict)  # reply -> end of the speech that it answers
+    _speech_ends_s: dict[ReplyId, float] = field(default_factory=dict)  # reply -> end of the speech that it answers
     _greeted: bool = False
     _greeting: bool = False  # a new connection is still sending the history
-    _told: str = ""  # the last close reason that was shown
+    _last_shown_reason: str = ""  # the last close reason that was shown
 
     def __post_init__(self) -> None:
-        self.mouth = RemotePlayback(self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what)))
+        self.playback = RemotePlayback(
+            self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what))
+        )
         self.wire = RemoteWire(self.address, self.token, self)
 
     async def run(self) -> None:
@@ -97,7 +99,7 @@ class RemoteTalk:
         async with asyncio.TaskGroup() as tasks:
             work = [
                 tasks.create_task(self.speaker.run(), name="speaker"),
-                tasks.create_task(self.mouth.run(), name="mouth"),
+                tasks.create_task(self.playback.run(), name="playback"),
                 tasks.create_task(self._listen(), name="microphone"),
             ]
             try:
@@ -110,7 +112,7 @@ class RemoteTalk:
 
     def leave(self) -> None:
         """Hangs up. Idempotent."""
-        self.mouth.hush()
+        self.playback.stop()
         if not self.wire.open:
             self._never_sent()
         self.wire.leave()
@@ -130,10 +132,10 @@ class RemoteTalk:
     @property
     def floor(self) -> Floor:
         """The state of the conversation, see `Talker`."""
-        if not self.wire.open and not self.mouth.sounding:
+        if not self.wire.open and not self.playback.sounding:
             return "starting"
-        if self.mouth.sounding:
-            return "speaking" if self.mouth.playing is None or (self.played_ms or 0.0) > 0 else "thinking"
+        if self.playback.sounding:
+            return "speaking" if self.playback.playing is None or (self.played_ms or 0.0) > 0 else "thinking"
         if self.conversation.hearing or self.key_held:
             return "hearing"
         return "thinking" if self.conversation.thinking else "listening"
@@ -147,7 +149,7 @@ class RemoteTalk:
     @property
     def played_ms(self) -> float | None:
         """How much of the current reply was played."""
-        return self.mouth.played_ms
+        return self.playback.played_ms
 
     def counts(self) -> dict[str, int]:
         """Returns counters of lost audio."""
@@ -161,10 +163,10 @@ class RemoteTalk:
         if under_way is not None:
             self.wire.send(say.cancel(response_id(under_way)))
             self.conversation.replies.silence(under_way)
-        elif self.mouth.playing is not None:
-            self.conversation.replies.silence(self.mouth.playing)
+        elif self.playback.playing is not None:
+            self.conversation.replies.silence(self.playback.playing)
             self.wire.send(say.silence())
-        self.mouth.hush()
+        self.playback.stop()
 
     def type(self, text: str) -> None:
         """Sends a typed text now, or as soon as the server can be reached."""
@@ -192,13 +194,13 @@ class RemoteTalk:
 
     def forget(self) -> None:
         """Discards the current speech: clears the server's input buffer now or on the next connection."""
-        self._to_forget = not self.wire.send(say.clear())
+        self._clear_pending = not self.wire.send(say.clear())
         self._held_samples = 0
 
     def repeat(self) -> bool:
         """Repeats the last reply from the kept audio; returns False if there is none."""
         busy = self.conversation.hearing or self.conversation.thinking
-        return busy or self.mouth.again()
+        return busy or self.playback.again()
 
     @property
     def needs_sound(self) -> bool:
@@ -220,21 +222,21 @@ class RemoteTalk:
 
     def _ask(self) -> None:
         self.wire.send(say.answer())
-        self._owed = True
+        self._reply_requested = True
         self.conversation.asked()
 
     # ---- microphone ----
 
     def hear(self, frame: Frame) -> None:
         """Sends a frame. Inserted silence is not sent, because the server inserts its own."""
-        if self._lets(frame) and not frame.is_inserted and self.wire.open:
+        if self._is_sent(frame) and not frame.is_inserted and self.wire.open:
             self._send(frame)
         else:
             self._pause()
         if self._released_s is not None and self._captured_s(frame.end) >= self._released_s:
             self._finish_turn()
 
-    def _lets(self, frame: Frame) -> bool:
+    def _is_sent(self, frame: Frame) -> bool:
         if not self.push_to_talk or self.key_held:
             return True
         return self._released_s is not None and self._captured_s(frame.start) < self._released_s
@@ -277,11 +279,11 @@ class RemoteTalk:
             self._do(effect)
         kind = str(event.get("type"))
         if kind == "response.created":
-            if self._owed and (self.key_held or self._void):
+            if self._reply_requested and (self.key_held or self._nothing_to_answer):
                 self.interrupt()  # the user speaks again, or has said nothing to answer
-            self._owed = self._void = False
+            self._reply_requested = self._nothing_to_answer = False
         if kind == "error" and error_code(event) == COMMIT_EMPTY:
-            self._void = self._owed
+            self._nothing_to_answer = self._reply_requested
         if self._greeting and kind in {"session.updated", "error"}:  # the history is told before that
             self._greeting = False
             self._send_typed()
@@ -291,9 +293,9 @@ class RemoteTalk:
         if not self.conversation.token:
             return {}
         more = {"resume": self.conversation.token}
-        reply = self.conversation.replies.under_way or self.mouth.playing
+        reply = self.conversation.replies.under_way or self.playback.playing
         if reply is not None:
-            received_ms = int(self.mouth.received_ms(reply))
+            received_ms = int(self.playback.received_ms(reply))
             more |= {"received_ms": str(received_ms), "response_id": response_id(reply)}
         return more
 
@@ -306,62 +308,62 @@ class RemoteTalk:
         self.conversation.lost()
         if self.conversation.typed.lost():
             self.show(Problem(SENT_AGAIN))
-        if ending.sentence != self._told:
-            self._told = ending.sentence
+        if ending.sentence != self._last_shown_reason:
+            self._last_shown_reason = ending.sentence
             self.show(Problem(f"{ending.sentence} Trying again."))
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case Greeted():
+            case SessionOpened():
                 self._begin(effect)
             case SpeechEnded(sent_ms):
                 position = self._sent.captured(sent_ms)
                 self._speech_end_s = None if position is None else self._captured_s(position)
             case Sound(reply, pcm):
-                self.mouth.sound(reply, pcm)
+                self.playback.sound(reply, pcm)
             case SoundEnded(reply):
-                self.mouth.end(reply)
-            case Hush():
-                self.mouth.hush()
-            case Loudness(lower):
-                self.mouth.loudness(lower=lower)
+                self.playback.end(reply)
+            case StopPlayback():
+                self.playback.stop()
+            case Ducking(lower):
+                self.playback.loudness(lower=lower)
             case _:
                 if isinstance(effect, ReplyStarted):
-                    self._date(effect.reply)
+                    self._note_speech_end(effect.reply)
                 self.show(effect)
 
-    def _begin(self, greeted: Greeted) -> None:
+    def _begin(self, greeted: SessionOpened) -> None:
         if greeted.resumed:
             self._sent.lost(greeted.heard_ms)
         else:
             self._sent.begin()
-            self.mouth.forget()
-            self._dated.clear()
+            self.playback.forget()
+            self._speech_ends_s.clear()
             if self._greeted:
                 self.show(Problem(NOT_KEPT))
-        self._greeted, self._told, self._sending = True, "", False
+        self._greeted, self._last_shown_reason, self._sending = True, "", False
         self._greeting = True
         self._resampler.flush()
         detection = None if self.push_to_talk else greeted.detection
         self.wire.send(say.update_session(detection, self.interrupt_after_ms))
-        if self._to_forget and greeted.resumed:
+        if self._clear_pending and greeted.resumed:
             self.forget()
-        self._to_forget = False
+        self._clear_pending = False
         unwanted = self.conversation.replies.unwanted
         if unwanted is not None:  # stopped while there was no connection
             self.wire.send(say.cancel(response_id(unwanted)))
         self.model = next((one.name for one in greeted.engines if one.stage == "llm"), "")
         self.engines(greeted.engines)
 
-    def _date(self, reply: ReplyId) -> None:
+    def _note_speech_end(self, reply: ReplyId) -> None:
         """Notes the end of the speech that the reply answers; typed texts have none."""
-        self._dated = {} if self._speech_end_s is None else {reply: self._speech_end_s}
+        self._speech_ends_s = {} if self._speech_end_s is None else {reply: self._speech_end_s}
         self._speech_end_s = None
 
     # ---- loudspeaker ----
 
     def _audible(self, reply: ReplyId, played: ReplyPlayback) -> None:
-        speech_end_s, latency_ms = self._dated.get(reply), None
+        speech_end_s, latency_ms = self._speech_ends_s.get(reply), None
         if speech_end_s is not None and played.audible_s is not None:
             latency_ms = (played.audible_s - speech_end_s) * 1000
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
@@ -372,7 +374,7 @@ class RemoteTalk:
     def _progress(self, reply: ReplyId, played: ReplyPlayback) -> None:
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
         self.wire.send(say.playout(response_id(reply), heard_ms, finished=played.finished))
-        if played.lost_at is not None and (played.finished or self.mouth.playing != reply):
+        if played.lost_at is not None and (played.finished or self.playback.playing != reply):
             lost_ms = played.lost_at * 1000 / REPLY_RATE_HZ
             item = self.conversation.replies.unheard(reply, lost_ms)  # the history must not contain unheard words
             if item is not None:

@@ -17,7 +17,7 @@ from assistant.support.exception_groups import first_of
 from llm.name_lookup import use_name_lookup
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason, closed, why_not
-from web.remote.conversation import NotOursError, error_code
+from web.remote.conversation import UnsupportedServerError, error_code
 
 CONNECT_TIMEOUT_S = 8.0
 FIRST_EVENT_TIMEOUT_S = 8.0
@@ -57,7 +57,7 @@ class WireListener(Protocol):
     """Receives the events of a wire."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Handles a server event. Raises NotOursError if the server cannot be used."""
+        """Handles a server event. Raises UnsupportedServerError if the server cannot be used."""
         ...
 
     def resume(self) -> Mapping[str, str]:
@@ -85,7 +85,7 @@ class RemoteWire:
     _waiting_sound: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _open: bool = False
-    _once: bool = False  # a session was open before
+    _was_open: bool = False  # a session was open before
     _leaving: bool = False
     _farewell: str = ""
     _waits: int = 0
@@ -123,13 +123,13 @@ class RemoteWire:
         try:
             with suppress(TimeoutError):  # only `leave` sets a limit
                 async with asyncio.timeout(None) as self._limit:
-                    await self._stay()
+                    await self._stay_connected()
         finally:
             self._limit = None  # `leave` after this has nothing to limit
 
-    async def _stay(self) -> None:
+    async def _stay_connected(self) -> None:
         while not self._leaving:
-            ending = await self._converse()
+            ending = await self._run_connection()
             if self._greeted_s is not None and asyncio.get_running_loop().time() - self._greeted_s >= STEADY_S:
                 self._waits = 0
             if ending is None:
@@ -148,17 +148,17 @@ class RemoteWire:
                     self._changed.clear()
                     await self._changed.wait()
 
-    async def _converse(self) -> CloseReason | None:
+    async def _run_connection(self) -> CloseReason | None:
         """Runs one connection. Returns why it ended, or None after `leave`."""
         self._farewell, self._greeted_s = "", None
         try:
             socket = await self._connected()
         except (OSError, WebSocketException, ImportError) as error:
-            return why_not(error, self.address, connected_before=self._once)
+            return why_not(error, self.address, connected_before=self._was_open)
         try:
             return await self._use(socket)
         finally:
-            self._close_lane()
+            self._drop_queue()
             await socket.close()
 
     async def _connected(self) -> ClientConnection:
@@ -182,23 +182,23 @@ class RemoteWire:
         ended: list[BaseException] = []
         try:
             async with asyncio.timeout(FIRST_EVENT_TIMEOUT_S):
-                self._told(await socket.recv())
+                self._handle_message(await socket.recv())
             async with asyncio.TaskGroup() as tasks:
                 writer = tasks.create_task(self._write(socket), name="to the server")
                 async for message in socket:
-                    self._told(message)
+                    self._handle_message(message)
                 writer.cancel()
-        except* (ConnectionClosed, OSError, NotOursError) as errors:
+        except* (ConnectionClosed, OSError, UnsupportedServerError) as errors:
             ended.append(first_of(errors))
         if self._leaving:
             return None
         if not ended:  # closed normally, 1000 or 1001
             return closed(_closing(socket), self.address, self._farewell)
         if isinstance(ended[0], ConnectionClosed):
-            return closed(ended[0], self.address, self._farewell, connected_before=self._once)
-        return why_not(ended[0], self.address, connected_before=self._once)
+            return closed(ended[0], self.address, self._farewell, connected_before=self._was_open)
+        return why_not(ended[0], self.address, connected_before=self._was_open)
 
-    def _told(self, message: str | bytes) -> None:
+    def _handle_message(self, message: str | bytes) -> None:
         try:
             event = json.loads(message, parse_float=_number, parse_int=_whole, parse_constant=_number)
         except (ValueError, RecursionError):
@@ -208,7 +208,7 @@ class RemoteWire:
         if event.get("type") == "error":
             self._farewell = error_code(event)
         if event.get("type") == "session.created":
-            self._open = self._once = True
+            self._open = self._was_open = True
             self._greeted_s = asyncio.get_running_loop().time()
         self.listener.event(event)
 
@@ -233,7 +233,7 @@ class RemoteWire:
         self._changed.set()
         return True
 
-    def _close_lane(self) -> None:
+    def _drop_queue(self) -> None:
         self._open = False
         self._waiting.clear()
         self._waiting_sound = 0

@@ -89,10 +89,10 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
 def refused(refusal: Refusal, event_id: str | None, about: Mapping[str, object]) -> ProtocolError:
     """Builds the error for a refusal; `about`: the ids and amounts that its message names."""
     message, param = _REFUSALS[refusal]
-    return ProtocolError(CODES.get(refusal, refusal), message.format_map(_Known(about)), param, event_id)
+    return ProtocolError(CODES.get(refusal, refusal), message.format_map(_MessageValues(about)), param, event_id)
 
 
-class _Known(dict[str, object]):
+class _MessageValues(dict[str, object]):
     """Values of a message; an unknown value is 0, so that formatting never fails."""
 
     def __missing__(self, _name: str) -> object:

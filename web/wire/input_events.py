@@ -34,11 +34,11 @@ class InputEvents:
         self._order = order
         self._speech: SpeechStarted | None = None
         self._announced = False  # the client was told of the speech
-        self._taken: UserTurnCommitted | None = None
+        self._last_turn: UserTurnCommitted | None = None
 
     def was_requested(self, turn: int) -> bool:
         """Returns whether this turn is answered because the client requested it, as far as is known."""
-        return self._taken is None or self._taken.turn != turn or self._taken.origin == "requested"
+        return self._last_turn is None or self._last_turn.turn != turn or self._last_turn.origin == "requested"
 
     def tell(
         self,
@@ -55,9 +55,9 @@ class InputEvents:
                     item_id = self._speech.item if self._speech else None
                     self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
             case SpeechDiscarded():
-                self._drop(fact, config, invented_ms)
+                self._discard_speech(fact, config, invented_ms)
             case UserTurnCommitted():
-                self._take(fact, config, invented_ms)
+                self._commit_turn(fact, config, invented_ms)
             case _:
                 assert_never(fact)
 
@@ -77,8 +77,8 @@ class InputEvents:
             self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
         return speech
 
-    def _drop(self, nothing: SpeechDiscarded, config: SessionConfig, invented_ms: float | None) -> None:
-        known = _known(config, invented_ms)
+    def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig, invented_ms: float | None) -> None:
+        known = _extension_fields(config, invented_ms)
         speech = self._stop(nothing.at_ms, known)
         if nothing.item is not None:
             self._add_spoken(nothing.item, speech, nothing.at_ms, known)
@@ -89,9 +89,9 @@ class InputEvents:
         if nothing.item is None:
             self._refuse_commit()
 
-    def _take(self, turn: UserTurnCommitted, config: SessionConfig, invented_ms: float | None) -> None:
-        self._taken = turn
-        known = _known(config, invented_ms)
+    def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig, invented_ms: float | None) -> None:
+        self._last_turn = turn
+        known = _extension_fields(config, invented_ms)
         item = turn.item
         spoken = item if isinstance(item, UserMessage) and item.spoken else None
         speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" or spoken is not None else None
@@ -151,7 +151,7 @@ class InputEvents:
             self._outbox.add("error", {"error": error_object(refusal)})
 
 
-def _known(config: SessionConfig, invented_ms: float | None) -> JsonObject:
+def _extension_fields(config: SessionConfig, invented_ms: float | None) -> JsonObject:
     """Returns the extension fields about the end of speech."""
     return {"invented_ms": round(invented_ms, 1)} if invented_ms is not None and config.extensions.events else {}
 

@@ -70,8 +70,8 @@ class Realtime:
         self._reader = Reader(config, service.language)
         self._outbox = Outbox()
         self._order = ItemOrder()
-        self._listening = InputEvents(self._outbox, self._order)
-        self._speaking = Responses(f"conv_{session_id}", self._outbox, self._order)
+        self._input_events = InputEvents(self._outbox, self._order)
+        self._responses = Responses(f"conv_{session_id}", self._outbox, self._order)
 
     @property
     def config(self) -> SessionConfig:
@@ -94,10 +94,10 @@ class Realtime:
                 self._report_all(command.refused)
                 self._reader.config = command.config
             case CommitInput():
-                self._listening.committing.append(command)
+                self._input_events.committing.append(command)
             case CreateResponse():
                 self._report_all(command.refused)
-                self._speaking.ask(command)
+                self._responses.ask(command)
         return (command,)
 
     def to_send(self) -> list[str]:
@@ -161,7 +161,7 @@ class Realtime:
         """
         if item is not None:
             shown = self._shown(item)
-        elif (response := self._speaking.of_item(command.item_id)) is not None:
+        elif (response := self._responses.of_item(command.item_id)) is not None:
             shown = response.message()
         else:
             self.refuse(command, "item_retrieve_invalid_item_id")
@@ -170,7 +170,7 @@ class Realtime:
 
     def item_deleted(self, item_id: ItemId) -> None:
         """Reports that the item was deleted from the history."""
-        if (response := self._speaking.of_item(item_id)) is not None:
+        if (response := self._responses.of_item(item_id)) is not None:
             response.delete()
         self._order.remove(item_id)
         self._outbox.add("conversation.item.deleted", {"item_id": item_id})
@@ -181,7 +181,7 @@ class Realtime:
 
     def truncating(self, item_id: ItemId) -> None:
         """Notes that the client truncates this item while it plays: only `item_truncated` reports the position."""
-        if (response := self._speaking.of_item(item_id)) is not None:
+        if (response := self._responses.of_item(item_id)) is not None:
             response.cut_by_client = True
 
     def item_truncated(self, item_id: ItemId, audio_end_ms: int) -> None:
@@ -198,13 +198,13 @@ class Realtime:
 
     def request_dropped(self) -> None:
         """Drops requested responses that have not begun, because the client cancelled them."""
-        self._speaking.cancel()
+        self._responses.cancel()
 
     def refuse(self, command: Command, refusal: Refusal, **about: object) -> None:
         """Sends the error for a refused command; `about`: values in the message that the command does not contain."""
-        if isinstance(command, CommitInput) and command in self._listening.committing:
-            self._listening.committing.remove(command)
-        self._speaking.refuse(command)
+        if isinstance(command, CommitInput) and command in self._input_events.committing:
+            self._input_events.committing.remove(command)
+        self._responses.refuse(command)
         error = refused(refusal, command.event_id, _named_by(command) | about)
         if isinstance(command, CancelResponse) and command.reply is None:
             error = replace(error, param=None)  # it named no response
@@ -233,16 +233,16 @@ class Realtime:
         """
         match fact:
             case SpeechStarted() | InterimWords() | SpeechDiscarded() | UserTurnCommitted():
-                self._listening.tell(fact, self.config, invented_ms)
+                self._input_events.tell(fact, self.config, invented_ms)
             case ReplyStarted(reply):
-                by_origin = self._listening.was_requested(reply.turn) or not self.config.answers
+                by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers
                 requested = by_origin or not request_waits
-                self._speaking.begin(fact, self.config, requested=requested)
+                self._responses.begin(fact, self.config, requested=requested)
             case ChunkSpoken() | FunctionCalled() | ReplySent() | ReplyStopped():
-                self._speaking.tell(fact)
+                self._responses.tell(fact)
             case WordsTimed():
                 if self.config.extensions.events:
-                    self._speaking.place(fact)
+                    self._responses.place(fact)
             case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):
@@ -256,7 +256,7 @@ class Realtime:
 
     def sound(self, reply: ReplyId, pcm: Pcm) -> bool:
         """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""
-        return self._speaking.play(reply, pcm)
+        return self._responses.play(reply, pcm)
 
     def duck(self, reply: ReplyId) -> None:
         """Tells the client to duck this reply, because the user may be interrupting."""

@@ -29,21 +29,21 @@ class Responses:
         self._outbox = outbox
         self._order = order
         self._responses: dict[ReplyId, Response] = {}
-        self._asked: list[CreateResponse] = []
+        self._requests: list[CreateResponse] = []
 
     # ---- requests ----
 
     def ask(self, command: CreateResponse) -> None:
         """Remembers a requested response: the next response that begins on request is it."""
-        self._asked = [*self._asked, command][-MAX_ASKED:]
+        self._requests = [*self._requests, command][-MAX_ASKED:]
 
     def cancel(self) -> None:
         """Drops requests that have not begun."""
-        self._asked.clear()
+        self._requests.clear()
 
     def refuse(self, command: Command) -> None:
         """Drops this request, because it was refused."""
-        self._asked = [asked for asked in self._asked if asked is not command]
+        self._requests = [asked for asked in self._requests if asked is not command]
 
     # ---- session events ----
 
@@ -60,7 +60,7 @@ class Responses:
         if (stale := self._under_way()) is not None:
             # The session never has two in progress. If it had, the client must not wait forever for the first.
             self._responses[stale].cut(ReplyStopped(stale, heard="", heard_ms=0.0, reason="stuck"))
-        options = self._asked.pop(0).options if self._asked and requested else ResponseOptions()
+        options = self._requests.pop(0).options if self._requests and requested else ResponseOptions()
         head = ResponseHead(
             response_id=response_id(begun.reply),
             conversation_id=self._conversation_id,

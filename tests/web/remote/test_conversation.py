@@ -32,8 +32,8 @@ from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import AbandonReason, ReplyId
 from audio.speaker import WavSpeaker
 from web.remote.address import address_of
-from web.remote.conversation import NotOursError, RemoteConversation
-from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
+from web.remote.conversation import RemoteConversation, UnsupportedServerError
+from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
 from web.remote.talk import RemoteTalk
 from web.wire.realtime import Realtime
 from web.wire.session_config import Extensions, SessionConfig
@@ -99,10 +99,10 @@ def kinds(effects: Sequence[Effect]) -> list[str]:
 
 def test_whole_turn_is_converted_unchanged() -> None:
     line = Line()
-    assert kinds(line.greeting) == ["Greeted"]
+    assert kinds(line.greeting) == ["SessionOpened"]
     heard = asked(line)
     assert heard == [
-        Hush(),
+        StopPlayback(),
         SpeechStarted(1, 100.0, USER),
         InterimWords("what time", low_confidence=False),
         SpeechEnded(760.0),
@@ -127,7 +127,7 @@ def test_whole_turn_is_converted_unchanged() -> None:
 
 def test_session_created_greets_with_its_facts() -> None:
     (greeted,) = Line().greeting
-    assert isinstance(greeted, Greeted)
+    assert isinstance(greeted, SessionOpened)
     assert not greeted.resumed
     assert greeted.detection == {
         "type": "semantic_vad", "eagerness": "auto", "create_response": True, "interrupt_response": True
@@ -137,7 +137,7 @@ def test_session_created_greets_with_its_facts() -> None:
 
 @pytest.mark.parametrize("session", [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}])
 def test_server_without_extensions_is_refused(session: dict[str, Any]) -> None:
-    with pytest.raises(NotOursError, match="no Repartee server, or one of an older version"):
+    with pytest.raises(UnsupportedServerError, match="no Repartee server, or one of an older version"):
         RemoteConversation().tell({"type": "session.created", "session": session})
 
 
@@ -147,9 +147,9 @@ def test_interrupted_reply_is_cut_at_heard_position() -> None:
     line.tell(ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     line.sound()
     line.server.duck(REPLY)
-    assert line.fetch() == [Loudness(lower=True)]
+    assert line.fetch() == [Ducking(lower=True)]
     effects = line.tell(SpeechStarted(2, 2000.0, USER_2), ReplyStopped(REPLY, "It's", 250.0, "voice"))
-    assert Hush() in effects
+    assert StopPlayback() in effects
     assert [effect for effect in effects if isinstance(effect, ReplyStopped)] == [
         ReplyStopped(REPLY, "It's", 250.0, "voice")
     ]
@@ -160,7 +160,7 @@ def test_sent_reply_may_still_be_cut_while_it_plays() -> None:
     asked(line)
     answered(line)
     assert line.tell(ReplyStopped(REPLY, "It's", 250.0, "voice")) == [
-        Hush(),
+        StopPlayback(),
         ReplyStopped(REPLY, "It's", 250.0, "voice"),
     ]
 
@@ -235,7 +235,7 @@ def test_resent_reply_is_shown_once() -> None:
     line.tell(ChunkSpoken(REPLY, "It's"), WordsTimed(REPLY, WORDS[:1]))
     line.sound()
     effects = line.again([UserMessage(USER, "what time is it", spoken=True)])
-    assert kinds(effects) == ["Greeted"]
+    assert kinds(effects) == ["SessionOpened"]
     effects = line.tell(ReplyStarted(REPLY, ANSWER, True), ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     assert effects == [ChunkSpoken(REPLY, "noon."), WordsTimed(REPLY, WORDS[1:])]
 
@@ -261,9 +261,9 @@ def test_reply_that_ended_during_disconnect_is_over() -> None:
         UserMessage(USER, "what time is it", spoken=True),
         AssistantMessage(ANSWER, "It's", complete=False),
     ]
-    assert kinds(line.again(history)) == ["Greeted"]
+    assert kinds(line.again(history)) == ["SessionOpened"]
     effects = line.tell(Problem("something else"))
-    assert kinds(effects) == ["Hush", "ReplyCut", "Trouble"]
+    assert kinds(effects) == ["StopPlayback", "ReplyCut", "Trouble"]
     assert not line.here.thinking
 
 
@@ -303,7 +303,7 @@ def test_any_server_events_are_handled(events: list[tuple[str, dict[str, Any]]])
     for kind, fields in events:
         try:
             here.tell({**fields, "type": kind})
-        except NotOursError:
+        except UnsupportedServerError:
             assert kind == "session.created"
 
 
@@ -322,7 +322,7 @@ def test_any_server_events_leave_client_and_screen_working(events: list[tuple[st
         for kind, fields in events:
             try:
                 talk.event({**fields, "type": kind})
-            except NotOursError:
+            except UnsupportedServerError:
                 assert kind == "session.created"
         panels.latency(view, 40, None, brief=False)
 

@@ -5,19 +5,19 @@ from web.remote.jitter_buffer import FIRST_MS, MOST_MS, JitterBuffer
 
 
 def test_buffer_grows_after_underruns_and_shrinks_without() -> None:
-    cushion = JitterBuffer()
-    assert cushion.samples == 0
+    jitter_buffer = JitterBuffer()
+    assert jitter_buffer.samples == 0
     sizes = []
     for _ in range(5):
-        cushion.begin()
-        cushion.ran_dry()
-        cushion.over()
-        sizes.append(cushion.samples)
+        jitter_buffer.begin()
+        jitter_buffer.ran_dry()
+        jitter_buffer.over()
+        sizes.append(jitter_buffer.samples)
     assert sizes == [reply_samples_of_ms(ms) for ms in (FIRST_MS, 120, 240, MOST_MS, MOST_MS)]
-    assert cushion.underruns == 5
+    assert jitter_buffer.underruns == 5
     sizes = []
     for _ in range(5):
-        cushion.begin()
-        cushion.over()
-        sizes.append(cushion.samples)
+        jitter_buffer.begin()
+        jitter_buffer.over()
+        sizes.append(jitter_buffer.samples)
     assert sizes == [reply_samples_of_ms(ms) for ms in (240, 120, FIRST_MS, 0, 0)]

@@ -25,7 +25,7 @@ class Room:
         self.over: list[ReplyId] = []
         self.troubles: list[str] = []
         self.speaker = WavSpeaker(lambda at_s, pcm: self.blocks.append((at_s, pcm.copy())))
-        self.mouth = RemotePlayback(self.speaker, progress=self.progress, trouble=self.troubles.append)
+        self.playback = RemotePlayback(self.speaker, progress=self.progress, trouble=self.troubles.append)
 
     def progress(self, reply: ReplyId, played: ReplyPlayback) -> None:
         if played.finished:
@@ -33,7 +33,7 @@ class Room:
 
     def pieces(self, reply: ReplyId, n: int) -> None:
         for _ in range(n):
-            self.mouth.sound(reply, np.full(PIECE, 1000, np.int16))
+            self.playback.sound(reply, np.full(PIECE, 1000, np.int16))
 
     async def trickle(self, reply: ReplyId, n: int, every_s: float = 0.02) -> None:
         for _ in range(n):
@@ -52,7 +52,7 @@ def with_room(script: Callable[[Room], Awaitable[None]]) -> Room:
     async def run() -> Room:
         room = Room()
         async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(room.speaker.run()), tasks.create_task(room.mouth.run())]
+            work = [tasks.create_task(room.speaker.run()), tasks.create_task(room.playback.run())]
             await script(room)
             for task in work:
                 task.cancel()
@@ -65,7 +65,7 @@ def test_even_network_is_played_without_buffering() -> None:
     async def script(room: Room) -> None:
         room.pieces(ONE, 3)
         await room.trickle(ONE, 47)
-        room.mouth.end(ONE)
+        room.playback.end(ONE)
         await asyncio.sleep(0.5)
 
     room = with_room(script)
@@ -73,7 +73,7 @@ def test_even_network_is_played_without_buffering() -> None:
     assert begins_s <= 0.03
     assert round(ends_s - begins_s, 3) == 1.0
     assert room.over == [ONE]
-    assert room.mouth.cushion.underruns == 0
+    assert room.playback.jitter_buffer.underruns == 0
 
 
 def test_underrun_buffers_before_reply_continues() -> None:
@@ -88,12 +88,12 @@ def test_underrun_buffers_before_reply_continues() -> None:
             await asyncio.sleep(0.035)
             room.pieces(ONE, 1)
             await asyncio.sleep(0.005)
-        room.mouth.end(ONE)
+        room.playback.end(ONE)
         await asyncio.sleep(0.5)
 
     room = with_room(script)
     assert len(room.sounding()) == 2
-    assert room.mouth.cushion.underruns == 1
+    assert room.playback.jitter_buffer.underruns == 1
     rings_out = round(0.005 * REPLY_RATE_HZ)  # fade at the underrun
     assert sum(np.count_nonzero(pcm) for _, pcm in room.blocks) == 41 * PIECE + rings_out
     assert room.over == [ONE]
@@ -104,16 +104,16 @@ def test_next_reply_starts_buffered_and_halves_the_buffer() -> None:
         room.pieces(ONE, 1)
         await asyncio.sleep(0.2)
         room.pieces(ONE, 5)
-        room.mouth.end(ONE)
+        room.playback.end(ONE)
         await asyncio.sleep(0.5)
-        assert room.mouth.cushion.samples == 3 * PIECE
+        assert room.playback.jitter_buffer.samples == 3 * PIECE
         begun_s = len(room.blocks) / 100
         await room.trickle(TWO, 20)
-        room.mouth.end(TWO)
+        room.playback.end(TWO)
         await asyncio.sleep(0.5)
         assert 0.04 <= room.sounding()[2][0] - begun_s <= 0.08
         assert len(room.sounding()) == 3
-        assert room.mouth.cushion.samples == 0
+        assert room.playback.jitter_buffer.samples == 0
 
     assert with_room(script).over == [ONE, TWO]
 
@@ -126,7 +126,7 @@ def test_buffering_ends_with_the_reply_or_time_limit() -> None:
         await asyncio.sleep(0.2)
         room.pieces(ONE, 1)
         await asyncio.sleep(0.02)
-        room.mouth.end(ONE)
+        room.playback.end(ONE)
         await asyncio.sleep(0.2)
         assert room.over == [ONE]
         room.pieces(TWO, 1)
@@ -134,7 +134,7 @@ def test_buffering_ends_with_the_reply_or_time_limit() -> None:
         room.pieces(TWO, 1)
         await asyncio.sleep(3.0)
         assert len(room.sounding()) == 3  # one piece is less than the buffer: it is played late
-        room.mouth.end(TWO)
+        room.playback.end(TWO)
         await asyncio.sleep(0.2)
         assert room.over == [ONE, TWO]
 
@@ -147,10 +147,10 @@ def test_reply_cut_while_buffering_is_not_played() -> None:
         await asyncio.sleep(0.2)
         room.pieces(ONE, 1)
         await asyncio.sleep(0.01)
-        room.mouth.hush()
+        room.playback.stop()
         room.pieces(ONE, 10)
         room.pieces(TWO, 10)
-        room.mouth.end(TWO)
+        room.playback.end(TWO)
         await asyncio.sleep(1.0)
         assert room.over == [TWO]
         assert len(room.sounding()) == 2
@@ -163,9 +163,9 @@ def test_last_reply_is_repeated_at_once() -> None:
         room.pieces(ONE, 1)
         await asyncio.sleep(0.2)
         room.pieces(ONE, 9)
-        room.mouth.end(ONE)
+        room.playback.end(ONE)
         await asyncio.sleep(0.5)
-        assert room.mouth.again()
+        assert room.playback.again()
         await asyncio.sleep(0.5)
 
     room = with_room(script)

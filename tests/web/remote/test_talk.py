@@ -196,7 +196,7 @@ def test_unheard_words_are_not_in_server_history(
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         if interrupts:
-            await eventually(lambda: (one.talk.mouth.played_ms or 0) > 1200)
+            await eventually(lambda: (one.talk.playback.played_ms or 0) > 1200)
             one.talk.interrupt()
         await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyStopped)))
         await asyncio.sleep(0.1)
@@ -213,9 +213,9 @@ def test_key_interrupt_is_reported_as_client(tmp_path: Path) -> None:
     async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
-        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         one.talk.interrupt()
-        assert not one.talk.mouth.sounding
+        assert not one.talk.playback.sounding
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
@@ -255,7 +255,7 @@ def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
     async def course(one: Here, server: Served, _workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
-        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
         assert conversation.line is not None
         await conversation.line.socket.close(1011)
@@ -280,7 +280,7 @@ def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer
     async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
-        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
         assert conversation.line is not None
         await conversation.line.socket.close(1011)

@@ -20,7 +20,7 @@ from assistant.config.settings import ServerSection
 from web.health import EngineState
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason, closed, why_not
-from web.remote.conversation import NotOursError
+from web.remote.conversation import UnsupportedServerError
 from web.remote.wire import RemoteWire, ServerLostError, _Connect
 
 TOKEN = "a-token-of-enough-letters"
@@ -217,7 +217,7 @@ def test_foreign_realtime_server_is_explained() -> None:
             ear = Ear()
 
             def refuse(_event: Mapping[str, Any]) -> None:
-                raise NotOursError("it is no Repartee server.")
+                raise UnsupportedServerError("it is no Repartee server.")
 
             ear.on_event = refuse
             with pytest.raises(ServerLostError, match="answers, but it is no Repartee server"):
