@@ -113,7 +113,7 @@ def test_whole_turn_is_converted_unchanged() -> None:
     ]
     assert line.here.thinking
     effects = answered(line)
-    assert kinds(effects) == ["UnitSpoken", "WordsPlaced", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
+    assert kinds(effects) == ["ChunkSpoken", "WordsTimed", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
     assert [effect for effect in effects if not isinstance(effect, Sound | SoundEnded)] == [
         ChunkSpoken(REPLY, "It's noon."),
         WordsTimed(REPLY, WORDS),
@@ -263,7 +263,7 @@ def test_reply_that_ended_during_disconnect_is_over() -> None:
     ]
     assert kinds(line.again(history)) == ["SessionOpened"]
     effects = line.tell(Problem("something else"))
-    assert kinds(effects) == ["StopPlayback", "ReplyCut", "Trouble"]
+    assert kinds(effects) == ["StopPlayback", "ReplyStopped", "Trouble"]
     assert not line.here.thinking
 
 
