@@ -263,7 +263,7 @@ def test_reply_that_ended_during_disconnect_is_over() -> None:
     ]
     assert kinds(line.again(history)) == ["SessionOpened"]
     effects = line.tell(Problem("something else"))
-    assert kinds(effects) == ["StopPlayback", "ReplyStopped", "Trouble"]
+    assert kinds(effects) == ["StopPlayback", "ReplyStopped", "Problem"]
     assert not line.here.thinking
 
 
