@@ -143,7 +143,7 @@ async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
         resumable=connections.resumable,
         make_room=connections.make_room,
     )
-    gatekeeper = AccessControl("127.0.0.1", port, token=None, allowed_hosts=(), allowed_origins=())
+    access_control = AccessControl("127.0.0.1", port, token=None, allowed_hosts=(), allowed_origins=())
     loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def engines_loaded(error: Exception | None) -> None:
@@ -154,11 +154,11 @@ async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
 
     app = make_app(
         hall,
-        gatekeeper,
+        access_control,
         reception,
         metrics,
         loaded=engines_loaded,
-        errands=(connections.tell_losses,),
+        background_tasks=(connections.log_losses,),
         traces=connections.traces,
     )
     server = Server(uvicorn_config(app, section, {}), reception, drain_s=section.drain_s)

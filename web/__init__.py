@@ -1,1 +1,1 @@
-"""Browsers and Realtime clients: the wire and the server."""
+"""The server for browsers and Realtime clients, and the protocol they speak."""

@@ -1,7 +1,7 @@
 """Accepts connections, also when file descriptors run out.
 
-asyncio logs a traceback for each connection that it cannot accept, and tries again for each place in the backlog: 5,000
-tracebacks a second. Here that is one log line a minute and a pause, and connections without a request make room.
+When `accept` fails, asyncio logs a traceback and retries once for each place in the backlog: 5,000 tracebacks a second.
+This acceptor logs one line a minute, pauses, and closes connections without a request to free descriptors.
 """
 
 import asyncio
@@ -12,19 +12,23 @@ from collections.abc import Callable
 
 from web import descriptors
 
-AT_ONCE = 64
-"""Connections that are accepted before others get their turn."""
+ACCEPTS_PER_CALLBACK = 64
+"""Connections accepted in one callback before other tasks of the event loop run."""
 PAUSE_S = 0.5
-"""After one that could not be accepted."""
-SAID_EVERY_S = 60.0
-SPARE = 8
-"""Descriptors that new connections leave to conversations, which open files and connections of their own."""
+"""Pause after a connection could not be accepted."""
+WARN_EVERY_S = 60.0
+"""Shortest time between two log lines about connections that are not accepted."""
+SPARE_DESCRIPTORS = 8
+"""File descriptors that new connections leave free, for files and connections that conversations open."""
 
 _log = logging.getLogger(__name__)
 
 
 class Acceptor:
-    """One listening socket, with as much of `asyncio.Server` as uvicorn uses. Lives on the event loop."""
+    """Accepts the connections of one listening socket.
+
+    Has the methods of `asyncio.Server` that uvicorn uses. Not thread-safe: call it on the event loop.
+    """
 
     def __init__(
         self,
@@ -32,40 +36,40 @@ class Acceptor:
         make_protocol: Callable[[], asyncio.BaseProtocol],
         make_room: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Begin.
+        """Starts accepting connections.
 
         Args:
-            listening: The socket; whoever made it closes it.
-            make_protocol: Makes one for each connection.
-            make_room: Closes a connection that has no request; False: there is none.
+            listening: The socket. The caller closes it.
+            make_protocol: Creates the protocol of a connection.
+            make_room: Closes a connection that has no request. Returns False if there is none.
         """
         self._listening = listening
         self._make_protocol = make_protocol
         self._make_room = make_room
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._again: asyncio.TimerHandle | None = None
-        self._said_s = -SAID_EVERY_S
+        self._retry_timer: asyncio.TimerHandle | None = None
+        self._last_warning_s = -WARN_EVERY_S
         self._open = True
         listening.setblocking(False)
         self._loop.add_reader(listening, self._accept)
 
     def close(self) -> None:
-        """Accept nothing from now on. Idempotent."""
+        """Stops accepting connections. Idempotent."""
         if not self._open:
             return
         self._open = False
-        if self._again is not None:
-            self._again.cancel()
+        if self._retry_timer is not None:
+            self._retry_timer.cancel()
         self._loop.remove_reader(self._listening)
 
     async def wait_closed(self) -> None:
-        """Wait for connections that are being set up."""
+        """Waits for connections that are being set up."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     def _accept(self) -> None:
-        for _ in range(AT_ONCE):
+        for _ in range(ACCEPTS_PER_CALLBACK):
             try:
                 connection, _ = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -74,7 +78,7 @@ class Acceptor:
                 self._make_room()
                 self._pause(os.strerror(error.errno) if error.errno else type(error).__name__)
                 return
-            if _is_spare(connection) or self._make_room():
+            if _leaves_descriptors(connection) or self._make_room():
                 task = self._loop.create_task(self._connect(connection), name="accept")
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
@@ -87,13 +91,13 @@ class Acceptor:
         connection.setblocking(False)
         try:
             await self._loop.connect_accepted_socket(self._make_protocol, connection)
-        except OSError:  # it is gone already
+        except OSError:  # the client has disconnected already
             connection.close()
 
     def _pause(self, why: str) -> None:
         now_s = self._loop.time()
-        if now_s - self._said_s >= SAID_EVERY_S:
-            self._said_s = now_s
+        if now_s - self._last_warning_s >= WARN_EVERY_S:
+            self._last_warning_s = now_s
             _log.warning(
                 "connections are not accepted: %s (limit: %s). Allow the process more (ulimit -n, LimitNOFILE=). "
                 "Said once a minute.",
@@ -101,13 +105,15 @@ class Acceptor:
                 descriptors.limit(),
             )
         self._loop.remove_reader(self._listening)
-        self._again = self._loop.call_later(PAUSE_S, self._loop.add_reader, self._listening, self._accept)
+        self._retry_timer = self._loop.call_later(PAUSE_S, self._loop.add_reader, self._listening, self._accept)
 
 
-def _is_spare(connection: socket.socket) -> bool:
-    """Whether enough descriptors are left beside this one."""
+def _leaves_descriptors(connection: socket.socket) -> bool:
+    """Returns whether enough file descriptors are left besides this connection's."""
     most = descriptors.limit()
-    if most is None or connection.fileno() < most // 2:  # the lowest free number is given: all below are in use
+    if (
+        most is None or connection.fileno() < most // 2
+    ):  # the system assigns the lowest free number: all below are in use
         return True
     free = descriptors.free()
-    return free is None or free >= SPARE
+    return free is None or free >= SPARE_DESCRIPTORS

@@ -1,8 +1,8 @@
-"""Who may talk to the server: by Host, Origin, token and address. Pure: a request in, a refusal or nothing out.
+"""Decides which requests the server accepts, by Host, Origin, token and IP address. Pure: does no I/O.
 
-A server on loopback is within reach of every web page that the same person opens: a page may open a WebSocket to it
-(only Origin tells), and may make its own name point at 127.0.0.1 (only Host tells). So both are held against lists, on
-HTTP and on WebSocket.
+Every web page in the user's browser can reach a server on loopback. A page can open a WebSocket to it, which only the
+Origin header reveals. A page can also resolve its own name to 127.0.0.1, which only the Host header reveals. Both
+headers are therefore checked against lists, for HTTP requests and WebSocket handshakes.
 """
 
 import hmac
@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 KEY_PROTOCOL = "openai-insecure-api-key."
-"""How stock clients in a browser, which can set no header, carry the token: as a subprotocol beside `realtime`."""
+"""Prefix of the subprotocol that carries the token of browser clients, which cannot set an Authorization header."""
 
 OPEN_PATHS = frozenset({"/", "/favicon.ico", "/healthz", "/readyz"})
 OPEN_FOLDER = "/static/"
-"""What is served without a token: files that are the same for everybody, and whether the server is well."""
+"""Paths served without a token: static files and health checks."""
 
 TOKEN_SHAPE = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{16,512}")
-"""Characters that a subprotocol may have, and long enough that guessing leads nowhere."""
+"""Characters that are valid in a subprotocol; at least 16 of them, so that the token cannot be guessed."""
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -28,16 +28,16 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a request says of itself.
+    """The parts of a request that access control looks at.
 
     Attributes:
         path: Percent-decoded, without the query.
-        scheme: "http" or "https", as the client sees it; of a WebSocket likewise.
-        hosts: Every Host header.
-        origins: Every Origin header.
-        authorizations: Every Authorization header.
-        subprotocols: Those a WebSocket offers.
-        peer: The client's IP address, behind a trusted proxy the one it tells; None if there is none.
+        scheme: "http" or "https" as the client sees it, for WebSockets too.
+        hosts: All Host headers.
+        origins: All Origin headers.
+        authorizations: All Authorization headers.
+        subprotocols: The subprotocols that a WebSocket client offers.
+        peer: The client's IP address, as reported by a trusted proxy if there is one; None if unknown.
     """
 
     path: str
@@ -51,12 +51,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not let in.
+    """Why a request is refused.
 
     Attributes:
-        status: Of HTTP.
-        code: For programs and metrics; one of a fixed few.
-        message: For people: what was seen, and the remedy.
+        status: HTTP status.
+        code: Machine-readable reason, one of a fixed set; also a metrics label.
+        message: Human-readable reason and remedy.
     """
 
     status: int
@@ -65,7 +65,7 @@ class Refusal:
 
 
 class AccessControl:
-    """Decides on every request before anything else sees it."""
+    """Checks every request before the application handles it."""
 
     def __init__(
         self,
@@ -77,7 +77,16 @@ class AccessControl:
         allowed_hosts: Sequence[str] = (),
         allowed_origins: Sequence[str] = (),
     ) -> None:
-        """For a server bound to this host and port; `insecure`: serve other machines although there is no token."""
+        """Sets up the rules for a server that is bound to this host and port.
+
+        Args:
+            bound_host: The host the server listens on.
+            port: The port it listens on.
+            token: The token that clients must send; None: no token is required.
+            insecure: Whether other machines are served although there is no token.
+            allowed_hosts: Additional Host headers, "name" or "name:port".
+            allowed_origins: Additional origins, as "https://example.org".
+        """
         self._port = port
         self._token = token
         self._any_peer = insecure or token is not None
@@ -87,7 +96,7 @@ class AccessControl:
         self._origins = {normal for origin in allowed_origins if (normal := _normal_origin(origin))}
 
     def decide(self, request: Request) -> Refusal | None:
-        """Why this request is refused; None: it may pass."""
+        """Returns why this request is refused, or None if it is allowed."""
         return self._host(request) or self._origin(request) or self._peer(request) or self._key(request)
 
     def _host(self, request: Request) -> Refusal | None:
@@ -99,7 +108,7 @@ class AccessControl:
         name, port = found["name"], int(found["port"] or _DEFAULT_PORTS.get(request.scheme, 80))
         if (name, port) in self._hosts or (name, None) in self._hosts:
             return None
-        # An address cannot be rebound to another machine by whoever owns a name; a server on all addresses has many.
+        # DNS rebinding needs a name: an IP address is safe. A server on all addresses has many of them.
         if self._any_address and port == self._port and _address(name) is not None:
             return None
         return Refusal(
@@ -110,7 +119,7 @@ class AccessControl:
 
     def _origin(self, request: Request) -> Refusal | None:
         if not request.origins:
-            return None  # no browser: those always say where a WebSocket comes from
+            return None  # not a browser: browsers always send the origin of a WebSocket
         if len(request.origins) > 1:
             return Refusal(400, "bad_origin", "a request may have only one Origin header")
         origin = _normal_origin(request.origins[0])
@@ -133,26 +142,26 @@ class AccessControl:
         if not keys:
             how = f'"Authorization: Bearer TOKEN", or the subprotocols "realtime" and "{KEY_PROTOCOL}TOKEN"'
             return Refusal(401, "token_missing", f"this server wants its token: {how}")
-        # Every key is compared, each in constant time.
+        # All keys are compared, each in constant time.
         if any([hmac.compare_digest(key.encode(), self._token.encode()) for key in keys]):  # noqa: C419
             return None
         return Refusal(401, "token_wrong", "this is not the server's token")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an IP address is this machine itself."""
+    """Returns whether a host name or IP address is a loopback address."""
     address = _address(_bracketed(host))
     return host.lower() == "localhost" if address is None else address.is_loopback
 
 
 def is_unspecified(host: str) -> bool:
-    """Whether an IP address stands for all of this machine's, as 0.0.0.0 does."""
+    """Returns whether an IP address means all addresses of this machine, such as 0.0.0.0."""
     address = _address(_bracketed(host))
     return address is not None and address.is_unspecified
 
 
 def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address a host spells, brackets around one of version 6; None: it is a name."""
+    """Parses an IP address, IPv6 in brackets; returns None for a name."""
     bare = name[1:-1] if name.startswith("[") else name
     if name.startswith("[") != (":" in bare):
         return None
@@ -175,7 +184,7 @@ def _name_and_port(host: str) -> tuple[str, int | None]:
 
 
 def _normal_origin(origin: str) -> str | None:
-    """As browsers write it, without the scheme's own port; None: "null", or no origin at all."""
+    """Normalizes an origin: lower case, without the scheme's default port. None for "null" and invalid origins."""
     scheme, separator, host = origin.lower().partition("://")
     found = _HOST.fullmatch(host)
     if not separator or scheme not in _DEFAULT_PORTS or found is None:

@@ -1,7 +1,7 @@
-"""Paths of OpenAI's API that this server has, and JSON errors for all those that it has not.
+"""Endpoint of the Realtime API, and JSON errors for the paths of OpenAI's API that this server does not have.
 
-Stock clients parse every error body as JSON and show its message; a browser shows nothing of a refused handshake, so a
-WebSocket that asks for another kind of session is accepted, told an `error` event and closed.
+OpenAI's clients parse every error body as JSON and show its message. A browser shows nothing of a refused WebSocket
+handshake: a request for an unsupported kind of session is accepted, answered with an `error` event and closed.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ FRESH = {"Cache-Control": "no-store"}
 
 POLICY_CLOSE_CODE = 1008
 TELL_TIMEOUT_S = 1.0
-"""For the error event and the close frame: a client that does not read is left without."""
+"""Time limit for sending the error event and the close frame to a client that may not read."""
 
 _MISSING: dict[str, str] = {
     "realtime/client_secrets": "This server gives out no client secrets. Connect with its own token "
@@ -35,17 +35,17 @@ _MISSING: dict[str, str] = {
     "chat": "This server has no chat completions. Connect to /v1/realtime by WebSocket.",
     "responses": "This server has no responses endpoint. Connect to /v1/realtime by WebSocket.",
 }
-"""What clients of OpenAI's API ask for beside the WebSocket, and where to turn instead."""
+"""Paths of OpenAI's API, below /v1, and what to use instead."""
 
 
 def api_error(status: int, code: str, message: str) -> JSONResponse:
-    """An error in the shape of OpenAI's API."""
+    """Builds an error response in the format of OpenAI's API."""
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
     return JSONResponse({"error": error}, status, FRESH)
 
 
 def unknown_url(method: str, path: str) -> JSONResponse:
-    """404 for a path that this server has not."""
+    """Builds a 404 response for a path that does not exist, with a hint for known paths of OpenAI's API."""
     below = path.removeprefix(f"{API_PREFIX}/")
     known = next((text for name, text in _MISSING.items() if below == name or below.startswith(f"{name}/")), None)
     remedy = known or "This server speaks OpenAI's Realtime protocol by WebSocket at /v1/realtime."
@@ -53,10 +53,10 @@ def unknown_url(method: str, path: str) -> JSONResponse:
 
 
 class NotFound:
-    """An ASGI endpoint for whatever no route matches."""
+    """ASGI endpoint for paths that no route matches."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request or handshake."""
+        """Answers one request or WebSocket handshake with 404."""
         path = scope["path"]
         if scope["type"] == "websocket":
             websocket = WebSocket(scope, receive, send)
@@ -69,18 +69,21 @@ class NotFound:
 
 
 class RealtimeEndpoint:
-    """The WebSocket endpoint: refuses kinds of session that do not exist here, before anything is set up for them."""
+    """WebSocket endpoint of the Realtime API.
 
-    def __init__(self, reception: ASGIApp) -> None:
-        """`reception`: takes all others."""
-        self._reception = reception
+    Refuses unsupported kinds of session before anything is set up for them.
+    """
+
+    def __init__(self, session_acceptor: ASGIApp) -> None:
+        """`session_acceptor` handles all supported sessions."""
+        self._session_acceptor = session_acceptor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection."""
+        """Handles one connection."""
         websocket = WebSocket(scope, receive, send)
         refusal = _refusal(websocket)
         if refusal is None:
-            await self._reception(scope, receive, send)
+            await self._session_acceptor(scope, receive, send)
             return
         code, param, message = refusal
         error = {"type": "invalid_request_error", "code": code, "message": message, "param": param, "event_id": None}
@@ -94,7 +97,7 @@ class RealtimeEndpoint:
 
 
 def _refusal(websocket: WebSocket) -> tuple[str, str, str] | None:
-    """Code, parameter and message where the address asks for what does not exist here."""
+    """Returns code, parameter and message if the query asks for an unsupported kind of session."""
     query = websocket.query_params
     intent = query.get("intent", "")
     if intent not in {"", "conversation"}:

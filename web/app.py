@@ -1,4 +1,4 @@
-"""The ASGI app: the page, the wire's door, health and metrics; and in front of them the gatekeeper."""
+"""Builds the ASGI app: page, Realtime endpoint, health checks, metrics and traces, behind access control."""
 
 import asyncio
 import logging
@@ -29,39 +29,39 @@ from web.trace_stream import PATH as TRACES
 from web.trace_stream import TraceStream
 
 STATIC = Path(__file__).parent / "static"
-Errand = Callable[[], Coroutine[Any, Any, None]]
-"""A task of the server's own, until it is cancelled."""
+BackgroundTask = Callable[[], Coroutine[Any, Any, None]]
+"""A background task of the server that runs until it is cancelled."""
 
 CLOSE_TIMEOUT_S = 1.5
-"""For stopping the engines; whatever takes longer ends with the process."""
+"""Time limit for stopping the engines. An engine that takes longer ends with the process."""
 
 _log = logging.getLogger(__name__)
 
 
 def make_app(
     hall: EngineHealth,
-    gatekeeper: AccessControl,
-    reception: SessionAcceptor,
+    access_control: AccessControl,
+    session_acceptor: SessionAcceptor,
     metrics: Metrics,
     *,
     loaded: Callable[[Exception | None], None] = lambda _error: None,
-    errands: Sequence[Errand] = (),
+    background_tasks: Sequence[BackgroundTask] = (),
     traces: TraceStream | None = None,
     static: Path = STATIC,
 ) -> Starlette:
-    """One server's app.
+    """Creates the app of one server.
 
     Args:
-        hall: The engines, loaded in the background as soon as the app runs, and closed after it.
-        gatekeeper: Asked about every request.
-        reception: Takes the connections to /v1/realtime.
-        metrics: What /metrics shows.
-        loaded: Called once when the engines are ready (None), or with what kept them from it.
-        errands: What runs as long as the app does.
-        traces: Told of every turn that ends, for whoever follows along at /traces; None: nobody can.
-        static: The page's folder.
+        hall: The engines. They are loaded in the background when the app starts, and closed when it ends.
+        access_control: Checks every request.
+        session_acceptor: Handles the connections to /v1/realtime.
+        metrics: The metrics served at /metrics.
+        loaded: Called once, with None when the engines are ready or with the error that prevented it.
+        background_tasks: Background tasks that run as long as the app does.
+        traces: Serves turn records at /traces; None: there is no such path.
+        static: The folder of the page's files.
     """
-    # What a system thinks of these endings varies, and with `nosniff` a wrong type is a script that does not run.
+    # Systems map these extensions differently, and with `nosniff` a browser refuses scripts of the wrong type.
     mimetypes.add_type("text/javascript", ".js")
     mimetypes.add_type("text/css", ".css")
 
@@ -74,7 +74,7 @@ def make_app(
         return JSONResponse({"status": "alive"}, headers=FRESH)
 
     async def readyz(_request: HttpRequest) -> Response:
-        status, body = readiness(hall.state(), draining=reception.draining)
+        status, body = readiness(hall.state(), draining=session_acceptor.draining)
         return JSONResponse(body, status, headers=FRESH)
 
     async def figures(request: HttpRequest) -> Response:
@@ -87,7 +87,7 @@ def make_app(
 
     realtime: list[BaseRoute] = []
     for path in REALTIME_PATHS:
-        realtime += [WebSocketRoute(path, RealtimeEndpoint(reception)), Route(path, no_socket, methods=_METHODS)]
+        realtime += [WebSocketRoute(path, RealtimeEndpoint(session_acceptor)), Route(path, no_socket, methods=_METHODS)]
     routes: list[BaseRoute] = [
         Route("/", page),
         Route("/healthz", healthz),
@@ -99,24 +99,27 @@ def make_app(
     ]
     if traces is not None:
         routes.append(Route(TRACES, traces))
-        reception.at_drain(traces.end)
+        session_acceptor.at_drain(traces.end)
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(_Gate, gatekeeper=gatekeeper, metrics=metrics)],
-        lifespan=_lifespan(hall, metrics, loaded, errands),
+        middleware=[Middleware(_Gate, access_control=access_control, metrics=metrics)],
+        lifespan=_lifespan(hall, metrics, loaded, background_tasks),
     )
-    app.router.redirect_slashes = False  # what is no path is not found; nobody is sent to another
+    app.router.redirect_slashes = False  # unknown paths get 404, never a redirect
     app.router.default = NotFound()
     return app
 
 
 def _lifespan(
-    hall: EngineHealth, metrics: Metrics, loaded: Callable[[Exception | None], None], errands: Sequence[Errand]
+    hall: EngineHealth,
+    metrics: Metrics,
+    loaded: Callable[[Exception | None], None],
+    background_tasks: Sequence[BackgroundTask],
 ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     async def load() -> None:
         try:
             await hall.load()
-        except Exception as error:  # noqa: BLE001 - told to whoever runs the server
+        except Exception as error:  # noqa: BLE001 - reported through `loaded`
             loaded(error)
         else:
             loaded(None)
@@ -127,7 +130,7 @@ def _lifespan(
             tasks = [
                 group.create_task(load(), name="load engines"),
                 group.create_task(watch_loop_lag(metrics), name="loop lag"),
-                *(group.create_task(errand(), name="errand") for errand in errands),
+                *(group.create_task(task(), name="task") for task in background_tasks),
             ]
             yield
             for task in tasks:
@@ -141,7 +144,7 @@ def _lifespan(
     return lifespan
 
 
-# ---- what every answer says ----
+# ---- response headers ----
 
 _METHODS = ("DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT")
 
@@ -152,7 +155,7 @@ _NO_SOCKET = {
     "message": "this address speaks WebSocket: connect to it as ws:// or wss://, through proxies that pass on the "
     "headers Upgrade and Connection (docs/serving.md)",
 }
-"""Most often a proxy that keeps them for itself."""
+"""Body of the answer to a plain HTTP request. The usual cause is a proxy that drops the two headers."""
 
 SECURITY_HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
@@ -164,8 +167,11 @@ SECURITY_HEADERS: Mapping[str, str] = {
 
 
 def content_security_policy(host: str) -> str:
-    """Of a page reached at this host, which the gatekeeper let pass: everything from here, nothing inline."""
-    # Browsers differ on whether 'self' means the page's own WebSocket too: it is named.
+    """Returns the policy of a page at this host: own resources only, nothing inline.
+
+    Access control has checked the host.
+    """
+    # Browsers differ on whether 'self' includes the page's own WebSocket, so it is listed.
     return (
         f"default-src 'self'; connect-src 'self' ws://{host} wss://{host}; worker-src 'self'; img-src 'self' data:; "
         "object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -173,7 +179,7 @@ def content_security_policy(host: str) -> str:
 
 
 class _Static(StaticFiles):
-    """Files that are asked for anew each time: they carry no version in their names, and a page must not mix two."""
+    """Serves files that browsers revalidate each time: file names have no version, and a page must not mix versions."""
 
     def file_response(
         self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
@@ -183,24 +189,24 @@ class _Static(StaticFiles):
         return response
 
 
-# ---- the gate ----
+# ---- access control and request limit ----
 
 _BUSY = Refusal(
     503, "too_many_requests", "the server answers as many requests as it can at a time; try again in a moment"
 )
 
 MOST_REQUESTS = 100
-"""HTTP requests that are answered at a time. Most take milliseconds; whoever follows the traces takes one."""
+"""HTTP requests answered at a time. Most take milliseconds; each follower of /traces occupies one."""
 HEALTH = frozenset({"/healthz", "/readyz"})
-"""Always answered: whoever asks ends a server that does not answer."""
+"""Paths exempt from the limit: a supervisor kills a server that does not answer health checks."""
 
 
 class _Gate:
-    """Asks the gatekeeper about all that comes in, and adds to all that goes out what keeps a page safe."""
+    """ASGI middleware: checks every request with access control and adds security headers to every response."""
 
-    def __init__(self, app: ASGIApp, gatekeeper: AccessControl, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, access_control: AccessControl, metrics: Metrics) -> None:
         self._app = app
-        self._gatekeeper = gatekeeper
+        self._access_control = access_control
         self._metrics = metrics
         self._requests = 0
 
@@ -208,7 +214,7 @@ class _Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        refusal = self._gatekeeper.decide(_request_of(scope))
+        refusal = self._access_control.decide(_request_of(scope))
         if refusal is not None:
             self._metrics.request_refused(refusal.code)
             await self._refuse(refusal, scope, receive, send)

@@ -1,4 +1,4 @@
-"""What a client has sent ahead of real time: held here, so that its socket is read on and its pings are answered."""
+"""Queues audio that a client sent ahead of real time, so that its socket is still read and its pings are answered."""
 
 import asyncio
 from collections import deque
@@ -6,91 +6,91 @@ from collections import deque
 from web.wire.commands import Append, ClearInput, Command, CommitInput, CreateResponse, PlayoutReport
 
 MOST_BYTES = 8 << 20
-"""Of one client: 174 s of pcm. With more of them its socket is not read."""
+"""Limit for one client, 174 s of 24 kHz PCM. Beyond it the client's socket is not read."""
 
 LEAST_BYTES = 1 << 20
-"""Every client may have so many, however many there are."""
+"""Bytes every client may queue even if `MOST_BYTES_OF_ALL` is reached."""
 
 MOST_BYTES_OF_ALL = 64 << 20
-"""Of all clients of a server."""
+"""Limit for all clients of a server together."""
 
 
 class BacklogRoom:
-    """How much the backlogs of all clients hold together."""
+    """Counts the bytes in the backlogs of all clients."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
 
 class AudioBacklog:
-    """Sound that is held back, and the commands that refer to it, in order. Of one connection; bounded by its reader.
+    """Queue of one connection's audio and of the commands that refer to it, in order. Its reader keeps it bounded.
 
-    A commit, a clear and a request for a response refer to the sound before them: they wait for it, and what comes
-    behind them waits for them. No other command is held back.
+    A commit, a clear and a response request refer to the audio before them: they wait for it, and later commands wait
+    for them. Other commands are not queued while none of these waits.
     """
 
     def __init__(self, room: BacklogRoom | None = None) -> None:
-        """`room`: shared with other clients."""
+        """`room` counts the bytes of all clients."""
         self._room = room or BacklogRoom()
-        self._held: deque[Command] = deque()
+        self._queue: deque[Command] = deque()
         self._commands = 0
         self._bytes = 0
-        self._came = asyncio.Event()
+        self._changed = asyncio.Event()
 
     @property
     def empty(self) -> bool:
-        """Nothing is held."""
-        return not self._held
+        """Whether nothing is queued."""
+        return not self._queue
 
     @property
     def full(self) -> bool:
-        """Nothing more should be put in."""
+        """Whether nothing more should be put in."""
         return self._bytes >= MOST_BYTES or (self._bytes >= LEAST_BYTES and self._room.bytes >= MOST_BYTES_OF_ALL)
 
-    def holds_up(self, command: Command, *, behind: bool = False) -> bool:
-        """Whether this command, which is no sound, has to wait in here.
+    def must_wait(self, command: Command, *, behind: bool = False) -> bool:
+        """Returns whether this command, which is not audio, has to wait in the queue.
 
-        `behind`: the conversation has not heard yet what was taken from here.
+        `behind`: whether the conversation has not processed yet what was taken from the queue.
         """
         if isinstance(command, PlayoutReport):
             return False
         refers_to_sound = isinstance(command, CommitInput | ClearInput | CreateResponse)
-        return bool(self._held) or behind if refers_to_sound else self._commands > 0
+        return bool(self._queue) or behind if refers_to_sound else self._commands > 0
 
     def put(self, command: Command) -> None:
-        """Hold it. A clear drops the sound that it would clear."""
+        """Appends a command. A clear drops the queued audio that it refers to."""
         if isinstance(command, ClearInput):
-            while self._held and isinstance(self._held[-1], Append):
-                self._forget(self._held.pop())
-        self._held.append(command)
+            while self._queue and isinstance(self._queue[-1], Append):
+                self._uncount(self._queue.pop())
+        self._queue.append(command)
         if isinstance(command, Append):
             self._count(len(command.audio))
         else:
             self._commands += 1
-        self._came.set()
+        self._changed.set()
 
     async def first(self) -> Command:
-        """The next one. It stays in here until it is `done`."""
-        while not self._held:
-            self._came.clear()
-            await self._came.wait()
-        return self._held[0]
+        """Waits for the first command and returns it. It stays in the queue until `done`."""
+        while not self._queue:
+            self._changed.clear()
+            await self._changed.wait()
+        return self._queue[0]
 
     def is_wanted(self, command: Command) -> bool:
-        """Whether it is still the first: it was not dropped."""
-        return bool(self._held) and self._held[0] is command
+        """Returns whether this command is still the first one, that is, was not dropped."""
+        return bool(self._queue) and self._queue[0] is command
 
     def done(self, command: Command) -> None:
-        """It was taken."""
+        """Removes a command that was processed."""
         if self.is_wanted(command):
-            self._forget(self._held.popleft())
+            self._uncount(self._queue.popleft())
 
     def close(self) -> None:
-        """Drop everything: the connection is over."""
-        while self._held:
-            self._forget(self._held.pop())
+        """Drops everything: the connection is closed."""
+        while self._queue:
+            self._uncount(self._queue.pop())
 
-    def _forget(self, command: Command) -> None:
+    def _uncount(self, command: Command) -> None:
         if isinstance(command, Append):
             self._count(-len(command.audio))
         else:

@@ -1,4 +1,4 @@
-"""How fast a client's sound is taken, message by message and within one that holds a whole recording."""
+"""Paces the processing of a client's audio, between messages and within a message that holds a whole recording."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,10 +8,10 @@ from web.session_limits import AudioThrottle
 
 
 class AudioPacer:
-    """Waits for as long as a client's sound is ahead of real time by more than may come at once.
+    """Waits while a client's audio is further ahead of real time than the throttle's burst allows.
 
     Attributes:
-        backlog: Where sound waits instead of whoever brings it; None: there is no such place.
+        backlog: Queue for audio that has to wait; None: the caller waits.
     """
 
     def __init__(
@@ -21,13 +21,13 @@ class AudioPacer:
         wanted: Callable[[], bool] = lambda: True,
         backlog: AudioBacklog | None = None,
     ) -> None:
-        """The pace of one connection.
+        """Sets the pace of one connection.
 
         Args:
-            throttle: How much may come at once, and then how fast.
-            rest: Lets so many seconds pass; False where the client has left meanwhile.
-            wanted: Whether more of it is: not once another connection has taken over.
-            backlog: Where sound waits instead of whoever brings it.
+            throttle: The burst and the rate.
+            rest: Sleeps for so many seconds; returns False if the client has left meanwhile.
+            wanted: Whether more audio is wanted; False once another connection has taken over.
+            backlog: Queue for audio that has to wait.
         """
         self.backlog = backlog
         self._throttle = throttle
@@ -36,16 +36,16 @@ class AudioPacer:
         self._due_s = 0.0
 
     def lets_pass(self, sound_s: float) -> bool:
-        """Whether so much sound may come now, at once."""
+        """Returns whether this much audio may be processed now, without waiting."""
         now_s = asyncio.get_running_loop().time()
         return now_s >= self._due_s and sound_s <= self._throttle.room_s(now_s)
 
     async def wait(self) -> bool:
-        """Return when more may come; False: no more is wanted."""
+        """Waits until more audio may be processed; returns False if no more is wanted."""
         wait_s = self._due_s - asyncio.get_running_loop().time()
         return (wait_s <= 0 or await self._rest(wait_s)) and self._wanted()
 
     def took(self, samples: int) -> None:
-        """So much sound came, at the throttle's rate."""
+        """Counts processed samples, at the throttle's sample rate."""
         now_s = asyncio.get_running_loop().time()
         self._due_s = now_s + self._throttle.wait_s(samples, now_s)

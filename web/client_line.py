@@ -1,7 +1,7 @@
-"""Makes a client's blocks, as the network brings them, into the line of the conversation. Pure: it has no clock.
+"""Assembles a client's audio blocks, with network jitter, into a gapless line of frames. Pure: it has no clock.
 
-The blocks behind a gap tell what the gap was. A burst that makes up for it: the connection stalled, and the sound is
-whole. Blocks at the pace of real time: the sound in between is lost, and silence takes its place.
+The blocks after a gap show its cause. A burst that makes up for the gap means that the connection stalled and the audio
+is complete. Blocks at the pace of real time mean that the audio in between is lost; silence replaces it.
 """
 
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ from audio.microphone import MicrophoneLine
 from audio.units import FRAME_MS, Pcm, Samples, ms_of_samples, s_of_samples, samples_of_s
 
 UNSURE_S = 0.15
-"""How long a block behind a gap waits for a burst, and at least for the next block."""
+"""How long a block after a gap waits for a burst. It waits at least for the next block."""
 
 LONGEST_UNSURE_S = 2.0
-"""How long it waits at most while a burst goes on."""
+"""Longest such wait while a burst continues."""
 
 _LOST_S = JITTER_S + 0.05
-"""A block that is no later than this is late; behind a longer gap sound may be lost."""
+"""A block that is at most this late is only late; after a longer gap audio may be lost."""
 
 _PROGRESS_S = 0.05
-"""By so much a burst has to make up for a gap within `UNSURE_S`, or it is none."""
+"""A burst must shorten the gap by this much within `UNSURE_S`; otherwise it is not a burst."""
 
 _FRAME_S = FRAME_MS / 1000
 
@@ -42,12 +42,16 @@ class _Block:
 
 @dataclass(slots=True)
 class _Gap:
-    """Blocks behind a gap that is not yet explained. Times are loop seconds.
+    """Blocks after a gap whose cause is not yet known. Times are loop seconds.
 
     Attributes:
-        since_s: When the last block before the gap came.
-        missing_s: How much of the gap is not made up for.
-        progress_s: When that last became less.
+        since_s: When the last block before the gap arrived.
+        began_s: When the first block after the gap arrived.
+        missing_s: Shortest gap so far, in seconds of audio that is missing.
+        progress_s: `missing_s` at the last progress.
+        at_progress_s: When `missing_s` last shrank by `_PROGRESS_S`.
+        blocks: The blocks after the gap.
+        sound_s: Their length.
     """
 
     since_s: float
@@ -60,43 +64,43 @@ class _Gap:
 
 
 class ClientLine:
-    """Blocks of any length, at any time, to gapless frames. The frames of a call are the caller's own.
+    """Converts blocks of any length, arriving at any time, to gapless frames. Returned frames are copies.
 
     Attributes:
-        arrivals: What is known of the client's blocks.
+        arrivals: Statistics of the client's block lengths and arrival times.
     """
 
     def __init__(self, rate_hz: int) -> None:
-        """A line whose first blocks have this rate."""
+        """Creates a line whose first blocks have this sample rate."""
         self.arrivals = Arrivals()
         self._line = MicrophoneLine(rate_hz, arrivals=self.arrivals)
         self._gap: _Gap | None = None
         self._last_s: float | None = None
-        self._silent = True  # silence was put in since the last block
+        self._silent = True  # silence was inserted since the last block
 
     @property
     def clock(self) -> StreamClock:
-        """Maps positions to loop time."""
+        """The clock that maps positions to loop time."""
         return self._line.clock
 
     @property
     def invented_frames(self) -> int:
-        """Frames of silence that were put in."""
+        """Number of inserted silent frames."""
         return self._line.invented_frames
 
     @property
     def received_ms(self) -> float:
-        """How much sound has come."""
+        """Length of the received audio."""
         waiting_s = 0.0 if self._gap is None else self._gap.sound_s
         return ms_of_samples(self._line.received) + waiting_s * 1000
 
     def invented_before(self, position: Samples) -> Samples:
-        """How much silence was put in before this position."""
+        """Returns how much silence was inserted before this position."""
         return self._line.filled.before(position)
 
     @property
-    def look_from_s(self) -> float:
-        """Loop time before which `idle` need not be called if no sound comes."""
+    def idle_from_s(self) -> float:
+        """Loop time before which `idle` need not be called if no audio arrives."""
         if self._gap is not None:
             return self._gap.at_progress_s + self._unsure_s
         if self._last_s is None:
@@ -104,14 +108,14 @@ class ClientLine:
         return self._last_s + min(self.arrivals.patience_s, self.arrivals.block_s + 0.1)
 
     def push(self, pcm: Pcm, rate_hz: int, now_s: float, heed: Batching, block_s: float | None = None) -> list[Frame]:
-        """The frames that a block completes.
+        """Adds a block and returns the frames that it completes.
 
         Args:
             pcm: int16 (n,).
-            rate_hz: Its rate.
-            now_s: Loop time; never going backwards.
-            heed: See `Microphone`.
-            block_s: The length of the client's block, where this is a part of it.
+            rate_hz: The block's sample rate.
+            now_s: Loop time; must not decrease.
+            heed: How frames may be batched, see `Microphone`.
+            block_s: The length of the client's whole block, if this is a part of it.
         """
         if len(pcm) == 0:
             return []
@@ -129,45 +133,45 @@ class ClientLine:
             if missing_s <= _LOST_S:
                 return self._pushed(block)
             self._gap = _Gap(before_s, now_s, missing_s, missing_s, now_s)
-        return self._judge(self._gap, block, -early_s)
+        return self._add_after_gap(self._gap, block, -early_s)
 
     def idle(self, now_s: float) -> list[Frame]:
-        """What is due at this loop time if no block has come: call it every 20 ms from `look_from_s` on."""
+        """Returns the frames that are due although no block has arrived. Call it every 20 ms from `idle_from_s` on."""
         if self._gap is not None:
-            return self._explained(self._gap) if now_s >= self.look_from_s else []
-        frames = _own(self._line.idle(now_s))
+            return self._treated_as_lost(self._gap) if now_s >= self.idle_from_s else []
+        frames = _copied(self._line.idle(now_s))
         if frames:
             self._silent = True
             self.arrivals.filled(s_of_samples(sum(len(frame.pcm) for frame in frames if frame.is_inserted)))
         return frames
 
     def settle(self) -> list[Frame]:
-        """What has come is all for now: see `MicrophoneLine.settle`."""
-        return self._released() + _own(self._line.settle())
+        """Completes the last frame, see `MicrophoneLine.settle`."""
+        return self._released() + _copied(self._line.settle())
 
     def finish(self) -> list[Frame]:
-        """Nothing more will come: see `MicrophoneLine.finish`."""
-        return self._released() + _own(self._line.finish())
+        """Ends the line, see `MicrophoneLine.finish`."""
+        return self._released() + _copied(self._line.finish())
 
-    # ---- inside ----
+    # ---- gaps ----
 
     @property
     def _unsure_s(self) -> float:
         return max(UNSURE_S, self.arrivals.next_within_s)
 
     def _loop_s_behind(self, sound_s: float) -> float:
-        """When the end of so much more sound is captured, if nothing is missing before it."""
+        """Returns the loop time at which the end of this much more audio is captured, if none is missing before it."""
         waiting_s = 0.0 if self._gap is None else self._gap.sound_s
         return self.clock.to_loop_s(self._line.newest) + waiting_s + sound_s
 
     def _realigned(self, late_s: float) -> list[Frame]:
-        """Behind silence the sound begins where it was captured; silence is put in by whole frames."""
+        """Inserts the rest of a pause, since `idle` inserts whole frames: audio then starts where it was captured."""
         if not self.clock.running or not _FRAME_S < late_s <= self.arrivals.block_s + _LOST_S:
             return []
         return self._line.fill(samples_of_s(late_s))
 
-    def _judge(self, gap: _Gap, block: _Block, late_s: float) -> list[Frame]:
-        """One more block behind a gap: does it make up for it?"""
+    def _add_after_gap(self, gap: _Gap, block: _Block, late_s: float) -> list[Frame]:
+        """Adds a block after a gap and decides whether the gap was a stall or a loss."""
         gap.blocks.append(block)
         gap.sound_s += block.length_s
         missing_s = min(late_s, block.at_s - gap.since_s - gap.sound_s)
@@ -177,21 +181,21 @@ class ClientLine:
         if gap.missing_s <= gap.progress_s - _PROGRESS_S:
             gap.progress_s, gap.at_progress_s = gap.missing_s, block.at_s
         stuck = block.at_s - gap.at_progress_s >= self._unsure_s or block.at_s - gap.began_s >= LONGEST_UNSURE_S
-        return self._explained(gap) if stuck else []
+        return self._treated_as_lost(gap) if stuck else []
 
-    def _explained(self, gap: _Gap) -> list[Frame]:
-        """No burst makes up for what is missing: it is lost."""
+    def _treated_as_lost(self, gap: _Gap) -> list[Frame]:
+        """Treats the missing audio as lost: inserts silence and releases the blocks."""
         return self._line.fill(samples_of_s(gap.missing_s)) + self._released()
 
     def _released(self) -> list[Frame]:
-        """The frames of the blocks behind a gap, without silence."""
+        """Returns the frames of the blocks after a gap, without inserting silence."""
         gap, self._gap = self._gap, None
         return [] if gap is None else [frame for block in gap.blocks for frame in self._pushed(block)]
 
     def _pushed(self, block: _Block) -> list[Frame]:
-        return _own(self._line.retune(block.rate_hz)) + _own(self._line.push(block.pcm, block.at_s, block.heed))
+        return _copied(self._line.retune(block.rate_hz)) + _copied(self._line.push(block.pcm, block.at_s, block.heed))
 
 
-def _own(frames: list[Frame]) -> list[Frame]:
-    """The line reuses its buffers."""
+def _copied(frames: list[Frame]) -> list[Frame]:
+    """Copies frames, because the line reuses its buffers."""
     return [Frame(frame.start, frame.pcm.copy(), frame.is_inserted) for frame in frames]

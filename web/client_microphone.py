@@ -1,4 +1,4 @@
-"""A client's microphone: blocks from the wire made into gapless frames, on the conversation's own line."""
+"""The microphone of a client: converts audio blocks from the network to gapless frames."""
 
 import asyncio
 from collections import deque
@@ -13,133 +13,134 @@ from web.client_line import ClientLine
 from web.fair_share import FairShare
 
 WAITING_FRAMES = 1500
-"""30 s: a client may send a whole recording at once. What comes faster is held back."""
+"""30 s of frames may be queued, because a client may send a whole recording at once. Then `deliver` waits."""
 
-BREATH = 10
-"""Frames after which others get their turn."""
+YIELD_EVERY_FRAMES = 10
+"""Frames after which other tasks of the event loop run."""
 
 AHEAD_FRAMES = 15
-"""300 ms. A conversation that is further behind its client is caught up at its share of the event loop's time."""
+"""300 ms. A conversation that is further behind its client catches up within its share of the event loop's time."""
 
 OWN_FRAMES_PER_S = 62.5
 OWN_FRAMES = 25
-"""A client may always be heard 1.25 times as fast as it speaks, and half a second at once; the rest is shared."""
+"""A token bucket: 1.25 times real time, with bursts of half a second, is processed outside the shared budget."""
 
 SLICE_S = 0.004
+"""Processing time of frames that are ahead, after which the conversation pauses."""
 
 SETTLE_TIMEOUT_S = 10.0
-"""For a conversation to hear what was delivered: one that takes longer hangs, and what was asked of it goes on."""
+"""Time limit for a conversation to process the delivered audio. If it hangs, the client's command proceeds."""
 
 
 class ClientMicrophone:
-    """Implements `Microphone`. Blocks are delivered on the event loop; frames are taken by one conversation.
+    """Implements `Microphone`. Blocks are delivered on the event loop; one conversation iterates over the frames.
 
-    While no sound comes (muted, push-to-talk, a lost network) the line goes on in silence: see `ClientLine` for how
-    that is told from a block that is late.
+    While no audio arrives (muted, push-to-talk, lost network) the line continues in silence. `ClientLine` tells this
+    from a late block.
 
     Attributes:
-        heed: See `Microphone`.
+        batching: See `Microphone`.
     """
 
     def __init__(self, rate_hz: int, share: FairShare | None = None) -> None:
-        """A client's microphone.
+        """Creates a client's microphone.
 
         Args:
-            rate_hz: Of the blocks, until `deliver` says otherwise.
-            share: Limits how fast a conversation catches up with sound that is ahead of real time; None: not limited.
+            rate_hz: Sample rate of the blocks, until `deliver` sets another.
+            share: Limits how fast a conversation catches up with audio that is ahead of real time; None: not shared.
         """
         self.batching = Batching.OFF
         self._line = ClientLine(rate_hz)
         self._share = share or FairShare()
-        self._waiting: deque[Frame | asyncio.Event] = deque()  # an event: everything before it was heard
-        self._came = asyncio.Event()
+        self._waiting: deque[Frame | asyncio.Event] = deque()  # an event is set once everything before it was processed
+        self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
         self._ended = False
         self._own_frames = float(OWN_FRAMES)
         self._own_at_s = 0.0
-        self._look: asyncio.TimerHandle
+        self._silence_timer: asyncio.TimerHandle
 
     @property
     def clock(self) -> StreamClock:
-        """Maps positions to the loop time at which the sound arrived here."""
+        """The clock that maps positions to the loop time at which the audio arrived."""
         return self._line.clock
 
     @property
     def invented_frames(self) -> int:
-        """Frames of silence that were put in."""
+        """Number of inserted silent frames."""
         return self._line.invented_frames
 
     @property
     def received_ms(self) -> float:
-        """How much sound has come from the client."""
+        """Length of the audio received from the client."""
         return self._line.received_ms
 
     @property
     def full(self) -> bool:
-        """The conversation is far behind: `deliver` would wait."""
+        """Whether the conversation is far behind, so that `deliver` would wait."""
         return not self._room.is_set()
 
     @property
     def behind(self) -> bool:
-        """The conversation has yet to hear much of what was delivered."""
+        """Whether the conversation has 300 ms or more of the delivered audio still to process."""
         return len(self._waiting) >= AHEAD_FRAMES
 
     def invented_ms(self, before_ms: float) -> float:
-        """How much of the line before this position is silence that was put in, and not the client's."""
+        """Returns how much of the line before this position is inserted silence."""
         return ms_of_samples(self._line.invented_before(samples_of_ms(before_ms)))
 
     def lost(self) -> None:
-        """The client has lost its connection: until it is back nothing comes, and nothing is waited for."""
+        """Marks the client as disconnected: no audio is expected until it is back."""
         self._line.arrivals.gone = True
 
     async def deliver(self, block: Pcm, rate_hz: int) -> None:
-        """Take a block: int16 (n,) at this rate; waits while the conversation is far behind."""
+        """Adds a block, int16 (n,) at this sample rate. Waits while the conversation is far behind."""
         loop = asyncio.get_running_loop()
-        if self._waiting:  # the conversation is behind: it gets its turn, and so does everybody else
+        if self._waiting:  # let the conversation and other tasks run first
             await asyncio.sleep(0)
-        for at in range(0, len(block), rate_hz):  # what is much must not hold the loop
+        for at in range(0, len(block), rate_hz):  # a large block must not occupy the event loop
             await self._room.wait()
             if self._ended:
                 return
             part = block[at : at + rate_hz]
-            self._keep(self._line.push(part, rate_hz, loop.time(), self.batching, len(block) / rate_hz))
+            self._enqueue(self._line.push(part, rate_hz, loop.time(), self.batching, len(block) / rate_hz))
             if len(block) > rate_hz:
                 await asyncio.sleep(0)
 
     async def settle(self) -> None:
-        """Wait until the conversation has heard everything that was delivered; the last frame is filled up.
+        """Waits until the conversation has processed all delivered audio. The last frame is padded.
 
-        Up to 4 ms are heard with what comes next, see `MicrophoneLine.settle`.
+        Up to 4 ms are left for the next frame, see `MicrophoneLine.settle`.
         """
         if self._ended:
             return
-        self._keep(self._line.settle())
+        self._enqueue(self._line.settle())
         heard = asyncio.Event()
         self._waiting.append(heard)
-        self._came.set()
+        self._changed.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_TIMEOUT_S):
                 await heard.wait()
 
     def end(self, *, at_once: bool = False) -> None:
-        """No more will come. The conversation gets what is here, unless it is to end `at_once`. Idempotent."""
+        """Ends the audio. The conversation gets the queued frames, unless `at_once` drops them. Idempotent."""
         if not self._ended:
-            self._keep(self._line.finish())
+            self._enqueue(self._line.finish())
         if at_once:
             for one in self._waiting:
                 if isinstance(one, asyncio.Event):
                     one.set()
             self._waiting.clear()
         self._ended = True
-        self._came.set()
+        self._changed.set()
         self._room.set()
 
     async def frames(self) -> AsyncGenerator[Frame]:
-        """Frames from position 0 on, until `end`. To be iterated once."""
+        """Yields the frames from position 0 on, until `end`. May be iterated once."""
         loop = asyncio.get_running_loop()
-        self._keep(self._line.idle(loop.time()))
-        self._look_again(loop)
+        self._enqueue(self._line.idle(loop.time()))
+        self._check_silence(loop)
         worked_s = 0.0
         try:
             while True:
@@ -158,19 +159,19 @@ class ClientMicrophone:
                         if worked_s >= SLICE_S:
                             await self._share.pause(worked_s)
                             worked_s = 0.0
-                    if len(self._waiting) % BREATH == BREATH - 1:
-                        await asyncio.sleep(0)  # a client that sent much at once must not hold the loop
+                    if len(self._waiting) % YIELD_EVERY_FRAMES == YIELD_EVERY_FRAMES - 1:
+                        await asyncio.sleep(0)  # a client that sent much at once must not occupy the event loop
                 if self._ended:
                     return
-                self._came.clear()
-                await self._came.wait()  # not for ever: `_look_again` sets it
+                self._changed.clear()
+                await self._changed.wait()  # ends: `_check_silence` sets it
                 if not self._waiting:
-                    self._keep(self._line.idle(loop.time()))
+                    self._enqueue(self._line.idle(loop.time()))
         finally:
-            self._look.cancel()
+            self._silence_timer.cancel()
 
     def _is_ahead(self, now_s: float) -> bool:
-        """Whether the next frame comes out of what all conversations share."""
+        """Returns whether the next frame counts against the budget that all conversations share."""
         passed_s, self._own_at_s = now_s - self._own_at_s, now_s
         self._own_frames = min(OWN_FRAMES, self._own_frames + passed_s * OWN_FRAMES_PER_S)
         if self._own_frames >= 1:
@@ -178,20 +179,20 @@ class ClientMicrophone:
             return False
         return len(self._waiting) >= AHEAD_FRAMES
 
-    def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wake whoever takes the frames if silence may be due: looked at seldom while sound comes, then every frame.
+    def _check_silence(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wakes `frames` if silence may be due. Checks rarely while audio arrives, otherwise once per frame.
 
-        One timer and not a timeout for each frame, which costs more than the frame. It only wakes: what has come while
-        the loop was held up is read before silence is put in.
+        A timeout for each frame would cost more than the frame itself. The timer only wakes `frames`: audio that
+        arrived while the event loop was busy is read before silence is inserted.
         """
-        now_s, silent_from_s = loop.time(), self._line.look_from_s
+        now_s, silent_from_s = loop.time(), self._line.idle_from_s
         if now_s >= silent_from_s:
-            self._came.set()
-        self._look = loop.call_at(max(now_s + FRAME_MS / 1000, silent_from_s), self._look_again, loop)
+            self._changed.set()
+        self._silence_timer = loop.call_at(max(now_s + FRAME_MS / 1000, silent_from_s), self._check_silence, loop)
 
-    def _keep(self, frames: list[Frame]) -> None:
+    def _enqueue(self, frames: list[Frame]) -> None:
         self._waiting.extend(frames)
         if frames:
-            self._came.set()
+            self._changed.set()
         if len(self._waiting) >= WAITING_FRAMES:
             self._room.clear()

@@ -1,4 +1,4 @@
-"""One socket, as a conversation uses it: what is to be sent waits here, within a bound."""
+"""One client socket of a conversation, with a bounded queue of messages to send."""
 
 import asyncio
 from collections import deque
@@ -11,33 +11,33 @@ from web.metrics import Metrics
 from web.websocket_backpressure import abort_of
 from web.wire.realtime import Realtime
 
-BREATH = 8
-"""Messages after which others get their turn. One that sends as fast as sound is made is waited for anyway."""
+YIELD_EVERY_MESSAGES = 8
+"""Messages after which other tasks of the event loop run. A client that sends in real time is waited for anyway."""
 
 CLOSE_TIMEOUT_S = 1.0
 NORMAL, INTERNAL_ERROR = 1000, 1011
-"""Close codes: it is over, do not come back; it broke off here, come back."""
+"""Close codes: the session ended, do not reconnect; the connection failed, reconnect."""
 SEND_TIMEOUT_S = 10.0
-"""For one message: a client that does not read for so long has lost its connection."""
+"""Time limit for one message. A client that does not read for this long is treated as disconnected."""
 
 MOST_AHEAD, MOST_AHEAD_CHARS = 64, 1 << 14
-"""Messages, and of these, read of a client that has to wait, to notice that it leaves: behind more nothing is read."""
+"""Messages, and their characters, that are read ahead from a throttled client to notice that it disconnects."""
 
 MOST_WAITING_CHARS = 4_000_000
-"""Messages that wait to be sent; with more of them the client is not read: whoever asks for much has to take it."""
+"""Characters that wait to be sent. Beyond this the client is not read."""
 
 
 @dataclass(slots=True)
 class ClientSocket:
-    """Lives on the event loop.
+    """Sends and receives the messages of one socket. Not thread-safe: use it on the event loop.
 
     Attributes:
         changed: Set when there is something to send.
-        lost: Set when nothing can be said on it any more; what there is to say is from then on for another line.
-        released: Set when the conversation has let go of it.
-        left: The client has closed it in good order.
-        behind: The client does not take what it gets.
-        farewell: Why it is closed, for the close frame; "" where it is just over.
+        lost: Set when nothing more can be sent on it. Later messages are for the next connection.
+        released: Set when the conversation no longer uses it.
+        left: Whether the client has closed it normally.
+        behind: Whether the client does not read what is sent.
+        farewell: Reason for the close frame; "" if the session has just ended.
     """
 
     socket: WebSocket
@@ -52,20 +52,20 @@ class ClientSocket:
     _waiting_chars: int = 0
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _answered: int = 0
-    _ahead: deque[Message] = field(default_factory=deque)
+    _read_ahead: deque[Message] = field(default_factory=deque)
 
     async def receive(self) -> Message:
-        """The client's next message. Raises WebSocketDisconnect, RuntimeError."""
-        return self._ahead.popleft() if self._ahead else await self.socket.receive()
+        """Returns the client's next message. Raises WebSocketDisconnect, RuntimeError."""
+        return self._read_ahead.popleft() if self._read_ahead else await self.socket.receive()
 
     async def rest(self, seconds: float) -> bool:
-        """Let so much time pass; at once False where the client has left, as far as its messages are read ahead."""
+        """Sleeps for this long. Returns False at once if the messages read ahead show that the client has left."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + seconds
         try:
             async with asyncio.timeout_at(until_s):
-                while self._reads_on():
-                    self._ahead.append(await self.socket.receive())
+                while self._may_read_ahead():
+                    self._read_ahead.append(await self.socket.receive())
         except TimeoutError:
             return True
         except (WebSocketDisconnect, RuntimeError):
@@ -75,15 +75,15 @@ class ClientSocket:
         await asyncio.sleep(until_s - loop.time())
         return True
 
-    def _reads_on(self) -> bool:
-        chars = sum(len(message.get("text") or "") for message in self._ahead)
-        return len(self._ahead) < MOST_AHEAD and chars < MOST_AHEAD_CHARS and not self._has_left()
+    def _may_read_ahead(self) -> bool:
+        chars = sum(len(message.get("text") or "") for message in self._read_ahead)
+        return len(self._read_ahead) < MOST_AHEAD and chars < MOST_AHEAD_CHARS and not self._has_left()
 
     def _has_left(self) -> bool:
-        return bool(self._ahead) and self._ahead[-1]["type"] == "websocket.disconnect"
+        return bool(self._read_ahead) and self._read_ahead[-1]["type"] == "websocket.disconnect"
 
     async def write(self, metrics: Metrics) -> None:
-        """Send what there is to send, until the client is gone or reads too slowly."""
+        """Sends messages until the client is gone or reads too slowly."""
         try:
             while True:
                 await self.changed.wait()
@@ -91,7 +91,7 @@ class ClientSocket:
                 self._collect()
                 while self._waiting:
                     if self._waiting_chars > 4 * MOST_WAITING_CHARS:
-                        self.behind = True  # it takes something now and then, and gets further behind for ever
+                        self.behind = True  # it reads a little now and then, and gets further and further behind
                         return
                     await self._send(self._waiting[0], metrics)
                     self._waiting_chars -= len(self._waiting.popleft())
@@ -106,11 +106,11 @@ class ClientSocket:
             self.lost.set()
 
     async def answered(self) -> int:
-        """A message was read and done. Waits where the client does not take what it gets; others get their turn.
+        """Called when a message was processed. Waits if the client does not read; lets other tasks run.
 
-        The usual message is sound, to which nothing is answered: then nobody is woken.
+        The usual message is audio, which has no answer: then the writer is not woken.
 
-        Returns how many characters are to be sent since the last look.
+        Returns how many characters were queued for sending since the last call.
         """
         answer_chars = self._collect()
         if self._waiting:
@@ -119,14 +119,14 @@ class ClientSocket:
         if self._waiting_chars >= MOST_WAITING_CHARS:
             self._room.clear()
             await self._room.wait()
-        elif self._answered % BREATH == 0:
+        elif self._answered % YIELD_EVERY_MESSAGES == 0:
             await asyncio.sleep(0)
         return answer_chars
 
     async def close(self) -> None:
-        """Nothing more is said on it; where it is closed already, nothing happens.
+        """Closes the socket. Does nothing if it is closed already.
 
-        A client that does not even take that is cut off: it would find an open connection that nobody reads.
+        The connection of a client that does not read the close frame is aborted; otherwise it would stay open, unread.
         """
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
@@ -137,9 +137,9 @@ class ClientSocket:
             pass
 
     def _collect(self) -> int:
-        """Returns how many characters came."""
+        """Moves new messages of the protocol to the queue; returns their number of characters."""
         if self.lost.is_set():
-            return 0  # the client may be back on another line already: what is said now is meant for that one
+            return 0  # the client may be back on another connection already: new messages are meant for that one
         chars = 0
         for text in self.realtime.to_send():
             self._waiting.append(text)
@@ -155,6 +155,6 @@ class ClientSocket:
 
 
 def _code_in(text: str) -> str:
-    """The code of an error event, for the metrics."""
+    """Returns the code of an error event, for the metrics."""
     _, _, rest = text.partition('"code":"')
     return rest.partition('"')[0]

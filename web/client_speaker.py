@@ -1,7 +1,7 @@
-"""A client's loudspeaker: sound is sent ahead of real time within a bound, and heard when the client plays it.
+"""The loudspeaker of a client. Audio is sent ahead of real time, within a bound.
 
-What was heard is what the client reports, and between two reports what it plays in real time. One that never reports is
-taken to play at once and in real time; so is one that said it would and does not.
+The played position is what the client reports; between two reports it advances in real time. A client that never
+reports is assumed to play at once and in real time, also if it announced reports.
 """
 
 import asyncio
@@ -13,42 +13,43 @@ from audio.speaker import OnPlayed
 from audio.units import REPLY_RATE_HZ, Pcm, ReplySamples, reply_samples_of_ms
 
 PIECE_SAMPLES = reply_samples_of_ms(100)
-"""The longest piece that is sent at once: what is sent cannot be taken back, only flushed by the client."""
+"""Longest piece that is sent at once. Sent audio cannot be taken back; only the client can flush it."""
 
 TICK_S = 0.02
+"""How often the conversation is told the played position."""
 LATER_TICK_S = 0.1
-"""Once a second of a reply was heard. Before that it matters how much of it was: who goes on takes back what nobody
-heard yet. What an interruption leaves of a reply is reckoned when it happens, and the end is told when it comes."""
+"""The same after one second of a reply was played. Before that, the position decides whether a reply is retracted.
+For an interruption and for the end of the reply the position is computed when they happen."""
 
 SILENT_CLIENT_S = 2.0
-"""A client that promised reports and gave none for so long is taken for one that gives none."""
+"""A client that announced reports and sent none for this long is treated as one that does not report."""
 
 BETWEEN_REPORTS_S = 0.3
-"""They come about every 100 ms: once two are missing, nothing more is taken for heard until the next one."""
+"""Clients report about every 100 ms. When two reports are missing, the position stops until the next one."""
 
 AWAY_TICK_S = 1.0
-"""While the client is away the conversation is told so often that the reply has not got stuck: it waits."""
+"""While the client is disconnected, how often the conversation is told that the reply is waiting and not stuck."""
 
 
 @dataclass(slots=True)
 class _Playing:
-    """One reply at the client. Positions are samples of the reply."""
+    """Playback state of one reply at the client. Positions are samples of the reply."""
 
     key: Hashable
     sent: int = 0
     told: int = 0  # reported to the conversation
-    anchor: int = 0  # at `anchor_s` this sample was heard
-    anchor_s: float | None = None  # None: nothing is heard yet
+    anchor: int = 0  # this sample was played at `anchor_s`
+    anchor_s: float | None = None  # None: nothing is played yet
     first_sent_s: float = 0.0
-    reported: int | None = None  # by the client, most lately
-    standing: bool = False  # it had not gone on since the report before
+    reported: int | None = None  # the client's latest report
+    standing: bool = False  # the position has not advanced since the previous report
     ended: bool = False
     finished: bool = False
     ducked: bool = False
-    kept: deque[tuple[int, Pcm]] = field(default_factory=deque)  # what was sent and may have been lost on the way
+    kept: deque[tuple[int, Pcm]] = field(default_factory=deque)  # sent pieces that may have been lost on the way
 
     def heard(self, now_s: float) -> int:
-        """How much was played by now, as far as is known."""
+        """Returns the position that is known to be played by now."""
         run_s = self._run_s(now_s)
         if self.reported is not None:
             most_s = 0.0 if self.standing else BETWEEN_REPORTS_S
@@ -56,11 +57,11 @@ class _Playing:
         return min(self.sent, self.anchor + int(run_s * REPLY_RATE_HZ))
 
     def expected(self, now_s: float) -> int:
-        """How much was played by now if it plays and its reports are only late."""
+        """Returns the position played by now if the client plays on and its reports are only late."""
         return min(self.sent, self.anchor + int(self._run_s(now_s) * REPLY_RATE_HZ))
 
     def leaves_at_s(self, sample: int) -> float:
-        """When this sample was or will be heard."""
+        """Returns the loop time at which this sample was or will be played."""
         return (self.anchor_s or 0.0) + (sample - self.anchor) / REPLY_RATE_HZ
 
     def _run_s(self, now_s: float) -> float:
@@ -68,17 +69,18 @@ class _Playing:
 
 
 class ClientSpeaker:
-    """Implements `Speaker` for a client on the wire. Lives on the event loop.
+    """Implements `Speaker` for a network client. Not thread-safe: use it on the event loop.
 
     Attributes:
         on_played: See `Speaker`.
-        send: Puts a piece of a reply's sound on the wire, at once.
-        on_duck: Told to lower the reply (True) or let it swell up again.
-        trusts_reports: The client said that it reports what it plays.
+        send: Sends a piece of a reply's audio at once.
+        on_duck: Called to duck the reply (True) or restore its volume (False).
+        trusts_reports: Whether the client announced that it reports what it plays.
+        silent_clients: How often a reply began without the announced reports.
     """
 
     def __init__(self, ahead_ms: float) -> None:
-        """`ahead_ms`: how much sound may be with the client that it has not played."""
+        """`ahead_ms`: how much audio the client may have received and not played."""
         self.on_played: OnPlayed = lambda _key, _total, _leaves_at_s, _finished: None
         self.send: Callable[[Hashable, Pcm], None] = lambda _key, _pcm: None
         self.on_duck: Callable[[Hashable, bool], None] = lambda _key, _lower: None
@@ -86,15 +88,15 @@ class ClientSpeaker:
         self.silent_clients = 0
         self._ahead_samples = reply_samples_of_ms(ahead_ms)
         self._playing: _Playing | None = None
-        self._trailing: list[_Playing] = []  # sent whole and still played, before it, in order
-        self._cut: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # what was closed last
-        self._gone_s: float | None = None  # since when the client is not connected
+        self._trailing: list[_Playing] = []  # earlier replies that were sent completely and still play, in order
+        self._last_closed: tuple[Hashable, ReplySamples] = (None, ReplySamples(0))  # the reply that was closed last
+        self._disconnected_s: float | None = None  # when the client was disconnected; None: it is connected
         self._changed = asyncio.Event()
-        self._begun = asyncio.Event()
+        self._opened = asyncio.Event()
 
     @property
     def latency_s(self) -> float:
-        """What the client's device adds is in its reports."""
+        """0: the latency of the client's device is part of its reports."""
         return 0.0
 
     def open(self, key: Hashable) -> None:
@@ -106,10 +108,10 @@ class ClientSpeaker:
             self._trailing.append(before)
         self._playing = _Playing(key)
         self._changed.set()
-        self._begun.set()
+        self._opened.set()
 
     async def play(self, key: Hashable, pcm: Pcm) -> bool:
-        """See `Speaker.play`. Returns once the last piece was sent."""
+        """See `Speaker.play`. Returns when the last piece was sent."""
         at = 0
         while (playing := self._open(key)) is not None and not playing.ended:
             if at == len(pcm):
@@ -135,31 +137,31 @@ class ClientSpeaker:
             playing.ended = True
 
     def close(self, key: Hashable) -> ReplySamples:
-        """See `Speaker.close`: what the client has not played yet it is told to drop."""
+        """See `Speaker.close`. The client drops what it has not played yet."""
         playing = self._open(key)
         if playing is None:
-            return self._cut[1] if self._cut[0] == key else ReplySamples(0)
+            return self._last_closed[1] if self._last_closed[0] == key else ReplySamples(0)
         played = ReplySamples(max(playing.told, playing.heard(self._now_s())))
         if playing in self._trailing:
             self._trailing.remove(playing)
             self._move_up(playing)
             return played
         if playing.finished:
-            self.unduck()  # else the client drops what is lowered
+            self.unduck()  # otherwise the client drops the ducked audio
         self._playing = None
         self._changed.set()
-        self._cut = (key, played)
+        self._last_closed = (key, played)
         return played
 
     def _move_up(self, gone: _Playing) -> None:
-        """What was to be played behind a reply that is cut is played that much sooner."""
+        """Corrects the start times of the replies after one that was cut: they play that much sooner."""
         now_s = self._now_s()
         for behind in filter(None, (*self._trailing, self._playing)):
             if gone.anchor_s is not None and behind.anchor_s is not None and behind.anchor_s > now_s:
                 behind.anchor_s = max(now_s, behind.anchor_s - max(0.0, gone.leaves_at_s(gone.sent) - now_s))
 
     def duck(self) -> None:
-        """See `Speaker.duck`: done by the client."""
+        """See `Speaker.duck`. The client lowers the volume."""
         if self._playing is not None:
             self._playing.ducked = True
             self.on_duck(self._playing.key, True)
@@ -171,30 +173,30 @@ class ClientSpeaker:
             self.on_duck(self._playing.key, False)
 
     async def run(self) -> None:
-        """Tell the conversation what is heard, until cancelled."""
+        """Reports the played position to the conversation until cancelled."""
         while True:
-            # Most of the time nothing is looked at.
+            # Most of the time nothing plays.
             if not self._trailing and (self._playing is None or self._playing.finished):
-                self._begun.clear()
-                await self._begun.wait()
+                self._opened.clear()
+                await self._opened.wait()
             await asyncio.sleep(self._tick_s())
-            self._tell_trailing()
+            self._report_trailing()
             playing = self._playing
-            if playing is not None and self._gone_s is None:
-                self._tell(playing, _loop_s())
+            if playing is not None and self._disconnected_s is None:
+                self._report_played(playing, _loop_s())
             elif playing is not None and not playing.finished:
                 self.on_played(playing.key, ReplySamples(playing.told), playing.leaves_at_s(playing.told), False)
 
-    def _tell_trailing(self) -> None:
-        """Those that are over are no longer kept."""
-        if self._gone_s is None:
+    def _report_trailing(self) -> None:
+        """Reports the positions of trailing replies and removes those that have finished."""
+        if self._disconnected_s is None:
             for trailing in list(self._trailing):
-                self._tell(trailing, _loop_s())
+                self._report_played(trailing, _loop_s())
         self._trailing = [one for one in self._trailing if not one.finished]
 
     def _tick_s(self) -> float:
-        """How long until the conversation is told again."""
-        if self._gone_s is not None:
+        """Returns the time until the next report to the conversation."""
+        if self._disconnected_s is not None:
             return AWAY_TICK_S
         playing = self._playing
         if playing is None or playing.told < REPLY_RATE_HZ or self._trailing:
@@ -202,37 +204,40 @@ class ClientSpeaker:
         left_s = (playing.sent - playing.heard(_loop_s())) / REPLY_RATE_HZ
         return min(max(left_s, TICK_S), LATER_TICK_S)
 
-    # ---- what the client says ----
+    # ---- the client's reports ----
 
     def report(self, key: Hashable, played_ms: float, *, finished: bool) -> None:
-        """The client has played so much of this reply; `finished`: it will play no more of it."""
+        """Takes a report that the client has played this much of a reply; `finished`: it will play no more of it."""
         playing = self._open(key)
         if playing is None:
-            return  # of one that is over
+            return  # the reply is over
         position, before = min(reply_samples_of_ms(played_ms), playing.sent), playing.reported
         playing.reported, playing.standing = position, before is not None and position <= before
         playing.anchor, playing.anchor_s = position, _loop_s()
         if finished and playing.ended:
             playing.sent = playing.anchor = max(playing.told, position)
         self._changed.set()
-        self._tell(playing, playing.anchor_s)
+        self._report_played(playing, playing.anchor_s)
 
     def gone(self) -> None:
-        """The client has lost its connection: nothing is sent or taken for heard until it is back."""
-        if self._gone_s is None:
-            for trailing in self._trailing:  # nobody hears the rest
+        """Marks the client as disconnected: nothing is sent or counted as played until it is back."""
+        if self._disconnected_s is None:
+            for trailing in self._trailing:  # their rest is never played
                 trailing.sent = max(trailing.told, trailing.heard(_loop_s()))
-            self._tell_trailing()
+            self._report_trailing()
             if self._playing is not None:
-                self._tell(self._playing, _loop_s())
-            self._gone_s = _loop_s()
+                self._report_played(self._playing, _loop_s())
+            self._disconnected_s = _loop_s()
 
     def back(self, key: Hashable | None, received_ms: float | None) -> None:
-        """The client is back and had received so much of this reply; the rest of it is sent again.
+        """Continues after a reconnect: sends again what the client has not received of the reply.
 
-        Of another reply than the one that is playing now it has received nothing; None: it does not say how much.
+        Args:
+            key: The reply of which the client had received something.
+            received_ms: How much of it. Of any other reply it has received nothing. None: unknown; nothing is sent
+                again.
         """
-        self._gone_s = None
+        self._disconnected_s = None
         self._changed.set()
         playing, now_s = self._playing, _loop_s()
         if playing is None or received_ms is None:
@@ -240,7 +245,7 @@ class ClientSpeaker:
         received = reply_samples_of_ms(received_ms) if playing.key == key else ReplySamples(0)
         first = playing.kept[0][0] if playing.kept else playing.sent
         resent = max(first, min(received, playing.sent))
-        if playing.anchor_s is not None:  # of what did not reach it nothing was heard
+        if playing.anchor_s is not None:  # what did not arrive was not played
             playing.anchor, playing.anchor_s = min(playing.heard(now_s), resent), now_s
             playing.standing = False
         playing.first_sent_s = now_s
@@ -248,23 +253,23 @@ class ClientSpeaker:
             if start + len(pcm) > resent:
                 self.send(playing.key, pcm[max(0, resent - start) :])
 
-    # ---- the model of what it plays ----
+    # ---- model of the client's playback ----
 
     def _now_s(self) -> float:
-        """Loop time; it stands still while the client is away."""
-        return _loop_s() if self._gone_s is None else self._gone_s
+        """Returns loop time, which stands still while the client is disconnected."""
+        return _loop_s() if self._disconnected_s is None else self._disconnected_s
 
     def _open(self, key: Hashable) -> _Playing | None:
         known = filter(None, (*self._trailing, self._playing))
         return next((playing for playing in known if playing.key == key), None)
 
     def _before_s(self, now_s: float) -> float:
-        """How long the replies before the one at hand will still be played, as far as is known."""
+        """Returns the estimated time until the trailing replies have been played."""
         return sum((one.sent - one.expected(now_s)) / REPLY_RATE_HZ for one in self._trailing)
 
     def _wait_s(self, playing: _Playing, samples: int) -> float:
-        """How long to wait before so many more samples may be sent; they may once nothing else is left to play."""
-        if self._gone_s is not None:
+        """Returns how long to wait before this many samples may be sent; 0 once nothing else is left to play."""
+        if self._disconnected_s is not None:
             return AWAY_TICK_S
         now_s = _loop_s()
         unheard = playing.sent - playing.expected(now_s) + round(self._before_s(now_s) * REPLY_RATE_HZ)
@@ -277,8 +282,8 @@ class ClientSpeaker:
         if playing.sent == 0:
             playing.first_sent_s = now_s
         if playing.heard(now_s) == playing.sent and (playing.anchor_s is not None or not self.trusts_reports):
-            self._tell(playing, now_s)
-            # It begins, or begins again, with this piece, behind what is still played of those before it.
+            self._report_played(playing, now_s)
+            # Playback starts, or starts again, with this piece, after the rest of the trailing replies.
             playing.anchor, playing.anchor_s = playing.sent, now_s + self._before_s(now_s)
             playing.standing = False
         self.send(playing.key, pcm)
@@ -287,8 +292,8 @@ class ClientSpeaker:
         while playing.kept and playing.kept[0][0] + len(playing.kept[0][1]) < playing.told - REPLY_RATE_HZ:
             playing.kept.popleft()
 
-    def _tell(self, playing: _Playing, now_s: float) -> None:
-        """Tell the conversation what was played since it was told last."""
+    def _report_played(self, playing: _Playing, now_s: float) -> None:
+        """Reports to the conversation what was played since the last report."""
         if playing.anchor_s is None and playing.sent and now_s - playing.first_sent_s > SILENT_CLIENT_S:
             self.silent_clients += 1
             playing.anchor_s = playing.first_sent_s

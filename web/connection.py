@@ -1,7 +1,7 @@
-"""Connections and the conversations behind them: from an accepted socket to the end of what was said on it.
+"""Runs conversations on accepted sockets, and lets clients resume them on a new socket.
 
-The handler of the first connection owns the conversation. When its socket is lost it waits for another one, whose
-handler lends it its own; after a while it gives up.
+The handler of the first connection owns the conversation. When the socket is lost, it waits `server.resume_s` for the
+client to reconnect. The handler of the new connection then runs its socket for the same conversation.
 """
 
 import asyncio
@@ -49,31 +49,31 @@ from web.wire.session_object import Service
 _log = logging.getLogger(__name__)
 
 LEFT = frozenset({1000, 1001, 1005})
-"""Close codes of a client that has gone for good (1005: it gave none); with any other it may come back."""
+"""Close codes of a client that has left (1005: it gave no code). With any other code it may come back."""
 
 GOODBYE_S = 0.3
-"""How long the close frame of a client that has hung up is waited for."""
+"""Time limit for reading the close frame of a client that has hung up."""
 
 GOODBYE_WITHIN = 2
-"""In how many messages it is searched for. A client with more of them unread is taken for lost."""
+"""Messages that are read in search of it. A client with more unread messages counts as lost."""
 
 RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
 
 FULL_LOOK_S = 0.25
-"""How often a client that is not read is looked at: it may have hung up."""
+"""How often to check whether a client that is not read has disconnected."""
 
 REFILL_AFTER_S = 1.0
-"""A new conversation gets going before the next one's recognizer is started."""
+"""Delay before the next recognizer is started, so that the new conversation can start first."""
 REFILL_TRIES = 20
-"""To find it silent: starting one takes a core or two for half a second, which somebody's turn may need."""
+"""Attempts to find the conversation idle. Starting a recognizer takes one or two cores for half a second."""
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """A talk and the line it has now.
+    """A conversation and its current socket.
 
     Attributes:
-        lost_s: When its last line was lost, by the loop's clock.
+        lost_s: Loop time at which its last socket was lost.
     """
 
     talk: RealtimeSession
@@ -86,7 +86,7 @@ class _Conversation:
 
 @dataclass(slots=True)
 class Connections:
-    """Every conversation of a server."""
+    """Runs all conversations of a server."""
 
     hall: EnginePool
     metrics: Metrics
@@ -100,30 +100,30 @@ class Connections:
     def __post_init__(self) -> None:
         self._losses = TraceLosses(self.metrics, self.hall.workshop.settings.trace.dir)
 
-    async def tell_losses(self) -> None:
-        """Say in the log which turns are in no trace, as long as the server runs."""
+    async def log_losses(self) -> None:
+        """Logs the number of turns missing from traces, until cancelled."""
         await self._losses.run()
 
     def resumable(self, token: str) -> bool:
-        """Whether a client with this token can go on with its conversation."""
-        return self._kept(token) is not None
+        """Returns whether a client with this token can resume its conversation."""
+        return self._find_resumable(token) is not None
 
-    def _kept(self, token: str) -> _Conversation | None:
+    def _find_resumable(self, token: str) -> _Conversation | None:
         conversation = self._conversations.get(token)
         return None if conversation is None or conversation.over else conversation
 
     @property
     def waiting(self) -> tuple[_Conversation, ...]:
-        """Those whose clients are gone and may come back."""
+        """The conversations whose clients are disconnected and may come back."""
         return tuple(one for one in self._conversations.values() if one.line is None and not one.over)
 
     def _busy(self, conversation: _Conversation) -> bool:
-        """Whether a turn is under way that its client will hear the end of."""
+        """Returns whether a turn is in progress and the client is connected."""
         session = conversation.talk.session
         return conversation.line is not None and not (session.idle and not session.request_waits)
 
     def make_room(self) -> bool:
-        """Ends the conversation whose client has been gone for longest; False where every client is there."""
+        """Ends the conversation whose client has been disconnected for longest; returns False if no client is away."""
         if not self.waiting:
             return False
         longest = min(self.waiting, key=lambda one: one.lost_s)
@@ -132,37 +132,37 @@ class Connections:
         return True
 
     async def converse(self, websocket: WebSocket) -> None:
-        """Hold a conversation on an accepted socket, or go on with one."""
+        """Runs a new conversation on an accepted socket, or resumes one."""
         query = websocket.query_params
-        conversation = self._kept(query.get("resume", ""))
+        conversation = self._find_resumable(query.get("resume", ""))
         if conversation is not None:
             reply = reply_of(query.get("response_id", ""))
-            await self._go_on(conversation, websocket, reply, _number(query.get("received_ms")))
+            await self._resume(conversation, websocket, reply, _number(query.get("received_ms")))
             return
         try:
             async with self.hall.engines() as engines:
-                await self._hold(websocket, engines)
+                await self._run_new(websocket, engines)
         finally:
-            asyncio.get_running_loop().call_soon(_clear_away)
+            asyncio.get_running_loop().call_soon(_collect_garbage)
 
     # ---- a new conversation ----
 
-    async def _hold(self, websocket: WebSocket, engines: Engines) -> None:
-        conversation, trace = self._made(engines)
+    async def _run_new(self, websocket: WebSocket, engines: Engines) -> None:
+        conversation, trace = self._create(engines)
         talk = conversation.talk
         self._conversations[conversation.token] = conversation
         self._share.conversations = len(self._conversations)
         async with asyncio.TaskGroup() as writing:
             writer = writing.create_task(trace.run(), name="trace")
-            # A group inside: whatever ends the conversation, its last record is put before its writer is stopped.
+            # An inner group: however the conversation ends, its last record is queued before the writer is stopped.
             async with asyncio.TaskGroup() as tasks:
                 refill = tasks.create_task(self._refill(talk.session), name="refill")
                 session = tasks.create_task(talk.session.run(), name="session")
                 try:
                     talk.realtime.begin()
                     with busy_while(websocket.scope, lambda: self._busy(conversation)):
-                        await self._use(conversation, websocket)
-                        await self._until_nobody_returns(conversation)
+                        await self._run_socket(conversation, websocket)
+                        await self._wait_for_reconnects(conversation)
                 finally:
                     conversation.over = True
                     del self._conversations[conversation.token]
@@ -175,8 +175,8 @@ class Connections:
                 await session
             writer.cancel()
 
-    async def _until_nobody_returns(self, conversation: _Conversation) -> None:
-        """Wait until a lost client has stayed away for too long, or has left."""
+    async def _wait_for_reconnects(self, conversation: _Conversation) -> None:
+        """Waits until a disconnected client has stayed away for too long, or has left."""
         while not conversation.over:
             try:
                 async with asyncio.timeout(self.hall.workshop.settings.server.resume_s):
@@ -187,7 +187,7 @@ class Connections:
             if line is not None:
                 await line.released.wait()
 
-    def _made(self, engines: Engines) -> tuple[_Conversation, TraceFile]:
+    def _create(self, engines: Engines) -> tuple[_Conversation, TraceFile]:
         workshop = self.hall.workshop
         settings = workshop.settings
         token = secrets.token_urlsafe(24)
@@ -211,7 +211,7 @@ class Connections:
         trace = TraceFile(
             settings.trace.dir,
             name,
-            lambda what: self._trace_fails(talk, what),
+            lambda what: self._on_trace_problem(talk, what),
             RetentionLimits.of(settings.trace),
             count_lost=self._losses.count,
             complain_lost=lambda what: talk.tell(Problem(what)),
@@ -222,7 +222,7 @@ class Connections:
             microphone=microphone,
             speaker=speaker,
             trace=trace,
-            show=lambda fact: self._told(talk, name, fact),
+            show=lambda fact: self._on_event(talk, name, fact),
             counters=lambda: {"silent_clients": speaker.silent_clients},
         )
         talk.configure(config)
@@ -241,11 +241,11 @@ class Connections:
         return Realtime(config, service, session_id=f"sess_{secrets.token_hex(8)}", expires_at_s=self._expires_at_s())
 
     def _expires_at_s(self) -> int:
-        """Of a connection that begins now."""
+        """Returns the expiry time of a connection that begins now, in seconds since 1970."""
         lasts = timedelta(seconds=self.hall.workshop.settings.server.max_session_s)
         return int((datetime.now(UTC) + lasts).timestamp())
 
-    def _told(self, talk: RealtimeSession, name: str, fact: SessionEvent) -> None:
+    def _on_event(self, talk: RealtimeSession, name: str, fact: SessionEvent) -> None:
         if isinstance(fact, TurnFinished):
             self.metrics.turn(fact.record)
             self.traces.tell(fact.record)
@@ -253,8 +253,8 @@ class Connections:
             _log.warning("conversation %s: %s", name, fact.text)
         talk.tell(fact)
 
-    def _trace_fails(self, talk: RealtimeSession, what: str) -> None:
-        """Said in the conversation, and to whoever runs the server."""
+    def _on_trace_problem(self, talk: RealtimeSession, what: str) -> None:
+        """Reports a trace problem in the conversation and in the server's log."""
         self._losses.failing(what)
         talk.tell(Problem(what))
 
@@ -265,15 +265,15 @@ class Connections:
                 break
         await self.hall.refill()
 
-    # ---- a socket comes and goes ----
+    # ---- sockets ----
 
-    async def _use(self, conversation: _Conversation, websocket: WebSocket) -> None:
-        """Talk on this socket until it is lost."""
+    async def _run_socket(self, conversation: _Conversation, websocket: WebSocket) -> None:
+        """Runs the conversation on this socket until it is lost."""
         talk = conversation.talk
         line = ClientSocket(websocket, talk.realtime)
         if conversation.line is not None:
             conversation.line.farewell = RESUMED_ELSEWHERE
-            conversation.line.lost.set()  # whoever still holds the old socket lets go of it
+            conversation.line.lost.set()  # the handler of the old socket ends
         conversation.line = line
         conversation.has_line.set()
         talk.changed = line.changed.set
@@ -303,7 +303,7 @@ class Connections:
                 conversation.line = None
                 conversation.lost_s = asyncio.get_running_loop().time()
                 conversation.has_line.clear()
-                # Whoever was told that the session is over does not come back for it.
+                # A client that was told that the session is over does not come back.
                 conversation.over = conversation.over or line.left or broke_off
                 talk.gone()
             line.released.set()
@@ -311,7 +311,7 @@ class Connections:
             await line.close()
 
     async def _rest(self, line: ClientSocket, wait_s: float) -> bool:
-        """The client's sound is ahead of real time: it is held back, and the client is not idle."""
+        """Waits because the client's audio is ahead of real time. The client does not count as idle."""
         self.metrics.throttled(wait_s)
         held_back(line.socket.scope)
         await asyncio.sleep(wait_s)
@@ -328,7 +328,7 @@ class Connections:
                 except (WebSocketDisconnect, RuntimeError):
                     return  # RuntimeError: Starlette's, for a socket that is closed already
                 if line.lost.is_set():
-                    return  # another line has taken over, and has been told how things stand
+                    return  # another socket has taken over and got the current state
                 if message["type"] == "websocket.disconnect":
                     line.left = _left_on_purpose(message)
                     return
@@ -341,7 +341,7 @@ class Connections:
                 elif (refused := refusal(text, size := _utf8_bytes(text), longest)) is not None:
                     talk.realtime.report(refused)
                     cost = size
-                elif not await talk.receive(text, pace):  # sound has a pace of its own
+                elif not await talk.receive(text, pace):  # audio has its own pace
                     cost = size
                 worked_s = loop.time() - began_s
                 cost += await line.answered() // ANSWER_SHARE
@@ -360,27 +360,27 @@ class Connections:
         finally:
             line.lost.set()
 
-    async def _go_on(
+    async def _resume(
         self, conversation: _Conversation, websocket: WebSocket, reply: ReplyId | None, received_ms: float | None
     ) -> None:
-        """The client is back on another socket; the handler of the first one still owns the conversation."""
+        """Resumes a conversation on another socket. The handler of the first socket still owns the conversation."""
         conversation.talk.resume(self._expires_at_s(), reply, received_ms)
         with busy_while(websocket.scope, lambda: self._busy(conversation)):
-            await self._use(conversation, websocket)
+            await self._run_socket(conversation, websocket)
 
 
 def _longest_answer(configured: int) -> Limit:
-    """What a session begins with: the server's own limit, where somebody has set one."""
+    """Returns the initial limit on output tokens: the server's, if it differs from the default."""
     return "inf" if configured == LlmSection().max_tokens else configured
 
 
 def _left_on_purpose(disconnect: Message) -> bool:
-    """Whether the client closed the connection itself. uvicorn reports 1005 for a lost one, too, without a reason."""
+    """Returns whether the client closed the connection itself. uvicorn reports 1005 for a lost one, without a reason."""
     return disconnect.get("code") in LEFT and "reason" in disconnect
 
 
 async def _said_goodbye(line: ClientSocket) -> bool:
-    """Whether a client that has hung up sent a close frame, which may follow messages that are not read yet."""
+    """Returns whether a client that has hung up sent a close frame, which may follow unread messages."""
     with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
         async with asyncio.timeout(GOODBYE_S):
             for _ in range(GOODBYE_WITHIN):
@@ -391,14 +391,17 @@ async def _said_goodbye(line: ClientSocket) -> bool:
 
 
 async def _room_in(backlog: AudioBacklog, line: ClientSocket) -> None:
-    """Wait while the backlog is full, unless the client leaves."""
+    """Waits while the backlog is full, unless the client leaves."""
     while backlog.full and await line.rest(FULL_LOOK_S) and not has_hung_up(line.socket.scope):
         pass
 
 
-def _clear_away() -> None:
-    """Free what is left of a conversation, 2 MB that hold on to each other: the collector by itself comes every few
-    hundred conversations. It takes 1 to 14 ms where what stays was put aside, as `web.serve` does."""
+def _collect_garbage() -> None:
+    """Frees the memory of an ended conversation, 2 MB in reference cycles.
+
+    The garbage collector would run only every few hundred conversations. A run takes 1 to 14 ms if the loaded modules
+    and engines were frozen, as `web.serve` does.
+    """
     if gc.get_freeze_count():
         gc.collect()
 
@@ -407,12 +410,12 @@ _BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes ba
 
 
 def _utf8_bytes(text: str) -> int:
-    """As it came over the wire. The usual message is sound, and ASCII, which is known without a look."""
+    """Returns the size of a text in UTF-8. The usual message is audio in ASCII, whose size is known at once."""
     return len(text) if text.isascii() else len(text.encode())
 
 
 def _number(text: str | None) -> float | None:
-    """A count of ms from a query, where it is one."""
+    """Parses a number of milliseconds from a query; None if it is missing or invalid."""
     with suppress(ValueError, TypeError):
         number = float(text or "")
         return number if 0 <= number < 1e9 else None

@@ -1,16 +1,16 @@
-"""File descriptors of this process: how many there may be and how many are left."""
+"""Reads and raises the limit on this process's file descriptors."""
 
 from contextlib import suppress
 from pathlib import Path
 
 MOST = 65_536
-"""A limit is raised to this at most: some programs that are started look at each descriptor up to the limit."""
+"""The limit is raised to at most this. Some child processes loop over all descriptors up to the limit."""
 
 _FOLDERS = (Path("/proc/self/fd"), Path("/dev/fd"))
 
 
 def raise_limit() -> None:
-    """Raise this process's own limit as far as the system permits; a desktop's is often 1024 or less."""
+    """Raises this process's limit as far as the system permits. On desktops it is often 1024 or less."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - not on every system
 
@@ -21,7 +21,7 @@ def raise_limit() -> None:
 
 
 def limit() -> int | None:
-    """How many there may be; None: not known, or there is no limit."""
+    """Returns the limit; None if it is unknown or unlimited."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - not on every system
 
@@ -31,12 +31,12 @@ def limit() -> int | None:
 
 
 def free() -> int | None:
-    """How many are left; None: not known, or there is no limit. Microseconds for each that is open."""
+    """Returns how many descriptors are left; None if unknown or unlimited. Takes microseconds for each open one."""
     most = limit()
     if most is None:
         return None
     for folder in _FOLDERS:
         with suppress(OSError):
-            return most - sum(1 for _ in folder.iterdir()) + 1  # the list itself takes one
-    # Even the list cannot be opened: there is none left, where the folder is at all.
+            return most - sum(1 for _ in folder.iterdir()) + 1  # listing the folder uses one
+    # The folder exists and cannot be opened: no descriptor is left.
     return 0 if _FOLDERS[0].is_dir() else None

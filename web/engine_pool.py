@@ -1,4 +1,4 @@
-"""The engines of a server: what all conversations share, and a recognizer that is ready before its client comes."""
+"""Keeps the engines of a server: those that all conversations share, and recognizers that are ready to use."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -11,17 +11,18 @@ from web.health import EngineState, State
 from web.metrics import Metrics
 
 MOST_READY = 2
-"""Recognizers waiting for a conversation: one for who comes next, one more from who has just left. 100 MB each."""
+"""Recognizers kept ready: one for the next conversation, one from a conversation that ended. 100 MB each."""
 
 STAGES = ("vad", "turn", "stt", "llm", "tts")
 
 
 @dataclass(slots=True)
 class EnginePool:
-    """Loads what conversations share, and lends each one its engines. Implements `web.health.EngineHealth`.
+    """Loads the shared engines and lends each conversation its own recognizer. Implements `web.health.EngineHealth`.
 
-    A recognizer of its own takes up to a second to start. One is kept ready for whoever comes next; who leaves gives
-    theirs back, and only where there is none another is started, by the task of the conversation that took the last.
+    A recognizer takes up to a second to start, so one is kept ready for the next conversation. A conversation that ends
+    returns its recognizer. Another is started only if none is ready, by a task of the conversation that took the last
+    one.
     """
 
     workshop: EngineLoader
@@ -32,7 +33,7 @@ class EnginePool:
     _filling: bool = False
 
     async def load(self) -> None:
-        """Load and warm; raises EngineLoadError."""
+        """Loads and warms the engines. Raises EngineLoadError."""
         try:
             await self.workshop.open()
             self._ready.append(await self.workshop.engines())
@@ -42,7 +43,7 @@ class EnginePool:
         self._open = True
 
     def state(self) -> Sequence[EngineState]:
-        """One for each stage, before, while and after loading."""
+        """Returns the state of each stage, before, during and after loading."""
         chosen = {one.stage: one for one in self.workshop.chosen}
         states = []
         for stage in STAGES:
@@ -56,8 +57,8 @@ class EnginePool:
 
     @asynccontextmanager
     async def engines(self) -> AsyncGenerator[Engines]:
-        """The engines of one conversation. Raises EngineLoadError."""
-        engines = await self._one_that_works()
+        """Lends the engines of one conversation. Raises EngineLoadError."""
+        engines = await self._working_engines()
         transcriber = engines.recognizer
         try:
             yield engines
@@ -65,29 +66,32 @@ class EnginePool:
             if self._open and len(self._ready) < MOST_READY and transcriber.reset():
                 self._ready.append(self.workshop.around(transcriber))
             else:
-                await close_engine(transcriber, self._left_behind)
+                await close_engine(transcriber, self._on_stop_timeout)
 
-    async def _one_that_works(self) -> Engines:
-        """A recognizer may have died since it was put by, as where memory ran out: nobody's first words go to it."""
+    async def _working_engines(self) -> Engines:
+        """Returns engines with a working recognizer.
+
+        One that was kept ready may have died, for example without memory.
+        """
         while self._ready:
             engines = self._ready.pop()
             if engines.recognizer.works:
                 return engines
             self.metrics.trouble("engine")
-            await close_engine(engines.recognizer, self._left_behind)
+            await close_engine(engines.recognizer, self._on_stop_timeout)
         return await self.workshop.engines()
 
     async def refill(self) -> None:
-        """Have engines ready for the next conversation; does nothing where there are, or somebody is at it.
+        """Prepares engines for the next conversation, unless some are ready or being prepared.
 
-        Where they cannot be loaded there are none: whoever comes next tries again, and is told.
+        If loading fails, none are ready: the next conversation tries again and gets the error.
         """
         if self._ready or self._filling or not self._open:
             return
         self._filling = True
         try:
             engines = await self.workshop.engines()
-        except Exception:  # noqa: BLE001 - whatever it is, it is not the conversation's whose task this is
+        except Exception:  # noqa: BLE001 - must not end the conversation whose task this is
             self.metrics.trouble("engine")
             return
         finally:
@@ -95,16 +99,16 @@ class EnginePool:
         if self._open:
             self._ready.append(engines)
         else:
-            await close_engine(engines.recognizer, self._left_behind)
+            await close_engine(engines.recognizer, self._on_stop_timeout)
 
     async def aclose(self) -> None:
-        """Stop everything, within a limit."""
+        """Stops all engines within a time limit."""
         self._open = False
         ready, self._ready = self._ready, []
         async with asyncio.TaskGroup() as tasks:
             for engines in ready:
-                tasks.create_task(close_engine(engines.recognizer, self._left_behind))
-            tasks.create_task(self.workshop.aclose(self._left_behind))
+                tasks.create_task(close_engine(engines.recognizer, self._on_stop_timeout))
+            tasks.create_task(self.workshop.aclose(self._on_stop_timeout))
 
-    def _left_behind(self, _what: str) -> None:
+    def _on_stop_timeout(self, _what: str) -> None:
         self.metrics.trouble("engine")

@@ -1,7 +1,7 @@
-"""Limits on a client's events that are checked before their JSON is parsed. Pure.
+"""Checks limits on a client's events before their JSON is parsed. Pure.
 
-The parser holds the event loop for as long as it takes: about 20 ms for a megabyte of text, and up to half a second for
-a megabyte of brackets. Only `input_audio_buffer.append` needs to be large, and it is one long string.
+The JSON parser blocks the event loop: for about 20 ms per megabyte of text, and up to half a second per megabyte of
+brackets. Only `input_audio_buffer.append` needs to be large, and it is one long string.
 """
 
 import re
@@ -11,33 +11,33 @@ from web.wire.errors import ProtocolError
 APPEND = "input_audio_buffer.append"
 
 MAX_EVENT_BYTES = 1_000_000
-"""Longest event other than an append: some 150,000 words, more than any model's context."""
+"""Longest event other than an append: about 150,000 words, more than any model's context."""
 
 MAX_VALUES = 20_000
-"""Values in one event: 128 tools (the most a session may have) with 150 values each. Parsing them takes about 10 ms."""
+"""Most values in one event: 128 tools (the limit of a session) with 150 values each. Parsing takes about 10 ms."""
 
 UNCHECKED_CHARS = 1 << 14
-"""Shorter messages, as nearly all are, cannot take longer than about a millisecond."""
+"""Shorter messages, nearly all of them, are not checked: parsing takes at most about a millisecond."""
 
 BYTES_PER_S = 2_000_000
-"""Bytes of one client's events that are handled per second, sound aside, which is taken at its own pace. At 20 ms
-a megabyte this is a twenty-fifth of the event loop's time."""
+"""Bytes of one client's events that are processed per second, without audio, which has its own pace. At 20 ms per
+megabyte this is 4 % of the event loop's time."""
 ANSWER_SHARE = 8
-"""A byte of an answer costs an eighth as much: it is not parsed."""
+"""A byte of an answer costs an eighth of a byte of an event, because it is not parsed."""
 BURST_BYTES = 2_000_000
-"""Bytes at once, as where a client sends the history of a conversation."""
+"""Bytes at once, for a client that sends the history of a conversation."""
 EVENT_BYTES = 2000
-"""Added for each event, so that there are 1,000 a second at most: the shortest takes 50 to 100 µs."""
+"""Cost added for each event, which limits them to 1,000 a second. The shortest event takes 50 to 100 µs."""
 COSTLY_BYTES = 2000
-"""After an event that costs more, others get their turn."""
+"""After an event that costs more, other tasks of the event loop run."""
 LEAST_WAIT_S = 0.02
-"""A shorter wait is left to the next event: each wait costs some time itself."""
+"""A shorter wait is added to that of the next event, because each wait costs time itself."""
 
 _MOST_MEMBERS = 8
 _MOST_ESCAPED_QUOTES = 8
 _MOST_BACKSLASHES = 64
 _MOST_QUOTES = 4 * MAX_VALUES
-"""Two for each key and each value."""
+"""Two quotes for each key and each value."""
 
 _BLANK = r"[ \t\r\n]{0,1000}"
 _OPENING = re.compile(rf"{_BLANK}\{{{_BLANK}")
@@ -47,11 +47,11 @@ _NEXT = re.compile(rf"{_BLANK}(?:(,){_BLANK}|\}}{_BLANK}$)")
 
 
 def refusal(text: str, size: int, longest: int) -> ProtocolError | None:
-    """The error that answers a message which is not to be parsed; None: it may be.
+    """Returns the error for a message that must not be parsed, or None if it may be parsed.
 
     Args:
         text: The message.
-        size: Its bytes on the wire.
+        size: Its size in bytes on the wire.
         longest: The setting server.max_message_bytes.
     """
     if size > longest:
@@ -66,10 +66,10 @@ def refusal(text: str, size: int, longest: int) -> ProtocolError | None:
 
 
 def is_append(text: str) -> bool:
-    """Whether a text is an `input_audio_buffer.append`, wherever its type stands.
+    """Returns whether a text is an `input_audio_buffer.append`, wherever its type field is.
 
-    That is an object without lists or objects in it. Its members are walked through and its strings skipped, not read:
-    microseconds for any length.
+    An append is an object without lists or objects in it. This visits its members and skips over its strings, which
+    takes microseconds for any length.
     """
     opening = _OPENING.match(text)
     if opening is None:
@@ -94,13 +94,14 @@ def is_append(text: str) -> bool:
 
 
 def has_too_many_values(text: str) -> bool:
-    """Whether a JSON text has more than MAX_VALUES values, or keys. Linear in time, without a step for each value.
+    """Returns whether a JSON text has more than MAX_VALUES values or keys. Linear time, without a step for each value.
 
-    What stands within strings does not count: prose has commas, and a function's output may be JSON itself.
+    The contents of strings do not count: prose has commas, and a function's output may be JSON itself.
     """
     if _separators(text) + text.count('"') // 2 <= MAX_VALUES:
         return False
-    # Without escaped quotes each second part between quotes is outside of strings. Pairs of backslashes go first.
+    # Once escaped quotes are removed, every second part between quotes is outside of strings. Escaped backslashes go
+    # first.
     parts = text.replace("\\\\", "").replace('\\"', "").split('"', _MOST_QUOTES)
     return len(parts) > _MOST_QUOTES or sum(map(_separators, parts[::2])) > MAX_VALUES
 
@@ -110,7 +111,7 @@ def _separators(text: str) -> int:
 
 
 def _end_of_value(text: str, at: int) -> int:
-    """The position behind a string, number or word; -1: it is something else, or a string with many escapes."""
+    """Returns the position after a string, number or word; -1 for anything else and for a string with many escapes."""
     if not text.startswith('"', at):
         word = _WORD.match(text, at)
         return -1 if word is None else word.end()
@@ -129,14 +130,14 @@ def _end_of_value(text: str, at: int) -> int:
 
 
 class EventBudget:
-    """Limits how much of the server's time one client's events take: a token bucket of bytes."""
+    """Limits the server time that one client's events take, with a token bucket of bytes."""
 
     def __init__(self) -> None:
-        """Full."""
+        """Starts with a full bucket."""
         self._paid_until_s = 0.0
 
     def wait_s(self, size: int, now_s: float) -> float:
-        """How long not to read the client, after an event that cost so many bytes; 0: read on."""
+        """Returns how long not to read the client after an event that cost so many bytes; 0: read on."""
         self._paid_until_s = max(self._paid_until_s, now_s) + (size + EVENT_BYTES) / BYTES_PER_S
         wait_s = self._paid_until_s - now_s - BURST_BYTES / BYTES_PER_S
         return wait_s if wait_s >= LEAST_WAIT_S else 0.0

@@ -1,16 +1,16 @@
-"""Limits the work on sound that is ahead of real time, over all conversations, so that it does not delay the others."""
+"""Limits the processing of audio that is ahead of real time, so that it does not delay other conversations."""
 
 import asyncio
 
 PAUSE_PER_WORK = 3.0
-"""So much of the event loop's time is left to others for each second of such work: it takes a quarter."""
+"""Seconds left to other tasks for each second of such processing, which thus takes a quarter of the time."""
 
 
 class FairShare:
-    """Shared by all conversations of a server.
+    """The time budget that all conversations of a server share.
 
     Attributes:
-        conversations: How many there are: one alone takes nothing from anybody.
+        conversations: Number of conversations. A single one is not limited.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class FairShare:
         self._free_s = 0.0
 
     async def pause(self, worked_s: float) -> None:
-        """Leave the loop to others after so much work; who calls first goes on first."""
+        """Sleeps after this much processing, so that other tasks run. Callers continue in the order of their calls."""
         if self.conversations < 2:
             await asyncio.sleep(0)
             return

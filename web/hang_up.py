@@ -1,4 +1,4 @@
-"""Finds out that a client has hung up although nothing is read from its socket."""
+"""Detects that a client has disconnected although nothing is read from its socket."""
 
 import select
 import socket
@@ -8,11 +8,11 @@ from starlette.types import Scope
 from web.websocket_backpressure import transport_of
 
 _HUNG_UP = getattr(select, "POLLRDHUP", 0) | getattr(select, "POLLHUP", 0) | getattr(select, "POLLERR", 0)
-"""POLLRDHUP is Linux's: elsewhere an orderly end is found only when all that came before it was read."""
+"""POLLRDHUP exists on Linux only. Elsewhere an orderly close is detected only after everything before it was read."""
 
 
 def has_hung_up(scope: Scope) -> bool:
-    """Whether the other side of this connection has closed it, or it broke."""
+    """Returns whether the client has closed this connection, or it broke."""
     transport = transport_of(scope)
     if transport is None:
         return False

@@ -1,4 +1,4 @@
-"""Whether the server is well: what /readyz says, and what it must know of the engines for that. Pure."""
+"""Computes the answer of /readyz from the state of the engines. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ State = Literal["loading", "ready", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class EngineState:
-    """One stage's engine.
+    """State of one stage's engine.
 
     Attributes:
         stage: "vad", "turn", "stt", "llm" or "tts".
         state: "ready" is loaded and warm.
-        name: The engine; "" while it is not chosen.
-        detail: One line about it.
-        why: Why this one, or what failed.
-        fallback: Whether it runs in place of something else.
+        name: The engine's name; "" until it is chosen.
+        detail: One line of details.
+        why: Why this engine was chosen, or what failed.
+        fallback: Whether it runs in place of the requested engine.
     """
 
     stage: str
@@ -29,25 +29,25 @@ class EngineState:
 
 
 class EngineHealth(Protocol):
-    """The engines that all sessions share, as far as the server's shell knows them."""
+    """What the server needs of the engines that all sessions share."""
 
     async def load(self) -> None:
-        """Load and warm every engine. Raises EngineLoadError where a stage has none that works."""
+        """Loads and warms every engine. Raises EngineLoadError if a stage has no working engine."""
 
     def state(self) -> Sequence[EngineState]:
-        """Of every stage, also before and while it is loaded."""
+        """Returns the state of every stage, also before and during loading."""
 
     async def aclose(self) -> None:
-        """Stop the engines; no session is left."""
+        """Stops the engines after the last session has ended."""
 
 
 def is_ready(states: Sequence[EngineState]) -> bool:
-    """Whether a conversation can begin."""
+    """Returns whether a conversation can begin."""
     return bool(states) and all(engine.state == "ready" for engine in states)
 
 
 def readiness(states: Sequence[EngineState], *, draining: bool) -> tuple[int, dict[str, object]]:
-    """Status and JSON body of /readyz. Reasons, which may name paths, stay on the server's screen."""
+    """Returns status and JSON body of /readyz, without reasons, which may contain paths."""
     pending = [
         {"stage": engine.stage, "state": engine.state, "engine": engine.name or None}
         for engine in states

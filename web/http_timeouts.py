@@ -1,8 +1,8 @@
-"""uvicorn's HTTP, for requests that come in time and connections that have one.
+"""Adds timeouts and a limit on idle connections to uvicorn's HTTP protocol.
 
-uvicorn waits for ever for the rest of a request, and counts whoever sends none against `limit_concurrency`: a few
-hundred connections that say nothing kept everybody else out, with 503. Here they have a limit of their own, beyond
-which the oldest is closed, so that a new connection is always let in.
+uvicorn waits forever for the rest of a request, and counts connections without a request against `limit_concurrency`. A
+few hundred silent connections would block all other clients with 503. Here idle connections have their own limit.
+Beyond it the oldest is closed, so a new connection is always accepted.
 """
 
 import asyncio
@@ -14,39 +14,39 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from web import descriptors
 
 REQUEST_TIMEOUT_S = 10.0
-"""From the connection, or the answer before, to a whole request."""
+"""Time limit from the connection, or the previous response, to a complete request."""
 
 MOST_IDLE = 256
-"""Connections without a request, of all clients; a quarter of the file descriptors, where those are fewer."""
+"""Idle connections of all clients; a quarter of the file descriptors if that is fewer."""
 MOST_IDLE_OF_PEER = 64
-"""Of one address, which may be a proxy's: those that say nothing for `YOUNG_S`."""
+"""Connections of one address, which may be a proxy's, that have been idle for `YOUNG_S`."""
 YOUNG_S = 1.0
-"""A client that has just connected is about to send its request."""
+"""A client that connected more recently is expected to send its request."""
 
 PIECE_BYTES = 1 << 10
-"""Of what was read, parsed at a time, until the request is there: a body, which no address takes, is not parsed."""
+"""Bytes parsed at a time until the request is complete. Request bodies are not parsed, because no path accepts one."""
 
 
 class TimedHttpProtocol(H11Protocol):
-    """Closes a connection on which no request came in time."""
+    """Closes a connection on which no request arrived in time."""
 
-    _due: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
     _since_s = 0.0
     _upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
-        """It begins."""
+        """Starts the request timeout of a new connection."""
         super().connection_made(transport)
-        self._expect()
+        self._start_timeout()
         thin_out(self.connections, self.loop.time())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
-        self._expect_none()
+        """Stops the request timeout."""
+        self._stop_timeout()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Something comes."""
+        """Parses received data in pieces; ignores request bodies."""
         for at in range(0, len(data), PIECE_BYTES):
             if self.transport.is_closing() or self._has_body() or self._upgraded:
                 return
@@ -55,45 +55,45 @@ class TimedHttpProtocol(H11Protocol):
             self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
-        """A request was answered."""
+        """Starts the timeout for the next request."""
         super().on_response_complete()
-        self._expect()
+        self._start_timeout()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """It is a WebSocket's from here on."""
-        self._expect_none()
+        """Hands the connection over to the WebSocket protocol."""
+        self._stop_timeout()
         self._upgraded = True
         super().handle_websocket_upgrade(event)
 
     @property
     def idle(self) -> bool:
-        """Whether it has no request that is being answered."""
+        """Whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     @property
     def idle_since_s(self) -> float:
-        """Since when it waits for a request, by the loop's clock."""
+        """Loop time since when the connection has waited for a request."""
         return self._since_s
 
     def _has_body(self) -> bool:
         return self.cycle is not None and self.conn.their_state is h11.SEND_BODY
 
-    def _expect(self) -> None:
-        self._expect_none()
+    def _start_timeout(self) -> None:
+        self._stop_timeout()
         self._since_s = self.loop.time()
-        self._due = self.loop.call_later(REQUEST_TIMEOUT_S, self._late)
+        self._timer = self.loop.call_later(REQUEST_TIMEOUT_S, self._on_timeout)
 
-    def _expect_none(self) -> None:
-        if self._due is not None:
-            self._due.cancel()
+    def _stop_timeout(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
-    def _late(self) -> None:
-        if self.idle:  # else one has come, and is being answered
+    def _on_timeout(self) -> None:
+        if self.idle:  # otherwise a request is being answered
             self.transport.close()
 
 
 def thin_out(connections: Iterable[object], now_s: float) -> None:
-    """Close the oldest connections without a request where there are too many: of all, and of one address."""
+    """Closes the oldest idle connections if there are too many in total or of one address."""
     idle = _idle(connections)
     limit = descriptors.limit()
     most = MOST_IDLE if limit is None else min(MOST_IDLE, limit // 4)
@@ -109,7 +109,7 @@ def thin_out(connections: Iterable[object], now_s: float) -> None:
 
 
 def close_oldest_idle(connections: Iterable[object]) -> bool:
-    """Close the connection that has been without a request for longest; False: there is none."""
+    """Closes the connection that has been idle for longest; returns False if there is none."""
     idle = _idle(connections)
     if idle:
         idle[0].transport.close()
@@ -117,7 +117,7 @@ def close_oldest_idle(connections: Iterable[object]) -> bool:
 
 
 def _idle(connections: Iterable[object]) -> list[TimedHttpProtocol]:
-    """The oldest first."""
+    """Returns the idle connections, oldest first."""
     idle = [
         one for one in connections if isinstance(one, TimedHttpProtocol) and one.idle and not one.transport.is_closing()
     ]

@@ -1,4 +1,4 @@
-"""The sockets that the server listens on, made before anything is loaded, so that a mistake is told at once."""
+"""Opens the server's listening sockets before the engines are loaded, so that errors appear at once."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from assistant.config.loading import ConfigError
 from web.access_control import is_loopback, is_unspecified
 
 BACKLOG = 256
-"""Connections that may wait to be accepted."""
+"""Connections that may wait in the socket's queue to be accepted."""
 
 _NO_ADDRESS = "--host {host}: no address of this machine; try 127.0.0.1 or, for all, 0.0.0.0"
 _STRANGERS = (
@@ -18,21 +18,21 @@ _STRANGERS = (
 
 
 def listen(host: str, port: int, *, loopback_only: bool) -> list[socket.socket]:
-    """Listening sockets, one for each address of the host, all on one port (0: any free one).
+    """Opens listening sockets, one for each address of the host, all on one port.
 
     Args:
         host: Name or address.
-        port: The port.
-        loopback_only: Whether other machines must not be able to connect.
+        port: The port; 0: any free one.
+        loopback_only: Whether the host must have only loopback addresses.
 
     Raises:
-        ConfigError: There is no such host, others could connect to it, or the port cannot be had.
+        ConfigError: The host does not exist, other machines could connect to it, or the port cannot be bound.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError) as error:  # the latter: a label of a name is empty, or too long
+    except (OSError, UnicodeError) as error:  # UnicodeError: a label of the name is empty or too long
         raise ConfigError([_NO_ADDRESS.format(host=host)]) from error
-    # Some systems list an address once for each protocol.
+    # Some systems list an address once per protocol.
     addresses = list(dict.fromkeys((family, str(address[0])) for family, _, _, _, address in found))
     if loopback_only and not all(is_loopback(address) for _, address in addresses):
         raise ConfigError([_STRANGERS.format(host=host)])

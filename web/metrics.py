@@ -1,6 +1,6 @@
-"""What the server counts, in Prometheus' words; one registry for each app, so that two in one process stay apart.
+"""Prometheus metrics of the server. Each app has its own registry, so that two apps in one process stay separate.
 
-Fed by the records of turns and by what happens to connections. Labels take few values, never one of a client's making.
+Updated from turn records and connection events. Labels have few values, none of which a client chooses.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from assistant.trace.record import Outcome, TracedAnswer, TurnRecord
 from web.health import EngineState
 
 Tokens = Literal["prompt", "cached", "completion", "wasted"]
-"""Asked; of these, what services had cached; answered; and asked and answered for attempts that were thrown away."""
+"""Prompt tokens; those of them the service had cached; completion tokens; all tokens of dropped attempts."""
 
 LATENCY_BUCKETS_S = (
     0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.8, 1.0, 1.5, 2.5, 5.0, 10.0,
 )  # fmt: skip
-"""Fine between 200 and 500 ms, the band we promise."""
+"""Fine-grained between 200 and 500 ms, the target range."""
 
 STAGE_BUCKETS_S = (
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 5.0,
@@ -29,14 +29,14 @@ LAG_BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)
 SESSION_BUCKETS_S = (1, 5, 15, 60, 300, 900, 1800, 3600, 7200)
 
 LAG_EVERY_S = 0.1
-"""How often the event loop's lag is looked at: often enough to see a stall of 100 ms, 0.02 % of a core."""
+"""How often the event loop's lag is measured: often enough for a stall of 100 ms. Costs 0.02 % of a core."""
 
 
 class Metrics:
-    """The figures of one server."""
+    """The metrics of one server."""
 
     def __init__(self) -> None:
-        """All at zero."""
+        """Creates all metrics at zero."""
         self.registry = registry = CollectorRegistry()
         self._current = Gauge("repartee_sessions", "Sessions that are open.", registry=registry)
         self._began = Counter("repartee_sessions_begun", "Sessions that were opened.", registry=registry)
@@ -101,21 +101,21 @@ class Metrics:
             self._tokens.labels(kind)
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
-        """Everything, as whoever asks can read it, and its content type.
+        """Returns all metrics in a format that the client accepts, and its content type.
 
-        `accept`: the header of the request. Exemplars, the last turn of each bucket, are for who reads OpenMetrics.
+        `accept`: the Accept header of the request. Only OpenMetrics has exemplars, the last turn of each bucket.
         """
         encode, content_type = choose_encoder(accept)
         return encode(self.registry), content_type
 
     def watch_export(self, dropped: Callable[[], int]) -> None:
-        """Have `repartee_exports_dropped` show what this counts."""
+        """Sets the function that `repartee_exports_dropped` reads."""
         self._not_exported.set_function(dropped)
 
     # ---- a conversation ----
 
     def turn(self, record: TurnRecord) -> None:
-        """A turn is finished."""
+        """Counts a finished turn."""
         self._turns.labels(record.outcome).inc()
         exemplar = {"trace_id": record.trace_id}
         if record.counted_latency_ms is not None:
@@ -139,45 +139,45 @@ class Metrics:
             self._tokens.labels("wasted").inc(prompt + completion)
 
     def wire_error(self, code: str) -> None:
-        """A client was sent an `error` event; `code` is one of the protocol's, never a client's text."""
+        """Counts an `error` event that was sent to a client; `code` is one of the protocol's, never a client's text."""
         self._wire_errors.labels(code).inc()
 
     def throttled(self, wait_s: float) -> None:
-        """A client is not read for so long."""
+        """Adds time during which a client is not read."""
         self._throttled.inc(wait_s)
 
     def trouble(self, where: str) -> None:
-        """Something failed that is no turn's; `where` is one of a few words."""
+        """Counts an error outside of turns; `where` is one of a few fixed words."""
         self._errors.labels(where).inc()
 
     def trace_lost(self, turns: int) -> None:
-        """So many turns are in no trace."""
+        """Counts turns that are missing from traces."""
         self._errors.labels("trace").inc(turns)
 
     # ---- connections ----
 
     def session_began(self) -> None:
-        """A seat was taken."""
+        """Counts a session that began."""
         self._began.inc()
         self._current.inc()
 
     def session_ended(self, lasted_s: float) -> None:
-        """A seat is free again."""
+        """Counts a session that ended, with its duration."""
         self._current.dec()
         self._lasted.observe(lasted_s)
 
     def session_refused(self, reason: str) -> None:
-        """There was no seat; `reason` is the farewell's code."""
+        """Counts a refused session; `reason` is the code of the close notice."""
         self._refused.labels(reason).inc()
 
     def request_refused(self, reason: str) -> None:
-        """The gatekeeper turned a request away; `reason` is the refusal's code."""
+        """Counts a request that access control refused; `reason` is the refusal's code."""
         self._gate.labels(reason).inc()
 
     # ---- the process ----
 
     def engines(self, states: Sequence[EngineState]) -> None:
-        """What runs now."""
+        """Sets the current state of the engines."""
         self._engines.clear()
         self._fallbacks.clear()
         for engine in states:
@@ -186,12 +186,12 @@ class Metrics:
                 self._fallbacks.labels(engine.stage, engine.name).set(1)
 
     def loop_lag(self, lag_s: float) -> None:
-        """The event loop woke so late."""
+        """Records how late the event loop woke."""
         self._lag.observe(lag_s)
 
 
 async def watch_loop_lag(metrics: Metrics) -> None:
-    """Measure the event loop's lag until cancelled."""
+    """Measures the event loop's lag until cancelled."""
     loop = asyncio.get_running_loop()
     while True:
         due_s = loop.time() + LAG_EVERY_S

@@ -1,8 +1,8 @@
-"""One conversation of a client: the session, and the protocol that the client speaks about it.
+"""Connects a session of the voice pipeline with the Realtime protocol of its client.
 
-    socket ─text─▶ Realtime ─command─▶ Talk ─▶ Session ─fact─▶ Talk ─▶ Realtime ─text─▶ socket
+    socket ─text─▶ Realtime ─command─▶ RealtimeSession ─▶ Session ─event─▶ RealtimeSession ─▶ Realtime ─text─▶ socket
 
-It outlives its socket for a while: a client that lost its connection comes back to where it was.
+The session outlives its socket for a while, so that a client that lost its connection can resume it.
 """
 
 import math
@@ -64,25 +64,25 @@ from web.wire.session_config import AudioFormat, Limit, Profile, SemanticVad, Se
 
 SHORTEST_COMMIT_MS = 100
 
-MAX_GONE = 64
-"""Items the server deleted itself whose ids are remembered: a client's command about one may be on its way already."""
+MAX_DELETED_IDS = 64
+"""Ids of items deleted by the server that are remembered: a client's command about one may already be on its way."""
 
 PIECE_MS = 40
-"""Of a message that is longer than a block of live sound, or held back, taken at a time: a whole recording at once is
-more than a recognizer's lane holds."""
+"""A message that is longer than a block of live audio, or was queued, is processed in pieces of this length. A whole
+recording at once is more than the recognizer's queue holds."""
 
 
 @dataclass(slots=True)
 class RealtimeSession:
-    """Does what a client asks and tells it what happens. Lives on the event loop.
+    """Executes a client's commands and sends it events. Not thread-safe: use it on the event loop.
 
     Attributes:
-        realtime: The protocol, anew for every connection.
-        session: Set once, right after the construction of both.
-        base: Turn taking as the server is set.
-        profile: The setting turn.profile that is part of it.
+        realtime: The client's protocol state.
+        session: Set once, right after both objects are created.
+        base: The server's turn-taking settings.
+        profile: The server's setting turn.profile.
         voice: The name of the voice in use.
-        changed: Called when there is something to send.
+        changed: Called when there are messages to send.
     """
 
     realtime: Realtime
@@ -93,45 +93,47 @@ class RealtimeSession:
     voice: str
     changed: Callable[[], None] = lambda: None
     session: Session = field(init=False)
-    _begun: ReplyStarted | None = None  # the reply that is made or played, for a client that comes back
-    _said: str = ""
-    _placed: list[TimedWord] = field(default_factory=list)
-    _sent: ReplySent | None = None  # it is only played
+    _current_reply: ReplyStarted | None = None  # the reply that is generated or played, for a client that reconnects
+    _spoken_text: str = ""
+    _word_times: list[TimedWord] = field(default_factory=list)
+    _sent_reply: ReplySent | None = None  # set once the reply is complete and only plays
     _appended_ms: float = 0.0
     _stopped: StoppedReply | None = None
-    _gone: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_GONE))
+    _deleted_by_server: deque[ItemId] = field(default_factory=lambda: deque(maxlen=MAX_DELETED_IDS))
 
     def __post_init__(self) -> None:
-        self.speaker.send = self._sound
+        self.speaker.send = self._send_audio
         self.speaker.on_duck = self._duck
 
-    # ---- what happens ----
+    # ---- events of the session ----
 
     def tell(self, fact: SessionEvent) -> None:
-        """A fact of the conversation, for the client."""
+        """Passes an event of the session on to the client."""
         match fact:
             case ReplyStarted():
-                self._begun, self._said, self._placed, self._sent = fact, "", [], None
+                self._current_reply, self._spoken_text, self._word_times, self._sent_reply = fact, "", [], None
                 if self._stopped is not None:
                     self._stopped.latest = self._stopped.reply == fact.reply
-            case ChunkSpoken() if self._begun is not None:
-                joint = " " if self._said and self._begun.spoken else ""
-                self._said += joint + fact.text
-                fact = replace(fact, text=joint + fact.text)  # the pieces are to add up to the text
+            case ChunkSpoken() if self._current_reply is not None:
+                joint = " " if self._spoken_text and self._current_reply.spoken else ""
+                self._spoken_text += joint + fact.text
+                fact = replace(fact, text=joint + fact.text)  # the deltas must add up to the text
             case WordsTimed():
-                self._placed += fact.words
+                self._word_times += fact.words
             case ReplySent():
-                self._sent = fact
+                self._sent_reply = fact
             case ReplyStopped():
                 self._stopped = StoppedReply(fact.reply, {CancelResponse, ClearOutput})
-                if self._begun is not None and self._begun.reply == fact.reply:
+                if self._current_reply is not None and self._current_reply.reply == fact.reply:
                     if fact.reason == "went on":
-                        self._gone.append(self._begun.item)
-                    self._begun = None
+                        self._deleted_by_server.append(self._current_reply.item)
+                    self._current_reply = None
             case ItemForgotten(item):
-                self._gone.append(item)
-            case TurnFinished() if self._begun is not None and self._begun.reply.turn == fact.record.turn:
-                self._begun = None
+                self._deleted_by_server.append(item)
+            case TurnFinished() if (
+                self._current_reply is not None and self._current_reply.reply.turn == fact.record.turn
+            ):
+                self._current_reply = None
         if (
             isinstance(fact, UserTurnCommitted)
             and fact.origin == "spoken"
@@ -142,7 +144,7 @@ class RealtimeSession:
         self.changed()
 
     def _invented_ms(self, fact: SessionEvent) -> float | None:
-        """How much silence the client did not send lies before the end of speech that is over."""
+        """Returns how much inserted silence lies before the end of speech that is over."""
         match fact:
             case UserTurnCommitted(speech_end_ms=end_ms) if end_ms is not None:
                 return self.microphone.invented_ms(end_ms)
@@ -150,7 +152,7 @@ class RealtimeSession:
                 return self.microphone.invented_ms(end_ms)
         return None
 
-    def _sound(self, key: Hashable, pcm: Pcm) -> None:
+    def _send_audio(self, key: Hashable, pcm: Pcm) -> None:
         assert isinstance(key, ReplyId)
         self.realtime.sound(key, pcm)
         self.changed()
@@ -163,13 +165,13 @@ class RealtimeSession:
             self.realtime.unduck(key)
         self.changed()
 
-    # ---- what the client wants ----
+    # ---- the client's commands ----
 
     async def receive(self, text: str, pace: AudioPacer) -> bool:
-        """One message of the client's; its sound is taken at this pace, of samples at 24 kHz.
+        """Processes one message of the client.
 
-        Where the pace has a backlog, what has to wait is put there, and `feed` takes it. Returns whether there was any
-        sound.
+        If `pace` has a backlog, commands that have to wait are put there for `feed`. Returns whether the message had
+        audio.
         """
         sound = False
         backlog = pace.backlog
@@ -180,16 +182,16 @@ class RealtimeSession:
                     backlog.put(command)
                 else:
                     await self._append(command, pace)
-            elif backlog is not None and backlog.holds_up(command, behind=self.microphone.behind):
+            elif backlog is not None and backlog.must_wait(command, behind=self.microphone.behind):
                 backlog.put(command)
             else:
-                await self._do(command)
-        if not sound:  # to sound as such nothing is answered, fifty times a second
+                await self._execute(command)
+        if not sound:  # audio, fifty messages a second, has no answer
             self.changed()
         return sound
 
     async def feed(self, pace: AudioPacer) -> None:
-        """Take what waits in the backlog of this pace, until cancelled."""
+        """Processes the commands in the backlog of `pace` until cancelled."""
         backlog = pace.backlog
         assert backlog is not None
         while True:
@@ -197,7 +199,7 @@ class RealtimeSession:
             if isinstance(command, Append):
                 await self._append(command, pace)
             else:
-                await self._do(command)
+                await self._execute(command)
                 self.changed()
             backlog.done(command)
 
@@ -218,10 +220,10 @@ class RealtimeSession:
             await self.microphone.deliver(part, rate_hz)
             pace.took(len(part) * REPLY_RATE_HZ // rate_hz)
 
-    async def _do(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
+    async def _execute(self, command: Command) -> None:  # noqa: C901, PLR0912 - one case for each kind of command
         match command:
             case Append():
-                pass  # see receive
+                pass  # handled in `receive` and `feed`
             case UpdateSession():
                 self.configure(command.config)
                 self.realtime.session_updated(command, voice=self.voice)
@@ -235,12 +237,12 @@ class RealtimeSession:
             case CreateItem():
                 self._create(command)
             case RetrieveItem():
-                item = None if self._sounds(command.item_id) else self.session.conversation.find(command.item_id)
+                item = None if self._is_current(command.item_id) else self.session.conversation.find(command.item_id)
                 self.realtime.item_retrieved(command, item)
             case DeleteItem():
-                if self.session.conversation.delete(command.item_id) or command.item_id in self._gone:
+                if self.session.conversation.delete(command.item_id) or command.item_id in self._deleted_by_server:
                     self.realtime.item_deleted(command.item_id)
-                    self._forget_gone(command.item_id)
+                    self._forget_deleted(command.item_id)
                 else:
                     self.realtime.refuse(command, "item_delete_invalid_item_id")
             case TruncateItem():
@@ -257,7 +259,7 @@ class RealtimeSession:
                 assert_never(command)
 
     def configure(self, config: SessionConfig) -> None:
-        """The client's settings are in force from here on."""
+        """Applies the client's settings."""
         self.session.turns.settings = _turn_settings(self.base, self.profile, config)
         self.session.conversation.instructions = config.instructions
         self.session.reply_options = ReplyOptions(
@@ -288,7 +290,7 @@ class RealtimeSession:
             self.realtime.refuse(command, "call_id_taken")
             return
         item = item if item.id else replace(item, id=conversation.reserve())
-        if command.after in self._gone:  # what followed it follows what is there
+        if command.after in self._deleted_by_server:  # the item goes to the end instead
             command = replace(command, after=None)
         if conversation.insert(item, command.after):
             self.realtime.item_created(command, item)
@@ -298,8 +300,8 @@ class RealtimeSession:
     def _truncate(self, command: TruncateItem) -> None:
         conversation = self.session.conversation
         item, length = conversation.find(command.item_id), conversation.length(command.item_id)
-        if item is None and command.item_id in self._gone:
-            return  # the client has been told, or is about to be
+        if item is None and command.item_id in self._deleted_by_server:
+            return  # the client has been told of the deletion, or is about to be
         if item is None:
             self.realtime.refuse(command, "item_truncate_invalid_item_id")
             return
@@ -310,9 +312,9 @@ class RealtimeSession:
         if command.audio_end_ms > longest_ms:
             self.realtime.refuse(command, "item_truncate_too_long", audio_ms=longest_ms)
             return
-        # Whoever cuts what is playing has stopped playing it.
+        # A client that truncates the playing item has stopped playing it.
         trailing = conversation.reply_of(command.item_id)
-        if self._sounds(command.item_id):
+        if self._is_current(command.item_id):
             self.realtime.truncating(command.item_id)
             self.session.cancel()
         elif trailing is not None and trailing in self.session.playing:
@@ -321,20 +323,21 @@ class RealtimeSession:
         conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
-    def _sounds(self, item: ItemId) -> bool:
-        """Whether it is the reply that is being said: in the history it is nothing until it is over."""
-        return self._begun is not None and self._begun.item == item
+    def _is_current(self, item: ItemId) -> bool:
+        """Returns whether this item is the current reply, which is in the history only when it is over."""
+        return self._current_reply is not None and self._current_reply.item == item
 
     def _respond(self, command: CreateResponse) -> None:
-        if (self._begun is not None and self._sent is None) or self.session.request_waits:
+        if (self._current_reply is not None and self._sent_reply is None) or self.session.request_waits:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
-            self.session.request(_this_once(self.session.reply_options, command.options), after_reply=True)
+            options = _response_options(self.session.reply_options, command.options)
+            self.session.request(options, after_reply=True)
 
     @property
     def _active_name(self) -> str:
-        """The id of the response in progress; one that has not begun has none yet."""
-        begun = self._begun if self._sent is None else None
+        """The id of the response in progress; "requested" if it has not begun and has no id yet."""
+        begun = self._current_reply if self._sent_reply is None else None
         return "requested" if begun is None else response_id(begun.reply)
 
     def _cancel(self, command: CancelResponse) -> None:
@@ -345,12 +348,12 @@ class RealtimeSession:
             return
         if command.reply is not None and command.reply != self.session.turns.replying:
             self.session.stop_trailing(command.reply)
-            self._was_asked_for(command)
+            self._stopped_by_client(command)
             return
         if waits:
             self.realtime.request_dropped()
         self.session.cancel(request_too=True)
-        self._was_asked_for(command)
+        self._stopped_by_client(command)
 
     def _clear_output(self, command: ClearOutput) -> None:
         reply = next(reversed(self.session.playing), None)
@@ -358,16 +361,16 @@ class RealtimeSession:
             reply = self._stopped.reply
         self.session.cancel()
         self.realtime.output_cleared(command, reply)
-        self._was_asked_for(command)
+        self._stopped_by_client(command)
 
-    def _was_asked_for(self, command: CancelResponse | ClearOutput) -> None:
-        """The client's own command has stopped the reply: a second one of its kind is an error."""
+    def _stopped_by_client(self, command: CancelResponse | ClearOutput) -> None:
+        """Records that the client's own command has stopped the reply: a second one of its kind is an error."""
         if self._stopped is not None:
             self._stopped.harmless.discard(type(command))
 
-    def _forget_gone(self, item: ItemId) -> None:
-        if item in self._gone:
-            self._gone.remove(item)
+    def _forget_deleted(self, item: ItemId) -> None:
+        if item in self._deleted_by_server:
+            self._deleted_by_server.remove(item)
 
     def _replying(self, reply: ReplyId | None) -> bool:
         return bool(self.session.playing) if reply is None else reply in self.session.playing
@@ -377,10 +380,10 @@ class RealtimeSession:
             self.session.measured(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
         self.speaker.report(report.reply, report.played_ms, finished=report.finished)
 
-    # ---- a client that comes back ----
+    # ---- reconnecting ----
 
     def gone(self) -> None:
-        """The connection is lost: the conversation goes on in silence, and what would be sent is forgotten."""
+        """Handles a lost connection: the conversation continues in silence, and messages to the client are dropped."""
         self.speaker.gone()
         self.microphone.lost()
         self.changed = self._forget
@@ -389,15 +392,15 @@ class RealtimeSession:
         self.realtime.to_send()
 
     def resume(self, expires_at_s: int | None, reply: ReplyId | None, received_ms: float | None) -> None:
-        """Another connection: what was said so far, then the reply under way from where the client lost it.
+        """Continues on another connection: sends the history, then the reply in progress from where the client lost it.
 
         Args:
-            expires_at_s: When the session ends on it at the latest.
-            reply: The one of which the client says that it had received so much.
-            received_ms: So much.
+            expires_at_s: Latest end of the session on this connection, in seconds since 1970.
+            reply: The reply of which the client has received a part.
+            received_ms: How much of it the client has received.
         """
-        self.changed = _nobody_listens  # until the new connection does
-        under_way = self._begun
+        self.changed = _do_nothing  # until the new connection sets it
+        under_way = self._current_reply
         self.realtime.come_back(
             self.session.conversation.items,
             expires_at_s=expires_at_s,
@@ -406,16 +409,16 @@ class RealtimeSession:
         )
         if under_way is not None:
             self.realtime.tell(under_way)
-            if self._said:
-                self.realtime.tell(ChunkSpoken(under_way.reply, self._said))
-            if self._placed:
-                self.realtime.tell(WordsTimed(under_way.reply, tuple(self._placed)))
+            if self._spoken_text:
+                self.realtime.tell(ChunkSpoken(under_way.reply, self._spoken_text))
+            if self._word_times:
+                self.realtime.tell(WordsTimed(under_way.reply, tuple(self._word_times)))
         self.speaker.back(reply, received_ms)
-        if self._sent is not None and under_way is not None:
-            self.realtime.tell(self._sent)
+        if self._sent_reply is not None and under_way is not None:
+            self.realtime.tell(self._sent_reply)
 
 
-def _nobody_listens() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -438,7 +441,7 @@ def _decoded(audio: bytes, wire_format: AudioFormat) -> Pcm:
 
 
 def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) -> TurnSettings:
-    """Turn taking as the client wants it, where it wants it otherwise than the server is set."""
+    """Returns the server's turn-taking settings with the client's changes."""
     base = replace(base, by_client=True)
     least_ms = config.extensions.interrupt_after_ms
     if least_ms is not None:
@@ -463,8 +466,8 @@ def _turn_settings(base: TurnSettings, servers: Profile, config: SessionConfig) 
             return replace(base, answers=detection.create_response, interruptible=detection.interrupt_response)
 
 
-def _this_once(wishes: ReplyOptions, options: ResponseOptions) -> ReplyOptions:
-    """What one response is to be like."""
+def _response_options(wishes: ReplyOptions, options: ResponseOptions) -> ReplyOptions:
+    """Returns the options of one response: those of the session with the response's own changes."""
     chat = wishes.options
     return ReplyOptions(
         spoken=wishes.spoken if options.modality is None else options.modality == "audio",

@@ -1,4 +1,4 @@
-"""`repartee serve`: the app on uvicorn, what it says on the screen, and how it ends."""
+"""Implements `repartee serve`: runs the app on uvicorn, prints the banner, and shuts down in order."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from web.app import make_app
 from web.http_timeouts import TimedHttpProtocol, close_oldest_idle
 from web.listening_sockets import BACKLOG, listen
 from web.metrics import Metrics
-from web.services import OpenHouse, open_house
+from web.services import ServicesFactory, create_services
 from web.session_acceptor import SessionAcceptor
 from web.session_limits import SessionLimits
 from web.startup_banner import StartupBanner
@@ -42,33 +42,33 @@ PROXIES_VARIABLE = "FORWARDED_ALLOW_IPS"
 THIS_MACHINE = "127.0.0.1,::1"
 
 DRAIN_S = 1.5
-"""For conversations to end once they were told to; then their connections are closed. After SIGTERM, replies under way
-have `server.drain_s` before that."""
+"""Time limit for conversations to end; then their connections are closed. After SIGTERM, replies in progress have
+`server.drain_s` before that."""
 GRACE_S = 1
-"""For requests under way; then they are cancelled."""
-LEAVE_S = 4.8
-"""After the first signal and `server.drain_s`. By then everything has had its time; a library that hangs in a thread
-cannot be stopped otherwise, and would hold the process for ever."""
+"""Time limit for requests in progress; then they are cancelled."""
+EXIT_S = 4.8
+"""The process ends this long after the first signal and `server.drain_s`. All time limits have passed by then. A
+library that hangs in a thread would otherwise keep the process alive forever."""
 AT_ONCE_S = 1.0
-"""After the second signal."""
+"""The process ends this long after the second signal."""
 
 PING_S = 20.0
-"""How often a client is asked whether it is still there, and how long it may take to answer."""
+"""Interval of keepalive pings, and time limit for the pong."""
 
 LOGGING: Mapping[str, object] = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"ours": {"()": "web.serve.WorthSaying"}},
+    "filters": {"ours": {"()": "web.serve.LogFilter"}},
     "formatters": {"short": {"format": "repartee: %(message)s"}},
     "handlers": {"screen": {"class": "logging.StreamHandler", "formatter": "short", "filters": ["ours"]}},
     "root": {"handlers": ["screen"], "level": "WARNING"},
 }
 
 
-SAID_EVERY_S = 60.0
-"""How often a line about clients' mistakes is logged."""
+LOG_EVERY_S = 60.0
+"""Shortest time between two log lines about the same mistake of clients."""
 LONGEST_LINE = 500
-"""Characters of a line of uvicorn's, which may quote what a client sent."""
+"""Longest log line of uvicorn in characters; it may quote what a client sent."""
 CLIENTS_MISTAKES = (
     "Invalid HTTP request received.",
     "Unsupported upgrade request.",
@@ -77,36 +77,36 @@ CLIENTS_MISTAKES = (
     "opening handshake failed",
     "parser failed",
 )
-"""How lines begin of which a client can cause as many as it likes."""
+"""Beginnings of log lines of which a client can cause any number."""
 
 
-class WorthSaying(logging.Filter):
-    """Leaves out what uvicorn says of every WebSocket that is refused with a body, as if that were an error.
+class LogFilter(logging.Filter):
+    """Filters uvicorn's log.
 
-    And the traceback, which starlette sends as a text, of a server that is told twice to end. Of what clients do wrong
-    one line a minute is logged.
+    Drops the error that uvicorn logs for every WebSocket refused with a body, and the traceback that starlette sends as
+    text when a second signal ends the server. Logs each kind of client mistake at most once a minute.
     """
 
     def __init__(self) -> None:
-        """Nothing was said yet."""
+        """Starts with nothing logged."""
         super().__init__()
-        self._said_s: dict[str, float] = {}
+        self._last_logged_s: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is logged."""
+        """Returns whether a record is logged."""
         told = str(record.msg)
         if record.name.startswith(("uvicorn", "websockets")):
             mistake = next((begin for begin in CLIENTS_MISTAKES if told.startswith(begin)), None)
             if mistake is not None:
-                return self._once_in_a_while(mistake, record)
+                return self._allow_once_a_minute(mistake, record)
         cancelled = record.name == "uvicorn.error" and told.rstrip().endswith("asyncio.exceptions.CancelledError")
         return not cancelled and told != "ASGI callable returned without completing handshake."
 
-    def _once_in_a_while(self, mistake: str, record: logging.LogRecord) -> bool:
-        before_s = self._said_s.get(mistake)
-        if before_s is not None and record.created - before_s < SAID_EVERY_S:
+    def _allow_once_a_minute(self, mistake: str, record: logging.LogRecord) -> bool:
+        before_s = self._last_logged_s.get(mistake)
+        if before_s is not None and record.created - before_s < LOG_EVERY_S:
             return False
-        self._said_s[mistake] = record.created
+        self._last_logged_s[mistake] = record.created
         record.msg = f"{record.getMessage()[:LONGEST_LINE]} (a client's mistake; said once a minute)"
         record.args, record.exc_info, record.exc_text = (), None, None
         return True
@@ -118,19 +118,19 @@ async def serve(
     console: Console,
     *,
     insecure: bool = False,
-    open_house: OpenHouse = open_house,
+    create_services: ServicesFactory = create_services,
 ) -> None:
-    """Serve until SIGINT or SIGTERM.
+    """Serves until SIGINT or SIGTERM.
 
     Args:
         loaded: The settings.
-        environ: Environment variables: keys of services, REPARTEE_TOKEN.
-        console: Where to say what happens.
+        environ: Environment variables: API keys of services, REPARTEE_TOKEN.
+        console: Where the banner is printed.
         insecure: Serve other machines even without a token.
-        open_house: Makes what is served.
+        create_services: Creates the engines and the conversation handler.
 
     Raises:
-        ConfigError: It cannot listen there, or may not without a token.
+        ConfigError: The address cannot be used, or other machines could connect without a token.
         AudioError: An engine cannot be loaded.
     """
     section = loaded.settings.server
@@ -141,7 +141,7 @@ async def serve(
         for one in sockets:
             closing.enter_context(one)
         port = sockets[0].getsockname()[1]
-        gatekeeper = AccessControl(
+        access_control = AccessControl(
             section.host,
             port,
             token=token,
@@ -150,58 +150,60 @@ async def serve(
             allowed_origins=section.origins,
         )
         metrics = Metrics()
-        house = open_house(loaded.settings, environ, metrics)
-        reception = SessionAcceptor(
-            house.converse,
-            house.hall,
+        services = create_services(loaded.settings, environ, metrics)
+        session_acceptor = SessionAcceptor(
+            services.converse,
+            services.hall,
             SessionLimits(section.max_sessions),
             metrics,
             max_session_s=section.max_session_s,
             idle_timeout_s=section.idle_timeout_s,
-            resumable=house.resumable,
-            make_room=house.make_room,
+            resumable=services.resumable,
+            make_room=services.make_room,
         )
-        welcome = StartupBanner(console, house.hall)
+        banner = StartupBanner(console, services.hall)
         failures: list[Exception] = []
 
         def engines_loaded(error: Exception | None) -> None:
             if error is None:
-                keep_what_is_loaded()
-                welcome.ready()
+                freeze_loaded_objects()
+                banner.ready()
             else:
                 failures.append(error)
                 server.should_exit = True
 
         app = make_app(
-            house.hall,
-            gatekeeper,
-            reception,
+            services.hall,
+            access_control,
+            session_acceptor,
             metrics,
             loaded=engines_loaded,
-            errands=house.errands,
-            traces=house.traces,
+            background_tasks=services.background_tasks,
+            traces=services.traces,
         )
-        server = Server(uvicorn_config(app, section, environ), reception, drain_s=section.drain_s)
+        server = Server(uvicorn_config(app, section, environ), session_acceptor, drain_s=section.drain_s)
         logging.config.dictConfig(dict(LOGGING))
-        welcome.listening(section.host, port, token=token is not None, insecure=insecure)
+        banner.listening(section.host, port, token=token is not None, insecure=insecure)
         traces = trace_finding(loaded.settings.trace.dir)
         if traces.level == "warn":
             _log.warning("%s; %s", traces.text, traces.remedy)
         await server.serve(sockets=sockets)
     if failures:
         raise failures[0]
-    welcome.bye()
+    banner.bye()
 
 
-def keep_what_is_loaded() -> None:
-    """The collector looks at what is there now for the last time: at all modules and engines it looks for 60 ms, in
-    the middle of somebody's turn (docs/lab/experiments.md)."""
+def freeze_loaded_objects() -> None:
+    """Excludes the loaded modules and engines from garbage collection.
+
+    A collection that scans them takes 60 ms, in the middle of a turn (docs/lab/experiments.md).
+    """
     gc.collect()
     gc.freeze()
 
 
 def token_of(environ: Mapping[str, str]) -> str | None:
-    """REPARTEE_TOKEN, if it is set. Raises ConfigError where it is none that a client could send, or too easy."""
+    """Returns REPARTEE_TOKEN if it is set. Raises ConfigError if clients could not send it, or if it is too short."""
     token = environ.get(TOKEN_VARIABLE, "")
     if not token:
         return None
@@ -216,9 +218,9 @@ def token_of(environ: Mapping[str, str]) -> str | None:
 
 
 def proxies_of(environ: Mapping[str, str]) -> str:
-    """Addresses of the proxies that may say for whom they ask: FORWARDED_ALLOW_IPS, else this machine's own.
+    """Returns the addresses of trusted proxies: FORWARDED_ALLOW_IPS, by default the loopback addresses.
 
-    Raises ConfigError for what uvicorn would take for a name, which no proxy ever has.
+    Raises ConfigError for an invalid address: uvicorn would treat it as a name, which never matches a proxy.
     """
     given = environ.get(PROXIES_VARIABLE) or THIS_MACHINE
     for one in (part.strip() for part in given.split(",")):
@@ -232,14 +234,14 @@ def proxies_of(environ: Mapping[str, str]) -> str:
 
 
 def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str, str]) -> uvicorn.Config:
-    """How uvicorn runs the app. Raises ConfigError as `proxies_of`."""
+    """Builds uvicorn's configuration. Raises ConfigError as `proxies_of` does."""
     return uvicorn.Config(
         app,
         loop="asyncio",
         http=TimedHttpProtocol,
         ws=BackpressureProtocol,
-        ws_per_message_deflate=False,  # sound does not get smaller, and it costs a millisecond a message
-        # The wire answers a message that is too long with an error; beyond twice that the connection is closed.
+        ws_per_message_deflate=False,  # audio does not get smaller, and compression takes a millisecond per message
+        # A message that is too long is answered with an error. Beyond twice the limit the connection is closed.
         ws_max_size=2 * section.max_message_bytes,
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,
@@ -249,29 +251,30 @@ def uvicorn_config(app: Starlette, section: ServerSection, environ: Mapping[str,
         server_header=False,
         proxy_headers=True,
         forwarded_allow_ips=proxies_of(environ),
-        limit_concurrency=None,  # it counts connections without a request, and refuses health checks: see `web.app`
+        limit_concurrency=None,  # it would count idle connections and refuse health checks: see `web.app`
         timeout_graceful_shutdown=GRACE_S,
         backlog=BACKLOG,
     )
 
 
 class Server(uvicorn.Server):
-    """Ends by telling every session, within a limit, and without passing the signal on: the exit code is 0.
+    """A uvicorn server that ends every session in order, within time limits, and exits with code 0.
 
-    SIGTERM lets replies under way finish first, while health checks are still answered. Ctrl-C does not.
+    After SIGTERM, replies in progress finish first, and health checks are still answered. After Ctrl-C they do not
+    finish.
     """
 
-    def __init__(self, config: uvicorn.Config, reception: SessionAcceptor, *, drain_s: float = 0.0) -> None:
-        """`reception`: drained before connections are closed; `drain_s`: for replies under way at SIGTERM."""
+    def __init__(self, config: uvicorn.Config, session_acceptor: SessionAcceptor, *, drain_s: float = 0.0) -> None:
+        """Creates the server; `drain_s` is the time for replies in progress after SIGTERM."""
         super().__init__(config)
-        self._reception = reception
+        self._session_acceptor = session_acceptor
         self._drain_s = drain_s
-        self._finishing = False  # replies under way are waited for
+        self._finishing = False  # whether replies in progress are waited for
         self._at_once = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Signals end the server as long as it runs; where it was started with them ignored, too."""
+        """Installs the signal handlers while the server runs, also if it was started with the signals ignored."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -284,19 +287,19 @@ class Server(uvicorn.Server):
                 signal.signal(one, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal: end; the second: at once."""
+        """Starts the shutdown at the first signal; ends at once at the second."""
         if self.should_exit:
             self.force_exit = True
             self._loop.call_soon_threadsafe(self._at_once.set)
-            _leave_after(AT_ONCE_S)
+            _exit_after(AT_ONCE_S)
             return
         self._finishing = sig == signal.SIGTERM and self._drain_s > 0
-        self._reception.close()
-        _leave_after(LEAVE_S + (self._drain_s if self._finishing else 0.0))
+        self._session_acceptor.close()
+        _exit_after(EXIT_S + (self._drain_s if self._finishing else 0.0))
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As uvicorn's own, but for who accepts connections (`web.acceptor`)."""
+        """Starts as uvicorn does, except that `web.acceptor` accepts the connections."""
         if sockets is None or sys.platform == "win32":
             await super().startup(sockets)
             return
@@ -305,36 +308,36 @@ class Server(uvicorn.Server):
             sys.exit(STARTUP_FAILURE)
         connections = self.server_state.connections
         acceptors = [Acceptor(one, self._protocol, lambda: close_oldest_idle(connections)) for one in sockets]
-        self.servers = acceptors  # type: ignore[assignment] # of these, close and wait_closed are all that is used
+        self.servers = acceptors  # type: ignore[assignment] # uvicorn uses only close and wait_closed
         self.started = True
 
     def _protocol(self) -> asyncio.Protocol:
         return TimedHttpProtocol(self.config, self.server_state, self.lifespan.state)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let replies under way finish, stop listening, let the sessions end, close what is left."""
+        """Lets replies in progress finish, stops listening, ends the sessions, and closes what is left."""
         if self._finishing:
-            await self._unless_at_once(self._reception.finish(self._drain_s))
-            _leave_after(LEAVE_S)
+            await self._unless_second_signal(self._session_acceptor.finish(self._drain_s))
+            _exit_after(EXIT_S)
         for listening in self.servers:
             listening.close()
-        await self._unless_at_once(self._reception.drain(DRAIN_S))
+        await self._unless_second_signal(self._session_acceptor.drain(DRAIN_S))
         await super().shutdown(sockets)
 
-    async def _unless_at_once(self, ending: Coroutine[None, None, None]) -> None:
-        """Wait for this, or for a second signal."""
+    async def _unless_second_signal(self, ending: Coroutine[None, None, None]) -> None:
+        """Waits for `ending` or for a second signal."""
         async with asyncio.TaskGroup() as tasks:
-            both = [tasks.create_task(ending), tasks.create_task(self._told_at_once())]
+            both = [tasks.create_task(ending), tasks.create_task(self._wait_for_second_signal())]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             for task in both:
                 task.cancel()
 
-    async def _told_at_once(self) -> None:
+    async def _wait_for_second_signal(self) -> None:
         await self._at_once.wait()
 
 
-def _leave_after(seconds: float) -> None:
-    """End the process then, whatever still runs."""
+def _exit_after(seconds: float) -> None:
+    """Ends the process after this time, whatever is still running."""
     last = threading.Timer(seconds, os._exit, [0])
     last.daemon = True
     last.start()

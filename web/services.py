@@ -1,4 +1,4 @@
-"""What a server serves: the engines and the conversation. The one place where both are plugged into the shell."""
+"""Creates the services of a server: the engines and the conversation handler."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from importlib.metadata import version
 from assistant.config.settings import Settings
 from assistant.setup.build import span_export
 from assistant.setup.engine_loader import EngineLoader
-from web.app import Errand
+from web.app import BackgroundTask
 from web.connection import Connections
 from web.engine_pool import EnginePool
 from web.health import EngineHealth
@@ -21,43 +21,43 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """One server's inside.
+    """The services of one server.
 
     Attributes:
         hall: The engines.
-        converse: What happens on a connection.
-        resumable: Whether a conversation with this token waits for its client to come back.
-        make_room: Ends a conversation that waits so: somebody else needs its seat.
-        errands: What runs as long as the server does.
-        traces: Who follows its turns.
+        converse: Runs the conversation of a connection.
+        resumable: Returns whether a conversation with this token waits for its client to reconnect.
+        make_room: Ends a conversation that waits for its client, because another client needs its slot.
+        background_tasks: Background tasks that run as long as the server does.
+        traces: Serves turn records.
     """
 
     hall: EngineHealth
     converse: Converse
     resumable: Callable[[str], bool] = never_resumable
     make_room: Callable[[], bool] = no_room
-    errands: tuple[Errand, ...] = ()
+    background_tasks: tuple[BackgroundTask, ...] = ()
     traces: TraceStream = field(default_factory=TraceStream)
 
 
-OpenHouse = Callable[[Settings, Mapping[str, str], Metrics], Services]
+ServicesFactory = Callable[[Settings, Mapping[str, str], Metrics], Services]
 
 
-def open_house(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
-    """The real one. Raises EngineLoadError where `trace.otlp_url` is set and its extra is missing."""
+def create_services(settings: Settings, environ: Mapping[str, str], metrics: Metrics) -> Services:
+    """Creates the services. Raises EngineLoadError if `trace.otlp_url` is set and its extra is not installed."""
     workshop = EngineLoader(settings, environ)
     workshop.export = export = span_export(settings, environ, lambda what: _log.warning("%s", what))
     hall = EnginePool(workshop, metrics)
     connections = Connections(hall, metrics, version("repartee"))
-    house = Services(
+    services = Services(
         hall,
         connections.converse,
         connections.resumable,
         connections.make_room,
-        errands=(connections.tell_losses,),
+        background_tasks=(connections.log_losses,),
         traces=connections.traces,
     )
     if export is None:
-        return house
+        return services
     metrics.watch_export(lambda: export.dropped)
-    return replace(house, errands=(*house.errands, export.run))
+    return replace(services, background_tasks=(*services.background_tasks, export.run))

@@ -1,6 +1,6 @@
-"""The door of /v1/realtime: who gets a seat, how long they may stay, and what they are told when they must go.
+"""ASGI endpoint of /v1/realtime: accepts sessions within the limits, ends them in time, and tells clients why.
 
-What is said in between is not its business: that is `converse`, one call for each connection.
+The conversation itself is `converse`, which is called once for each connection.
 """
 
 import asyncio
@@ -19,38 +19,38 @@ from web.metrics import Metrics
 from web.session_limits import DRAINING, FULL, INTERNAL, NO_DESCRIPTORS, CloseNotice, SessionLimits, expired, idle
 
 Converse = Callable[[WebSocket], Awaitable[None]]
-"""Holds one conversation on an accepted WebSocket until the client is gone; cancelled when it must end."""
+"""Runs one conversation on an accepted WebSocket until the client is gone. Cancelled when it must end."""
 
 SUBPROTOCOL = "realtime"
-SEAT_TIMEOUT_S = 3.0
-"""Whoever connects again at once finds the seat of the connection before still taken: a conversation needs some 40 ms
-to put its engines back, and seconds on a machine that is overloaded."""
+SLOT_TIMEOUT_S = 3.0
+"""How long a connection waits for a free slot. A client that reconnects at once may find its own slot still in use: a
+conversation needs about 40 ms to return its engines, and seconds on an overloaded machine."""
 
 ROOM_STEP_S = 0.1
-"""How often a connection that waits for a seat looks for a conversation whose client has gone meanwhile."""
+"""How often a connection that waits for a slot checks for a conversation whose client has gone meanwhile."""
 
 MOST_WAITING = 64
-"""Connections that wait for a seat; more are refused at once."""
+"""Connections that may wait for a slot; more are refused at once."""
 
 DRAIN_STEP_S = 0.05
-"""How often a server that ends looks which conversations have finished their replies."""
+"""How often a server that shuts down checks which conversations have finished their replies."""
 
-FAREWELL_TIMEOUT_S = 1.0
-"""For the last event and the close frame: a client that does not read is left without."""
+CLOSE_NOTICE_TIMEOUT_S = 1.0
+"""Time limit for sending the last event and the close frame to a client that may not read."""
 
 IDLE_STEP = 0.05
-"""Part of the idle limit by which it may be late: setting it anew for every message cost 3 % of the main thread."""
+"""Fraction of the idle limit by which it may be late. Resetting it for every message cost 3 % of the main thread."""
 
 _log = logging.getLogger(__name__)
 
 
 def never_resumable(_token: str) -> bool:
-    """Where no conversation outlives its connection."""
+    """Default for servers whose conversations cannot be resumed."""
     return False
 
 
 def no_room() -> bool:
-    """Makes no room: there is no conversation to end."""
+    """Default for servers that cannot free a slot."""
     return False
 
 
@@ -60,27 +60,27 @@ _BUSY = "repartee.busy"
 
 @contextmanager
 def busy_while(scope: Scope, busy: Callable[[], bool]) -> Generator[None]:
-    """While this is true, the conversation on this connection has a turn under way: a server that ends waits for it."""
+    """Registers a function that returns whether a turn is in progress. A server that shuts down waits for that turn."""
     scope["state"][_BUSY] = busy
     try:
         yield
     finally:
-        del scope["state"][_BUSY]  # the connection outlives its conversation, and would keep it in memory
+        del scope["state"][_BUSY]  # the connection outlives its conversation and would keep it in memory
 
 
 def held_back(scope: Scope) -> None:
-    """The client of this connection has to wait, as its sound is ahead of real time: it is not idle."""
+    """Reports that the client is throttled, because its audio is ahead of real time: it is not idle."""
     scope["state"][_HELD_BACK]()
 
 
 class SessionAcceptor:
-    """Lets connections in, one call each, and sees them out. An ASGI endpoint."""
+    """ASGI endpoint that accepts connections within the limits and closes them with a notice."""
 
     def __init__(
         self,
         converse: Converse,
         hall: EngineHealth,
-        admission: SessionLimits,
+        session_limits: SessionLimits,
         metrics: Metrics,
         *,
         max_session_s: float,
@@ -88,230 +88,230 @@ class SessionAcceptor:
         resumable: Callable[[str], bool] = never_resumable,
         make_room: Callable[[], bool] = no_room,
     ) -> None:
-        """For sessions in this hall.
+        """Creates the endpoint.
 
         Args:
-            converse: What happens on a connection.
-            hall: The engines; nobody is let in before they are ready.
-            admission: The seats.
-            metrics: Told of everybody who comes and goes.
-            max_session_s: Longest stay.
-            idle_timeout_s: Longest stay without a message from the client; 0: no such limit.
-            resumable: Whether a conversation with this token waits for its client to come back.
-            make_room: Ends one that waits so, if there is one: somebody who is here needs its seat.
+            converse: Runs the conversation of a connection.
+            hall: The engines. Sessions are refused until they are ready.
+            session_limits: Limits the number of sessions.
+            metrics: Counts sessions.
+            max_session_s: Longest session.
+            idle_timeout_s: Longest time without a message from the client; 0: unlimited.
+            resumable: Returns whether a conversation with this token waits for its client to reconnect.
+            make_room: Ends a conversation that waits for its client, if there is one, to free a slot.
         """
         self._converse = converse
         self._hall = hall
-        self._admission = admission
+        self._session_limits = session_limits
         self._metrics = metrics
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
         self._resumable = resumable
         self._make_room = make_room
-        self._stays: set[_Stay] = set()
+        self._lifetimes: set[_ConnectionLifetime] = set()
         self._empty = asyncio.Event()
         self._empty.set()
-        self._left = asyncio.Event()
+        self._slot_freed = asyncio.Event()
         self._at_drain: list[Callable[[], None]] = []
         self._waiting = 0
-        self._said_short = False
+        self._warned_of_descriptors = False
 
     def at_drain(self, end: Callable[[], None]) -> None:
-        """Have this called, too, when everybody has to go: for what is no session and would keep the server."""
+        """Registers a function to call on shutdown, for connections that are not sessions."""
         self._at_drain.append(end)
 
     @property
     def draining(self) -> bool:
-        """Whether nobody is let in any more."""
-        return self._admission.draining
+        """Whether new sessions are refused because the server shuts down."""
+        return self._session_limits.draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection."""
-        stay = _Stay(scope, receive, send, self._max_session_s, self._idle_timeout_s)
-        websocket = WebSocket(scope, stay.receive, stay.send)
+        """Handles one connection."""
+        lifetime = _ConnectionLifetime(scope, receive, send, self._max_session_s, self._idle_timeout_s)
+        websocket = WebSocket(scope, lifetime.receive, lifetime.send)
         token = websocket.query_params.get("resume", "")
         if self._resumable(token):
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
-        # Accepted already, it waits for nothing on the way to its conversation, which is not given up in between.
+        # An accepted connection reaches its conversation without waiting, so the conversation cannot end in between.
         resuming = self._resumable(token)
-        farewell = await self._admit(resuming=resuming)
-        if farewell is not None:
-            self._metrics.session_refused(farewell.code)
+        close_notice = await self._admit(resuming=resuming)
+        if close_notice is not None:
+            self._metrics.session_refused(close_notice.code)
             with suppress(WebSocketDisconnect):
                 await _accept(websocket)
-                await _say_farewell(websocket, farewell)
+                await _send_close_notice(websocket, close_notice)
             return
-        stay.begin()
-        self._stays.add(stay)
+        lifetime.begin()
+        self._lifetimes.add(lifetime)
         self._empty.clear()
-        if not resuming:  # else the session has begun already, on the connection that it outlives
+        if not resuming:  # otherwise the session began on the earlier connection
             self._metrics.session_began()
         try:
-            farewell = await self._host(websocket, stay)
-            if farewell is not None:
-                await _say_farewell(websocket, farewell)
+            close_notice = await self._run_conversation(websocket, lifetime)
+            if close_notice is not None:
+                await _send_close_notice(websocket, close_notice)
         finally:
             if not resuming:
-                self._admission.leave()
-                self._left.set()
-                self._metrics.session_ended(stay.lasted_s)
-            self._stays.discard(stay)
-            if not self._stays:
+                self._session_limits.leave()
+                self._slot_freed.set()
+                self._metrics.session_ended(lifetime.lasted_s)
+            self._lifetimes.discard(lifetime)
+            if not self._lifetimes:
                 self._empty.set()
 
     async def _admit(self, *, resuming: bool) -> CloseNotice | None:
-        """Take a seat, waiting for one for a moment, or tell why there is none."""
-        farewell = self._try(resuming=resuming)
-        room_made = farewell is not None and farewell.code == FULL and self._make_room()
+        """Takes a slot, waiting for one up to `SLOT_TIMEOUT_S`. Returns why the session is refused, or None."""
+        close_notice = self._try_admit(resuming=resuming)
+        room_made = close_notice is not None and close_notice.code == FULL and self._make_room()
         if self._waiting >= MOST_WAITING:
-            return farewell
+            return close_notice
         self._waiting += 1
         try:
-            async with asyncio.timeout(SEAT_TIMEOUT_S):
-                while farewell is not None and farewell.code == FULL:
-                    self._left.clear()
+            async with asyncio.timeout(SLOT_TIMEOUT_S):
+                while close_notice is not None and close_notice.code == FULL:
+                    self._slot_freed.clear()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(None if room_made else ROOM_STEP_S):
-                            await self._left.wait()
-                    farewell = self._try(resuming=resuming)
-                    room_made = room_made or (farewell is not None and self._make_room())
+                            await self._slot_freed.wait()
+                    close_notice = self._try_admit(resuming=resuming)
+                    room_made = room_made or (close_notice is not None and self._make_room())
         except TimeoutError:
             pass
         finally:
             self._waiting -= 1
-        return farewell
+        return close_notice
 
-    def _try(self, *, resuming: bool) -> CloseNotice | None:
+    def _try_admit(self, *, resuming: bool) -> CloseNotice | None:
         ready = is_ready(self._hall.state())
-        farewell = self._admission.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
-        if farewell is NO_DESCRIPTORS and not self._said_short:
-            self._said_short = True
+        close_notice = self._session_limits.admit(ready=ready, resuming=resuming, free_descriptors=descriptors.free())
+        if close_notice is NO_DESCRIPTORS and not self._warned_of_descriptors:
+            self._warned_of_descriptors = True
             _log.warning(
                 "a session was refused: %s file descriptors are left of %s. Allow the process more (ulimit -n, "
                 'LimitNOFILE=). Said once: repartee_sessions_refused_total{reason="%s"} counts on.',
                 descriptors.free(),
                 descriptors.limit(),
-                farewell.code,
+                close_notice.code,
             )
-        return farewell
+        return close_notice
 
     def close(self) -> None:
-        """Let nobody in any more; who is in stays. Idempotent."""
-        self._admission.close()
+        """Refuses new sessions; current sessions continue. Idempotent."""
+        self._session_limits.close()
 
     async def finish(self, limit_s: float) -> None:
-        """End each session once it has no turn under way; return when none has, or after the limit."""
+        """Ends each session when it has no turn in progress. Returns when all are ended, or after the limit."""
         self.close()
         ends_s = asyncio.get_running_loop().time() + limit_s
         while asyncio.get_running_loop().time() < ends_s:
-            busy = {stay for stay in self._stays if stay.busy}
-            for stay in self._stays - busy:
-                stay.end(DRAINING)
+            busy = {lifetime for lifetime in self._lifetimes if lifetime.busy}
+            for lifetime in self._lifetimes - busy:
+                lifetime.end(DRAINING)
             if not busy:
                 return
             await asyncio.sleep(DRAIN_STEP_S)
 
     async def drain(self, limit_s: float) -> None:
-        """Let nobody in any more, end every session, and wait for that until the limit."""
-        self._admission.close()
+        """Refuses new sessions, ends all current ones, and waits for that up to the limit."""
+        self._session_limits.close()
         for end in self._at_drain:
             end()
-        for stay in self._stays:
-            stay.end(DRAINING)
+        for lifetime in self._lifetimes:
+            lifetime.end(DRAINING)
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 await self._empty.wait()
 
-    async def _host(self, websocket: WebSocket, stay: "_Stay") -> CloseNotice | None:
-        """Hold the conversation; None: the client is gone."""
+    async def _run_conversation(self, websocket: WebSocket, lifetime: "_ConnectionLifetime") -> CloseNotice | None:
+        """Runs the conversation. Returns why it ended, or None if the client is gone."""
         try:
-            async with stay.limit:
+            async with lifetime.limit:
                 await _accept(websocket)
                 await self._converse(websocket)
-        except Exception as error:  # noqa: BLE001 - whatever it is, one session's error is not the server's
+        except Exception as error:  # noqa: BLE001 - an error in one session must not end the server
             if _is_disconnect(error):
                 return None
-            if not (isinstance(error, TimeoutError) and stay.farewell is not None):
+            if not (isinstance(error, TimeoutError) and lifetime.close_notice is not None):
                 _log.error("a session broke off by an error", exc_info=error)
                 self._metrics.trouble("connection")
-                return stay.farewell or INTERNAL
-        return stay.farewell
+                return lifetime.close_notice or INTERNAL
+        return lifetime.close_notice
 
 
-class _Stay:
-    """One connection's time: ends with the session limit, after too long a silence, or when told to."""
+class _ConnectionLifetime:
+    """Time limits of one connection: the session limit, the idle limit, and an end on request."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, max_session_s: float, idle_timeout_s: float) -> None:
         self._state = scope.setdefault("state", {})
-        self._state[_HELD_BACK] = self.heard
+        self._state[_HELD_BACK] = self.note_activity
         self._receive = receive
         self._send = send
         self._over = False
         self._loop = asyncio.get_running_loop()
         self._max_session_s = max_session_s
         self._idle_timeout_s = idle_timeout_s
-        self._told: CloseNotice | None = None
+        self._requested_notice: CloseNotice | None = None
         self.begin()
 
     def begin(self) -> None:
-        """Its time counts from now."""
-        self._began_s = self._heard_s = self._loop.time()
+        """Starts counting its time."""
+        self._began_s = self._active_s = self._loop.time()
         self.limit = asyncio.timeout_at(self._ends_s)
 
     async def receive(self) -> Message:
-        """The client's next message."""
+        """Receives the client's next message."""
         message = await self._receive()
         self._over = self._over or message["type"] == "websocket.disconnect"
-        self.heard()
+        self.note_activity()
         return message
 
-    def heard(self) -> None:
-        """Something came, or is still being taken in."""
-        self._heard_s = self._loop.time()
+    def note_activity(self) -> None:
+        """Restarts the idle limit: a message arrived, or is still being processed."""
+        self._active_s = self._loop.time()
         self._set()
 
     async def send(self, message: Message) -> None:
-        """The client's next message from here."""
+        """Sends a message to the client."""
         self._over = self._over or message["type"] == "websocket.close"
         self._set()
         await self._send(message)
 
     def _set(self) -> None:
-        """The connection's limit; what outlives the connection is limited by the one that takes it over.
+        """Sets the connection's time limit. A closed connection has none: the next connection then limits the session.
 
-        Fifty times a second something comes: an idle limit is moved in steps, and may be that much late.
+        Messages arrive fifty times a second, so the idle limit is moved in steps and may be that much late.
         """
-        if self._told is not None or self.limit.expired():
+        if self._requested_notice is not None or self.limit.expired():
             return
         ends_s, set_s = None if self._over else self._ends_s, self.limit.when()
         if ends_s == set_s or (ends_s is not None and set_s is not None and ends_s <= set_s):
             return
-        with suppress(RuntimeError):  # it is over already
+        with suppress(RuntimeError):  # the limit has ended already
             self.limit.reschedule(None if ends_s is None else self._until(self._idle_timeout_s * (1 + IDLE_STEP)))
 
-    def end(self, farewell: CloseNotice) -> None:
-        """It ends now, and this is what is said. Idempotent."""
-        if self._told is not None:
+    def end(self, close_notice: CloseNotice) -> None:
+        """Ends the connection now with this notice. Idempotent."""
+        if self._requested_notice is not None:
             return
-        self._told = farewell
-        with suppress(RuntimeError):  # it is being seen out already
+        self._requested_notice = close_notice
+        with suppress(RuntimeError):  # it is being closed already
             if not self.limit.expired():
                 self.limit.reschedule(self._loop.time())
 
     @property
     def busy(self) -> bool:
-        """Whether a turn is under way."""
+        """Whether a turn is in progress."""
         busy: Callable[[], bool] | None = self._state.get(_BUSY)
         return busy is not None and busy()
 
     @property
-    def farewell(self) -> CloseNotice | None:
-        """Why it was ended; None: it was not."""
+    def close_notice(self) -> CloseNotice | None:
+        """Why the connection was ended; None if it was not."""
         if not self.limit.expired():
             return None
-        if self._told is not None:
-            return self._told
+        if self._requested_notice is not None:
+            return self._requested_notice
         if self._ends_s < self._began_s + self._max_session_s:
             return idle(self._idle_timeout_s)
         return expired(self._max_session_s)
@@ -326,7 +326,7 @@ class _Stay:
 
     def _until(self, idle_s: float) -> float:
         longest_s = self._began_s + self._max_session_s
-        return min(longest_s, self._heard_s + idle_s) if idle_s else longest_s
+        return min(longest_s, self._active_s + idle_s) if idle_s else longest_s
 
 
 def _is_disconnect(error: BaseException) -> bool:
@@ -341,13 +341,13 @@ async def _accept(websocket: WebSocket) -> None:
     offered = websocket.scope.get("subprotocols", [])
     try:
         await websocket.accept(subprotocol=SUBPROTOCOL if SUBPROTOCOL in offered else None)
-    except ClientDisconnected as error:  # which starlette makes a WebSocketDisconnect only later on
+    except ClientDisconnected as error:  # starlette converts it to WebSocketDisconnect only later
         raise WebSocketDisconnect(1006) from error
 
 
-async def _say_farewell(websocket: WebSocket, farewell: CloseNotice) -> None:
-    # A client that is gone or does not read, or a socket that `converse` closed itself: nobody is left to tell.
+async def _send_close_notice(websocket: WebSocket, close_notice: CloseNotice) -> None:
+    # Ignored: the client is gone or does not read, or `converse` has closed the socket.
     with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
-        async with asyncio.timeout(FAREWELL_TIMEOUT_S):
-            await websocket.send_json(farewell.event(f"event_{secrets.token_hex(8)}"))
-            await websocket.close(farewell.close_code, farewell.reason)
+        async with asyncio.timeout(CLOSE_NOTICE_TIMEOUT_S):
+            await websocket.send_json(close_notice.event(f"event_{secrets.token_hex(8)}"))
+            await websocket.close(close_notice.close_code, close_notice.reason)

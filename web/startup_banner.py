@@ -1,4 +1,4 @@
-"""What `repartee serve` says on the screen."""
+"""Prints what `repartee serve` shows on the screen."""
 
 from contextlib import suppress
 
@@ -10,15 +10,15 @@ from web.health import EngineHealth
 
 
 class StartupBanner:
-    """A few lines: where to connect, what answers there, and when it can."""
+    """Prints where to connect, which engines run, and when they are ready."""
 
     def __init__(self, console: Console, hall: EngineHealth) -> None:
-        """Say it on this console, of these engines."""
+        """Prints to this console about these engines."""
         self._console = console
         self._hall = hall
 
     def listening(self, host: str, port: int, *, token: bool, insecure: bool) -> None:
-        """It can be connected to; the engines are still loading."""
+        """Prints the addresses, when the server listens and the engines are still loading."""
         shown = "localhost" if is_unspecified(host) else f"[{host}]" if ":" in host else host
         self._say(Text.assemble(("Repartee", "bold"), "  Ctrl-C ends it\n"))
         self._row("page", Text(f"http://{shown}:{port}", style="bold"))
@@ -35,21 +35,20 @@ class StartupBanner:
         self._row("", Text("loading engines …", style="dim"))
 
     def ready(self) -> None:
-        """The engines are loaded and warm."""
+        """Prints the engines, when they are loaded and warm."""
         for engine in self._hall.state():
             words = f"{engine.name}, {engine.why}" if engine.fallback else f"{engine.name}  {engine.detail}"
             self._row(engine.stage, Text(words, style="yellow" if engine.fallback else ""))
         self._row("", Text("ready", style="green"))
 
     def bye(self) -> None:
-        """It has ended as it should."""
+        """Prints that the server has ended normally."""
         self._say(Text("ended", style="dim"))
 
     def _row(self, label: str, text: Text) -> None:
         self._say(Text.assemble((f"{label:>9}  ", "dim"), text))
 
     def _say(self, text: Text) -> None:
-        # Who read the screen may have left (rich's own word for that is SystemExit), or its disk be full: clients are
-        # served all the same.
+        # The output may be closed (rich raises SystemExit for that) or its disk full. The server continues.
         with suppress(OSError, SystemExit):
             self._console.print(text, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The last reply that was stopped before its end, for commands of a client that has not heard of it yet."""
+"""Recognizes late commands of a client about a reply that was stopped already."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,12 @@ from web.wire.commands import CancelResponse, ClearOutput, Command
 
 @dataclass(slots=True)
 class StoppedReply:
-    """The last reply, stopped before its end. A client that has not heard of that yet sends commands to stop it.
+    """The last reply that was stopped before its end. A client that does not know this yet may send late commands.
 
     Attributes:
-        harmless: Commands that are still to be expected, and are no errors.
-        latest: No other reply has begun since: a command that names no response means this one.
+        reply: The reply.
+        harmless: Kinds of commands that may still arrive and are not errors.
+        latest: Whether no other reply has begun since. A command that names no response then means this one.
     """
 
     reply: ReplyId
@@ -20,7 +21,7 @@ class StoppedReply:
     latest: bool = True
 
     def expects(self, command: CancelResponse | ClearOutput, reply: ReplyId | None) -> bool:
-        """Whether this command comes too late; asked once for each kind of command."""
+        """Returns whether this command is only late and not an error. True at most once for each kind of command."""
         expected = type(command) in self.harmless and (reply == self.reply or (reply is None and self.latest))
         if expected:
             self.harmless.discard(type(command))

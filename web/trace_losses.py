@@ -1,4 +1,4 @@
-"""Counts the turns that are in no trace, and tells whoever runs the server, without flooding its log."""
+"""Counts turns that are missing from traces and logs them at most once a minute."""
 
 import asyncio
 import logging
@@ -9,53 +9,53 @@ from web.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 
-SAY_EVERY_S = 60.0
-"""Between two lines of the log about the same."""
+LOG_EVERY_S = 60.0
+"""Shortest time between two log lines about the same problem."""
 
 
 @dataclass(slots=True)
 class TraceLosses:
-    """The turns of one server that are in no trace.
+    """Counts the turns of one server that are missing from traces.
 
     Attributes:
-        lost: How many so far.
+        lost: Turns lost so far.
     """
 
     metrics: Metrics
     folder: Path
     lost: int = 0
-    _said: int = 0
+    _logged: int = 0
     _why: str = ""
-    _said_s: float | None = None
+    _last_logged_s: float | None = None
     _failing_said_s: float | None = None
 
     def count(self, turns: int, why: str) -> None:
-        """So many turns are lost, and why."""
+        """Counts lost turns, with the reason."""
         self.metrics.trace_lost(turns)
         self.lost += turns
         self._why = why
-        if self._said_s is None or asyncio.get_running_loop().time() - self._said_s >= SAY_EVERY_S:
-            self._say()
+        if self._last_logged_s is None or asyncio.get_running_loop().time() - self._last_logged_s >= LOG_EVERY_S:
+            self._log_losses()
 
     def failing(self, what: str) -> None:
-        """Something is wrong with a trace, which costs no turn yet."""
+        """Logs a problem with a trace that has not lost a turn yet."""
         now_s = asyncio.get_running_loop().time()
-        if self._failing_said_s is None or now_s - self._failing_said_s >= SAY_EVERY_S:
+        if self._failing_said_s is None or now_s - self._failing_said_s >= LOG_EVERY_S:
             self._failing_said_s = now_s
             _log.warning("%s", what)
 
     async def run(self) -> None:
-        """Once a minute, says what was lost since the last line; cancelled, it says the rest."""
+        """Logs once a minute what was lost since the last line, and the rest when cancelled."""
         try:
             while True:
-                await asyncio.sleep(SAY_EVERY_S)
-                self._say()
+                await asyncio.sleep(LOG_EVERY_S)
+                self._log_losses()
         finally:
-            self._say()
+            self._log_losses()
 
-    def _say(self) -> None:
-        if new := self.lost - self._said:
-            self._said, self._said_s = self.lost, asyncio.get_running_loop().time()
+    def _log_losses(self) -> None:
+        if new := self.lost - self._logged:
+            self._logged, self._last_logged_s = self.lost, asyncio.get_running_loop().time()
             turns = "1 turn is" if new == 1 else f"{new} turns are"
             so_far = "" if new == self.lost else f", {self.lost} since the start"
             what = (

@@ -1,7 +1,7 @@
-"""GET /traces: the records of turns while they end, line by line, for whoever follows along.
+"""Serves GET /traces: a stream of turn records as JSON lines, each sent when the turn ends.
 
-Each follower has a queue of its own, which is bounded: who reads too slowly loses the oldest lines and is told how
-many. No conversation waits for a follower. Words are in the records only where `trace.words` puts them there.
+Each follower has a bounded queue. A follower that reads too slowly loses the oldest lines and is told how many. No
+conversation waits for a follower. The records contain words only if `trace.words` is set.
 """
 
 import asyncio
@@ -22,27 +22,27 @@ CONTENT_TYPE = "application/x-ndjson"
 
 MOST_FOLLOWERS = 8
 MOST_WAITING = 100
-"""Lines of one follower, of 5 to 20 kB each: minutes of a busy server. Then the oldest are dropped."""
+"""Queued lines of one follower, 5 to 20 kB each: minutes of a busy server. Beyond this the oldest are dropped."""
 
 BEAT_S = 15.0
-"""An empty line is sent so often: to a follower the sign that the server is there, to us that the follower is."""
+"""Interval of empty lines, which show the follower that the server is alive and the server that the follower is."""
 
 SEND_TIMEOUT_S = 60.0
-"""Who takes nothing for so long is not waited for."""
+"""Time limit for one line; then the follower is disconnected."""
 
 _HEADERS: Mapping[str, str] = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 @dataclass(slots=True, eq=False)
 class _Follower:
-    """The lines that one client has not been sent yet."""
+    """The queued lines of one follower."""
 
     came: asyncio.Event = field(default_factory=asyncio.Event)
     _waiting: deque[bytes] = field(default_factory=deque)
     _lost: int = 0
 
     def put(self, line: bytes) -> None:
-        """One more; never blocks."""
+        """Appends a line; never blocks."""
         if len(self._waiting) >= MOST_WAITING:
             self._waiting.popleft()
             self._lost += 1
@@ -50,7 +50,7 @@ class _Follower:
         self.came.set()
 
     def take(self) -> bytes:
-        """What is to be sent next: how many lines were lost before it, then the line; an empty one if none waits."""
+        """Returns the next line, after a line with the number of lost lines if any; an empty line if none is queued."""
         told = b"" if not self._lost else json.dumps({"lost": self._lost}).encode() + b"\n"
         self._lost = 0
         line = self._waiting.popleft() if self._waiting else b""
@@ -60,33 +60,33 @@ class _Follower:
 
 
 class TraceStream:
-    """Who follows the turns of a server. An ASGI app for one path; lives on the event loop."""
+    """ASGI app that streams turn records to followers. Not thread-safe: use it on the event loop."""
 
     def __init__(self) -> None:
-        """Nobody yet."""
+        """Starts without followers."""
         self._followers: set[_Follower] = set()
         self._ended = False
 
     @property
     def followers(self) -> int:
-        """How many there are."""
+        """Number of followers."""
         return len(self._followers)
 
     def tell(self, record: TurnRecord) -> None:
-        """A turn has ended; never blocks."""
+        """Sends the record of a turn that has ended; never blocks."""
         if self._followers:
             line = record.to_json().encode()
             for follower in self._followers:
                 follower.put(line)
 
     def end(self) -> None:
-        """The server ends: no follower keeps it."""
+        """Ends all streams, because the server shuts down."""
         self._ended = True
         for follower in self._followers:
             follower.came.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request: answered until the client goes or the server ends."""
+        """Answers one request until the client disconnects or the server shuts down."""
         refusal = self._refusal(Request(scope))
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -117,7 +117,7 @@ class TraceStream:
     async def _write(self, follower: _Follower, send: Send) -> None:
         headers = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"\n", "more_body": True})  # the headers leave with it
+        await send({"type": "http.response.body", "body": b"\n", "more_body": True})  # sends the headers at once
         while not self._ended:
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT_S):
@@ -128,8 +128,8 @@ class TraceStream:
                 async with asyncio.timeout(SEND_TIMEOUT_S):
                     await send({"type": "http.response.body", "body": follower.take(), "more_body": True})
             except TimeoutError:
-                return  # its connection is closed for that
-            await asyncio.sleep(0)  # a hundred lines at a stretch would hold up conversations for milliseconds
+                return  # the server closes an incomplete response
+            await asyncio.sleep(0)  # a hundred lines at once would delay conversations by milliseconds
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -1,10 +1,10 @@
-"""uvicorn's WebSocket, read as long as little waits, and not faster than the event loop has time for.
+"""Adds backpressure and limits to uvicorn's WebSocket protocol.
 
-uvicorn stops reading a socket after every message and begins again when it was taken: two system calls each, fifty
-times a second and conversation, 6 % of the event loop's time. The bound is what matters, not that it is one.
+uvicorn pauses reading after every message and resumes when the message was taken. Those are two system calls for each
+of fifty messages a second per conversation, 6 % of the event loop's time. Here reading pauses only when several wait.
 
-uvicorn parses whatever one read brings, up to 256 kB, before anything else runs: 43,000 frames where they are empty.
-Here it is parsed in pieces, and what cannot be taken yet stays unparsed. Frames that are no message have limits
+uvicorn parses everything that one read returns, up to 256 kB, before other tasks run: 43,000 frames if they are empty.
+Here it is parsed in pieces, and data that cannot be taken yet stays unparsed. Control frames and fragments have limits
 (`web.frame_limits`), beyond which the connection is closed.
 """
 
@@ -21,57 +21,57 @@ from websockets.frames import Frame, Opcode
 from web.frame_limits import MOST_UNSENT_PONGS, POLICY_VIOLATION, FrameLimits
 
 MOST_WAITING = 8
-"""Messages; a client that sends as fast as sound is made has one or two."""
+"""Messages that may wait before reading pauses. A client that sends in real time has one or two."""
 MOST_BYTES = 1 << 14
-"""Of a message that does not count as a small one: after it the socket is not read until it was taken."""
+"""Longest small message in bytes. After a larger one, reading pauses until it was taken."""
 
 PIECE_BYTES = 1 << 11
-"""Of what was read, parsed at a time: at most 341 frames, some 3 ms."""
+"""Bytes parsed at a time: at most 341 frames, about 3 ms."""
 FRAMES_AT_ONCE = 256
-"""Then others get their turn for `PAUSE_S`: one connection's frames take a fifth of the event loop's time at most."""
+"""Frames after which parsing pauses for `PAUSE_S`: one connection takes at most a fifth of the event loop's time."""
 PAUSE_S = 0.02
 
 LINGER_S = 2.0
-"""For a client to read why it was closed. What it still sends is read and thrown away: closed with data that was not
-read, a socket is reset, and the client may never see the close frame."""
+"""Time for a client to read the close frame. Its further data is read and discarded: closing a socket with unread data
+resets it, and the client might not see the close frame."""
 
 NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-"""To a request that is none for a WebSocket, by its method or a header over 8 kB: uvicorn would answer nothing."""
+"""Answer to an invalid handshake, for example with a header over 8 kB. uvicorn would not answer it."""
 
 _ABORT = "repartee.abort"
 _TRANSPORT = "repartee.transport"
 
 
 def abort_of(scope: Scope) -> Callable[[], None]:
-    """What cuts a connection off at once, whatever still waits to be sent on it."""
+    """Returns the function that closes a connection at once and drops unsent data."""
     abort: Callable[[], None] = scope["state"][_ABORT]
     return abort
 
 
 def transport_of(scope: Scope) -> asyncio.Transport | None:
-    """The connection itself; None where it is not known."""
+    """Returns the transport of a connection; None if it is unknown."""
     transport: asyncio.Transport | None = scope.get("state", {}).get(_TRANSPORT)
     return transport
 
 
 class BackpressureProtocol(WebSocketsSansIOProtocol):
-    """Stops reading when `MOST_WAITING` messages wait, or a large one. Its connections can be cut off (`abort_of`)."""
+    """Pauses reading while `MOST_WAITING` messages or a large one wait. Its connections can be aborted (`abort_of`)."""
 
-    _said_something = False  # the client, since its pong was last waited for
-    _unread = memoryview(b"")  # it has come, and is not parsed yet
-    _held = False  # messages wait to be taken
-    _refused = False  # closed for what the client sent
+    _said_something = False  # data has arrived since the last ping
+    _unread = memoryview(b"")  # received data that is not parsed yet
+    _held = False  # reading is paused until messages are taken
+    _refused = False  # closed because of what the client sent
     _unsent_pongs = 0
     _later: asyncio.TimerHandle | None = None
 
     async def run_asgi(self) -> None:
-        """The application, for this connection."""
+        """Runs the application for this connection."""
         self.scope["state"][_ABORT] = self.transport.abort
         self.scope["state"][_TRANSPORT] = self.transport
         await super().run_asgi()
 
     async def receive(self) -> ASGIReceiveEvent:
-        """The client's next message, for the application."""
+        """Returns the client's next message to the application."""
         message = await self.queue.get()
         if self.read_paused and self.queue.empty():
             self._held = False
@@ -80,32 +80,32 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         return message
 
     async def send(self, message: ASGISendEvent) -> None:
-        """The application's next message. Raises ClientDisconnected."""
-        # A lost transport says so to the protocol a little later, and logs what is written to it until then.
+        """Sends the application's next message. Raises ClientDisconnected."""
+        # A lost transport tells the protocol a little later, and logs what is written to it until then.
         if message["type"] == "websocket.send" and self.transport.is_closing():
             raise ClientDisconnected
         await super().send(message)
-        if message["type"] != "websocket.send":  # accepted or closed: what waited for that is read
+        if message["type"] != "websocket.send":  # accepted or closed: read the data that waited for that
             self._held = self._held and not self.close_sent
             if self._later is None:
                 self._read_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """Drops unparsed data."""
         if self._later is not None:
             self._later.cancel()
         self._unread = memoryview(b"")
         super().connection_lost(exc)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Called when the client reads again: resets the count of unsent pongs."""
         self._unsent_pongs = 0
         super().resume_writing()
 
-    # ---- what comes ----
+    # ---- received data ----
 
     def data_received(self, data: bytes) -> None:
-        """Something comes."""
+        """Takes received data and parses as much as is allowed now."""
         self._said_something = True
         if self._refused:
             return
@@ -114,7 +114,7 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Parse what has come, as far as it may be taken now; where something is left, the socket is not read."""
+        """Parses received data as far as it may be taken now. Pauses reading if some is left."""
         self._later = None
         frames = 0
         while self._unread and self._may_parse():
@@ -127,11 +127,13 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         self._pause_reading(bool(self._unread) or (waiting and not self.close_sent))
 
     def _may_parse(self) -> bool:
-        handshaking = self.handshake_initiated and not self.handshake_complete  # frames before the answer have to wait
+        handshaking = (
+            self.handshake_initiated and not self.handshake_complete
+        )  # frames that arrive before the handshake is answered have to wait
         return not (self._held or handshaking or self.transport.is_closing())
 
     def _parse(self, piece: bytes) -> int:
-        """Returns how many frames were in it."""
+        """Parses a piece of data; returns the number of its frames."""
         self.conn.receive_data(piece)
         if self.conn.parser_exc is not None:
             self.handle_parser_exception()
@@ -160,7 +162,7 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
     # ---- limits ----
 
     def _problem(self, frame: Frame) -> str | None:
-        """Why the connection is to be closed for this frame, if it is."""
+        """Returns the reason if the connection must be closed because of this frame."""
         now_s = self.loop.time()
         if frame.opcode is Opcode.PING and not self.writable.is_set():
             self._unsent_pongs += 1
@@ -183,7 +185,7 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         self.handle_parser_exception()
 
     def handle_parser_exception(self) -> None:
-        """The client is told why it is closed, and has a moment to read it."""
+        """Closes the connection with a reason, and gives the client `LINGER_S` to read it."""
         assert self.conn.close_sent is not None
         code, reason = self.conn.close_sent.code, self.conn.close_sent.reason
         self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
@@ -198,22 +200,22 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         self.close_timer = self.loop.call_later(LINGER_S, self.transport.abort)
 
     def handle_cont(self, event: Frame) -> None:
-        """Part of a message: of nothing there might be any number, which no limit on its length would end."""
+        """Handles a fragment. Ignores empty ones, because no limit on the message length would stop them."""
         if event.data or event.fin:
             super().handle_cont(event)
 
     def handle_ping(self) -> None:
-        """The client asks whether anybody is here."""
+        """Answers a ping, unless the connection is closing."""
         if not self.transport.is_closing():
             super().handle_ping()
 
     def send_keepalive_ping(self) -> None:
-        """Is the client still there?"""
+        """Sends a keepalive ping."""
         self._said_something = False
         super().send_keepalive_ping()
 
     def keepalive_timeout(self) -> None:
-        """A ping was not answered: the client is gone, unless it speaks, or is not read since it spoke too fast."""
+        """Handles a missing pong: the client is gone, unless it sends data or reading is paused."""
         if self.ping_timeout is not None and (self._said_something or self.read_paused):
             self._said_something = False
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
@@ -221,11 +223,11 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
             super().keepalive_timeout()
 
     def send_receive_event_to_app(self) -> None:
-        """A message is complete."""
+        """Queues a complete message and decides whether reading must pause."""
         large = sum(map(len, self.frames)) > MOST_BYTES
         was_paused, self.read_paused = self.read_paused, True  # then uvicorn does not pause
         super().send_receive_event_to_app()
         self.read_paused = was_paused
-        # Once it is closed here nothing is taken any more, and what is read for is the client's own close.
+        # After the server has closed, messages are no longer taken; reading continues for the client's close frame.
         if not self.close_sent and (large or self.queue.qsize() >= MOST_WAITING):
             self._held = True

@@ -1,4 +1,4 @@
-"""Connections without a request, and too few file descriptors: neither keeps health checks or conversations out."""
+"""Idle connections and a lack of file descriptors do not block health checks or conversations."""
 
 import asyncio
 import errno
@@ -25,7 +25,7 @@ async def status(url: str) -> int:
         return (await client.get(url, timeout=20)).status_code
 
 
-def test_idle_connections_keep_nobody_out() -> None:
+def test_idle_connections_do_not_block_new_ones() -> None:
     async def main() -> None:
         async with running() as server:
             opened = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(IDLE)]
@@ -40,7 +40,7 @@ def test_idle_connections_keep_nobody_out() -> None:
     asyncio.run(main())
 
 
-def test_requests_that_are_not_answered_yet_keep_health_checks_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_checks_pass_while_requests_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.app.MOST_REQUESTS", 2)
 
     async def main() -> None:
@@ -59,7 +59,7 @@ def test_requests_that_are_not_answered_yet_keep_health_checks_in(monkeypatch: p
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 9999999", "Transfer-Encoding: chunked"])
-def test_body_of_a_request_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_body_is_not_read(framing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[int] = []
     receive = H11Protocol.data_received
 
@@ -105,7 +105,7 @@ def open_ones(connections: list[_Idle]) -> list[_Idle]:
     return [one for one in connections if not one.transport.is_closing()]
 
 
-def test_oldest_idle_connection_of_an_address_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_idle_connection_of_address_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_timeouts, "MOST_IDLE_OF_PEER", 3)
     many = [_Idle("10.0.0.1", float(n)) for n in range(5)]
     others = [_Idle(f"10.0.0.{n + 2}", 0.0) for n in range(5)]
@@ -116,7 +116,7 @@ def test_oldest_idle_connection_of_an_address_is_closed(monkeypatch: pytest.Monk
     assert open_ones(young) == young
 
 
-def test_oldest_idle_connection_of_all_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_idle_connection_overall_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_timeouts, "MOST_IDLE", 3)
     ones = [_Idle(f"10.0.0.{n}", 99.0 + n / 10) for n in range(4)]
     thin_out(ones, 100.0)
@@ -127,7 +127,7 @@ def test_oldest_idle_connection_of_all_is_closed(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EPERM])
-def test_failed_accept_is_one_log_line_and_a_pause(code: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_accept_logs_one_line_and_pauses(code: int, caplog: pytest.LogCaptureFixture) -> None:
     tries: list[float] = []
 
     class Listening:
@@ -169,7 +169,7 @@ def test_free_descriptors_are_counted() -> None:
     assert 0 < before < most
 
 
-def test_limit_of_descriptors_is_raised_to_what_the_system_permits() -> None:
+def test_descriptor_limit_is_raised_as_far_as_permitted() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
     try:

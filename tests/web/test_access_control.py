@@ -1,4 +1,4 @@
-"""Who is let in, and who is not: host, origin, address, token."""
+"""Access control by host, origin, address and token."""
 
 from dataclasses import replace
 
@@ -14,9 +14,9 @@ def keeper(bound_host: str = "127.0.0.1", **more: object) -> AccessControl:
     return AccessControl(bound_host, 8765, **more)  # type: ignore[arg-type]  # as each test says
 
 
-def verdict(gatekeeper: AccessControl, request: Request = HERE, **changes: object) -> str:
+def verdict(access_control: AccessControl, request: Request = HERE, **changes: object) -> str:
     """The refusal's code; "" if there is none."""
-    refusal = gatekeeper.decide(replace(request, **changes))  # type: ignore[arg-type]  # as each test says
+    refusal = access_control.decide(replace(request, **changes))  # type: ignore[arg-type]  # as each test says
     return refusal.code if refusal is not None else ""
 
 
@@ -24,7 +24,7 @@ def verdict(gatekeeper: AccessControl, request: Request = HERE, **changes: objec
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "LocalHost:8765", "[::1]:8765"])
-def test_loopback_is_called_by_any_of_its_names(host: str) -> None:
+def test_all_loopback_names_are_accepted_as_host(host: str) -> None:
     assert verdict(keeper(), hosts=(host,)) == ""
 
 
@@ -39,7 +39,7 @@ def test_loopback_is_called_by_any_of_its_names(host: str) -> None:
         "192.168.1.5:8765",
     ],
 )
-def test_a_foreign_host_is_refused(host: str) -> None:
+def test_foreign_host_is_refused(host: str) -> None:
     refusal = keeper().decide(replace(HERE, hosts=(host,)))
     assert refusal is not None
     assert (refusal.status, refusal.code) == (403, "foreign_host")
@@ -47,45 +47,45 @@ def test_a_foreign_host_is_refused(host: str) -> None:
 
 
 @pytest.mark.parametrize("hosts", [(), ("localhost:8765", "localhost:8765"), ("",), ("a b",), ("localhost:8765/x",)])
-def test_a_host_that_is_none_is_a_bad_request(hosts: tuple[str, ...]) -> None:
+def test_invalid_host_header_is_a_bad_request(hosts: tuple[str, ...]) -> None:
     refusal = keeper().decide(replace(HERE, hosts=hosts))
     assert refusal is not None
     assert (refusal.status, refusal.code) == (400, "bad_host")
 
 
-def test_hosts_that_are_configured_pass_with_their_port_or_with_any() -> None:
-    gatekeeper = keeper(allowed_hosts=("voice.example", "other.example:9000"))
-    assert verdict(gatekeeper, hosts=("voice.example",)) == ""
-    assert verdict(gatekeeper, hosts=("Voice.example:444",)) == ""
-    assert verdict(gatekeeper, hosts=("other.example:9000",)) == ""
-    assert verdict(gatekeeper, hosts=("other.example",)) == "foreign_host"
+def test_configured_hosts_pass_with_their_port_or_any_port() -> None:
+    access_control = keeper(allowed_hosts=("voice.example", "other.example:9000"))
+    assert verdict(access_control, hosts=("voice.example",)) == ""
+    assert verdict(access_control, hosts=("Voice.example:444",)) == ""
+    assert verdict(access_control, hosts=("other.example:9000",)) == ""
+    assert verdict(access_control, hosts=("other.example",)) == "foreign_host"
 
 
-def test_a_server_on_all_addresses_has_every_address_but_no_name() -> None:
+def test_server_on_all_addresses_accepts_addresses_but_no_names() -> None:
     for bound in ("0.0.0.0", "::"):
-        gatekeeper = keeper(bound, token=TOKEN)
-        assert verdict(gatekeeper, Request("/", hosts=("192.168.1.5:8765",), peer="192.168.1.9")) == ""
-        assert verdict(gatekeeper, Request("/", hosts=("[fe80::1]:8765",), peer="192.168.1.9")) == ""
-        assert verdict(gatekeeper, Request("/", hosts=("192.168.1.5:80",), peer="192.168.1.9")) == "foreign_host"
-        assert verdict(gatekeeper, Request("/", hosts=("evil.example:8765",), peer="192.168.1.9")) == "foreign_host"
+        access_control = keeper(bound, token=TOKEN)
+        assert verdict(access_control, Request("/", hosts=("192.168.1.5:8765",), peer="192.168.1.9")) == ""
+        assert verdict(access_control, Request("/", hosts=("[fe80::1]:8765",), peer="192.168.1.9")) == ""
+        assert verdict(access_control, Request("/", hosts=("192.168.1.5:80",), peer="192.168.1.9")) == "foreign_host"
+        assert verdict(access_control, Request("/", hosts=("evil.example:8765",), peer="192.168.1.9")) == "foreign_host"
 
 
-def test_the_schemes_own_port_need_not_be_written() -> None:
-    gatekeeper = AccessControl("127.0.0.1", 80)
-    assert verdict(gatekeeper, hosts=("localhost",)) == ""
-    assert verdict(gatekeeper, hosts=("localhost",), scheme="https") == "foreign_host"
+def test_default_port_may_be_omitted_in_host() -> None:
+    access_control = AccessControl("127.0.0.1", 80)
+    assert verdict(access_control, hosts=("localhost",)) == ""
+    assert verdict(access_control, hosts=("localhost",), scheme="https") == "foreign_host"
 
 
-def test_the_bound_host_is_a_name_of_it() -> None:
-    gatekeeper = keeper("voice.local", token=TOKEN)
-    assert verdict(gatekeeper, Request("/", hosts=("voice.local:8765",))) == ""
+def test_bound_host_is_accepted() -> None:
+    access_control = keeper("voice.local", token=TOKEN)
+    assert verdict(access_control, Request("/", hosts=("voice.local:8765",))) == ""
     assert verdict(keeper("fd00::5", token=TOKEN), Request("/", hosts=("[fd00::5]:8765",))) == ""
 
 
 # Origin
 
 
-def test_its_own_page_and_clients_without_an_origin_pass() -> None:
+def test_own_page_and_clients_without_origin_pass() -> None:
     assert verdict(keeper()) == ""
     assert verdict(keeper(), origins=("http://127.0.0.1:8765",)) == ""
     assert verdict(keeper(), hosts=("localhost:8765",), origins=("http://localhost:8765",)) == ""
@@ -98,45 +98,45 @@ def test_its_own_page_and_clients_without_an_origin_pass() -> None:
         "file://", "http://127.0.0.1:8765.evil.example", "chrome-extension://abc", "http://127.0.0.1:8765/",
     ],
 )  # fmt: skip
-def test_every_other_origin_is_refused(origin: str) -> None:
+def test_foreign_origin_is_refused(origin: str) -> None:
     refusal = keeper().decide(replace(HERE, origins=(origin,)))
     assert refusal is not None
     assert (refusal.status, refusal.code) == (403, "foreign_origin")
 
 
-def test_an_origin_that_is_configured_passes_and_only_that() -> None:
-    gatekeeper = keeper(allowed_origins=("https://app.example:443",))
-    assert verdict(gatekeeper, origins=("https://app.example",)) == ""
-    assert verdict(gatekeeper, origins=("http://app.example",)) == "foreign_origin"
-    assert verdict(gatekeeper, origins=("null",)) == "foreign_origin"
-    assert verdict(gatekeeper, origins=("https://app.example", "https://app.example")) == "bad_origin"
+def test_only_configured_foreign_origins_pass() -> None:
+    access_control = keeper(allowed_origins=("https://app.example:443",))
+    assert verdict(access_control, origins=("https://app.example",)) == ""
+    assert verdict(access_control, origins=("http://app.example",)) == "foreign_origin"
+    assert verdict(access_control, origins=("null",)) == "foreign_origin"
+    assert verdict(access_control, origins=("https://app.example", "https://app.example")) == "bad_origin"
 
 
-def test_behind_a_proxy_the_page_is_at_https() -> None:
-    gatekeeper = keeper(token=TOKEN, allowed_hosts=("voice.example",))
+def test_own_page_passes_behind_https_proxy() -> None:
+    access_control = keeper(token=TOKEN, allowed_hosts=("voice.example",))
     page = Request("/", "https", ("voice.example",), ("https://voice.example",), peer="203.0.113.7")
-    assert verdict(gatekeeper, page) == ""
+    assert verdict(access_control, page) == ""
     assert (
-        verdict(gatekeeper, page, scheme="http") == "foreign_origin"
-    )  # a page that came in the clear may be anybody's
+        verdict(access_control, page, scheme="http") == "foreign_origin"
+    )  # a page loaded without encryption may be anybody's
 
 
 # Address and token
 
 
-def test_without_a_token_only_this_machine_is_answered() -> None:
+def test_without_token_only_loopback_clients_pass() -> None:
     for peer in ("192.168.1.9", None, "nonsense"):
         assert verdict(keeper(), peer=peer) == "foreign_address"
         assert verdict(keeper(insecure=True), peer=peer) == ""
     assert verdict(keeper(), peer="::ffff:127.0.0.1") == ""
 
 
-def test_without_a_token_any_key_will_do() -> None:
+def test_without_token_any_key_is_accepted() -> None:
     assert verdict(keeper(), authorizations=("Bearer sk-anything",)) == ""
     assert verdict(keeper(), subprotocols=("realtime", "openai-insecure-api-key.sk-anything")) == ""
 
 
-def test_with_a_token_the_wire_and_the_figures_want_it() -> None:
+def test_token_is_required_for_realtime_and_metrics() -> None:
     for path in ("/v1/realtime", "/metrics", "/v1/other", "/static", "/healthz/x"):
         assert verdict(keeper(token=TOKEN), path=path) == "token_missing", path
     for path in ("/", "/static/talk/page.js", "/healthz", "/readyz"):
@@ -158,7 +158,7 @@ def test_with_a_token_the_wire_and_the_figures_want_it() -> None:
         ((), ("realtime",), "token_missing"),
     ],
 )
-def test_the_token_comes_as_bearer_or_as_subprotocol(
+def test_token_is_accepted_as_bearer_or_subprotocol(
     authorizations: tuple[str, ...], subprotocols: tuple[str, ...], code: str
 ) -> None:
     request = replace(HERE, authorizations=authorizations, subprotocols=subprotocols)
@@ -167,18 +167,18 @@ def test_the_token_comes_as_bearer_or_as_subprotocol(
     assert refusal is None or (refusal.status == 401 and TOKEN not in refusal.message)
 
 
-def test_host_and_origin_are_asked_before_the_token() -> None:
+def test_host_and_origin_are_checked_before_the_token() -> None:
     assert verdict(keeper(token=TOKEN), hosts=("evil.example",)) == "foreign_host"
     assert verdict(keeper(token=TOKEN), origins=("https://evil.example",)) == "foreign_origin"
 
 
-def test_what_a_token_may_be() -> None:
+def test_token_shape_allows_only_valid_tokens() -> None:
     assert TOKEN_SHAPE.fullmatch(TOKEN)
     for wrong in ("short", "with blanks in between it", "with/slashes/is/no/subprotocol", "ümlaute-und-so-weiter-hier"):
         assert not TOKEN_SHAPE.fullmatch(wrong), wrong
 
 
-def test_what_loopback_is() -> None:
+def test_loopback_hosts_are_recognized() -> None:
     assert [
         host for host in ("localhost", "127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1") if not is_loopback(host)
     ] == []

@@ -1,4 +1,4 @@
-"""The app as a client meets it: over real sockets."""
+"""The app over real sockets."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ TOKEN = "a-token-of-enough-characters"
 
 
 def served(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
-    """Run a test against a server of its own."""
+    """Runs a test against its own server."""
 
     async def main() -> None:
         async with running(**more) as server:  # type: ignore[arg-type]  # as each test says
@@ -36,14 +36,14 @@ async def get(server: Running, path: str, **headers: str) -> httpx.Response:
 
 
 async def until(server: Running, path: str, is_so: Callable[[httpx.Response], bool]) -> None:
-    """Ask again and again, for at most 20 s."""
+    """Repeats a request until the answer is as expected, for at most 20 s."""
     async with asyncio.timeout(20):
         while not is_so(await get(server, path)):  # noqa: ASYNC110 - it is the server's answer that is waited for
             await asyncio.sleep(0.01)
 
 
 async def refused(url: str, **how: object) -> tuple[int, str]:
-    """Status and code of a handshake that fails."""
+    """Returns status and code of a refused handshake."""
     with pytest.raises(InvalidStatus) as failed:
         async with connect(url, proxy=None, **how):  # type: ignore[arg-type]  # as each test says
             pass
@@ -62,7 +62,7 @@ def page(tmp_path: Path) -> Path:
 # Foreign pages
 
 
-def test_a_foreign_origin_or_host_gets_403_over_http() -> None:
+def test_foreign_origin_or_host_gets_403_over_http() -> None:
     async def test(server: Running) -> None:
         for path in ("/", "/static/x.js", "/healthz", "/readyz", "/metrics", "/v1/realtime"):
             for headers in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
@@ -77,7 +77,7 @@ def test_a_foreign_origin_or_host_gets_403_over_http() -> None:
     served(test)
 
 
-def test_a_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCaptureFixture) -> None:
+def test_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCaptureFixture) -> None:
     async def test(server: Running) -> None:
         assert await refused(server.ws, origin=Origin("https://evil.example")) == (403, "foreign_origin")
         assert await refused(server.ws, origin=Origin("null")) == (403, "foreign_origin")
@@ -89,7 +89,7 @@ def test_a_foreign_origin_or_host_gets_403_over_websocket(caplog: pytest.LogCapt
     assert [record for record in caplog.records if record.exc_info] == []
 
 
-def test_its_own_page_and_clients_without_origin_talk() -> None:
+def test_own_page_and_clients_without_origin_can_connect() -> None:
     async def test(server: Running) -> None:
         for origin in (None, Origin(server.http), Origin("https://app.example")):
             async with connect(f"{server.ws}?model=any", origin=origin, proxy=None) as client:
@@ -103,7 +103,7 @@ def test_its_own_page_and_clients_without_origin_talk() -> None:
 # Token
 
 
-def test_the_token_is_wanted_in_either_form() -> None:
+def test_token_is_required_in_either_form() -> None:
     async def test(server: Running) -> None:
         assert await refused(server.ws) == (401, "token_missing")
         assert await refused(server.ws, additional_headers={"Authorization": "Bearer sk-x"}) == (401, "token_wrong")
@@ -120,7 +120,7 @@ def test_the_token_is_wanted_in_either_form() -> None:
     served(test, token=TOKEN)
 
 
-def test_a_stock_client_may_send_any_key_where_none_is_wanted() -> None:
+def test_client_may_send_any_key_if_no_token_is_set() -> None:
     async def test(server: Running) -> None:
         offered = [Subprotocol("realtime"), Subprotocol("openai-insecure-api-key.sk-any")]
         headers = {"Authorization": "Bearer sk-any"}
@@ -130,7 +130,7 @@ def test_a_stock_client_may_send_any_key_where_none_is_wanted() -> None:
     served(test)
 
 
-def test_who_comes_from_elsewhere_through_a_proxy_here_needs_a_token() -> None:
+def test_remote_client_behind_local_proxy_needs_token() -> None:
     elsewhere = {"X-Forwarded-For": "203.0.113.7"}
 
     async def test(server: Running) -> None:
@@ -140,7 +140,7 @@ def test_who_comes_from_elsewhere_through_a_proxy_here_needs_a_token() -> None:
     served(test)
 
 
-def test_behind_a_proxy_with_tls_the_page_is_its_own() -> None:
+def test_own_page_can_connect_behind_tls_proxy() -> None:
     async def test(server: Running) -> None:
         forwarded = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "https", "Authorization": f"Bearer {TOKEN}"}
         async with connect(
@@ -159,7 +159,7 @@ def test_behind_a_proxy_with_tls_the_page_is_its_own() -> None:
 # The page
 
 
-def test_the_page_allows_nothing_from_elsewhere_and_nothing_inline(page: Path) -> None:
+def test_page_policy_forbids_foreign_and_inline_resources(page: Path) -> None:
     async def test(server: Running) -> None:
         response = await get(server, "/")
         assert response.status_code == 200
@@ -178,7 +178,7 @@ def test_the_page_allows_nothing_from_elsewhere_and_nothing_inline(page: Path) -
     served(test, static=page)
 
 
-def test_files_are_asked_for_anew_and_come_as_what_they_are(page: Path) -> None:
+def test_static_files_are_revalidated_and_have_correct_types(page: Path) -> None:
     async def test(server: Running) -> None:
         for path, kind in (("/", "text/html"), ("/static/talk/page.js", "text/javascript")):
             response = await get(server, path)
@@ -190,7 +190,7 @@ def test_files_are_asked_for_anew_and_come_as_what_they_are(page: Path) -> None:
     served(test, static=page)
 
 
-def test_what_is_not_there_is_not_found(page: Path) -> None:
+def test_unknown_paths_get_404(page: Path) -> None:
     async def test(server: Running) -> None:
         for path in (
             "/static/",
@@ -264,7 +264,7 @@ def test_realtime_path_may_end_with_a_slash() -> None:
     [("intent=transcription", "intent"), ("intent=translation", "intent"), ("call_id=call_1", "call_id"),
      ("model=repartee&intent=transcription", "intent")],
 )  # fmt: skip
-def test_other_kinds_of_session_are_refused_with_an_error_event(query: str, param: str) -> None:
+def test_unsupported_session_kinds_get_an_error_event(query: str, param: str) -> None:
     async def test(server: Running) -> None:
         subprotocols = [Subprotocol("realtime")]
         async with connect(f"{server.ws}?{query}", subprotocols=subprotocols, proxy=None) as client:
@@ -284,7 +284,7 @@ def test_other_kinds_of_session_are_refused_with_an_error_event(query: str, para
     served(test, hall=hall)
 
 
-def test_a_proxy_that_keeps_the_upgrade_for_itself_is_told_of() -> None:
+def test_missing_upgrade_header_is_explained() -> None:
     async def test(server: Running) -> None:
         response = await get(server, "/v1/realtime")
         assert (response.status_code, response.headers["upgrade"]) == (426, "websocket")
@@ -296,7 +296,7 @@ def test_a_proxy_that_keeps_the_upgrade_for_itself_is_told_of() -> None:
 # Health
 
 
-def test_healthz_answers_at_once_and_readyz_when_everything_is_loaded() -> None:
+def test_healthz_answers_at_once_and_readyz_after_loading() -> None:
     async def main() -> None:
         hall = ScriptedHall([EngineState("stt", "loading", "whisper"), EngineState("tts", "ready", "piper")])
         async with running(hall) as server:
@@ -320,7 +320,7 @@ def test_healthz_answers_at_once_and_readyz_when_everything_is_loaded() -> None:
     asyncio.run(main())
 
 
-def test_readyz_says_what_failed_and_that_the_end_is_near() -> None:
+def test_readyz_reports_failed_engines_and_draining() -> None:
     states = [
         EngineState("stt", "failed", "whisper", why="/home/somebody/model is broken"),
         EngineState("tts", "ready"),
@@ -333,7 +333,7 @@ def test_readyz_says_what_failed_and_that_the_end_is_near() -> None:
     assert readiness([], draining=False)[0] == 503
 
 
-def test_an_engine_that_cannot_be_loaded_leaves_the_server_alive() -> None:
+def test_server_stays_alive_if_an_engine_cannot_be_loaded() -> None:
     async def test(server: Running) -> None:
         assert (await get(server, "/healthz")).status_code == 200
         assert (await get(server, "/readyz")).status_code == 503
@@ -343,7 +343,7 @@ def test_an_engine_that_cannot_be_loaded_leaves_the_server_alive() -> None:
     served(test, hall=hall)
 
 
-def test_metrics_are_there_for_prometheus() -> None:
+def test_metrics_are_served_for_prometheus() -> None:
     async def test(server: Running) -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.recv()
@@ -362,7 +362,7 @@ def test_metrics_are_there_for_prometheus() -> None:
 # Limits
 
 
-def test_a_full_server_says_so_and_has_room_again_when_one_leaves() -> None:
+def test_full_server_refuses_until_a_session_ends() -> None:
     async def test(server: Running) -> None:
         async with connect(server.ws, proxy=None) as first:
             await first.recv()
@@ -383,7 +383,7 @@ def test_a_full_server_says_so_and_has_room_again_when_one_leaves() -> None:
 
 
 @pytest.mark.slow
-def test_a_session_that_lasted_long_enough_is_told_and_closed() -> None:
+def test_session_at_its_time_limit_is_told_and_closed() -> None:
     async def test(server: Running) -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.recv()
@@ -396,7 +396,7 @@ def test_a_session_that_lasted_long_enough_is_told_and_closed() -> None:
     served(test, section=ServerSection(port=0, max_session_s=1))
 
 
-def test_sessions_are_told_when_the_server_ends() -> None:
+def test_sessions_are_told_when_the_server_shuts_down() -> None:
     async def test(server: Running) -> None:
         async with connect(server.ws, proxy=None) as client:
             await client.recv()

@@ -1,4 +1,4 @@
-"""What waits behind sound that is ahead of real time, in which order, and how much of it."""
+"""Order and bounds of the queue for audio that is ahead of real time."""
 
 import pytest
 from virtual_time import run_virtual
@@ -28,7 +28,7 @@ def sound(size: int = 1000) -> Append:
 
 
 def taken(backlog: AudioBacklog) -> list[Command]:
-    """Everything that is in it, in the order in which it is taken."""
+    """Takes everything from the backlog, in order."""
 
     async def main() -> list[Command]:
         commands = []
@@ -41,25 +41,25 @@ def taken(backlog: AudioBacklog) -> list[Command]:
 
 
 @pytest.mark.parametrize("command", [COMMIT, CLEAR, RESPOND], ids=["commit", "clear", "response"])
-def test_what_refers_to_sound_waits_for_sound_that_is_held_back(command: Command) -> None:
+def test_audio_commands_wait_for_queued_audio(command: Command) -> None:
     backlog = AudioBacklog()
-    assert not backlog.holds_up(command)
-    assert backlog.holds_up(command, behind=True)
+    assert not backlog.must_wait(command)
+    assert backlog.must_wait(command, behind=True)
     backlog.put(sound())
-    assert backlog.holds_up(command)
+    assert backlog.must_wait(command)
 
 
-def test_other_commands_are_not_held_back_by_sound_but_by_a_commit() -> None:
+def test_other_commands_wait_for_a_commit_but_not_for_audio() -> None:
     backlog = AudioBacklog()
     backlog.put(sound())
-    assert not backlog.holds_up(CANCEL)
-    assert not backlog.holds_up(RETRIEVE)
+    assert not backlog.must_wait(CANCEL)
+    assert not backlog.must_wait(RETRIEVE)
     backlog.put(COMMIT)
-    assert backlog.holds_up(CANCEL)
-    assert backlog.holds_up(RETRIEVE)
+    assert backlog.must_wait(CANCEL)
+    assert backlog.must_wait(RETRIEVE)
 
 
-def test_what_is_held_is_taken_in_order() -> None:
+def test_queued_commands_are_taken_in_order() -> None:
     backlog = AudioBacklog()
     commands: list[Command] = [sound(), COMMIT, RESPOND, sound(), CANCEL]
     for command in commands:
@@ -67,7 +67,7 @@ def test_what_is_held_is_taken_in_order() -> None:
     assert taken(backlog) == commands
 
 
-def test_a_clear_drops_the_sound_that_it_clears_and_no_committed_sound() -> None:
+def test_clear_drops_uncommitted_audio_only() -> None:
     backlog = AudioBacklog()
     committed, cleared = sound(), sound()
     sent: list[Command] = [committed, COMMIT, cleared, CLEAR]
@@ -77,7 +77,7 @@ def test_a_clear_drops_the_sound_that_it_clears_and_no_committed_sound() -> None
     assert taken(backlog) == [committed, COMMIT, CLEAR]
 
 
-def test_sound_that_is_dropped_while_it_is_taken_is_not_wanted() -> None:
+def test_audio_dropped_while_it_is_taken_is_not_wanted() -> None:
     backlog, first = AudioBacklog(), sound()
     backlog.put(first)
     assert backlog.is_wanted(first)
@@ -87,7 +87,7 @@ def test_sound_that_is_dropped_while_it_is_taken_is_not_wanted() -> None:
     assert taken(backlog) == [CLEAR]
 
 
-def test_a_backlog_is_full_at_its_bound_and_empty_behind_its_end() -> None:
+def test_backlog_is_full_at_its_bound_and_empty_after_close() -> None:
     room = BacklogRoom()
     backlog = AudioBacklog(room)
     backlog.put(sound(audio_backlog.MOST_BYTES - 1))
@@ -99,7 +99,7 @@ def test_a_backlog_is_full_at_its_bound_and_empty_behind_its_end() -> None:
     assert room.bytes == 0
 
 
-def test_all_backlogs_together_have_a_bound_that_leaves_everybody_a_share() -> None:
+def test_total_backlog_bound_leaves_each_client_a_share() -> None:
     room = BacklogRoom()
     many = [AudioBacklog(room) for _ in range(9)]
     for backlog in many[:8]:

@@ -1,4 +1,4 @@
-"""Whatever the network does to a client's blocks, the line has the client's sound and nothing in the midst of it."""
+"""The line has the client's audio without inserted silence within it, whatever the network does to the blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ BEGIN_S = 100.0
 
 @dataclass(frozen=True)
 class Block:
-    """Part of what a client captured, and when it arrives; `at_s` counts from the first sample."""
+    """A part of the captured audio and its arrival time; `at_s` counts from the first sample."""
 
     pcm: Pcm
     at_s: float
@@ -26,11 +26,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Heard:
-    """What became of a client's blocks.
+    """The line that was made of a client's blocks.
 
     Attributes:
-        frames: Of the line, from position 0 on, and when each came.
-        line: It.
+        frames: The line's frames from position 0 on, with their times.
+        line: The line.
     """
 
     frames: list[tuple[float, Frame]]
@@ -48,13 +48,13 @@ class Heard:
 
 
 def voice(seconds: float, rate_hz: int) -> Pcm:
-    """Noise: every sample differs from the next, so that what is out of place is seen."""
+    """Returns noise: neighbouring samples differ, so that misplaced samples are detected."""
     rng = np.random.default_rng(7)
     return rng.integers(-9000, 9000, round(seconds * rate_hz)).astype(np.int16)
 
 
 def cut(pcm: Pcm, rate_hz: int, sizes_ms: Sequence[float], delays_s: Sequence[float] = (0.0,)) -> list[Block]:
-    """Blocks of these lengths in turn, each so late after its last sample was captured; never before an earlier one."""
+    """Cuts audio into blocks of these lengths in turn, each with a delay after its last sample; in order."""
     blocks: list[Block] = []
     at, arrived_s = 0, 0.0
     while at < len(pcm):
@@ -67,13 +67,13 @@ def cut(pcm: Pcm, rate_hz: int, sizes_ms: Sequence[float], delays_s: Sequence[fl
 
 
 def stalled(blocks: list[Block], from_s: float, for_s: float) -> list[Block]:
-    """What would arrive in this time arrives at its end."""
+    """Delays all blocks that would arrive in this time to its end."""
     until_s = from_s + for_s
     return [Block(block.pcm, until_s if from_s < block.at_s < until_s else block.at_s) for block in blocks]
 
 
 def lost(blocks: list[Block], from_s: float, until_s: float) -> tuple[list[Block], float]:
-    """Blocks that would arrive in this time never do; returns the seconds of sound in them, at 24 kHz, too."""
+    """Removes the blocks that would arrive in this time; also returns their length in seconds at 24 kHz."""
     kept = [block for block in blocks if not from_s < block.at_s < until_s]
     return kept, sum(len(block.pcm) for block in blocks if from_s < block.at_s < until_s) / 24_000
 
@@ -86,7 +86,7 @@ def hear(
     after_s: float = 0.0,
     heed: Batching = Batching.OFF,
 ) -> Heard:
-    """The line of a client that connected so long before it captured anything, and is heard so long after."""
+    """Feeds a line with the blocks of a client, with a time before the first and after the last block."""
     line = ClientLine(rate_hz)
     frames: list[tuple[float, Frame]] = []
     now_s = BEGIN_S - connected_s
@@ -100,7 +100,7 @@ def hear(
         while coming and BEGIN_S + coming[0].at_s <= now_s + 1e-9:
             block = coming.pop(0)
             keep(line.push(block.pcm, rate_hz, max(now_s - 0.01, BEGIN_S + block.at_s), heed))
-        if now_s >= line.look_from_s:
+        if now_s >= line.idle_from_s:
             keep(line.idle(now_s))
         now_s += 0.01
     keep(line.finish())
@@ -111,7 +111,7 @@ def hear(
 
 
 def check_whole(heard: Heard, pcm: Pcm, rate_hz: int) -> None:
-    """The line is what one block makes of the sound: nothing in the midst of it, nothing lost."""
+    """Asserts that the line equals that of one whole block: nothing inserted, nothing lost."""
     expected = hear([Block(pcm, len(pcm) / rate_hz)], rate_hz, connected_s=0.0).sound
     sound = heard.sound
     length = round(len(pcm) * MIC_RATE_HZ / rate_hz)
@@ -129,11 +129,11 @@ DELAYS = st.lists(st.floats(0, 0.2), min_size=1, max_size=20)
 
 @settings(max_examples=60, deadline=None)
 @given(rate_hz=RATES, sizes_ms=SIZES, delays_s=DELAYS, from_s=st.floats(0, 3), for_s=st.floats(0, 1))
-def test_blocks_of_any_size_with_jitter_and_a_stall_are_heard_as_one_block(
+def test_blocks_with_jitter_and_stall_equal_one_block(
     rate_hz: int, sizes_ms: list[float], delays_s: list[float], from_s: float, for_s: float
 ) -> None:
     pcm = voice(3.0, rate_hz)
-    # What a client never did before adds to the stall: a longer block, or a block that late.
+    # A longer or later block than ever before adds to the stall.
     for_s = max(0.0, min(for_s, 1.05 - max(delays_s) - (max(sizes_ms) - min(sizes_ms)) / 1000))
     heard = hear(stalled(cut(pcm, rate_hz, sizes_ms, delays_s), from_s, for_s), rate_hz)
     check_whole(heard, pcm, rate_hz)
@@ -142,7 +142,7 @@ def test_blocks_of_any_size_with_jitter_and_a_stall_are_heard_as_one_block(
 @pytest.mark.parametrize("rate_hz", [8_000, 24_000])
 @pytest.mark.parametrize("block_ms", [10, 20, 40, 100, 128, 200, 341, 500, 1000, 1024])
 @pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2])
-def test_steady_blocks_get_no_silence_between_them(rate_hz: int, block_ms: int, jitter_s: float) -> None:
+def test_steady_blocks_have_no_inserted_silence(rate_hz: int, block_ms: int, jitter_s: float) -> None:
     pcm = voice(4.0, rate_hz)
     delays_s = np.random.default_rng(1).uniform(0, jitter_s, 50).tolist()
     check_whole(hear(cut(pcm, rate_hz, [block_ms], delays_s), rate_hz), pcm, rate_hz)
@@ -151,16 +151,16 @@ def test_steady_blocks_get_no_silence_between_them(rate_hz: int, block_ms: int, 
 @pytest.mark.parametrize("stall_s", [0.15, 0.3, 0.6, 1.0])
 @pytest.mark.parametrize("block_ms", [20, 100, 1000])
 @pytest.mark.parametrize("from_s", [0.0, 0.05, 1.0, 2.5])
-def test_a_burst_after_a_stall_is_heard_without_silence(block_ms: int, stall_s: float, from_s: float) -> None:
+def test_burst_after_stall_adds_no_silence(block_ms: int, stall_s: float, from_s: float) -> None:
     pcm = voice(5.0, 24_000)
     check_whole(hear(stalled(cut(pcm, 24_000, [block_ms]), from_s, stall_s), 24_000), pcm, 24_000)
 
 
 @pytest.mark.parametrize("block_ms", [20, 100])
-def test_a_burst_that_takes_its_time_is_a_burst(block_ms: int) -> None:
+def test_slow_burst_is_recognized_as_burst(block_ms: int) -> None:
     pcm = voice(4.0, 24_000)
     blocks = cut(pcm, 24_000, [block_ms])
-    # From 1 s on nothing for 0.8 s; then twice as fast as real time until it has caught up.
+    # Nothing for 0.8 s from 1 s on; then twice as fast as real time until it has caught up.
     slow = [
         Block(block.pcm, max(block.at_s, 1.8 + (block.at_s - 1.0) / 2) if block.at_s > 1.0 else block.at_s)
         for block in blocks
@@ -170,32 +170,32 @@ def test_a_burst_that_takes_its_time_is_a_burst(block_ms: int) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(block_ms=st.sampled_from([20.0, 40.0, 100.0, 128.0, 200.0]), from_s=st.floats(0.5, 2), for_s=st.floats(0.4, 4))
-def test_sound_that_never_comes_leaves_as_much_silence(block_ms: float, from_s: float, for_s: float) -> None:
+def test_lost_audio_is_replaced_by_as_much_silence(block_ms: float, from_s: float, for_s: float) -> None:
     pcm = voice(7.0, 24_000)
     blocks, lost_s = lost(cut(pcm, 24_000, [block_ms]), from_s, from_s + for_s)
     heard = hear(blocks, 24_000)
     sound = heard.sound
-    tolerance = 0.02 if lost_s > 0.25 else 0.25  # as much may be jitter
+    tolerance = 0.02 if lost_s > 0.25 else 0.25  # so much may be jitter
     assert len(sound) / MIC_RATE_HZ == pytest.approx(7.0, abs=tolerance + 0.02)
     in_front = len(np.concatenate([frame.pcm for _, frame in heard.frames])) - len(sound)
     put_in = heard.line.invented_before(Samples(in_front + len(sound))) - heard.line.invented_before(Samples(in_front))
     assert put_in / MIC_RATE_HZ == pytest.approx(lost_s, abs=tolerance + 0.02)
 
 
-def test_a_client_that_is_silent_for_long_is_silence_in_real_time() -> None:
+def test_long_pause_becomes_silence_in_real_time() -> None:
     heard = hear(cut(voice(1.0, 24_000), 24_000, [20]), 24_000, after_s=5.0)
     late = [at_s - frame.end / MIC_RATE_HZ for at_s, frame in heard.frames if at_s > 2.5]
     assert max(late) - min(late) < 0.05
 
 
 @pytest.mark.parametrize("block_ms", [20, 100, 200, 1000])
-def test_a_client_that_stops_behind_its_speech_is_silent_after_a_stall_at_most(block_ms: int) -> None:
+def test_pause_after_speech_becomes_silence_within_stall_limit(block_ms: int) -> None:
     heard = hear(cut(voice(3.0, 24_000), 24_000, [block_ms]), 24_000, after_s=4.0)
     silent_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 1)
     assert 3.0 + 1.0 < silent_s <= 3.0 + 1.12 + block_ms / 1000 + 0.02
 
 
-def test_a_client_that_stops_behind_every_speech_is_waited_for_less() -> None:
+def test_regular_pauses_after_speech_shorten_the_wait() -> None:
     blocks: list[Block] = []
     for n in range(4):
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
@@ -208,9 +208,9 @@ def test_a_client_that_stops_behind_every_speech_is_waited_for_less() -> None:
     assert waited_s[3] == pytest.approx(0.27, abs=0.03)
 
 
-def test_a_client_that_sends_silence_is_not_one_that_stops() -> None:
+def test_client_that_sends_silence_is_not_treated_as_paused() -> None:
     blocks: list[Block] = []
-    for n in range(3):  # as of turns: each is followed by a silence that is not sent
+    for n in range(3):  # like turns: after each, the silence is not sent
         blocks += [Block(block.pcm, block.at_s + 5 * n) for block in cut(voice(2.0, 24_000), 24_000, [20])]
     heard = hear(blocks, 24_000, after_s=3.0, heed=Batching.SILENCE)
     waited_s = next(at_s for at_s, frame in heard.frames if frame.is_inserted and at_s > 12) - 12
@@ -218,7 +218,7 @@ def test_a_client_that_sends_silence_is_not_one_that_stops() -> None:
 
 
 @pytest.mark.parametrize("message_ms", [20, 100, 500, 3000])
-def test_behind_a_recording_that_was_sent_at_once_silence_begins_soon(message_ms: int) -> None:
+def test_silence_begins_soon_after_recording_sent_at_once(message_ms: int) -> None:
     pcm = voice(3.0, 24_000)
     at_once = [Block(block.pcm, 0.0) for block in cut(pcm, 24_000, [message_ms])]
     heard = hear(at_once, 24_000, after_s=2.0)
@@ -226,13 +226,13 @@ def test_behind_a_recording_that_was_sent_at_once_silence_begins_soon(message_ms
     assert silent_s == pytest.approx(0.1, abs=0.03)
 
 
-def test_sound_in_one_burst_before_live_sound_does_not_make_it_a_recording() -> None:
+def test_burst_before_live_audio_is_not_a_recording() -> None:
     pcm = voice(8.0, 24_000)
     blocks = [Block(block.pcm, max(0.0, block.at_s - 3.0)) for block in cut(pcm, 24_000, [20])]
     check_whole(hear(stalled(blocks, 2.0, 0.9), 24_000), pcm, 24_000)
 
 
-def test_a_position_is_dated_by_the_blocks_that_were_least_late() -> None:
+def test_positions_are_dated_by_the_least_delayed_blocks() -> None:
     pcm = voice(4.0, 24_000)
     heard = hear(cut(pcm, 24_000, [500], [0.0, 0.2, 0.1]), 24_000)
     end = Samples(heard.frames[-1][1].end)
@@ -240,7 +240,7 @@ def test_a_position_is_dated_by_the_blocks_that_were_least_late() -> None:
     assert heard.line.clock.to_loop_s(end) - behind == pytest.approx(BEGIN_S + 4.0, abs=0.005)
 
 
-def test_a_commit_in_a_stall_is_of_all_that_has_come() -> None:
+def test_commit_during_stall_includes_all_received_audio() -> None:
     line = ClientLine(24_000)
     pcm = voice(2.0, 24_000)
     frames = line.push(pcm[:24_000], 24_000, 101.0, Batching.OFF)
@@ -252,7 +252,7 @@ def test_a_commit_in_a_stall_is_of_all_that_has_come() -> None:
     assert line.invented_frames == 0
 
 
-def test_a_client_whose_connection_is_lost_is_silent_at_once() -> None:
+def test_lost_connection_becomes_silence_at_once() -> None:
     line = ClientLine(24_000)
     line.push(voice(1.0, 24_000), 24_000, 101.0, Batching.OFF)
     line.arrivals.gone = True

@@ -1,4 +1,4 @@
-"""A client's sound as gapless frames, in virtual time."""
+"""The client's audio as gapless frames, in virtual time."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -16,7 +16,7 @@ from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, REPLY_RATE_HZ, Pcm, ms_of_sa
 from web.client_microphone import WAITING_FRAMES, ClientMicrophone
 
 FRAME = 480
-"""Samples of 20 ms at the wire's rate."""
+"""Samples of 20 ms at the wire's sample rate."""
 
 
 def loud(samples: int) -> Pcm:
@@ -25,11 +25,11 @@ def loud(samples: int) -> Pcm:
 
 @dataclass
 class Listener:
-    """A conversation that takes frames, each in `takes_s`."""
+    """A conversation that takes frames; each takes `takes_s`."""
 
     microphone: ClientMicrophone = field(default_factory=lambda: ClientMicrophone(REPLY_RATE_HZ))
     takes_s: float = 0.0
-    frames: list[tuple[float, Frame]] = field(default_factory=list)  # at ms after the beginning
+    frames: list[tuple[float, Frame]] = field(default_factory=list)  # with ms since the start
     zero_s: float = 0.0
 
     async def listen(self) -> None:
@@ -45,18 +45,18 @@ class Listener:
 
     @property
     def sound_ms(self) -> float:
-        """How much of what came was loud."""
+        """Length of the loud audio that was received."""
         return float(sum(np.count_nonzero(np.abs(frame.pcm) > 4000) for _, frame in self.frames)) / MIC_RATE_HZ * 1000
 
     async def speaks(self, ms: int, *, block_ms: int = 20) -> None:
-        """Sound in real time."""
+        """Sends audio in real time."""
         for _ in range(ms // block_ms):
             await asyncio.sleep(block_ms / 1000)
             await self.microphone.deliver(loud(24 * block_ms), REPLY_RATE_HZ)
 
 
 def perform(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s: float = 0.0) -> Listener:
-    """A scene while a conversation listens; then the microphone ends. Every frame follows the one before."""
+    """Runs a scene while a conversation listens, then ends the microphone. Checks that the frames are gapless."""
     listener = Listener(takes_s=takes_s)
 
     async def main() -> None:
@@ -73,9 +73,9 @@ def perform(scene: Callable[[Listener], Coroutine[None, None, None]], *, takes_s
     return listener
 
 
-def test_what_waited_is_heard_when_the_microphone_ends() -> None:
+def test_queued_audio_is_processed_when_microphone_ends() -> None:
     async def scene(listener: Listener) -> None:
-        listener.microphone.batching = Batching.SILENCE  # sound of one level is a room
+        listener.microphone.batching = Batching.SILENCE  # sound of constant level counts as silence
         await listener.speaks(100)
         assert not listener.frames
 
@@ -83,7 +83,7 @@ def test_what_waited_is_heard_when_the_microphone_ends() -> None:
 
 
 @pytest.mark.parametrize("block_ms", [10, 20, 50, 100])
-def test_blocks_of_any_length_become_frames_without_a_gap(block_ms: int) -> None:
+def test_blocks_of_any_length_become_gapless_frames(block_ms: int) -> None:
     async def scene(listener: Listener) -> None:
         await listener.speaks(2000, block_ms=block_ms)
         await listener.microphone.settle()
@@ -95,7 +95,7 @@ def test_blocks_of_any_length_become_frames_without_a_gap(block_ms: int) -> None
     assert listener.microphone.clock.to_loop_s(in_front) == pytest.approx(1000, abs=0.001)
 
 
-def test_while_nothing_comes_the_line_goes_on_in_silence() -> None:
+def test_line_continues_in_silence_without_audio() -> None:
     async def scene(listener: Listener) -> None:
         await listener.speaks(500)
         await asyncio.sleep(3)
@@ -110,7 +110,7 @@ def test_while_nothing_comes_the_line_goes_on_in_silence() -> None:
     assert listener.sound_ms == pytest.approx(1000, abs=25)
 
 
-def test_what_the_client_did_not_send_is_known_for_every_position() -> None:
+def test_inserted_silence_is_known_for_every_position() -> None:
     async def scene(listener: Listener) -> None:
         await asyncio.sleep(0.3)
         await listener.speaks(500)
@@ -128,7 +128,7 @@ def test_what_the_client_did_not_send_is_known_for_every_position() -> None:
     assert end_ms - microphone.invented_ms(end_ms) == microphone.received_ms == 1000
 
 
-def test_a_client_that_never_sends_is_silence_from_the_beginning() -> None:
+def test_client_that_never_sends_is_silent_from_the_start() -> None:
     async def scene(listener: Listener) -> None:
         await asyncio.sleep(1)
 
@@ -137,18 +137,18 @@ def test_a_client_that_never_sends_is_silence_from_the_beginning() -> None:
     assert all(frame.is_inserted for _, frame in listener.frames)
 
 
-def test_settled_is_when_all_that_came_was_heard_also_the_last_bit_of_a_frame() -> None:
+def test_settle_waits_for_all_audio_including_partial_frame() -> None:
     async def scene(listener: Listener) -> None:
         await listener.microphone.deliver(loud(50 * FRAME + 100), REPLY_RATE_HZ)
         await listener.microphone.settle()
         assert len(listener.frames) == 51
         assert listener.sound_ms == pytest.approx(1000 + 100 / 24, abs=1)
-        assert listener.now_ms == pytest.approx(510)  # at the pace of the conversation, not of the sound
+        assert listener.now_ms == pytest.approx(510)  # the conversation's speed, not real time
 
     perform(scene, takes_s=0.01)
 
 
-def test_settled_at_once_where_nothing_came_or_all_is_over() -> None:
+def test_settle_returns_at_once_without_audio_or_after_end() -> None:
     async def scene(listener: Listener) -> None:
         await listener.microphone.settle()
         assert listener.now_ms == 0
@@ -159,7 +159,7 @@ def test_settled_at_once_where_nothing_came_or_all_is_over() -> None:
     assert perform(scene).frames == []
 
 
-def test_a_client_that_sends_much_at_once_waits_for_the_conversation() -> None:
+def test_client_that_sends_much_at_once_has_to_wait() -> None:
     async def scene(listener: Listener) -> None:
         for _ in range(6):
             await listener.microphone.deliver(loud(REPLY_RATE_HZ * 10), REPLY_RATE_HZ)
@@ -170,11 +170,11 @@ def test_a_client_that_sends_much_at_once_waits_for_the_conversation() -> None:
 
     most: list[int] = []
     listener = perform(scene, takes_s=0.01)
-    assert max(most) <= WAITING_FRAMES + 50  # a second more than may wait: it was let in as one
+    assert max(most) <= WAITING_FRAMES + 50  # up to one second more, which is delivered as a whole
     assert listener.sound_ms == pytest.approx(60_000, abs=2)
 
 
-def test_much_at_once_leaves_the_loop_to_others() -> None:
+def test_large_delivery_lets_other_tasks_run() -> None:
     async def scene(listener: Listener) -> None:
         others = 0
 
@@ -195,7 +195,7 @@ def test_much_at_once_leaves_the_loop_to_others() -> None:
     perform(scene)
 
 
-def test_another_format_goes_on_where_the_last_one_ended() -> None:
+def test_line_continues_after_a_format_change() -> None:
     async def scene(listener: Listener) -> None:
         await listener.speaks(500)
         for _ in range(25):
@@ -209,7 +209,7 @@ def test_another_format_goes_on_where_the_last_one_ended() -> None:
     assert listener.sound_ms == pytest.approx(1500, abs=5)
 
 
-def test_at_the_end_what_came_is_still_heard() -> None:
+def test_received_audio_is_processed_after_the_end() -> None:
     async def scene(listener: Listener) -> None:
         await listener.microphone.deliver(loud(20 * FRAME), REPLY_RATE_HZ)
         listener.microphone.end()
@@ -218,7 +218,7 @@ def test_at_the_end_what_came_is_still_heard() -> None:
     assert len(perform(scene, takes_s=0.01).frames) >= 18
 
 
-def test_whoever_waits_for_room_is_let_go_at_the_end() -> None:
+def test_waiting_delivery_returns_at_the_end() -> None:
     async def scene(listener: Listener) -> None:
         async with asyncio.TaskGroup() as tasks:
             delivering = tasks.create_task(listener.microphone.deliver(loud(REPLY_RATE_HZ * 60), REPLY_RATE_HZ))
@@ -229,13 +229,13 @@ def test_whoever_waits_for_room_is_let_go_at_the_end() -> None:
     perform(scene, takes_s=0.1)
 
 
-def test_a_loop_that_was_held_up_reads_before_it_takes_it_for_silence() -> None:
+def test_blocked_loop_reads_audio_before_inserting_silence() -> None:
     async def scene(listener: Listener) -> None:
         loop, microphone, reading = asyncio.get_running_loop(), listener.microphone, asyncio.Event()
         await listener.speaks(200)
-        microphone._look.cancel()  # as if nothing ran for 300 ms: then the socket is looked at first, timers next
+        microphone._silence_timer.cancel()  # as if the loop was blocked for 300 ms: sockets are read before timers run
         loop.call_at(loop.time() + 0.3, reading.set)
-        loop.call_at(loop.time() + 0.3, microphone._look_again, loop)
+        loop.call_at(loop.time() + 0.3, microphone._check_silence, loop)
         await reading.wait()
         await microphone.deliver(loud(24 * 300), REPLY_RATE_HZ)
         await microphone.settle()
@@ -244,15 +244,15 @@ def test_a_loop_that_was_held_up_reads_before_it_takes_it_for_silence() -> None:
     assert not any(frame.is_inserted for _, frame in listener.frames)
 
 
-def test_while_sound_comes_no_timer_is_set_for_each_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_audio_sets_no_timer_per_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     armed: list[float] = []
-    original = ClientMicrophone._look_again
+    original = ClientMicrophone._check_silence
 
     def counted(self: ClientMicrophone, loop: asyncio.AbstractEventLoop) -> None:
         armed.append(loop.time())
         original(self, loop)
 
-    monkeypatch.setattr(ClientMicrophone, "_look_again", counted)
+    monkeypatch.setattr(ClientMicrophone, "_check_silence", counted)
 
     async def scene(listener: Listener) -> None:
         await listener.speaks(2000)
@@ -261,7 +261,7 @@ def test_while_sound_comes_no_timer_is_set_for_each_frame(monkeypatch: pytest.Mo
     assert len(armed) <= 30  # of a hundred frames
 
 
-def test_a_backlog_of_small_blocks_is_heard_as_it_is_read() -> None:
+def test_backlog_of_small_blocks_is_processed_as_read() -> None:
     async def scene(listener: Listener) -> None:
         await listener.speaks(200)
         for number in range(50):
@@ -271,7 +271,7 @@ def test_a_backlog_of_small_blocks_is_heard_as_it_is_read() -> None:
     perform(scene)
 
 
-def test_while_sound_comes_nobody_is_woken_to_look_for_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_audio_does_not_wake_the_silence_check(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
 
     def idle(line: MicrophoneLine, now_s: float, real: Callable[..., list[Frame]] = MicrophoneLine.idle) -> list[Frame]:

@@ -1,4 +1,4 @@
-"""What waits to be sent, and who is woken for it."""
+"""The queue of messages to a client, and when its writer is woken."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from virtual_time import run_virtual
 from wire_client import Client
 
 from web import client_socket as lines
-from web.client_socket import BREATH, ClientSocket
+from web.client_socket import YIELD_EVERY_MESSAGES, ClientSocket
 from web.metrics import Metrics
 from web.wire.session_config import SessionConfig
 
@@ -34,7 +34,7 @@ def line(
     return ClientSocket(socket, client.wire)
 
 
-def test_sound_wakes_nobody_and_an_answer_does() -> None:
+def test_audio_does_not_wake_the_writer_but_answers_do() -> None:
     async def main() -> None:
         one = line()
         one.realtime.receive(APPEND)
@@ -47,7 +47,7 @@ def test_sound_wakes_nobody_and_an_answer_does() -> None:
     run_virtual(main())
 
 
-def test_a_flood_leaves_others_their_turn() -> None:
+def test_flood_of_messages_lets_other_tasks_run() -> None:
     async def main() -> None:
         one, others = line(), 0
 
@@ -59,7 +59,7 @@ def test_a_flood_leaves_others_their_turn() -> None:
 
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(other())
-            for _ in range(10 * BREATH):
+            for _ in range(10 * YIELD_EVERY_MESSAGES):
                 one.realtime.receive(APPEND)
                 await one.answered()
             task.cancel()
@@ -68,7 +68,7 @@ def test_a_flood_leaves_others_their_turn() -> None:
     run_virtual(main())
 
 
-def test_a_lost_line_takes_nothing_that_is_meant_for_the_next() -> None:
+def test_lost_socket_takes_no_messages_of_the_next_one() -> None:
     async def main() -> None:
         one = line()
         one.lost.set()
@@ -80,7 +80,7 @@ def test_a_lost_line_takes_nothing_that_is_meant_for_the_next() -> None:
     run_virtual(main())
 
 
-def test_a_client_that_gets_further_behind_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_falls_behind_is_closed_with_reconnect_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MOST_WAITING_CHARS", 1000)
     sent: list[Message] = []
 
@@ -101,7 +101,7 @@ def test_a_client_that_gets_further_behind_is_told_to_come_back(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("stuck", [True, False])
-def test_who_does_not_even_take_the_close_is_cut_off(stuck: bool) -> None:
+def test_connection_is_aborted_if_close_is_not_read(stuck: bool) -> None:
     sent: list[Message] = []
     cut: list[str] = []
 
@@ -129,7 +129,7 @@ MUCH: Message = {"type": "websocket.receive", "text": "x" * lines.MOST_AHEAD_CHA
 @pytest.mark.parametrize(
     ("comes", "rested_s"), [([], 5), ([MORE], 5), ([LEFT], 1), ([MORE, MORE, LEFT], 3), ([MUCH, LEFT], 5)]
 )
-def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: list[Message], rested_s: int) -> None:
+def test_rest_notices_disconnect_and_loses_no_message(comes: list[Message], rested_s: int) -> None:
     async def main() -> None:
         coming = list(comes)
 
@@ -149,13 +149,13 @@ def test_who_rests_notices_that_the_client_has_left_and_loses_no_message(comes: 
     run_virtual(main())
 
 
-def test_of_a_flood_no_more_is_read_ahead_than_a_bound() -> None:
+def test_read_ahead_is_bounded() -> None:
     async def main() -> None:
         async def receive() -> Message:
             return {"type": "websocket.receive", "bytes": b"x"}
 
         one = line(receive=receive)
         assert await one.rest(5)
-        assert len(one._ahead) == lines.MOST_AHEAD
+        assert len(one._read_ahead) == lines.MOST_AHEAD
 
     run_virtual(main())

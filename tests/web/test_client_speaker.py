@@ -1,4 +1,4 @@
-"""What is sent to a client, when, and what is taken for heard; in virtual time."""
+"""When audio is sent to a client, and what counts as played; in virtual time."""
 
 import asyncio
 import math
@@ -20,22 +20,22 @@ AHEAD_MS = 1000
 
 
 def sound(ms: float, start_ms: float = 0.0) -> Pcm:
-    """Samples that name their own position in the reply."""
+    """Returns samples whose values are their positions in the reply."""
     at = round(start_ms * 24)
     return (np.arange(at, at + round(ms * 24)) % 30_000).astype(np.int16)
 
 
 def heard(ms: float) -> object:
-    """So many samples, but for the last bit of a clock's arithmetic."""
+    """Matches this many samples, up to rounding errors of the clock."""
     return pytest.approx(ms * 24, abs=1)
 
 
 @dataclass
 class Client:
-    """The far end: what came, and what the conversation was told."""
+    """A client: the audio it got, and what the conversation was told."""
 
     speaker: ClientSpeaker = field(default_factory=lambda: ClientSpeaker(AHEAD_MS))
-    sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # at ms after the beginning
+    sent: list[tuple[float, Hashable, Pcm]] = field(default_factory=list)  # with ms since the start
     told: list[tuple[float, int, bool]] = field(default_factory=list)
     leaves_at_ms: list[float] = field(default_factory=list)
     zero_s: float = 0.0
@@ -74,7 +74,7 @@ class Client:
 
 
 def perform(scene: Callable[[Client], Coroutine[None, None, None]], *, trusted: bool = False) -> Client:
-    """A scene with a speaker that runs; the reply's door is open at its beginning."""
+    """Runs a scene with a running speaker and an open reply."""
     client = Client()
 
     async def main() -> None:
@@ -99,10 +99,10 @@ async def play(client: Client, ms: float) -> bool:
 # ---- pacing ----
 
 
-def test_sound_is_sent_at_once_up_to_the_bound_and_then_as_it_is_played() -> None:
+def test_audio_is_sent_up_to_the_bound_then_as_it_plays() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 3000)
-        assert client.now_ms == pytest.approx(2000, abs=30)  # the last piece was sent a bound before its end
+        assert client.now_ms == pytest.approx(2000, abs=30)  # the last piece was sent earlier by the bound
 
     client = perform(scene)
     assert [at_ms for at_ms, _, _ in client.sent[:10]] == [0] * 10
@@ -113,7 +113,7 @@ def test_sound_is_sent_at_once_up_to_the_bound_and_then_as_it_is_played() -> Non
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(3000))
 
 
-def test_what_is_played_is_told_often_at_first_and_its_end_at_once() -> None:
+def test_position_is_told_often_at_first_and_end_at_once() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 3450)
         await client.at(3600)
@@ -128,7 +128,7 @@ def test_what_is_played_is_told_often_at_first_and_its_end_at_once() -> None:
     assert client.told_ms == 3450
 
 
-def test_an_end_that_is_said_after_all_was_played_is_told_at_once() -> None:
+def test_end_after_all_was_played_is_told_at_once() -> None:
     async def scene(client: Client) -> None:
         assert await client.speaker.play(REPLY, sound(1500))
         await client.at(1550)
@@ -138,7 +138,7 @@ def test_an_end_that_is_said_after_all_was_played_is_told_at_once() -> None:
     assert perform(scene).finished_at_ms == pytest.approx([1550], abs=21)
 
 
-def test_a_bound_smaller_than_a_piece_still_lets_sound_through() -> None:
+def test_bound_smaller_than_a_piece_still_sends_audio() -> None:
     async def scene(client: Client) -> None:
         assert await play(client, 500)
 
@@ -153,7 +153,7 @@ def test_a_bound_smaller_than_a_piece_still_lets_sound_through() -> None:
     assert client.sent_ms == 500
 
 
-def test_nothing_is_taken_by_a_door_that_is_shut_also_while_waiting() -> None:
+def test_closed_reply_takes_no_audio_even_while_waiting() -> None:
     async def scene(client: Client) -> None:
         assert not await client.speaker.play("another", sound(100))
         async with asyncio.TaskGroup() as tasks:
@@ -172,10 +172,10 @@ def test_nothing_is_taken_by_a_door_that_is_shut_also_while_waiting() -> None:
     assert client.told_ms <= 500
 
 
-# ---- a client that says nothing of what it plays ----
+# ---- a client without reports ----
 
 
-def test_a_client_is_taken_to_play_at_once_and_in_real_time() -> None:
+def test_client_without_reports_plays_at_once_in_real_time() -> None:
     async def scene(client: Client) -> None:
         await client.at(200)
         await play(client, 1000)
@@ -188,10 +188,10 @@ def test_a_client_is_taken_to_play_at_once_and_in_real_time() -> None:
     assert all(total / 24 == pytest.approx(at_ms - 200, abs=0.1) for at_ms, total, done in client.told if not done)
 
 
-def test_what_comes_late_is_heard_late() -> None:
+def test_late_audio_is_played_late() -> None:
     async def scene(client: Client) -> None:
         await client.speaker.play(REPLY, sound(300))
-        await client.at(1000)  # the voice is slow: 700 ms of silence at the client
+        await client.at(1000)  # slow synthesis: 700 ms of silence at the client
         await client.speaker.play(REPLY, sound(300, 300))
         client.speaker.end(REPLY)
         await client.at(1100)
@@ -199,10 +199,10 @@ def test_what_comes_late_is_heard_late() -> None:
 
     client = perform(scene)
     assert client.told_ms <= 400
-    assert 1000 in client.leaves_at_ms  # what was told first after the silence began to be heard then
+    assert 1000 in client.leaves_at_ms  # the first position told after the silence
 
 
-def test_the_end_is_told_once_also_where_it_comes_after_the_last_sound() -> None:
+def test_end_is_told_once_even_after_the_last_audio() -> None:
     async def scene(client: Client) -> None:
         await client.speaker.play(REPLY, sound(300))
         await client.at(1000)
@@ -217,12 +217,12 @@ def test_the_end_is_told_once_also_where_it_comes_after_the_last_sound() -> None
 # ---- reports ----
 
 
-def test_a_client_that_reports_is_believed() -> None:
+def test_reports_set_the_played_position() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 1000))
             await client.at(280)
-            assert client.told == []  # nothing is heard before the client says so
+            assert client.told == []  # nothing counts as played before the first report
             await client.report(300, 20)
             await client.at(500)
             assert client.speaker.close(REPLY) == heard(220)
@@ -232,13 +232,13 @@ def test_a_client_that_reports_is_believed() -> None:
     assert client.leaves_at_ms[0] == 280
 
 
-def test_reports_that_cannot_be_are_made_possible() -> None:
+def test_impossible_reports_are_clamped() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 1500))
             await client.report(100, 1e9)  # more than was sent
             assert client.told_ms == 1000
-            await client.report(101, 400)  # less than it had already
+            await client.report(101, 400)  # less than before
             assert client.told_ms == 1000
             await client.at(700)
 
@@ -248,7 +248,7 @@ def test_reports_that_cannot_be_are_made_possible() -> None:
     assert max(totals) <= 1500 * 24
 
 
-def test_reports_about_another_reply_change_nothing() -> None:
+def test_reports_about_another_reply_are_ignored() -> None:
     async def scene(client: Client) -> None:
         await play(client, 500)
         client.speaker.report("an old one", 400, finished=True)
@@ -258,7 +258,7 @@ def test_reports_about_another_reply_change_nothing() -> None:
     perform(scene)
 
 
-def test_a_client_that_finished_is_done_even_if_sound_was_left() -> None:
+def test_finished_report_ends_reply_with_audio_left() -> None:
     async def scene(client: Client) -> None:
         await play(client, 800)
         await client.report(300, 780, finished=True)
@@ -270,7 +270,7 @@ def test_a_client_that_finished_is_done_even_if_sound_was_left() -> None:
     assert client.finished_at_ms == [300]
 
 
-def test_between_reports_a_silence_at_the_client_is_not_taken_for_heard() -> None:
+def test_stalled_playback_between_reports_is_not_counted() -> None:
     async def scene(client: Client) -> None:
         await client.speaker.play(REPLY, sound(300))
         await client.report(20, 0)
@@ -284,7 +284,7 @@ def test_between_reports_a_silence_at_the_client_is_not_taken_for_heard() -> Non
 
 @pytest.mark.parametrize("every_ms", [90, 100, 250])
 @pytest.mark.parametrize("stands_at_ms", [0, 300, 500, 1500, 2500])
-def test_a_client_that_stands_still_and_says_so_is_believed(stands_at_ms: int, every_ms: int) -> None:
+def test_reported_standstill_stops_the_position(stands_at_ms: int, every_ms: int) -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))
@@ -298,7 +298,7 @@ def test_a_client_that_stands_still_and_says_so_is_believed(stands_at_ms: int, e
     assert client.sent_ms <= stands_at_ms + AHEAD_MS + every_ms
 
 
-def test_a_client_that_stood_still_and_goes_on_is_heard_again() -> None:
+def test_position_advances_again_after_standstill() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 1500))
@@ -308,7 +308,7 @@ def test_a_client_that_stood_still_and_goes_on_is_heard_again() -> None:
     assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(2500, abs=21)]
 
 
-def test_a_client_whose_reports_cease_is_heard_no_further_until_it_counts_as_silent() -> None:
+def test_position_stops_when_reports_cease_until_client_is_silent() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))
@@ -316,13 +316,13 @@ def test_a_client_whose_reports_cease_is_heard_no_further_until_it_counts_as_sil
             await client.report(200, 100)
             await client.at(200 + SILENT_CLIENT_S * 1000)
             assert client.told_ms == pytest.approx(100 + BETWEEN_REPORTS_S * 1000, abs=1)
-            assert client.sent_ms > 2500  # it may well play on
+            assert client.sent_ms > 2500  # it may still be playing
         await client.at(6000)
 
     assert perform(scene, trusted=True).finished_at_ms == [pytest.approx(200 + SILENT_CLIENT_S * 1000 + 2900, abs=101)]
 
 
-def test_a_client_that_broke_its_promise_is_taken_to_play_at_once() -> None:
+def test_missing_announced_reports_are_assumed_as_real_time() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(play(client, 3000))
@@ -336,10 +336,10 @@ def test_a_client_that_broke_its_promise_is_taken_to_play_at_once() -> None:
     assert len(client.finished_at_ms) == 1
 
 
-# ---- a client that goes and comes back ----
+# ---- reconnecting ----
 
 
-def test_a_client_that_is_back_gets_the_rest_from_where_it_was() -> None:
+def test_reconnected_client_gets_the_rest_of_the_reply() -> None:
     async def scene(client: Client) -> None:
         async with asyncio.TaskGroup() as tasks:
             playing = tasks.create_task(play(client, 3000))
@@ -349,8 +349,8 @@ def test_a_client_that_is_back_gets_the_rest_from_where_it_was() -> None:
             told_ms = client.told_ms
             await client.at(20_000)
             assert len(client.sent) == before
-            assert client.told_ms == told_ms  # time stands still for who is away
-            assert client.told[-1][0] >= 19_000  # but the conversation knows that it waits
+            assert client.told_ms == told_ms  # time stands still during the disconnect
+            assert client.told[-1][0] >= 19_000  # but the conversation is told that the reply waits
             client.speaker.back(REPLY, 900)
             assert not playing.done()
             rest.append(before)
@@ -365,7 +365,7 @@ def test_a_client_that_is_back_gets_the_rest_from_where_it_was() -> None:
     assert client.finished_at_ms == [pytest.approx(20_000 + 2100, abs=30)]
 
 
-def test_the_end_waits_for_what_is_sent_again() -> None:
+def test_end_waits_for_resent_audio() -> None:
     async def scene(client: Client) -> None:
         await play(client, 900)
         await client.at(300)
@@ -381,8 +381,8 @@ def test_the_end_waits_for_what_is_sent_again() -> None:
     )
 
 
-def test_more_than_what_was_heard_may_have_been_lost() -> None:
-    """The loss was noticed late: what was taken for heard had not even arrived."""
+def test_audio_counted_as_played_may_have_been_lost() -> None:
+    """The disconnect was noticed late: audio that counted as played had not arrived."""
 
     async def scene(client: Client) -> None:
         await play(client, 1900)
@@ -390,14 +390,14 @@ def test_more_than_what_was_heard_may_have_been_lost() -> None:
         client.speaker.gone()
         client.speaker.back(REPLY, 600)
         await client.at(1500)
-        assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # what was told stays told
+        assert client.speaker.close(REPLY) == pytest.approx(1200 * 24, abs=30 * 24)  # told positions are not taken back
 
     client = perform(scene)
     again = np.concatenate([pcm for at_ms, _, pcm in client.sent if at_ms == 1200])
     np.testing.assert_array_equal(again, sound(1900)[600 * 24 :][: len(again)])
 
 
-def test_what_was_received_of_another_reply_is_nothing_of_this_one() -> None:
+def test_received_audio_of_another_reply_does_not_count() -> None:
     async def scene(client: Client) -> None:
         client.speaker.gone()
         async with asyncio.TaskGroup() as tasks:
@@ -409,7 +409,7 @@ def test_what_was_received_of_another_reply_is_nothing_of_this_one() -> None:
     np.testing.assert_array_equal(np.concatenate([pcm for _, _, pcm in client.sent]), sound(500))
 
 
-def test_closed_while_away_counts_what_was_heard_before() -> None:
+def test_close_while_disconnected_returns_earlier_position() -> None:
     async def scene(client: Client) -> None:
         await play(client, 900)
         await client.at(300)
@@ -420,12 +420,12 @@ def test_closed_while_away_counts_what_was_heard_before() -> None:
     perform(scene)
 
 
-# ---- whatever happens ----
+# ---- random operations ----
 
 
 @dataclass
 class Storm:
-    """A client and its reply, to which anything may happen; checks everything that comes of it."""
+    """A client and its reply under random operations; checks all results."""
 
     client: Client
     received: list[Pcm] = field(default_factory=list)  # the client's own stream
@@ -480,7 +480,7 @@ class Storm:
         self.client.speaker.gone()
 
     def come_back(self, received_ms: int) -> None:
-        """It has at most what was sent; of what it has played nothing was lost."""
+        """Reconnects. The client has at most what was sent, and at least what it has played."""
         have = self.stream
         received_ms = min(max(received_ms, math.ceil(self.client.told_ms)), len(have) // 24)
         self.received = [have[: received_ms * 24]]
@@ -506,10 +506,10 @@ _ACTIONS = st.lists(
 
 @settings(max_examples=25)
 @given(_ACTIONS, st.booleans())
-def test_whatever_happens_what_is_told_was_sent_before_and_only_grows(
+def test_told_position_was_sent_and_only_grows(
     actions: list[tuple[Callable[[Storm, int], None] | None, int]], trusted: bool
 ) -> None:
-    """And nothing is sent or told of a reply whose door is shut; the client's stream has no hole."""
+    """Also: nothing is sent or told of a closed reply, and the client's stream has no gap."""
 
     async def scene(client: Client) -> None:
         storm = Storm(client)
@@ -531,7 +531,7 @@ def test_whatever_happens_what_is_told_was_sent_before_and_only_grows(
     perform(scene, trusted=trusted)
 
 
-def test_while_nothing_is_played_nobody_wakes() -> None:
+def test_speaker_does_not_wake_while_nothing_plays() -> None:
     async def main() -> int:
         client = Client()
         steps = 0

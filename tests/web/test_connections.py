@@ -1,4 +1,4 @@
-"""Connections that break, close, flood, stall and come back; the real server on scripted engines."""
+"""Connections that break, close, flood, stall and reconnect; the real server with scripted engines."""
 
 import asyncio
 import gc
@@ -54,11 +54,11 @@ def run(main: Coroutine[None, None, None]) -> None:
 
 
 async def gone(server: Served) -> None:
-    """Every conversation is over, and its seat free."""
+    """Waits until all conversations are over and their slots free."""
     await eventually(lambda: server.admission.current == 0)
 
 
-def test_every_lost_trace_is_counted_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").touch()
     folder = tmp_path / "file" / "traces"
 
@@ -74,7 +74,7 @@ def test_every_lost_trace_is_counted_and_said(tmp_path: Path, caplog: pytest.Log
     run(main())
     losses = [record.getMessage() for record in caplog.records if record.name == "web.trace_losses"]
     losses = [said for said in losses if "cannot be written (Not a directory); it is tried again" not in said]
-    # At once, and then together, instead of a line for each of a thousand conversations.
+    # One line at once, then one for the rest, instead of a line for each of a thousand conversations.
     where = f"check trace.dir ({folder}) and the free space there"
     assert losses == [
         f"1 turn is in no trace (Not a directory): {where}",
@@ -82,7 +82,7 @@ def test_every_lost_trace_is_counted_and_said(tmp_path: Path, caplog: pytest.Log
     ]
 
 
-def test_removed_trace_folder_is_made_again(tmp_path: Path) -> None:
+def test_removed_trace_folder_is_created_again(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
 
     async def main() -> None:
@@ -99,9 +99,7 @@ def test_removed_trace_folder_is_made_again(tmp_path: Path) -> None:
     run(main())
 
 
-def test_what_fails_in_a_conversation_is_told_to_whoever_runs_it_and_no_words(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_conversation_problems_are_logged_without_words(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Hoarse(ScriptedWorkshop):
         async def engines(self) -> Engines:
             return replace(await super().engines(), voice=ScriptedVoice(fails=True))
@@ -122,12 +120,12 @@ def test_what_fails_in_a_conversation_is_told_to_whoever_runs_it_and_no_words(
     assert logged == [f"conversation {trace.stem}: the voice has died"]
 
 
-# ---- a connection that breaks ----
+# ---- lost connections ----
 
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_a_client_that_lost_its_connection_gets_the_rest_of_the_reply(tmp_path: Path) -> None:
+def test_client_gets_rest_of_reply_after_lost_connection(tmp_path: Path) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
         script.answers = (TEN, "Yes.")
@@ -158,7 +156,7 @@ def test_a_client_that_lost_its_connection_gets_the_rest_of_the_reply(tmp_path: 
     run(main())
 
 
-def test_a_client_may_come_back_before_its_loss_was_noticed(tmp_path: Path) -> None:
+def test_client_may_resume_before_its_loss_was_noticed(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as first:
             async with calling(server, resume=first.token) as second:
@@ -174,7 +172,7 @@ def test_a_client_may_come_back_before_its_loss_was_noticed(tmp_path: Path) -> N
     run(main())
 
 
-def test_a_client_that_comes_back_while_its_old_connection_still_talks_is_told_everything(tmp_path: Path) -> None:
+def test_resuming_while_old_connection_is_active_loses_nothing(tmp_path: Path) -> None:
     async def chatter(caller: Caller) -> None:
         with suppress(ConnectionClosed):
             while True:
@@ -194,7 +192,7 @@ def test_a_client_that_comes_back_while_its_old_connection_still_talks_is_told_e
     run(main())
 
 
-def test_a_client_that_stays_away_is_forgotten(tmp_path: Path) -> None:
+def test_conversation_ends_if_client_stays_away(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path, "server.resume_s=0.3")) as server:
             async with calling(server) as caller:
@@ -210,7 +208,7 @@ def test_a_client_that_stays_away_is_forgotten(tmp_path: Path) -> None:
     run(main())
 
 
-def test_a_conversation_that_is_given_up_is_gone_for_its_client_at_once(tmp_path: Path) -> None:
+def test_abandoned_conversation_cannot_be_resumed(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path, "server.max_sessions=1")) as server:
             async with calling(server) as caller:
@@ -226,7 +224,7 @@ def test_a_conversation_that_is_given_up_is_gone_for_its_client_at_once(tmp_path
     run(main())
 
 
-def test_who_is_here_gets_the_seat_of_whoever_has_been_gone_for_longest(tmp_path: Path) -> None:
+def test_new_client_gets_slot_of_longest_absent_client(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path, "server.max_sessions=2")) as server:
             async with calling(server) as first, calling(server) as second:
@@ -244,11 +242,11 @@ def test_who_is_here_gets_the_seat_of_whoever_has_been_gone_for_longest(tmp_path
     run(main())
 
 
-# ---- a client that leaves ----
+# ---- clients that leave ----
 
 
 @pytest.mark.parametrize("code", [1000, 1001, None])
-def test_a_client_that_closes_is_gone_at_once_and_its_turn_is_kept(tmp_path: Path, code: int | None) -> None:
+def test_closed_client_ends_at_once_and_its_turn_is_traced(tmp_path: Path, code: int | None) -> None:
     async def main() -> None:
         script = workshop(tmp_path, "server.max_sessions=1")
         script.answers = (TEN,)
@@ -270,7 +268,7 @@ def test_a_client_that_closes_is_gone_at_once_and_its_turn_is_kept(tmp_path: Pat
     run(main())
 
 
-def test_at_the_servers_end_the_turn_under_way_is_kept_and_the_client_told(tmp_path: Path) -> None:
+def test_shutdown_traces_turn_in_progress_and_tells_client(tmp_path: Path) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
         script.answers = (TEN,)
@@ -291,7 +289,7 @@ def test_at_the_servers_end_the_turn_under_way_is_kept_and_the_client_told(tmp_p
     run(main())
 
 
-def test_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_sessions_leave_no_resources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.02)
 
     async def visit(server: Served) -> None:
@@ -310,7 +308,7 @@ def test_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypa
                     visits.create_task(visit(server))
             await gone(server)
             await eventually(lambda: len(asyncio.all_tasks()) <= before)
-            assert [ears.closed for ears in script.ears].count(False) <= 1  # kept for whoever comes next
+            assert [ears.closed for ears in script.ears].count(False) <= 1  # kept ready for the next conversation
             assert len(server.records()) == 8
             assert server.value("repartee_session_seconds_count") == 8
         assert all(ears.closed for ears in script.ears)
@@ -318,14 +316,12 @@ def test_sessions_that_come_and_go_leave_nothing_behind(tmp_path: Path, monkeypa
     run(main())
 
 
-def test_a_conversation_that_is_over_is_not_left_to_the_collector(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ended_conversation_is_collected_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
     ran: list[object] = []
 
     class Slow(ThreadPoolExecutor):
-        """A thread that waits for its turn holds on to what it ran last, as those of a busy machine do for a moment."""
+        """An idle thread that keeps a reference to its last task, as on a busy machine."""
 
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             ran.append(fn)
@@ -348,9 +344,7 @@ def test_a_conversation_that_is_over_is_not_left_to_the_collector(
     run(main())
 
 
-def test_engines_that_cannot_be_made_ready_for_the_next_do_not_harm_this_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_refill_does_not_affect_the_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.02)
 
     def fail() -> None:
@@ -367,7 +361,7 @@ def test_engines_that_cannot_be_made_ready_for_the_next_do_not_harm_this_one(
     run(main())
 
 
-def test_a_recognizer_that_died_while_it_waited_hears_nobody(tmp_path: Path) -> None:
+def test_dead_spare_recognizer_is_not_used(tmp_path: Path) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
         async with served(script) as server:
@@ -384,7 +378,7 @@ def test_a_recognizer_that_died_while_it_waited_hears_nobody(tmp_path: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_real_recognizers_do_not_outlive_their_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recognizer_processes_end_with_their_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "REFILL_AFTER_S", 0.1)
 
     def children() -> int:
@@ -403,7 +397,7 @@ def test_real_recognizers_do_not_outlive_their_sessions(tmp_path: Path, monkeypa
                     visits.create_task(visit(server))
             await gone(server)
             await eventually(lambda: children() - before <= MOST_READY)
-            async with calling(server):  # one of those that are left is as good as new
+            async with calling(server):  # uses a returned recognizer
                 await asyncio.sleep(0.1)
             await gone(server)
         await eventually(lambda: children() == before)
@@ -411,11 +405,11 @@ def test_real_recognizers_do_not_outlive_their_sessions(tmp_path: Path, monkeypa
     run(main())
 
 
-# ---- clients side by side ----
+# ---- several clients ----
 
 
 async def spoken_turn(caller: Caller) -> None:
-    """300 ms of voice, and the answer to them."""
+    """Sends 300 ms of speech and waits for the answer."""
     for _ in range(15):
         await caller.sounds(np.full(480, 8000, np.int16))
         await asyncio.sleep(0.02)
@@ -424,7 +418,7 @@ async def spoken_turn(caller: Caller) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_two_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
+def test_two_sessions_are_independent(tmp_path: Path) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
         async with served(script) as server, calling(server) as one, calling(server) as other:
@@ -446,9 +440,7 @@ def test_two_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_client_that_does_not_read_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_socket, "SEND_TIMEOUT_S", 0.5)
 
     async def main() -> None:
@@ -478,9 +470,7 @@ def test_a_client_that_does_not_read_is_given_up_and_holds_up_nobody(
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_a_client_that_was_given_up_learns_of_it_when_it_reads_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dropped_client_gets_close_when_it_reads_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_socket, "SEND_TIMEOUT_S", 0.5)
     monkeypatch.setattr(client_socket, "CLOSE_TIMEOUT_S", 0.2)
 
@@ -509,7 +499,7 @@ def test_a_client_that_was_given_up_learns_of_it_when_it_reads_again(
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_requests_more_than_it_reads_is_paused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_socket, "SEND_TIMEOUT_S", 60)
     read = 0
     receive = RealtimeSession.receive
@@ -543,7 +533,7 @@ def test_a_client_that_asks_for_more_than_it_takes_is_not_read(tmp_path: Path, m
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_a_flood_of_small_messages_leaves_the_loop_to_others(tmp_path: Path) -> None:
+def test_flood_of_small_messages_lets_other_tasks_run(tmp_path: Path) -> None:
     async def main() -> None:
         late_s: list[float] = []
 
@@ -563,7 +553,7 @@ def test_a_flood_of_small_messages_leaves_the_loop_to_others(tmp_path: Path) -> 
     run(main())
 
 
-def test_sound_faster_than_real_time_is_held_back_and_nothing_else(tmp_path: Path) -> None:
+def test_only_audio_faster_than_real_time_is_queued(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as caller:
             watch = Stopwatch()
@@ -579,7 +569,7 @@ def test_sound_faster_than_real_time_is_held_back_and_nothing_else(tmp_path: Pat
     run(main())
 
 
-def test_a_long_message_is_taken_no_faster_than_it_speaks(tmp_path: Path) -> None:
+def test_long_message_is_processed_in_real_time(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as caller:
             watch = Stopwatch()
@@ -592,7 +582,7 @@ def test_a_long_message_is_taken_no_faster_than_it_speaks(tmp_path: Path) -> Non
     run(main())
 
 
-def test_a_client_whose_long_message_is_taken_in_is_not_idle(tmp_path: Path) -> None:
+def test_client_is_not_idle_while_long_message_is_processed(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path, "server.idle_timeout_s=1")) as server, calling(server) as caller:
             await caller.sounds(np.zeros(24_000 * 7, np.int16))
@@ -603,7 +593,7 @@ def test_a_client_whose_long_message_is_taken_in_is_not_idle(tmp_path: Path) -> 
     run(main())
 
 
-def test_a_client_that_comes_back_in_the_midst_of_a_long_message_begins_anew(tmp_path: Path) -> None:
+def test_resuming_within_long_message_starts_anew(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as first:
             await first.sounds(np.zeros(24_000 * 60, np.int16))
@@ -633,7 +623,7 @@ def minute_of_sound(seconds: float = 60.0) -> Pcm:
     return np.zeros(round(24_000 * seconds), np.int16)
 
 
-def test_pings_and_control_events_are_answered_while_sound_is_held_back(tmp_path: Path) -> None:
+def test_pings_and_control_events_are_answered_during_backlog(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as caller:
             for _ in range(60):
@@ -649,7 +639,7 @@ def test_pings_and_control_events_are_answered_while_sound_is_held_back(tmp_path
     run(main())
 
 
-def test_a_commit_behind_sound_that_is_held_back_is_of_all_of_it(tmp_path: Path) -> None:
+def test_commit_includes_all_queued_audio(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as caller:
             await caller.send("session.update", session={**TRACED, "audio": {"input": {"turn_detection": None}}})
@@ -667,7 +657,7 @@ def test_a_commit_behind_sound_that_is_held_back_is_of_all_of_it(tmp_path: Path)
     run(main())
 
 
-def test_a_clear_drops_the_sound_that_is_held_back(tmp_path: Path) -> None:
+def test_clear_drops_queued_audio(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as caller:
             for _ in range(60):
@@ -682,7 +672,7 @@ def test_a_clear_drops_the_sound_that_is_held_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closes", [True, False], ids=["close-frame", "broken-connection"])
 @pytest.mark.parametrize("held_bytes", [8 << 20, 1 << 18], ids=["backlog", "full-backlog"])
-def test_a_hang_up_is_noticed_while_sound_is_held_back(
+def test_disconnect_is_noticed_during_backlog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_bytes: int, closes: bool
 ) -> None:
     monkeypatch.setattr(audio_backlog, "MOST_BYTES", held_bytes)
@@ -696,13 +686,13 @@ def test_a_hang_up_is_noticed_while_sound_is_held_back(
                 if not closes:
                     caller.lose()
                 elif held_bytes < 1 << 20:
-                    caller.socket.transport.write_eof()  # nobody reads a close frame there
+                    caller.socket.transport.write_eof()  # without a close frame
             await eventually(lambda: server.admission.current == 0, within_s=3)
 
     run(main())
 
 
-def test_clients_that_flood_and_vanish_leave_no_seat_taken(tmp_path: Path) -> None:
+def test_flooding_clients_that_vanish_free_their_slots(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path, "server.max_sessions=8")) as server:
             flooding = [await stack_caller(server) for _ in range(8)]
@@ -719,13 +709,13 @@ def test_clients_that_flood_and_vanish_leave_no_seat_taken(tmp_path: Path) -> No
 
 
 async def stack_caller(server: Served) -> Caller:
-    """A client whose connection nobody closes in good order."""
+    """Returns a client whose connection is not closed normally."""
     caller = Caller(await connect(server.url(), compression=None, max_queue=None))
     await caller.until("session.created")
     return caller
 
 
-def test_clients_that_flood_hold_a_bounded_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audio_backlog, "MOST_BYTES", 1 << 19)
     held: list[int] = []
     put = audio_backlog.AudioBacklog.put
@@ -751,7 +741,7 @@ def test_clients_that_flood_hold_a_bounded_backlog(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.slow
 @pytest.mark.real_time
-def test_a_conversation_is_answered_beside_clients_that_flood(tmp_path: Path) -> None:
+def test_conversation_is_answered_beside_flooding_clients(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server, calling(server) as other:
             await other.send("session.update", session=TRACED)
@@ -771,10 +761,10 @@ def test_a_conversation_is_answered_beside_clients_that_flood(tmp_path: Path) ->
     run(main())
 
 
-# ---- messages and doors ----
+# ---- invalid messages and foreign pages ----
 
 
-def test_what_is_no_message_is_an_error_and_the_session_lives_on(tmp_path: Path) -> None:
+def test_invalid_message_is_an_error_and_session_continues(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path, "server.max_message_bytes=65536")) as server, calling(server) as caller:
             await caller.socket.send(b"\x00\x01")
@@ -796,7 +786,7 @@ def test_what_is_no_message_is_an_error_and_the_session_lives_on(tmp_path: Path)
     run(main())
 
 
-def test_a_page_of_another_site_is_refused(tmp_path: Path) -> None:
+def test_page_of_another_site_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(workshop(tmp_path)) as server:
             with pytest.raises(InvalidStatus) as refused:
@@ -808,7 +798,7 @@ def test_a_page_of_another_site_is_refused(tmp_path: Path) -> None:
     run(main())
 
 
-# ---- the end of the server ----
+# ---- shutdown ----
 
 
 async def get(server: Served, path: str) -> int:
@@ -818,7 +808,7 @@ async def get(server: Served, path: str) -> int:
 
 @pytest.fixture
 def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Served, signal.Signals], None]:
-    """A signal reaches the server; the process that it would end later is the test's own."""
+    """Sends a signal to the server. The process that it would end later is the test's own."""
     monkeypatch.setattr(serve, "_leave_after", lambda _seconds: None)
     return lambda server, which: server.server.handle_exit(which, None)
 
@@ -834,7 +824,7 @@ async def told_and_closed(caller: Caller) -> None:
     assert closed.value.rcvd.code == 1012
 
 
-def test_sigterm_lets_a_reply_finish_and_refuses_whoever_is_new(tmp_path: Path, signalled: Signalled) -> None:
+def test_sigterm_lets_reply_finish_and_refuses_new_sessions(tmp_path: Path, signalled: Signalled) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
         script.answers = (TEN,)
@@ -859,7 +849,7 @@ def test_sigterm_lets_a_reply_finish_and_refuses_whoever_is_new(tmp_path: Path, 
     run(main())
 
 
-def test_sigterm_lets_the_reply_of_a_client_that_came_back_finish(tmp_path: Path, signalled: Signalled) -> None:
+def test_sigterm_lets_reply_of_resumed_client_finish(tmp_path: Path, signalled: Signalled) -> None:
     async def main() -> None:
         script = workshop(tmp_path)
         script.answers = (TEN,)
@@ -880,7 +870,7 @@ def test_sigterm_lets_the_reply_of_a_client_that_came_back_finish(tmp_path: Path
 
 
 @pytest.mark.parametrize("how", ["no time", "too little time", "ctrl-c", "second sigterm", "ctrl-c after sigterm"])
-def test_reply_is_cut_where_it_has_no_time_to_finish(tmp_path: Path, signalled: Signalled, how: str) -> None:
+def test_reply_is_cut_if_it_has_no_time_to_finish(tmp_path: Path, signalled: Signalled, how: str) -> None:
     drain_s = {"no time": 0.0, "too little time": 0.2}.get(how, 60.0)
 
     async def main() -> None:
@@ -902,7 +892,7 @@ def test_reply_is_cut_where_it_has_no_time_to_finish(tmp_path: Path, signalled: 
                 assert closed.value.rcvd.code == 1012
                 assert watch.undisturbed_s < 3
             await gone(server)
-        if server.server.force_exit:  # then the process ends without waiting for the engines
+        if server.server.force_exit:  # the process would end without waiting for the engines
             await server.server.lifespan.shutdown()
 
     run(main())

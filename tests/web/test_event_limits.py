@@ -1,4 +1,4 @@
-"""Which events are refused before they are parsed, and how fast a client's events are taken."""
+"""Events that are refused before parsing, and the rate limit of a client's events."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def code_of(text: str, longest: int = LONGEST) -> str | None:
         pytest.param(f'{{"event_id": "a\\"b\\\\", "audio": "{SOUND}", {APPEND}}}', id="quote escaped"),
     ],
 )
-def test_append_may_be_large_wherever_its_type_stands(text: str) -> None:
+def test_append_may_be_large_wherever_its_type_is(text: str) -> None:
     assert json.loads(text)["type"] == "input_audio_buffer.append"
     assert is_append(text)
     assert code_of(text) is None
@@ -74,7 +74,7 @@ def test_append_may_be_large_wherever_its_type_stands(text: str) -> None:
         pytest.param("{" + '"a": 1, ' * 300_000 + APPEND + "}", id="many members"),
     ],
 )
-def test_any_other_event_has_at_most_a_megabyte(text: str) -> None:
+def test_other_events_have_at_most_a_megabyte(text: str) -> None:
     refused = refusal(text, len(text), LONGEST)
     assert isinstance(refused, ProtocolError)
     assert refused.code == "message_too_large"
@@ -123,7 +123,7 @@ def test_event_with_too_many_values_is_refused(text: str) -> None:
         pytest.param(json.dumps([{"a": [1, "x"]}] * 20_000), id="JSON in a string"),
     ],
 )
-def test_signs_within_strings_are_no_values(said: str) -> None:
+def test_separators_within_strings_do_not_count(said: str) -> None:
     assert not has_too_many_values(json.dumps({"type": "conversation.item.create", "item": {"text": said}}))
 
 
@@ -163,7 +163,7 @@ def test_client_is_read_at_a_bounded_rate_after_a_burst() -> None:
     assert events == pytest.approx((BURST_BYTES + 10 * BYTES_PER_S) / EVENT_BYTES, rel=0.02)
 
 
-def test_usual_client_never_waits() -> None:
+def test_normal_client_never_waits() -> None:
     budget = EventBudget()
     assert not any(budget.wait_s(2_000, 1000.0 + n / 100) for n in range(10_000))
 
@@ -206,7 +206,7 @@ def test_large_event_is_refused_and_the_connection_stays(tmp_path: Path, text: s
     talk(tmp_path, main())
 
 
-def test_append_with_its_type_last_is_no_error(tmp_path: Path) -> None:
+def test_append_with_its_type_last_is_accepted(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
             sound = "A" * 200_000

@@ -1,4 +1,4 @@
-"""Work on sound that is ahead of real time leaves the event loop to the other conversations."""
+"""Processing of audio that is ahead of real time leaves time to other conversations."""
 
 import asyncio
 from contextlib import aclosing
@@ -14,7 +14,7 @@ from web.fair_share import PAUSE_PER_WORK, FairShare
 FRAME_TAKES_S = 0.002
 
 
-def test_one_conversation_alone_is_not_slowed_down() -> None:
+def test_single_conversation_is_not_slowed_down() -> None:
     async def main() -> None:
         share, loop = FairShare(), asyncio.get_running_loop()
         share.conversations = 1
@@ -27,7 +27,7 @@ def test_one_conversation_alone_is_not_slowed_down() -> None:
 
 
 @pytest.mark.parametrize("clients", [1, 8])
-def test_however_many_are_ahead_they_take_a_quarter_of_the_time(clients: int) -> None:
+def test_clients_ahead_of_real_time_share_a_quarter_of_the_time(clients: int) -> None:
     async def main() -> None:
         share, loop = FairShare(), asyncio.get_running_loop()
         share.conversations = clients + 1
@@ -49,7 +49,7 @@ def test_however_many_are_ahead_they_take_a_quarter_of_the_time(clients: int) ->
 
 
 def heard_after(seconds: float, *, conversations: int, sent_s: float) -> int:
-    """How many frames of a recording, sent at once, a conversation has heard after so long: each takes 2 ms."""
+    """Returns how many frames of a recording sent at once were processed after this time; each takes 2 ms."""
 
     async def main() -> int:
         share = FairShare()
@@ -74,11 +74,11 @@ def heard_after(seconds: float, *, conversations: int, sent_s: float) -> int:
     return run_virtual(main())
 
 
-def test_a_burst_of_half_a_second_is_heard_at_once_beside_others() -> None:
+def test_half_second_burst_is_processed_at_once() -> None:
     assert heard_after(0.1, conversations=2, sent_s=0.5) >= OWN_FRAMES
 
 
-def test_a_recording_sent_at_once_leaves_time_to_others_and_is_heard_faster_than_it_speaks() -> None:
+def test_recording_sent_at_once_shares_time_and_beats_real_time() -> None:
     alone = heard_after(0.5, conversations=1, sent_s=8.0)
     beside = heard_after(0.5, conversations=2, sent_s=8.0)
     assert alone > 200

@@ -1,4 +1,4 @@
-"""Frames that are no message: how many a client may send, and what becomes of one that sends more."""
+"""Limits on control frames and fragments, and how a client that exceeds them is closed."""
 
 import asyncio
 import os
@@ -72,7 +72,7 @@ def test_flood_of_frames_is_closed_with_a_reason(tmp_path: Path, flood: bytes, w
     run(main())
 
 
-def test_flood_that_goes_on_after_the_close_still_reads_the_reason(tmp_path: Path) -> None:
+def test_client_flooding_after_close_still_gets_the_reason(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server, calling(server) as caller:
             with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012
@@ -96,7 +96,7 @@ def test_flood_that_goes_on_after_the_close_still_reads_the_reason(tmp_path: Pat
     run(main())
 
 
-def test_pings_whose_answers_are_not_read_cost_bounded_memory(tmp_path: Path) -> None:
+def test_unread_pongs_use_bounded_memory(tmp_path: Path) -> None:
     async def main() -> None:
         async with served(ScriptedWorkshop(settings_for(tmp_path), os.environ)) as server:
             async with calling(server) as caller:
@@ -133,7 +133,7 @@ def test_message_in_large_or_in_a_few_small_fragments_is_taken(tmp_path: Path) -
     run(main())
 
 
-def test_control_frames_have_a_rate() -> None:
+def test_control_frames_are_rate_limited() -> None:
     limits, now_s = FrameLimits(), 1000.0
     assert not any(limits.control(now_s) for _ in range(CONTROL_BURST))
     assert limits.control(now_s) is not None
@@ -143,7 +143,7 @@ def test_control_frames_have_a_rate() -> None:
         assert limits.control(now_s) is None
 
 
-def test_small_fragments_have_a_rate_and_large_ones_do_not() -> None:
+def test_only_small_fragments_are_rate_limited() -> None:
     limits = FrameLimits()
     assert not any(limits.fragment(SMALL_BYTES - 1, 1000.0, last=n % 10 == 9) for n in range(SMALL_BURST))
     assert limits.fragment(0, 1000.0, last=True) is not None
@@ -151,7 +151,7 @@ def test_small_fragments_have_a_rate_and_large_ones_do_not() -> None:
     assert not any(limits.fragment(SMALL_BYTES, 1000.0, last=n % 10 == 9) for n in range(3 * MOST_FRAGMENTS))
 
 
-def test_message_has_a_bounded_number_of_fragments() -> None:
+def test_fragments_per_message_are_limited() -> None:
     limits = FrameLimits()
     assert not any(limits.fragment(4096, 1000.0, last=False) for _ in range(MOST_FRAGMENTS))
     assert limits.fragment(4096, 1000.0, last=True) is not None

@@ -1,4 +1,4 @@
-"""How long a request may take to come: uvicorn's protocol without a socket."""
+"""Time limits of requests: uvicorn's protocol without a socket."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -22,7 +22,7 @@ UPGRADE = (
 
 
 class _Pipe(asyncio.Transport):
-    """Says when it was closed."""
+    """A transport that records when it was closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _Pipe(asyncio.Transport):
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers, on /slow late."""
+    """Answers requests; those to /slow late."""
     if scope["path"] == "/slow":
         await asyncio.sleep(ANSWER_S)
     if scope["type"] == "http":
@@ -55,7 +55,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def perform(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, None]]) -> _Pipe:
-    """A scene on a connection that has just been made."""
+    """Runs a scene on a new connection."""
     pipes: list[_Pipe] = []
 
     async def main() -> None:
@@ -72,7 +72,7 @@ def perform(scene: Callable[[_Pipe, TimedHttpProtocol], Coroutine[None, None, No
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /", REQUEST[:-1]])
-def test_who_sends_no_whole_request_is_let_go(said: bytes) -> None:
+def test_incomplete_request_times_out(said: bytes) -> None:
     async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
         if said:
             server.data_received(said)
@@ -83,9 +83,9 @@ def test_who_sends_no_whole_request_is_let_go(said: bytes) -> None:
     assert perform(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S)
 
 
-def test_a_byte_now_and_then_wins_no_time() -> None:
+def test_slow_bytes_do_not_extend_the_timeout() -> None:
     async def scene(_pipe: _Pipe, server: TimedHttpProtocol) -> None:
-        server.data_received(REQUEST)  # answered, and the next one is slow
+        server.data_received(REQUEST)  # answered; the next request is slow
         for byte in REQUEST[:20]:
             await asyncio.sleep(0.9)
             server.data_received(bytes([byte]))
@@ -93,7 +93,7 @@ def test_a_byte_now_and_then_wins_no_time() -> None:
     assert perform(scene).closed_s == pytest.approx(REQUEST_TIMEOUT_S, abs=0.1)
 
 
-def test_an_answer_may_take_as_long_as_it_does() -> None:
+def test_slow_answer_does_not_time_out() -> None:
     async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
         server.data_received(REQUEST.replace(b"/ ", b"/slow "))
         await asyncio.sleep(ANSWER_S + 1)
@@ -105,7 +105,7 @@ def test_an_answer_may_take_as_long_as_it_does() -> None:
     perform(scene)
 
 
-def test_a_websocket_stays() -> None:
+def test_websocket_does_not_time_out() -> None:
     async def scene(pipe: _Pipe, server: TimedHttpProtocol) -> None:
         server.data_received(UPGRADE)
         await asyncio.sleep(2 * REQUEST_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""The server's Prometheus metrics."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ def test_failed_turn_has_no_latency_in_the_metrics(failed: TurnRecord) -> None:
     assert value(metrics, "repartee_stage_seconds_count", stage="endpoint_wait") == 0
 
 
-def test_a_turn_is_counted_with_its_latency_and_stages() -> None:
+def test_turn_is_counted_with_its_latency_and_stages() -> None:
     metrics = Metrics()
     metrics.turn(TURN)
     assert value(metrics, "repartee_turns_total", outcome="answered") == 1
@@ -71,7 +71,7 @@ def test_a_turn_is_counted_with_its_latency_and_stages() -> None:
     assert value(metrics, "repartee_interruptions_total") == 0
 
 
-def test_a_turn_without_latency_and_with_an_error() -> None:
+def test_turn_with_error_has_no_latency() -> None:
     metrics = Metrics()
     events = (TracedEvent("interrupt", 1.0, "voice"),)
     metrics.turn(replace(TURN, outcome="interrupted", response_latency_ms=None, stages={}, events=events, error="x"))
@@ -80,7 +80,7 @@ def test_a_turn_without_latency_and_with_an_error() -> None:
     assert value(metrics, "repartee_errors_total", where="turn") == 1
 
 
-def test_the_band_we_promise_is_resolved() -> None:
+def test_buckets_resolve_the_target_band() -> None:
     assert {0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5} <= set(LATENCY_BUCKETS_S)
 
 
@@ -104,7 +104,7 @@ def test_connections_are_counted() -> None:
     assert value(metrics, "repartee_throttled_seconds_total") == 0.5
 
 
-def test_engines_and_fallbacks_are_those_of_now() -> None:
+def test_engine_metrics_show_current_engines() -> None:
     metrics = Metrics()
     metrics.engines([EngineState("stt", "loading"), EngineState("tts", "ready", "espeak-ng", fallback=True)])
     assert value(metrics, "repartee_engine_ready", stage="stt", engine="") == 0
@@ -115,21 +115,21 @@ def test_engines_and_fallbacks_are_those_of_now() -> None:
     assert value(metrics, "repartee_fallback", stage="tts", engine="espeak-ng") is None
 
 
-def test_the_documentation_names_every_figure() -> None:
+def test_documentation_names_every_metric() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "serving.md").read_text(encoding="utf-8")
     for family in Metrics().registry.collect():
         name = f"{family.name}_total" if family.type == "counter" else family.name
         assert f"`{name}" in page, name
 
 
-def test_two_servers_in_one_process_count_apart() -> None:
+def test_two_servers_in_one_process_count_separately() -> None:
     one, other = Metrics(), Metrics()
     one.session_began()
     assert value(other, "repartee_sessions") == 0
     assert b"repartee_sessions 1.0" in one.text()[0]
 
 
-def test_a_stall_of_the_event_loop_is_seen() -> None:
+def test_event_loop_stall_is_measured() -> None:
     metrics = Metrics()
 
     async def main() -> None:
@@ -157,7 +157,7 @@ OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0
 
 
 def exemplars(text: str) -> list[tuple[str, dict[str, str], float]]:
-    """(sample, its labels, trace id and value) of every sample with an exemplar, as Prometheus reads them."""
+    """Returns (sample, labels, trace id and value) of every sample with an exemplar, as Prometheus parses them."""
     return [
         (sample.name, {**sample.labels, **sample.exemplar.labels}, sample.exemplar.value)
         for family in text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
@@ -166,7 +166,7 @@ def exemplars(text: str) -> list[tuple[str, dict[str, str], float]]:
     ]
 
 
-def test_who_reads_openmetrics_is_led_from_a_bucket_to_its_last_turn() -> None:
+def test_openmetrics_has_exemplars_of_the_last_turn() -> None:
     metrics = Metrics()
     metrics.turn(TURN)
     metrics.turn(replace(TURN, trace_id="f" * 32))
@@ -178,7 +178,7 @@ def test_who_reads_openmetrics_is_led_from_a_bucket_to_its_last_turn() -> None:
     assert ("repartee_stage_seconds_bucket", stage, 0.407) in found
 
 
-def test_who_does_not_gets_plain_text_without_exemplars() -> None:
+def test_plain_text_format_has_no_exemplars() -> None:
     metrics = Metrics()
     metrics.turn(TURN)
     for accept in ("", "*/*", "text/html", "text/plain;version=0.0.4"):
@@ -191,7 +191,7 @@ def test_who_does_not_gets_plain_text_without_exemplars() -> None:
 # ---- tokens, exports ----
 
 
-def test_tokens_are_counted_and_those_of_dropped_attempts_once_more_as_wasted() -> None:
+def test_tokens_of_dropped_attempts_also_count_as_wasted() -> None:
     answer = TracedAnswer(
         attempt=1, by="near", asked_ms=0.0, first_token_ms=1.0, ended_ms=2.0, reason="stop", prompt_tokens=100,
         completion_tokens=10, cached_tokens=80, pieces=10, sound_ms=0.0, voice_ms=0.0, dropped=True,
@@ -203,7 +203,7 @@ def test_tokens_are_counted_and_those_of_dropped_attempts_once_more_as_wasted() 
     assert [value(metrics, "repartee_llm_tokens_total", kind=kind) for kind in kinds] == [200, 160, 20, 110]
 
 
-def test_turns_whose_spans_were_lost_are_shown() -> None:
+def test_lost_span_exports_are_counted() -> None:
     metrics = Metrics()
     assert value(metrics, "repartee_exports_dropped") == 0
     metrics.watch_export(lambda: 7)
@@ -218,7 +218,7 @@ CHOSEN = [chosen["query"]["query"] for chosen in DASHBOARD["templating"]["list"]
 
 
 def served() -> dict[str, set[str]]:
-    """By name of every sample that /metrics can have: its labels."""
+    """Returns the labels of every sample that /metrics can have, by name."""
     metrics = Metrics()
     metrics.session_refused("server_full")
     metrics.request_refused("foreign_origin")
@@ -233,7 +233,7 @@ def served() -> dict[str, set[str]]:
     }
 
 
-def test_the_dashboard_asks_for_what_is_served_and_shows_all_of_it() -> None:
+def test_dashboard_shows_exactly_the_served_metrics() -> None:
     names = served()
     asked = {name for expr in (*ASKED, *CHOSEN) for name in re.findall(r"repartee_\w+", expr)}
     assert asked <= set(names)
@@ -241,7 +241,7 @@ def test_the_dashboard_asks_for_what_is_served_and_shows_all_of_it() -> None:
     assert shown == {family.name for family in Metrics().registry.collect()}
 
 
-def test_the_dashboard_asks_by_labels_and_buckets_that_there_are() -> None:
+def test_dashboard_uses_existing_labels_and_buckets() -> None:
     names = served()
     for expr in ASKED:
         for name, matchers in re.findall(r"(repartee_\w+)\{([^}]*)\}", expr):
@@ -253,7 +253,7 @@ def test_the_dashboard_asks_by_labels_and_buckets_that_there_are() -> None:
             assert {label.strip() for label in labels.split(",")} <= known
 
 
-def test_the_dashboards_panels_do_not_overlap_and_each_has_its_own_number() -> None:
+def test_dashboard_panels_do_not_overlap_and_have_unique_ids() -> None:
     cells = [
         (x, y)
         for panel in DASHBOARD["panels"]

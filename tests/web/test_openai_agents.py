@@ -1,4 +1,4 @@
-"""The realtime session of openai-agents as it is talks to our server: a client that nobody here wrote."""
+"""The unmodified realtime session of openai-agents as a client of the server."""
 
 import asyncio
 from pathlib import Path
@@ -14,19 +14,19 @@ from served import WHAT_TIME, Pace, eventually, in_real_time, real_engines, reco
 
 from audio.units import REPLY_RATE_HZ, Pcm
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, and perhaps once more
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, with one retry
 
 PIECE = 480
 
 
 def called(name: str, arguments: str) -> Script:
-    """A model that calls a function."""
+    """Returns a script of a model that calls a function."""
     call = {"index": 0, "id": "call_7", "type": "function", "function": {"name": name, "arguments": arguments}}
     return (HEAD, chunk(event(tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
 
 
 class Listener:
-    """What a session gives out."""
+    """Records the events of a session."""
 
     def __init__(self, session: RealtimeSession) -> None:
         self.session = session
@@ -53,7 +53,7 @@ class Listener:
         return sum(len(one.audio.data) for one in self.told("audio")) / 48
 
     def texts(self, role: str) -> list[str]:
-        """What the session's own history holds of somebody's words."""
+        """Returns the texts of a role in the session's history."""
         history = self.told("history_updated")[-1].history if self.told("history_updated") else []
         messages = [item for item in history if item.type == "message" and item.role == role]
         parts = [part for message in messages for part in message.content]
@@ -61,7 +61,7 @@ class Listener:
 
 
 async def speak(session: RealtimeSession, pcm: Pcm, pace: Pace) -> None:
-    """Sound at its own pace, then silence."""
+    """Sends audio at the given pace, then silence."""
     loop = asyncio.get_running_loop()
     due_s = loop.time()
     whole = np.concatenate((pcm, np.zeros(REPLY_RATE_HZ * 60, np.int16))).astype("<i2")
@@ -71,7 +71,7 @@ async def speak(session: RealtimeSession, pcm: Pcm, pace: Pace) -> None:
         await pace.until(due_s)
 
 
-def test_a_spoken_turn_and_a_tool(tmp_path: Path) -> None:
+def test_spoken_turn_and_tool_call_work(tmp_path: Path) -> None:
     lamps: list[bool] = []
 
     @function_tool
@@ -95,19 +95,19 @@ def test_a_spoken_turn_and_a_tool(tmp_path: Path) -> None:
                     tasks.create_task(listener.run()),
                     tasks.create_task(speak(session, recording(WHAT_TIME), pace)),
                 ]
-                # A question, as somebody asked it; the skills answer.
+                # A recorded question, which the skills answer.
                 await listener.until("audio_end")
                 assert listener.sound_ms > 500
                 await eventually(lambda: "what time is it" in [text.lower() for text in listener.texts("user")])
                 await eventually(lambda: any(text.startswith("It") for text in listener.texts("assistant")))
 
-                # A tool of the client's; the model has to be asked.
+                # A tool of the client, which the model calls.
                 await session.send_message("I want it brighter in my castle")
                 ended = await listener.until("tool_end")
                 assert (ended.tool.name, ended.output, lamps) == ("set_lamp", "done", [True])
                 await listener.until("audio_end", 2)
                 await eventually(lambda: "The lamp is on." in listener.texts("assistant"))
-                # It tells its user of every event that it does not know, and goes on.
+                # The SDK reports every unknown event and continues.
                 unknown = [str(one.error) for one in listener.told("error")]
                 assert unknown == []
                 for task in work:
@@ -119,8 +119,8 @@ def test_a_spoken_turn_and_a_tool(tmp_path: Path) -> None:
     in_real_time(tmp_path, main)
 
 
-def test_an_interrupt_by_a_guardrail_is_no_error(tmp_path: Path) -> None:
-    """The client truncates what plays and cancels the response, one right behind the other."""
+def test_guardrail_interrupt_is_not_an_error(tmp_path: Path) -> None:
+    """The client truncates the playing item and cancels the response directly after it."""
     story = " ".join(["Once upon a time there was a very long story that nobody has heard to its end."] * 4)
 
     async def main(pace: Pace, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The openai SDK as it is talks to our server: a client that nobody here wrote."""
+"""The unmodified openai SDK as a client of the server."""
 
 import asyncio
 import base64
@@ -31,7 +31,7 @@ from audio.resample import StreamResampler
 from audio.units import REPLY_RATE_HZ, Pcm
 from llm.chat import NO_LIMIT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, and perhaps once more
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]  # in real time, with one retry
 
 STORY = " ".join(["Once upon a time there was a very long story that nobody has ever heard to its end."] * 4)
 LAMP = {
@@ -43,17 +43,17 @@ LAMP = {
 
 
 def called(name: str, arguments: str) -> Script:
-    """A model that calls a function."""
+    """Returns a script of a model that calls a function."""
     call = {"index": 0, "id": "call_7", "type": "function", "function": {"name": name, "arguments": arguments}}
     return (HEAD, chunk(event(tool_calls=[call]) + event(finish="tool_calls") + DONE), LAST_CHUNK)
 
 
 @dataclass
 class Person:
-    """Speaks into a stock client and listens to it; silent unless told otherwise, in real time.
+    """A user of the SDK: sends speech or silence in real time and records the events.
 
     Attributes:
-        events: Everything the SDK gave out.
+        events: All events of the SDK.
     """
 
     connection: AsyncRealtimeConnection
@@ -64,7 +64,7 @@ class Person:
     _came: asyncio.Event = field(default_factory=asyncio.Event)
 
     def says(self, pcm: Pcm) -> None:
-        """Speak from now on, at the pace of the recording."""
+        """Speaks from now on, in real time."""
         self._to_say += [pcm[at : at + 480] for at in range(0, len(pcm) - 479, 480)]
 
     async def speak(self) -> None:
@@ -117,11 +117,11 @@ async def talking(server: Served, pace: Pace) -> AsyncGenerator[Person]:
             task.cancel()
 
 
-def test_a_spoken_conversation_that_is_interrupted(tmp_path: Path) -> None:
+def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         async with serving(answer(STORY)) as llm, served(real_engines(folder, llm.url)) as server:
             async with talking(server, pace) as person:
-                # A question, as somebody asked it.
+                # A recorded question.
                 person.says(recording(WHAT_TIME))
                 first = (await person.until("response.done")).response
                 assert first.status == "completed"
@@ -129,14 +129,14 @@ def test_a_spoken_conversation_that_is_interrupted(tmp_path: Path) -> None:
                 assert heard.transcript.lower() == "what time is it"
                 said = person.told("response.output_audio_transcript.done")[0].transcript
                 assert said.startswith(("It's", "It is"))
-                assert person.sound_bytes > REPLY_RATE_HZ  # half a second at least
+                assert person.sound_bytes > REPLY_RATE_HZ  # at least half a second
                 started, stopped = (
                     person.told(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
                 )
                 assert stopped.audio_end_ms - started.audio_start_ms == pytest.approx(1580 - 745, abs=250)
                 await person.until("response.output_audio.done")
 
-                # A long answer, and the question into it.
+                # A long answer, interrupted by the question.
                 await person.types("tell me the long story")
                 await person.connection.response.create()
                 await person.until("response.output_audio.delta", len(person.told("response.output_audio.delta")) + 8)
@@ -164,7 +164,7 @@ def test_a_spoken_conversation_that_is_interrupted(tmp_path: Path) -> None:
     in_real_time(tmp_path, main)
 
 
-def test_text_only_a_function_call_and_mistakes(tmp_path: Path) -> None:
+def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         scripts = (answer("A short one."), called("set_lamp", '{"on": true}'), answer("The lamp is on."))
         async with (
@@ -182,13 +182,13 @@ def test_text_only_a_function_call_and_mistakes(tmp_path: Path) -> None:
             assert person.told("response.output_text.done")[0].text == "A short one."
             assert person.sound_bytes == 0
 
-            # A mistake in between.
+            # An invalid event in between.
             mistake: Any = {"type": "no.such.event", "event_id": "mine"}
             await person.connection.send(mistake)
             refused = await person.until("error")
             assert refused.error.event_id == "mine"
 
-            # A function, whose output continues the reply.
+            # A function whose output continues the reply.
             tools: Any = [LAMP]
             await person.connection.session.update(
                 session={"type": "realtime", "output_modalities": ["audio"], "tools": tools}
@@ -212,7 +212,7 @@ def test_text_only_a_function_call_and_mistakes(tmp_path: Path) -> None:
     in_real_time(tmp_path, main)
 
 
-def test_a_telephone_format_and_a_fixed_silence(tmp_path: Path) -> None:
+def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         async with served(real_engines(folder)) as server, talking(server, pace) as person:
             audio: Any = {
@@ -231,7 +231,7 @@ def test_a_telephone_format_and_a_fixed_silence(tmp_path: Path) -> None:
             done = await person.until("response.done")
             assert done.response.status == "completed"
             trace = (await person.until("repartee.trace")).trace
-            # pocketsphinx knows no telephone: of the clip at 8 kHz, however it comes, it makes "what are emitted".
+            # pocketsphinx is not trained for 8 kHz: it recognizes the clip as "what are emitted" in any format.
             heard = person.told("conversation.item.input_audio_transcription.completed")[0]
             assert heard.transcript.startswith("what")
             assert 0.5 < person.sound_bytes / 8000 < 8
@@ -240,7 +240,7 @@ def test_a_telephone_format_and_a_fixed_silence(tmp_path: Path) -> None:
     in_real_time(tmp_path, main)
 
 
-def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Path) -> None:
+def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         workshop = ScriptedWorkshop(settings_for(folder), {}, answers=("Hello, how may I help?",))
         async with served(workshop) as server, talking(server, pace) as person:
@@ -265,7 +265,7 @@ def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Pat
             assert [tool.name for tool in session.tools] == ["set_lamp"]
             assert session.audio.input.turn_detection.type == "server_vad"
 
-            # Nobody has said anything; the model is asked all the same, and for no limit.
+            # Without user speech the model is still asked, without a token limit.
             await person.connection.response.create()
             done = (await person.until("response.done")).response
             assert done.output[0].content[0].text == "Hello, how may I help?"
@@ -274,7 +274,7 @@ def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Pat
             assert [message.content for message in model.asked[0]] == ["Greet the user first."]
             assert model.options[0].max_tokens == NO_LIMIT
 
-            # What is asked for right behind it does not wait, and what is cancelled has its usage, too.
+            # A request directly after it does not wait, and a cancelled response has its usage, too.
             await person.connection.response.create(response={"output_modalities": ["audio"]})
             created = await person.until("response.created", 2)
             await person.connection.response.cancel(response_id=created.response.id)
@@ -287,7 +287,7 @@ def test_assistant_speaks_first_and_settings_are_judged_one_by_one(tmp_path: Pat
     in_real_time(tmp_path, main)
 
 
-def test_commit_of_a_tone_in_manual_mode_is_an_empty_transcript(tmp_path: Path) -> None:
+def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
         workshop = ScriptedWorkshop(settings_for(folder), {}, says=("",))
         async with served(workshop) as server, talking(server, pace) as person:
@@ -308,7 +308,7 @@ def test_commit_of_a_tone_in_manual_mode_is_an_empty_transcript(tmp_path: Path) 
     in_real_time(tmp_path, main)
 
 
-def test_other_parts_of_the_api_answer_in_its_own_errors(tmp_path: Path) -> None:
+def test_other_api_paths_answer_with_api_errors(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
             served(ScriptedWorkshop(settings_for(tmp_path), {})) as server,
@@ -333,9 +333,9 @@ def test_other_parts_of_the_api_answer_in_its_own_errors(tmp_path: Path) -> None
     asyncio.run(main())
 
 
-def test_a_minute_of_sound_that_is_not_paced_keeps_the_connection_open(tmp_path: Path) -> None:
+def test_unpaced_minute_of_audio_keeps_the_connection_open(tmp_path: Path) -> None:
     async def main() -> None:
-        options: Any = {"ping_interval": 1.0, "ping_timeout": 4.0}  # by default it closes after 40 s; this is sooner
+        options: Any = {"ping_interval": 1.0, "ping_timeout": 4.0}  # sooner than the default of 40 s
         async with (
             served(real_engines(tmp_path)) as server,
             AsyncOpenAI(base_url=server.openai, api_key="none") as client,

@@ -1,4 +1,4 @@
-"""The page's pure modules, checked where they run: each file of tests/web/page is imported by the page."""
+"""The page's pure modules, tested in the browser: the page imports each file of tests/web/page."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,18 +24,18 @@ def page() -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("module", ["sound", "player", "talk", "timing"])
-def test_module(page: Page, module: str) -> None:
+def test_module_checks_pass(page: Page, module: str) -> None:
     told: dict[str, Any] = page.evaluate(f"import('/test/{module}.js').then((checks) => checks.default())")
     assert told["failures"] == []
     assert told["count"] >= 8
 
 
-def test_a_failing_check_is_told(page: Page) -> None:
+def test_failing_check_is_reported(page: Page) -> None:
     told = page.evaluate("import('/test/check.js').then(({run, same}) => run({'wrong': () => same(1, 2)}))")
     assert told == {"failures": ["wrong:  is 1, should be 2"], "count": 1}
 
 
-def test_audible_is_the_same_here_and_on_the_server(page: Page) -> None:
+def test_onset_is_the_same_in_page_and_server(page: Page) -> None:
     chance = np.random.default_rng(4)
     sounds = [to_wire(recording("rhasspy3_set-timer"))[:20_000], to_wire(recording("koala_noise"))[:20_000]]
     for level in (120, 164, 165, 400, 4000):

@@ -1,4 +1,4 @@
-"""The page in Chromium against the real server: real recordings into the microphone, an ear on what is rendered."""
+"""The page in Chromium with the real server: recordings as microphone input; the rendered audio is recorded."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +19,7 @@ from audio.resample import to_pcm
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(300)]
 
 AGREE_MS = 60
-"""Page, trace and tape: what the issue names."""
+"""Accepted difference between page, trace and tape."""
 
 WHAT_TIME = speech("rhasspy3_what-time-is-it")
 WHAT_DATE = speech("rhasspy3_whats-the-date-today")
@@ -37,7 +37,7 @@ LOUD = 0.005
 
 @dataclass(frozen=True)
 class Visitor:
-    """A page that is open, and what it measured."""
+    """An open page and its measurements."""
 
     page: Page
     server: Running
@@ -59,7 +59,7 @@ class Visitor:
         return turns
 
     def until_traced(self, count: int) -> list[dict[str, Any]]:
-        """Wait until so many turns have their record."""
+        """Waits until this many turns have their record."""
         until(
             self.page,
             lambda: sum(turn["trace"] is not None for turn in self.turns()) >= count,
@@ -69,19 +69,19 @@ class Visitor:
         return self.turns()
 
     def items(self, role: str) -> list[dict[str, Any]]:
-        """What the page shows of one side of the conversation."""
+        """Returns the items of one role that the page shows."""
         items: list[dict[str, Any]] = self.page.evaluate("window.repartee.talk.conversation.items")
         return [item for item in items if item["role"] == role]
 
     @property
     def delay_ms(self) -> float:
-        """What the page takes its device to add to what is rendered."""
+        """The page's estimate of the device delay."""
         return float(self.page.evaluate("window.repartee.talk.sound.output.deviceDelayMs"))
 
 
 @contextmanager
 def visiting(browser: Browser, server: Running) -> Iterator[Visitor]:
-    """A page in a window of its own; what goes to the console fails the test."""
+    """Opens a page in its own window; console messages fail the test."""
     context = browser.new_context()
     page = context.new_page()
     said: list[str] = []
@@ -98,7 +98,7 @@ Visit = Callable[..., Visitor]
 
 @pytest.fixture
 def visit(tmp_path: Path) -> Iterator[Visit]:
-    """Opens the page of a new server, in a room in which this is heard."""
+    """Opens the page of a new server with these sounds as microphone input."""
     with ExitStack() as closing:
 
         def open_page(*room: Speech | float, answers: Sequence[str] = (), allowed: bool = True) -> Visitor:
@@ -116,14 +116,14 @@ def at_rate(sound: np.ndarray[Any, np.dtype[np.float32]], tape: Tape) -> np.ndar
 
 
 def place(tape: Tape, said: Speech) -> float:
-    """Where on the tape's microphone a recording begins, in s."""
+    """Returns where on the tape's microphone track a recording begins, in s."""
     alike, at = likeness(tape.microphone, at_rate(said.sound, tape))
     assert alike > 0.95
     return at / tape.rate_hz
 
 
 def gap_ms(tape: Tape, said: Speech, delay_ms: float) -> float:
-    """On the tape: from the labelled end of what was said to the first audible sample of the reply, where it leaves."""
+    """Measures the latency on the tape: labelled end of speech to the first audible sample of the reply."""
     end_s = place(tape, said) + said.ends_s
     after = round(end_s * tape.rate_hz)
     onset = audible_onset(to_pcm(tape.player[after:]), tape.rate_hz)
@@ -132,7 +132,7 @@ def gap_ms(tape: Tape, said: Speech, delay_ms: float) -> float:
 
 
 def check_agreement(visitor: Visitor, said: Sequence[Speech], *, asked_for: Sequence[int] = ()) -> None:
-    """Page, trace and tape name the same latency, turn by turn. `asked_for`: turns whose answers the page asked for."""
+    """Asserts that page, trace and tape agree on each latency. `asked_for`: turns whose answers the page requested."""
     tape, delay_ms, records = read_tape(visitor.page), visitor.delay_ms, visitor.server.records()
     turns = [turn for turn in visitor.turns() if turn["speech_end_ms"] is not None]
     assert len(turns) == len(said)
@@ -141,13 +141,13 @@ def check_agreement(visitor: Visitor, said: Sequence[Speech], *, asked_for: Sequ
         assert record["response_latency_ms"] == turn["trace"]["response_latency_ms"]
         assert turn["latency_ms"] == pytest.approx(gap_ms(tape, one, delay_ms), abs=AGREE_MS)
         if record["no_latency_reason"] == "requested" and turn["turn"] in asked_for:
-            continue  # its words were there before the page's request for an answer: a turn of its own to the server
+            continue  # its transcript arrived before the page's request: the server counts another turn
         assert turn["latency_ms"] == pytest.approx(record["response_latency_ms"], abs=AGREE_MS)
         stages = record["stages"].values()
         assert sum(share["ms"] for share in stages) == pytest.approx(record["response_latency_ms"], abs=0.02)
 
 
-def test_a_conversation_of_three_turns(visit: Visit) -> None:
+def test_three_turns_have_correct_latencies(visit: Visit) -> None:
     visitor = visit(2.5, WHAT_TIME, 5.0, WHAT_DATE, 5.5, SET_TIMER, 6.0)
     visitor.start()
     visitor.until_traced(3)
@@ -158,7 +158,7 @@ def test_a_conversation_of_three_turns(visit: Visit) -> None:
     assert visitor.page.inner_text("#within").endswith(" of 3")
 
 
-def test_latency_is_right_after_a_mute_and_with_push_to_talk(visit: Visit) -> None:
+def test_latency_is_correct_after_mute_and_with_push_to_talk(visit: Visit) -> None:
     visitor = visit(2.5, WHAT_TIME, 5.5, WHAT_DATE, 10.0, SET_TIMER, 8.0)
     page = visitor.page
     visitor.start()
@@ -174,7 +174,7 @@ def test_latency_is_right_after_a_mute_and_with_push_to_talk(visit: Visit) -> No
         window.loud = (window.loud ?? 0) + (level > -40 ? 1 : 0); // chunks of 20 ms
         window.quiet = level > -40 ? 0 : (window.quiet ?? 0) + 1;
     })""")
-    page.focus("#start")  # the space bar is the key all the same
+    page.focus("#start")  # the space bar is still the key
     page.keyboard.down("Space")
     visitor.reach("hearing")
     until(page, lambda: page.evaluate("window.loud > 10 && window.quiet > 20"), "the end of what is said", limit_s=20)
@@ -186,10 +186,10 @@ def test_latency_is_right_after_a_mute_and_with_push_to_talk(visit: Visit) -> No
     visitor.until_traced(3)
     check_agreement(visitor, [WHAT_TIME, WHAT_DATE, SET_TIMER], asked_for=[visitor.turns()[1]["turn"]])
     invented = [turn["invented_ms"] for turn in visitor.turns()]
-    assert 500 < invented[0] < invented[1] < invented[2]  # each after a silence that was not sent
+    assert 500 < invented[0] < invented[1] < invented[2]  # each after silence that was not sent
 
 
-def test_a_voice_silences_what_is_rendered(visit: Visit) -> None:
+def test_speech_stops_rendered_reply(visit: Visit) -> None:
     visitor = visit(2.5, WHAT_TIME, 1.5, LAMP, 4.0, answers=[LONG, "No."])
     page = visitor.page
     visitor.start()
@@ -201,7 +201,7 @@ def test_a_voice_silences_what_is_rendered(visit: Visit) -> None:
     taken = round(page.evaluate("window.taken[1]") * tape.rate_hz) - tape.frame
     begins = round((place(tape, LAMP) + LAMP.begins_s) * tape.rate_hz)
     before = tape.player[begins - tape.rate_hz // 2 : begins]
-    assert np.max(np.abs(before)) > LOUD  # the reply was under way
+    assert np.max(np.abs(before)) > LOUD  # the reply was playing
     assert begins < taken < begins + 1.5 * tape.rate_hz
     answered = round((place(tape, LAMP) + LAMP.ends_s) * tape.rate_hz)
     assert np.max(np.abs(tape.player[taken + tape.rate_hz // 20 : answered])) < 1e-4
@@ -212,7 +212,7 @@ def test_a_voice_silences_what_is_rendered(visit: Visit) -> None:
     assert any(event["name"] == "duck" for event in first["trace"]["events"])
 
 
-def test_a_reply_goes_on_after_the_connection_broke_in_the_midst_of_it(visit: Visit) -> None:
+def test_reply_continues_after_lost_connection(visit: Visit) -> None:
     visitor = visit(2.5, WHAT_TIME, 14.0, WHAT_DATE, 5.0, answers=[REPLY, "It is Monday."])
     page = visitor.page
     visitor.start()
@@ -247,7 +247,7 @@ def test_a_reply_goes_on_after_the_connection_broke_in_the_midst_of_it(visit: Vi
         assert likeness(tape.player, part)[0] > 0.99
 
 
-def test_without_a_microphone_one_can_type(visit: Visit) -> None:
+def test_typing_works_without_microphone(visit: Visit) -> None:
     visitor = visit(allowed=False)
     page = visitor.page
     page.click("#start")
@@ -263,8 +263,8 @@ def test_without_a_microphone_one_can_type(visit: Visit) -> None:
     assert page.inner_text("#latency") == "typed"
 
 
-def test_two_tabs_at_once_are_two_conversations(visit: Visit) -> None:
-    first = visit(7.0, WHAT_TIME, 6.0)  # both are started before somebody speaks
+def test_two_tabs_are_two_conversations(visit: Visit) -> None:
+    first = visit(7.0, WHAT_TIME, 6.0)  # both are started before the speech
     browser = first.page.context.browser
     assert browser is not None
     with visiting(browser, first.server) as second:

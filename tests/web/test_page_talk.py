@@ -1,4 +1,4 @@
-"""The page in Chromium, talking with a scripted server: what is sent, what is rendered, what is timed."""
+"""The page in Chromium with a scripted server: what is sent, rendered and timed."""
 
 import base64
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ from scripted_server import Reply, Script, Server, serving
 
 from web.app import STATIC
 
-# Alone also where no time is judged: beside a browser, the sound cards of other tests run dry.
+# Runs alone even without timing checks: beside a browser, the sound cards of other tests have underruns.
 pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 SPOKEN_S = (0.3, 1.9)
-"""Where in the fake microphone's sound the question is; it begins with 0.7 s of its room."""
+"""Position of the question in the fake microphone's sound; it begins with 0.7 s of room noise."""
 
 LOUD = 0.005
 
 
 @pytest.fixture(scope="module")
 def spoken() -> np.ndarray[Any, np.dtype[np.float32]]:
-    """What the microphone hears: silence, a question, silence."""
+    """The microphone input: silence, a question, silence."""
     question = recording("rhasspy3_what-time-is-it")
     question[int((SPOKEN_S[1] - SPOKEN_S[0]) * 16_000) :] = 0
     before = np.zeros(int(SPOKEN_S[0] * 16_000), np.float32)
@@ -45,7 +45,7 @@ def browser(
 
 
 def reply(seconds: float, text: str = "It is ten past four.") -> Reply:
-    """Real speech from its first sound on."""
+    """Returns real speech from its first sound on."""
     sound = recording("Montreal-Forced-Al_mfa-internalsil")
     begin = int(np.flatnonzero(np.abs(sound) > 0.03)[0])
     return Reply(text, to_wire(sound[begin : begin + int(16_000 * seconds)]))
@@ -59,7 +59,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def page(browser: Browser, server: Server) -> Iterator[Page]:
-    """Opened; what goes to the console fails the test."""
+    """Opens the page; console messages fail the test."""
     context = browser.new_context(reduced_motion="no-preference")
     page = context.new_page()
     said: list[str] = []
@@ -78,7 +78,7 @@ def start(page: Page) -> None:
 
 
 def reach(page: Page, phase: str) -> None:
-    """Wait for a phase; it may be half a second old then, so seldom does the browser look after a while."""
+    """Waits for a phase. It may be half a second old then, because the browser polls less often after a while."""
     page.wait_for_selector(f"body[data-phase={phase}]", timeout=20_000)
 
 
@@ -87,12 +87,14 @@ def loud_frames(sound: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any,
 
 
 def rendered_as(tape: Tape, pcm: np.ndarray[Any, np.dtype[np.int16]]) -> float:
-    """Likeness of what was rendered and what was sent."""
+    """Returns the correlation of the rendered and the sent audio."""
     wanted = soxr.resample(pcm.astype(np.float32) / 32768, 24_000, tape.rate_hz)
     return likeness(tape.player, wanted)[0]
 
 
-def test_a_turn(page: Page, server: Server, spoken: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+def test_turn_is_sent_rendered_and_timed(
+    page: Page, server: Server, spoken: np.ndarray[Any, np.dtype[np.float32]]
+) -> None:
     lit: list[int] = []
     page.click("#settings-open")
     for wish in ("echoCancellation", "noiseSuppression", "autoGainControl"):
@@ -113,17 +115,17 @@ def test_a_turn(page: Page, server: Server, spoken: np.ndarray[Any, np.dtype[np.
     assert rendered_as(tape, server.script.replies[0].pcm) > 0.999
 
     assert lit == sorted(lit)
-    assert len(set(lit)) >= 4  # one word after the other, not all at once
+    assert len(set(lit)) >= 4  # words light up one after the other
     assert page.locator(".word.heard").count() == 5
     check_latency(page, server, tape)
 
 
 def check_latency(page: Page, server: Server, tape: Tape) -> None:
-    """Against the gap on the tape: both sounds were recorded on the context's clock."""
+    """Compares the latency with the gap on the tape, which uses the context's clock."""
     (turn,) = page.evaluate("window.repartee.turns.all")
     delay_ms = page.evaluate("window.repartee.talk.sound.output.deviceDelayMs")
     first = tape.frame + loud_frames(tape.player)[0]
-    # The scripted server dates the end of speech by whole chunks: its own date is the one to count from.
+    # The scripted server dates the end of speech by whole chunks, so its time is the reference.
     end_ms = turn["speech_end_ms"]
     sent = soxr.resample(server.heard().astype(np.float32) / 32768, 24_000, tape.rate_hz)[
         : int(end_ms / 1000 * tape.rate_hz)
@@ -132,7 +134,7 @@ def check_latency(page: Page, server: Server, tape: Tape) -> None:
     end = tape.frame + likeness(tape.microphone, spoken)[1] + len(spoken)
     gap_ms = (first - end) * 1000 / tape.rate_hz + delay_ms
     assert turn["latency_ms"] == pytest.approx(gap_ms, abs=20)
-    assert 300 < turn["latency_ms"] < 600  # the script waits 300 ms; the rest is a busy machine's
+    assert 300 < turn["latency_ms"] < 600  # the script waits 300 ms; the rest is for a busy machine
     assert 5 < turn["device_ms"] < 200
 
     reports = server.of("repartee.playout")
@@ -145,7 +147,7 @@ def check_latency(page: Page, server: Server, tape: Tape) -> None:
     assert float(page.inner_text(".stage[data-stage=endpoint_wait] .ms")) == 300
 
 
-def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
+def test_escape_stops_rendered_reply(page: Page, server: Server) -> None:
     server.script.replies = [reply(6)]
     start(page)
     reach(page, "speaking")
@@ -171,13 +173,13 @@ def test_escape_silences_what_is_rendered(page: Page, server: Server) -> None:
         {"type": "conversation.item.truncated", "item_id": "item_9", "audio_end_ms": 0},
     ],
 )
-def test_a_reply_that_is_cut_before_it_began_is_not_heard(page: Page, server: Server, cut: dict[str, Any]) -> None:
-    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+def test_reply_cut_before_playback_is_not_rendered(page: Page, server: Server, cut: dict[str, Any]) -> None:
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     sound = {"delta": base64.b64encode(reply(0.5).pcm.tobytes()).decode()}
     about = {"response_id": "resp_9_1", "item_id": "item_9"}
     late = {"type": "response.output_audio.delta", **about, **sound}
-    page.evaluate("window.repartee.tap.context.suspend()")  # or it begins: of what has come, all is played at once
+    page.evaluate("window.repartee.tap.context.suspend()")  # otherwise it begins at once
     tell(
         page,
         {"type": "response.created", "response": {"id": "resp_9_1", "status": "in_progress"}},
@@ -201,7 +203,7 @@ def test_a_reply_that_is_cut_before_it_began_is_not_heard(page: Page, server: Se
     until(page, lambda: loud_frames(read_tape(page).player).size > 0, "the next reply")
 
 
-def test_a_network_that_stalls(page: Page, server: Server) -> None:
+def test_network_stall_is_bridged(page: Page, server: Server) -> None:
     server.script.pauses = {600: 0.9}
     start(page)
     reach(page, "speaking")
@@ -215,11 +217,11 @@ def test_a_network_that_stalls(page: Page, server: Server) -> None:
     assert before > 0.999
     assert after > 0.999
     late_s = (again - at) / tape.rate_hz - (1.5 - 0.55)
-    assert 0.2 < late_s < 0.6  # 0.9 s stalled, 0.6 s were there
+    assert 0.2 < late_s < 0.6  # 0.9 s stalled, 0.6 s were buffered
     assert server.of("repartee.playout")[-1]["played_ms"] == pytest.approx(1500, abs=1)
 
 
-def test_a_lost_connection_comes_back_in_the_midst_of_a_reply(page: Page, server: Server) -> None:
+def test_reconnect_within_reply_loses_no_sample(page: Page, server: Server) -> None:
     server.script.replies = [reply(3)]
     server.script.drop_after_ms = 1000
     start(page)
@@ -233,13 +235,13 @@ def test_a_lost_connection_comes_back_in_the_midst_of_a_reply(page: Page, server
     query = server.queries[1]
     assert query["resume"] in server.kept
     assert (query["response_id"], query["received_ms"]) == ("resp_1_1", "1000")
-    # It was back before what had come was played: not a sample is missing.
+    # It reconnected before the received audio was played: no sample is missing.
     assert rendered_as(read_tape(page), server.script.replies[0].pcm) > 0.999
     assert page.locator(".item").count() == 2
 
 
 def hasten(page: Page) -> None:
-    """A server that says nothing is asked, and given up, sooner. How soon it is otherwise, `page/talk.js` knows."""
+    """Shortens the times until a quiet server is asked and given up; `page/talk.js` tests the real ones."""
     source = (STATIC / "talk" / "link.js").read_text(encoding="utf-8")
     hurried = source.replace("QUIET_MS = 5000", "QUIET_MS = 1500").replace("WITHIN_MS = 5000", "WITHIN_MS = 1500")
     assert hurried.count("_MS = 1500;") == 2
@@ -247,7 +249,7 @@ def hasten(page: Page) -> None:
     page.reload()
 
 
-def test_a_server_that_is_stopped_counts_as_lost(page: Page, server: Server) -> None:
+def test_stopped_server_counts_as_lost(page: Page, server: Server) -> None:
     hasten(page)
     start(page)
     reach(page, "speaking")
@@ -260,7 +262,7 @@ def test_a_server_that_is_stopped_counts_as_lost(page: Page, server: Server) -> 
     page.wait_for_selector(".notice", state="detached")
 
 
-def test_a_server_that_has_nothing_to_say_is_asked_and_kept(page: Page, server: Server) -> None:
+def test_quiet_server_is_asked_and_kept(page: Page, server: Server) -> None:
     hasten(page)
     page.evaluate("window.quiet = 0")
     start(page)
@@ -272,7 +274,7 @@ def test_a_server_that_has_nothing_to_say_is_asked_and_kept(page: Page, server: 
     assert server.connections == 1
 
 
-def test_a_network_that_is_too_slow_is_told(page: Page, server: Server) -> None:
+def test_slow_network_is_shown(page: Page, server: Server) -> None:
     page.evaluate("""() => {
         const real = Object.getOwnPropertyDescriptor(WebSocket.prototype, "bufferedAmount").get;
         window.waiting = 0;
@@ -288,12 +290,12 @@ def test_a_network_that_is_too_slow_is_told(page: Page, server: Server) -> None:
     assert server.connections == 1
 
 
-def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server: Server) -> None:
+def test_escape_while_disconnected_stops_the_reply(page: Page, server: Server) -> None:
     server.script.replies = [reply(6)]
     server.script.drop_after_ms = 1000
     page.click("#start")
     until(page, lambda: server.connections == 1, "a connection")
-    server.script.farewell = ("server_full", 1013)  # nobody is let in again for now
+    server.script.farewell = ("server_full", 1013)  # new connections are refused for now
     reach(page, "reconnecting")
     until(page, lambda: page.evaluate("window.repartee.talk.mouth.playing"), "sound")
     page.keyboard.press("Escape")
@@ -305,7 +307,7 @@ def test_escape_while_the_connection_is_lost_stops_the_reply(page: Page, server:
     assert page.locator(".item.assistant.cut").count() == 1
 
 
-def test_a_reply_is_as_loud_after_a_lost_connection(page: Page, server: Server) -> None:
+def test_reply_has_full_volume_after_reconnect(page: Page, server: Server) -> None:
     server.script.replies = [reply(4.2)]
     start(page)
     reach(page, "speaking")
@@ -326,7 +328,7 @@ def rms(sound: np.ndarray[Any, np.dtype[np.float32]]) -> float:
 
 
 def tell(page: Page, *events: dict[str, Any]) -> None:
-    """As if the server had sent them, all at once."""
+    """Passes events to the page as if the server had sent them together."""
     page.evaluate(
         "(events) => events.forEach((detail) => "
         "window.repartee.talk.wire.dispatchEvent(new CustomEvent('event', { detail })))",
@@ -334,7 +336,7 @@ def tell(page: Page, *events: dict[str, Any]) -> None:
     )
 
 
-def test_a_conversation_that_was_not_kept(page: Page, server: Server) -> None:
+def test_new_conversation_replaces_lost_one(page: Page, server: Server) -> None:
     server.script.replies = [reply(6)]
     start(page)
     reach(page, "speaking")
@@ -349,7 +351,7 @@ def test_a_conversation_that_was_not_kept(page: Page, server: Server) -> None:
     assert server.connections == 2
 
 
-def test_mute_sends_nothing(page: Page, server: Server) -> None:
+def test_mute_sends_no_audio(page: Page, server: Server) -> None:
     start(page)
     page.keyboard.press("m")
     page.wait_for_timeout(100)
@@ -369,7 +371,7 @@ def start_with_a_key(page: Page) -> None:
     start(page)
 
 
-def test_push_to_talk(page: Page, server: Server) -> None:
+def test_push_to_talk_sends_a_turn(page: Page, server: Server) -> None:
     start_with_a_key(page)
     page.wait_for_timeout(300)
     assert server.sound == []
@@ -388,7 +390,7 @@ def test_push_to_talk(page: Page, server: Server) -> None:
     assert len(server.sound) == sent
 
 
-def test_push_to_talk_by_clicks_and_never_while_muted(page: Page, server: Server) -> None:
+def test_push_to_talk_works_by_click_and_not_while_muted(page: Page, server: Server) -> None:
     start_with_a_key(page)
     page.keyboard.press("m")
     page.keyboard.press("Space")
@@ -401,14 +403,14 @@ def test_push_to_talk_by_clicks_and_never_while_muted(page: Page, server: Server
     reach(page, "hearing")
     assert page.get_attribute("#hold", "aria-pressed") == "true"
     until(page, lambda: len(server.sound) > 20, "sound")
-    page.evaluate("hold.click()")  # a screen reader's
+    page.evaluate("hold.click()")  # as from a screen reader
     reach(page, "speaking")
-    page.click("#hold", delay=300)  # a mouse holds it, and no click begins it again
+    page.click("#hold", delay=300)  # a mouse holds it, and the click does not start it again
     until(page, lambda: len(server.of("response.create")) == 2, "another turn")
     assert page.get_attribute("#hold", "aria-pressed") == "false"
 
 
-def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(page: Page, server: Server) -> None:
+def test_reply_beginning_while_key_is_down_is_cancelled(page: Page, server: Server) -> None:
     server.script.thinks_s = 0.5
     start_with_a_key(page)
     page.keyboard.down("Space")
@@ -425,7 +427,7 @@ def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(page: Page
     reach(page, "speaking")
 
 
-def test_a_key_held_in_silence_is_not_answered(page: Page, server: Server) -> None:
+def test_silence_with_key_down_is_not_answered(page: Page, server: Server) -> None:
     server.script.replies = [replace(server.script.replies[0], heard=""), *server.script.replies]
     start_with_a_key(page)
     page.keyboard.down("Space")
@@ -439,7 +441,7 @@ def test_a_key_held_in_silence_is_not_answered(page: Page, server: Server) -> No
     reach(page, "speaking")
 
 
-def test_behind_a_key_that_was_held_for_nothing_the_next_reply_is_heard(page: Page, server: Server) -> None:
+def test_reply_after_empty_turn_is_played(page: Page, server: Server) -> None:
     server.script.replies = [replace(reply(0.1), text="", heard=""), reply(1.5)]
     start_with_a_key(page)
     page.keyboard.down("Space")
@@ -456,14 +458,14 @@ def test_behind_a_key_that_was_held_for_nothing_the_next_reply_is_heard(page: Pa
 
 
 def types(page: Page, *texts: str) -> None:
-    """One right behind the other."""
+    """Types texts directly one after the other."""
     for text in texts:
         page.fill("#say", text)
         page.press("#say", "Enter")
 
 
 def begin_phases(page: Page) -> None:
-    """Note them from now on."""
+    """Records the phases from now on."""
     page.evaluate("""() => {
         window.phases = [document.body.dataset.phase];
         new MutationObserver(() => {
@@ -473,12 +475,10 @@ def begin_phases(page: Page) -> None:
     }""")
 
 
-def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_before_it(
-    page: Page, server: Server
-) -> None:
+def test_texts_typed_before_reply_are_answered_together(page: Page, server: Server) -> None:
     server.script.thinks_s = 2.0
     server.script.pauses = {600: 0.2}  # shorter than the sound before it: the page does not run dry
-    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     begin_phases(page)
     types(page, "first", "second", "third")
@@ -492,12 +492,12 @@ def test_what_is_typed_before_a_reply_began_is_answered_with_what_was_typed_befo
     assert rendered_as(read_tape(page), server.script.replies[0].pcm) > 0.999
 
 
-def test_what_was_typed_while_another_reply_began_is_asked_for_again(page: Page, server: Server) -> None:
+def test_text_typed_as_reply_begins_is_requested_again(page: Page, server: Server) -> None:
     server.script.pauses = {600: 0.2}  # shorter than the sound before it: the page does not run dry
-    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     begin_phases(page)
-    page.evaluate("void (repartee.talk._ask = () => delete repartee.talk._ask)")  # it is on its way
+    page.evaluate("void (repartee.talk._ask = () => delete repartee.talk._ask)")  # as if it were on its way
     types(page, "hello")
     refused = {"code": "conversation_already_has_active_response", "message": "another response is under way"}
     tell(
@@ -513,8 +513,8 @@ def test_what_was_typed_while_another_reply_began_is_asked_for_again(page: Page,
     assert page.locator(".notice.note").count() == 0
 
 
-def test_what_could_not_be_asked_for_is_not_waited_for(page: Page, server: Server) -> None:
-    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+def test_unsent_request_is_not_awaited(page: Page, server: Server) -> None:
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     page.evaluate("""() => {
         const { wire } = repartee.talk, { send } = wire;
@@ -528,9 +528,9 @@ def test_what_could_not_be_asked_for_is_not_waited_for(page: Page, server: Serve
     assert server.of("response.cancel") == []
 
 
-def test_a_reply_that_was_owed_on_a_lost_connection_keeps_nobody_waiting(page: Page, server: Server) -> None:
+def test_requested_reply_is_not_awaited_after_reconnect(page: Page, server: Server) -> None:
     server.script.thinks_s = 60
-    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     types(page, "first", "second")
     until(page, lambda: len(server.of("conversation.item.create")) == 2, "both")
@@ -544,7 +544,7 @@ def test_a_reply_that_was_owed_on_a_lost_connection_keeps_nobody_waiting(page: P
     assert server.of("response.cancel") == []
 
 
-def test_with_push_to_talk_the_space_bar_still_works_switches(page: Page, server: Server) -> None:
+def test_space_bar_operates_switches_with_push_to_talk(page: Page, server: Server) -> None:
     page.click("#settings-open")
     page.check("#push-to-talk")
     start(page)
@@ -560,14 +560,14 @@ def test_with_push_to_talk_the_space_bar_still_works_switches(page: Page, server
     page.keyboard.down("Space")
     reach(page, "hearing")
     page.focus("#push-to-talk")
-    page.keyboard.up("Space")  # ends what began elsewhere, and works nothing
+    page.keyboard.up("Space")  # ends the press and operates no switch
     until(page, lambda: page.evaluate("!window.repartee.talk.held.down"), "the key is up")
     assert page.is_checked("#push-to-talk")
     page.keyboard.press("Space")
     assert not page.is_checked("#push-to-talk")
 
 
-def test_the_keyboard_is_enough(page: Page, server: Server) -> None:
+def test_page_can_be_used_by_keyboard_only(page: Page, server: Server) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     for _ in range(30):
@@ -578,7 +578,7 @@ def test_the_keyboard_is_enough(page: Page, server: Server) -> None:
     reach(page, "listening")
     page.keyboard.press("m")
     page.focus("#say")
-    page.keyboard.type("hello mom")  # its letters are no shortcuts
+    page.keyboard.type("hello mom")  # its letters are not shortcuts
     page.keyboard.press("Enter")
     reach(page, "speaking")
     assert server.of("conversation.item.create")[0]["item"]["content"][0]["text"] == "hello mom"
@@ -589,10 +589,10 @@ def test_the_keyboard_is_enough(page: Page, server: Server) -> None:
     until(page, lambda: page.get_attribute("body", "data-phase") == "listening", "an end of the reply")
 
 
-def test_what_is_said_is_marked_as_its_language(page: Page, server: Server) -> None:
+def test_transcript_is_marked_with_its_language(page: Page, server: Server) -> None:
     server.script.language = "de"
     server.script.replies = [replace(reply(0.5), text="Zehn nach vier.")]
-    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # nobody speaks
+    page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     types(page, "wie spät ist es")
     until(page, lambda: page.inner_text("#aloud") == "Repartee: Zehn nach vier.", "the reply, for a screen reader")
@@ -603,7 +603,7 @@ def test_what_is_said_is_marked_as_its_language(page: Page, server: Server) -> N
     assert page.evaluate(in_force, ".item .text, .item .word") == ["de"] * 5
 
 
-def test_nothing_is_wider_than_a_phone(page: Page) -> None:
+def test_page_fits_the_width_of_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     start(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -1,4 +1,4 @@
-"""What goes wrong around the page is said in the page, in words, with what to do."""
+"""Problems are shown in the page, each with a remedy."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(180)]
 
 @pytest.fixture(scope="module")
 def deaf() -> Iterator[Browser]:
-    """A browser that gives no page its microphone."""
+    """A browser that denies the microphone."""
     with chromium(allowed=False) as browser:
         yield browser
 
@@ -45,7 +45,7 @@ def open_and_start(page: Page, server: Server) -> None:
     page.click("#start")
 
 
-def test_a_denied_microphone_leaves_the_keyboard(page: Page, server: Server) -> None:
+def test_typing_works_if_microphone_is_denied(page: Page, server: Server) -> None:
     open_and_start(page, server)
     words = notice(page, "denied")
     until(page, lambda: page.inner_text("#phase") == "No microphone: you can type", "the phase")
@@ -59,7 +59,7 @@ def test_a_denied_microphone_leaves_the_keyboard(page: Page, server: Server) -> 
     assert server.sound == []
 
 
-def test_a_failed_reply_shows_its_cause_once(page: Page, server: Server) -> None:
+def test_failed_reply_shows_its_cause_once(page: Page, server: Server) -> None:
     cause = "llm endpoint 'home' ended its answer without any text (finish_reason stop), its model stopped at once"
     server.script.replies = [replace(server.script.replies[0], error=cause)]
     open_and_start(page, server)
@@ -78,9 +78,7 @@ def test_a_failed_reply_shows_its_cause_once(page: Page, server: Server) -> None
         ("delete window.AudioWorkletNode", "no-worklet", "no AudioWorklet"),
     ],
 )
-def test_an_obstacle_is_told_before_anything_is_tried(
-    page: Page, server: Server, hidden: str, name: str, words: str
-) -> None:
+def test_obstacle_is_shown_before_start(page: Page, server: Server, hidden: str, name: str, words: str) -> None:
     page.add_init_script(hidden)
     open_and_start(page, server)
     assert words in notice(page, name)
@@ -93,7 +91,7 @@ COUNT_CONTEXTS = """
     """
 
 
-def test_a_start_while_the_server_is_away_says_so_and_leaves_nothing_behind(page: Page) -> None:
+def test_start_without_server_shows_notice_and_cleans_up(page: Page) -> None:
     page.add_init_script(COUNT_CONTEXTS)
     script = Script([Reply("as you wish", np.zeros(240, np.int16))])
     with serving(script) as server:
@@ -110,7 +108,7 @@ def test_a_start_while_the_server_is_away_says_so_and_leaves_nothing_behind(page
     assert page.locator(".notice[data-trouble=away]").count() == 0
 
 
-def test_a_browser_without_sound_is_told_so_until_the_next_start(page: Page, server: Server) -> None:
+def test_missing_audio_support_is_shown_until_next_start(page: Page, server: Server) -> None:
     page.add_init_script(
         "window.own = AudioContext; window.AudioContext = class { constructor() { throw Error('no card'); } }"
     )
@@ -126,7 +124,7 @@ def test_a_browser_without_sound_is_told_so_until_the_next_start(page: Page, ser
     ("failure", "name"),
     [("NotFoundError", "no-microphone"), ("NotReadableError", "busy")],
 )
-def test_a_microphone_that_fails_can_be_tried_again(page: Page, server: Server, failure: str, name: str) -> None:
+def test_failed_microphone_can_be_retried(page: Page, server: Server, failure: str, name: str) -> None:
     page.add_init_script(
         "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', window.failure ?? "
         f"'{failure}'))"
@@ -138,7 +136,7 @@ def test_a_microphone_that_fails_can_be_tried_again(page: Page, server: Server, 
     notice(page, "denied")
 
 
-def test_a_microphone_that_goes_away_is_taken_up_again(page: Page, server: Server) -> None:
+def test_removed_microphone_is_opened_again(page: Page, server: Server) -> None:
     page.add_init_script("""
         navigator.mediaDevices.getUserMedia = async () => {
             const context = window.bench ??= new AudioContext();
@@ -156,7 +154,7 @@ def test_a_microphone_that_goes_away_is_taken_up_again(page: Page, server: Serve
     until(page, lambda: len(server.sound) > before + 5, "sound again")
 
 
-def test_what_is_wished_of_the_microphone_is_asked_for_last_and_alone(page: Page, server: Server) -> None:
+def test_only_the_latest_microphone_settings_are_requested(page: Page, server: Server) -> None:
     page.add_init_script("""
         window.asked = [], window.given = [];
         navigator.mediaDevices.getUserMedia = ({ audio }) => new Promise((resolve) => {
@@ -185,7 +183,7 @@ def test_what_is_wished_of_the_microphone_is_asked_for_last_and_alone(page: Page
 
 
 @pytest.mark.parametrize("running", [False, True])
-def test_a_microphone_that_is_granted_after_stop_is_given_back(page: Page, server: Server, *, running: bool) -> None:
+def test_microphone_granted_after_stop_is_closed(page: Page, server: Server, *, running: bool) -> None:
     page.add_init_script("""
         window.given = [];
         navigator.mediaDevices.getUserMedia = () => new Promise((resolve) => {
@@ -224,7 +222,7 @@ def test_a_microphone_that_is_granted_after_stop_is_given_back(page: Page, serve
         (("session_expired", 1001), "too-long", "the length the server allows", False),
     ],
 )
-def test_a_server_that_closes_says_why(
+def test_server_close_reason_is_shown(
     page: Page, server: Server, farewell: tuple[str, int], name: str, words: str, *, again: bool
 ) -> None:
     server.script.farewell = farewell
@@ -232,7 +230,7 @@ def test_a_server_that_closes_says_why(
     told = notice(page, name)
     assert words in told
     assert f"words of {farewell[0]}" in told
-    assert page.locator(".notice").count() == 1 + again  # while it goes on: and that there is no microphone
+    assert page.locator(".notice").count() == 1 + again  # while it retries, the notice about the microphone, too
     server.script.farewell = None
     if again:
         until(page, lambda: server.connections == 1, "another attempt")
@@ -247,7 +245,7 @@ ENDED = """
     """
 
 
-def test_what_cannot_be_worked_any_more_keeps_the_focus(page: Page, server: Server) -> None:
+def test_disabled_control_keeps_the_focus(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     page.fill("#say", "are you there")
@@ -264,7 +262,7 @@ def test_what_cannot_be_worked_any_more_keeps_the_focus(page: Page, server: Serv
     page.keyboard.type("half a thou")
     page.evaluate(ENDED)
     page.wait_for_selector("body[data-phase=idle]")
-    page.keyboard.type("ght, my friend")  # a space that worked a button would begin anew, an m mute
+    page.keyboard.type("ght, my friend")  # otherwise the space would press a button and the m would mute
     page.keyboard.press("Enter")
     page.wait_for_timeout(200)
     assert page.evaluate(FOCUS) == "say"
@@ -273,7 +271,7 @@ def test_what_cannot_be_worked_any_more_keeps_the_focus(page: Page, server: Serv
     assert page.get_attribute("#mute", "aria-disabled") == "true"
 
 
-def test_a_key_that_goes_away_hands_its_focus_on(page: Page, server: Server) -> None:
+def test_removed_key_button_passes_on_the_focus(page: Page, server: Server) -> None:
     page.goto(server.url)
     page.click("#settings-open")
     page.check("#push-to-talk")
@@ -286,7 +284,7 @@ def test_a_key_that_goes_away_hands_its_focus_on(page: Page, server: Server) -> 
     assert page.evaluate(FOCUS) == "start"
 
 
-def test_a_token_is_asked_for_and_sent(page: Page, server: Server) -> None:
+def test_token_is_requested_and_sent(page: Page, server: Server) -> None:
     server.script.token = "open-sesame"
     open_and_start(page, server)
     page.wait_for_selector("#token-dialog[open]")
@@ -297,7 +295,7 @@ def test_a_token_is_asked_for_and_sent(page: Page, server: Server) -> None:
     assert not page.is_visible("#token-dialog")
 
 
-def test_what_can_be_no_token_is_asked_for_again(page: Page, server: Server) -> None:
+def test_invalid_token_is_requested_again(page: Page, server: Server) -> None:
     server.script.token = "open-sesame"
     open_and_start(page, server)
     page.wait_for_selector("#token-dialog[open]")
@@ -313,7 +311,7 @@ def test_what_can_be_no_token_is_asked_for_again(page: Page, server: Server) -> 
     assert server.connections == 1
 
 
-def test_where_nothing_may_be_kept_the_page_works_until_it_is_closed(page: Page, server: Server) -> None:
+def test_page_works_without_storage(page: Page, server: Server) -> None:
     page.add_init_script("""
         for (const name of ["localStorage", "sessionStorage"]) {
             Object.defineProperty(window, name, { get() { throw new DOMException("denied", "SecurityError"); } });
@@ -332,7 +330,7 @@ def test_where_nothing_may_be_kept_the_page_works_until_it_is_closed(page: Page,
     assert page.is_visible("#hold")
 
 
-def test_a_wrong_token_is_told_where_it_is_asked_for(page: Page, server: Server) -> None:
+def test_wrong_token_is_reported_at_the_input(page: Page, server: Server) -> None:
     server.script.token = "open-sesame"
     open_and_start(page, server)
     page.wait_for_selector("#token-dialog[open]")
@@ -342,7 +340,7 @@ def test_a_wrong_token_is_told_where_it_is_asked_for(page: Page, server: Server)
     page.wait_for_selector("#token-dialog[open] >> text=this server wants its token")
 
 
-def test_what_is_typed_without_a_connection_stays_in_the_box(page: Page, server: Server) -> None:
+def test_text_typed_while_disconnected_stays_in_the_box(page: Page, server: Server) -> None:
     server.script.farewell = ("server_full", 1013)
     open_and_start(page, server)
     notice(page, "full")
@@ -353,7 +351,7 @@ def test_what_is_typed_without_a_connection_stays_in_the_box(page: Page, server:
     assert server.of("conversation.item.create") == []
 
 
-def test_a_notice_that_is_told_again_is_the_same_one(page: Page, server: Server) -> None:
+def test_repeated_notice_is_shown_once(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     server.script.farewell = ("server_full", 1013)
@@ -371,7 +369,7 @@ def test_a_notice_that_is_told_again_is_the_same_one(page: Page, server: Server)
     assert page.evaluate("document.activeElement.id") == "start"
 
 
-def test_a_server_that_restarts_says_one_thing_at_a_time(page: Page) -> None:
+def test_restarting_server_shows_one_notice_at_a_time(page: Page) -> None:
     def shown() -> list[str | None]:
         notices = page.locator(".notice:not([data-trouble=denied])")
         return [one.get_attribute("data-trouble") for one in notices.all()]
@@ -399,7 +397,7 @@ def test_a_server_that_restarts_says_one_thing_at_a_time(page: Page) -> None:
         assert shown() == []
 
 
-def test_a_note_that_is_told_again_stays_as_long_again(page: Page) -> None:
+def test_repeated_note_restarts_its_time(page: Page) -> None:
     page.clock.install()
     with serving(Script([Reply("as you wish", np.zeros(240, np.int16))])) as server:
         page.goto(server.url)
@@ -415,7 +413,7 @@ def test_a_note_that_is_told_again_stays_as_long_again(page: Page) -> None:
         assert page.locator(".notice").count() == 0
 
 
-def test_a_suspended_context_can_be_woken(page: Page, server: Server) -> None:
+def test_suspended_context_can_be_resumed(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     page.evaluate("window.repartee.tap.context.suspend()")
@@ -424,7 +422,7 @@ def test_a_suspended_context_can_be_woken(page: Page, server: Server) -> None:
     page.wait_for_selector(".notice[data-trouble=suspended]", state="detached")
 
 
-def test_the_servers_errors_are_shown(page: Page, server: Server) -> None:
+def test_server_errors_are_shown(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     event: dict[str, Any] = {"type": "error", "error": {"code": "x", "message": "the item is not there"}}
@@ -432,7 +430,7 @@ def test_the_servers_errors_are_shown(page: Page, server: Server) -> None:
     page.wait_for_selector(".notice >> text=the item is not there")
 
 
-def test_what_is_told_late_of_a_forgotten_reply_changes_nothing(page: Page, server: Server) -> None:
+def test_late_event_of_forgotten_reply_is_ignored(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     told = """(type) => {
@@ -445,7 +443,7 @@ def test_what_is_told_late_of_a_forgotten_reply_changes_nothing(page: Page, serv
 
 
 def tell(page: Page, *events: dict[str, Any]) -> None:
-    """As if the server had sent them."""
+    """Passes events to the page as if the server had sent them."""
     page.evaluate(
         "(events) => events.forEach((detail) => "
         "window.repartee.talk.wire.dispatchEvent(new CustomEvent('event', { detail })))",
@@ -454,7 +452,7 @@ def tell(page: Page, *events: dict[str, Any]) -> None:
 
 
 def speak(page: Page, text: str) -> None:
-    """Somebody is in the midst of saying this."""
+    """Shows speech in progress with this interim text."""
     tell(page, {"type": "input_audio_buffer.speech_started", "audio_start_ms": 0, "item_id": "item_9"})
     if text:
         tell(page, {"type": "repartee.partial", "item_id": "item_9", "text": text, "rough": False})
@@ -466,7 +464,7 @@ def lines(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(("text", "left"), [("", []), ("what is the", ["You what is the not finished"])])
-def test_stop_settles_the_line_being_said(page: Page, server: Server, text: str, left: list[str]) -> None:
+def test_stop_finishes_the_current_line(page: Page, server: Server, text: str, left: list[str]) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     speak(page, text)
@@ -477,7 +475,7 @@ def test_stop_settles_the_line_being_said(page: Page, server: Server, text: str,
     assert page.locator("#empty").is_hidden() is bool(left)
 
 
-def test_mute_does_not_keep_a_line_after_stop(page: Page, server: Server) -> None:
+def test_muted_line_is_removed_after_stop(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     speak(page, "what is the")
@@ -487,7 +485,7 @@ def test_mute_does_not_keep_a_line_after_stop(page: Page, server: Server) -> Non
     assert lines(page) == ["You what is the not finished"]
 
 
-def test_server_hanging_up_settles_the_line_being_said(page: Page, server: Server) -> None:
+def test_server_close_finishes_the_current_line(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     speak(page, "what is the")
@@ -496,7 +494,7 @@ def test_server_hanging_up_settles_the_line_being_said(page: Page, server: Serve
     assert lines(page) == ["You what is the not finished"]
 
 
-def test_reconnect_leaves_no_line_of_which_nothing_more_comes(page: Page, server: Server) -> None:
+def test_reconnect_removes_stale_lines(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     speak(page, "what is the")
@@ -506,7 +504,7 @@ def test_reconnect_leaves_no_line_of_which_nothing_more_comes(page: Page, server
     until(page, lambda: lines(page) == [], "no line")
 
 
-def test_reloaded_page_begins_without_lines(page: Page, server: Server) -> None:
+def test_reloaded_page_starts_without_lines(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     speak(page, "what is the")

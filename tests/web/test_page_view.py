@@ -1,4 +1,4 @@
-"""What the page looks like on screens of every size, in few colours, and to eyes that need contrast."""
+"""The page on screens of different sizes, with forced colours, and its contrast."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -33,7 +33,7 @@ CONTRAST = """(selector) => {
         return opacity < 1 ? 0 : ratio;
     }));
 }"""
-"""The least of WCAG 2's contrast ratios; 0 where something is see-through."""
+"""Returns the lowest WCAG 2 contrast ratio; 0 if something is transparent."""
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def scrolled_into_sight(page: Page, selector: str) -> bool:
 
 
 @pytest.mark.parametrize("size", [(320, 256), (360, 640), (640, 360), (1024, 600), (1280, 800)])
-def test_every_panel_is_within_reach(page: Page, size: tuple[int, int]) -> None:
+def test_every_panel_can_be_reached(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     started(page)
     page.click("#settings-open")
@@ -88,7 +88,7 @@ def test_every_panel_is_within_reach(page: Page, size: tuple[int, int]) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == size[0]
 
 
-def test_a_small_phone_shows_the_conversation(page: Page) -> None:
+def test_small_phone_shows_the_conversation(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 640})
     one_line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.number')).fontSize)")
     box = page.locator(".number").bounding_box()
@@ -102,7 +102,7 @@ def test_a_small_phone_shows_the_conversation(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_small_print_can_be_read(page: Page, scheme: Literal["dark", "light"]) -> None:
+def test_small_text_has_enough_contrast(page: Page, scheme: Literal["dark", "light"]) -> None:
     page.emulate_media(color_scheme=scheme)
     started(page)
     page.fill("#say", "are you there")
@@ -113,7 +113,7 @@ def test_small_print_can_be_read(page: Page, scheme: Literal["dark", "light"]) -
         assert page.evaluate(CONTRAST, selector) >= 4.5, selector
 
 
-def test_the_conversation_is_followed_when_the_window_shrinks(page: Page) -> None:
+def test_transcript_follows_when_the_window_shrinks(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 1000})
     started(page)
     page.evaluate("""() => { for (let n = 0; n < 30; n++) repartee.talk.wire.dispatchEvent(new CustomEvent("event", {
@@ -123,15 +123,15 @@ def test_the_conversation_is_followed_when_the_window_shrinks(page: Page) -> Non
     until(page, lambda: page.evaluate(gap) < 2, "the end")
     page.set_viewport_size({"width": 1280, "height": 700})
     until(page, lambda: page.evaluate(gap) < 2, "the end again", 5)
-    # Scrolling is told with the next picture: before it, the window must not change.
+    # Scroll events come with the next frame: before it, the window must not change.
     page.evaluate("() => new Promise((done) => { transcript.onscrollend = done; transcript.scrollTop = 0; })")
     page.set_viewport_size({"width": 1280, "height": 750})
     page.wait_for_timeout(200)
-    assert page.evaluate("transcript.scrollTop") == 0  # who reads above is left there
+    assert page.evaluate("transcript.scrollTop") == 0  # the scrolled-up position stays
     assert page.evaluate("getComputedStyle(document.querySelector('.item .text')).direction") == "rtl"
 
 
-def test_a_conversation_that_is_over_leaves_nothing_in_the_browser(page: Page) -> None:
+def test_ended_conversation_leaves_no_handlers(page: Page) -> None:
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
 
@@ -151,7 +151,7 @@ def test_a_conversation_that_is_over_leaves_nothing_in_the_browser(page: Page) -
     until(page, lambda: handlers() <= left, "what the last two left is freed", limit_s=10)
 
 
-def test_switches_are_seen_in_the_persons_own_colours(page: Page) -> None:
+def test_switches_are_visible_in_forced_colours(page: Page) -> None:
     page.emulate_media(forced_colors="active", reduced_motion="reduce")
     page.click("#settings-open")
     switch = page.locator("#noiseSuppression")
@@ -192,7 +192,7 @@ def test_settings_open_and_close_without_scrolling(page: Page, size: tuple[int, 
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def test_nothing_of_the_controls_is_cut_off(page: Page, size: tuple[int, int]) -> None:
+def test_controls_are_not_clipped(page: Page, size: tuple[int, int]) -> None:
     page.set_viewport_size({"width": size[0], "height": size[1]})
     started(page)
     for part in ("#start", "#mute", "#interrupt", "#settings-open", "#say", "#send"):
@@ -221,10 +221,10 @@ VISIBLE_LABELS = """() => [...document.querySelectorAll("a, button, summary, [ro
     })
     .filter(([seen, name]) => seen && !` ${name} `.includes(` ${seen} `))
     .map(([seen, name, html]) => `${seen} | ${name} | ${html}`)"""
-"""Whatever is worked and whose accessible name does not hold what is seen on it: WCAG 2.5.3, Label in Name."""
+"""Finds controls whose accessible name does not contain the visible label: WCAG 2.5.3, Label in Name."""
 
 
-def test_accessible_names_hold_the_visible_labels(page: Page) -> None:
+def test_accessible_names_contain_visible_labels(page: Page) -> None:
     started(page)
     page.click("#settings-open")
     page.check("#push-to-talk")

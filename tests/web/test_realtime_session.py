@@ -1,4 +1,4 @@
-"""What a client asks for and what comes of it: the real protocol and session, in virtual time, on scripted engines."""
+"""A client's commands and the resulting events: real protocol and session, virtual time, scripted engines."""
 
 import asyncio
 import base64
@@ -54,14 +54,14 @@ async def _sleep(wait_s: float) -> bool:
 
 @dataclass
 class Stage:
-    """A client, and the conversation it has."""
+    """A client and its conversation."""
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock. Anything else?",)
     says: Sequence[str] = ("what time is it",)
     base: TurnSettings = field(default_factory=TurnSettings)
     profile: Profile = "balanced"
     records: list[TurnRecord] = field(default_factory=list)
-    log: list[tuple[int, Event]] = field(default_factory=list)  # at ms after the beginning
+    log: list[tuple[int, Event]] = field(default_factory=list)  # with ms since the start
     client: Client = field(default_factory=lambda: Client(CONFIG))
     zero_s: float = 0.0
 
@@ -109,15 +109,15 @@ class Stage:
         self.log += [(self.now_ms, event) for event in self.client.fetch()]
         self._came.set()
 
-    # ---- what the client does ----
+    # ---- client actions ----
 
     async def send(self, kind: str, **fields: Any) -> None:
-        """A message of the client's."""
+        """Sends a client message."""
         self.client.commands.clear()
         await self.talk.receive(json.dumps({"type": kind, **fields}), self.unhurried)
 
     async def paced(self, kind: str, **fields: Any) -> None:
-        """The same, as fast as a connection takes it."""
+        """Sends a client message at the pace of a connection."""
         await self.pace.wait()
         await self.talk.receive(json.dumps({"type": kind, **fields}), self.pace)
 
@@ -125,14 +125,14 @@ class Stage:
         await self.send("session.update", session={"type": "realtime", **session})
 
     async def sound(self, ms: int, *, loud: bool) -> None:
-        """So much sound, or silence, in real time."""
+        """Sends sound or silence in real time."""
         audio = base64.b64encode(np.full(480, 8000 * loud, np.int16).tobytes()).decode()
         for _ in range(ms // 20):
             await asyncio.sleep(0.02)
             await self.send("input_audio_buffer.append", audio=audio)
 
     async def streams(self, blocks: Sequence[tuple[float, Pcm]], encode: Callable[[Pcm], bytes]) -> None:
-        """Blocks of sound, each sent so many seconds from now."""
+        """Sends blocks of sound, each after this many seconds from now."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         for at_s, pcm in blocks:
@@ -147,10 +147,10 @@ class Stage:
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}], **item}
         await self.send("conversation.item.create", item=message)
 
-    # ---- what the client sees ----
+    # ---- received events ----
 
     def events(self, kind: str) -> list[Event]:
-        """Those of one type so far."""
+        """Returns the events of one type so far."""
         return [event for _, event in self.log if event["type"] == kind]
 
     def at_ms(self, kind: str) -> list[int]:
@@ -158,7 +158,7 @@ class Stage:
 
     @property
     def kinds(self) -> list[str]:
-        """Types in order, without extensions, and repeated ones once."""
+        """Returns the types in order, without extensions and repetitions."""
         kinds = [event["type"] for _, event in self.log if not event["type"].startswith("repartee.")]
         return [kind for at, kind in enumerate(kinds) if at == 0 or kinds[at - 1] != kind]
 
@@ -171,11 +171,11 @@ class Stage:
         return [event["response"] for event in self.events("response.done")]
 
     def sound_ms(self) -> float:
-        """How much sound of replies came, as pcm."""
+        """Returns the length of the replies' received audio, as pcm."""
         return sum(len(base64.b64decode(event["delta"])) for event in self.events("response.output_audio.delta")) / 48
 
     async def until(self, kind: str, count: int = 1) -> None:
-        """Wait until so many events of a type have come."""
+        """Waits until this many events of a type have arrived."""
         async with asyncio.timeout(60):
             while len(self.events(kind)) < count:
                 self._came.clear()
@@ -189,7 +189,7 @@ class Stage:
 
 
 def perform(scene: Callable[[Stage], Coroutine[None, None, None]], stage: Stage | None = None) -> Stage:
-    """A scene; then the client leaves."""
+    """Runs a scene; then the client leaves."""
     stage = stage or Stage()
 
     async def main() -> None:
@@ -209,7 +209,7 @@ def perform(scene: Callable[[Stage], Coroutine[None, None, None]], stage: Stage 
 # ---- speech ----
 
 
-def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
+def test_spoken_turn_sends_all_events() -> None:
     async def scene(stage: Stage) -> None:
         await stage.says_something()
         await stage.until_idle()
@@ -236,7 +236,7 @@ def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
     assert stage.done[0]["usage"]["input_token_details"]["cached_tokens"] == 4
     stopped = stage.events("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
     assert stopped == pytest.approx(600, abs=25)
-    assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 1.8}  # in front
+    assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 1.8}  # before the speech
     (trace,) = stage.events("repartee.trace")
     assert trace["trace"]["response_latency_ms"] == pytest.approx(400 + 10 + 30, abs=60)
     assert stage.session.conversation.items[-1] == AssistantMessage(
@@ -247,9 +247,9 @@ def test_a_spoken_turn_from_the_first_word_to_the_last() -> None:
 def speech_of(
     block_ms: float, *, jitter_s: float = 0.0, stall_s: float = 0.0, wire_format: str = "audio/pcm"
 ) -> tuple[int, float, Stage]:
-    """Turns, and the length of speech in ms, of 0.5 s silence, 1.5 s voice and 3 s silence in such blocks.
+    """Sends 0.5 s silence, 1.5 s voice and 3 s silence in such blocks. Returns the turns and the speech length in ms.
 
-    The stall begins in the midst of the voice.
+    The stall begins within the voice.
     """
     rate_hz = 24_000 if wire_format == "audio/pcm" else 8000
     pcm = np.concatenate(
@@ -282,12 +282,10 @@ def speech_of(
     return len(stage.events("input_audio_buffer.committed")), length_ms, stage
 
 
-@pytest.mark.parametrize("wire_format", ["audio/pcm", "audio/pcmu"])  # A-law has no silence that these ears know
+@pytest.mark.parametrize("wire_format", ["audio/pcm", "audio/pcmu"])  # A-law has no exact silence for the scripted VAD
 @pytest.mark.parametrize("jitter_s", [0.0, 0.01, 0.2], ids=["steady", "jitter-10-ms", "jitter-200-ms"])
 @pytest.mark.parametrize("block_ms", [10, 20, 100, 128, 200, 341, 500, 1000])
-def test_speech_in_blocks_of_any_length_is_one_turn_of_its_own_length(
-    block_ms: int, jitter_s: float, wire_format: str
-) -> None:
+def test_block_length_does_not_change_turn_or_its_length(block_ms: int, jitter_s: float, wire_format: str) -> None:
     turns, length_ms, _ = speech_of(block_ms, jitter_s=jitter_s, wire_format=wire_format)
     assert turns == 1
     assert length_ms == pytest.approx(1500, abs=20)
@@ -295,19 +293,19 @@ def test_speech_in_blocks_of_any_length_is_one_turn_of_its_own_length(
 
 @pytest.mark.parametrize("stall_s", [0.2, 0.5, 1.0])
 @pytest.mark.parametrize("block_ms", [20, 100, 341, 1000])
-def test_a_burst_after_a_stall_belongs_to_the_same_turn(block_ms: int, stall_s: float) -> None:
+def test_burst_after_stall_belongs_to_the_same_turn(block_ms: int, stall_s: float) -> None:
     turns, length_ms, _ = speech_of(block_ms, stall_s=stall_s)
     assert turns == 1
     assert length_ms == pytest.approx(1500, abs=20)
 
 
-def test_the_answer_to_blocks_of_20_ms_is_as_soon_as_silence_tells() -> None:
+def test_blocks_of_20_ms_are_answered_after_the_silence_timeout() -> None:
     stage = speech_of(20)[2]
     assert stage.at_ms("input_audio_buffer.speech_stopped")[0] - 2000 <= stage.base.hangover_ms + 40
 
 
 @pytest.mark.parametrize("block_ms", [20, 100, 200])
-def test_a_client_that_sends_nothing_behind_its_speech_is_answered(block_ms: int) -> None:
+def test_client_that_stops_sending_after_speech_is_answered(block_ms: int) -> None:
     pcm = np.full(24_000, 8000, np.int16)
     size = 24 * block_ms
 
@@ -321,7 +319,7 @@ def test_a_client_that_sends_nothing_behind_its_speech_is_answered(block_ms: int
     assert perform(scene).done[0]["status"] == "completed"
 
 
-def test_a_recording_sent_at_once_is_answered_as_soon_as_its_end_is_silent() -> None:
+def test_recording_sent_at_once_is_answered_after_its_silence() -> None:
     async def scene(stage: Stage) -> None:
         await stage.streams([(0.0, np.full(24_000 * 2, 8000, np.int16))], lambda part: part.astype("<i2").tobytes())
         await stage.until("input_audio_buffer.speech_stopped")
@@ -330,7 +328,7 @@ def test_a_recording_sent_at_once_is_answered_as_soon_as_its_end_is_silent() -> 
     perform(scene)
 
 
-def test_speech_into_a_reply_cuts_it_at_what_was_heard() -> None:
+def test_speech_cuts_reply_at_heard_position() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(repartee={"duck": True})
         await stage.says_something()
@@ -360,10 +358,8 @@ def test_speech_into_a_reply_cuts_it_at_what_was_heard() -> None:
 @pytest.mark.parametrize(
     ("server_ms", "asked_ms", "interrupted"), [(60, None, True), (60, 300, False), (300, 60, False), (60, 100, True)]
 )
-def test_a_client_that_hears_its_own_loudspeaker_asks_for_more_voice(
-    server_ms: float, asked_ms: int | None, interrupted: bool
-) -> None:
-    """180 ms into the reply, as is left of an echo; the server's own setting is the least."""
+def test_client_can_raise_interrupt_after_ms(server_ms: float, asked_ms: int | None, interrupted: bool) -> None:
+    """180 ms of voice into the reply, like residual echo; the server's setting is the minimum."""
 
     async def scene(stage: Stage) -> None:
         await stage.update(repartee={"duck": True, "interrupt_after_ms": asked_ms})
@@ -373,7 +369,7 @@ def test_a_client_that_hears_its_own_loudspeaker_asks_for_more_voice(
         await stage.sound(180, loud=True)
         await stage.sound(2000, loud=False)
 
-    said = ("what time is it", "")  # of what is left of an echo no word is understood
+    said = ("what time is it", "")  # residual echo has no words
     stage = perform(scene, Stage((LONG, "Fine."), said, base=TurnSettings(interrupt_after_ms=server_ms)))
     reasons = [response["status_details"]["reason"] for response in stage.done if response["status"] == "cancelled"]
     assert ("turn_detected" in reasons) == interrupted
@@ -382,10 +378,8 @@ def test_a_client_that_hears_its_own_loudspeaker_asks_for_more_voice(
 
 @pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
 @pytest.mark.parametrize("eagerness", ["low", "medium", "high", "auto"])
-def test_a_server_that_is_set_is_so_unless_a_client_asks_for_another_profile(
-    profile: Profile, eagerness: Eagerness
-) -> None:
-    """What `repartee serve` is told with turn.profile and turn.hangover_ms = 1500."""
+def test_server_profile_applies_unless_client_sets_eagerness(profile: Profile, eagerness: Eagerness) -> None:
+    """As `repartee serve` with turn.profile and turn.hangover_ms = 1500."""
     stage = Stage(base=TurnSettings(hangover_ms=1500), profile=profile)
     stage.talk.configure(replace(CONFIG, turn_detection=SemanticVad.of_profile(profile)))
     as_set = replace(stage.base, by_client=True)
@@ -411,14 +405,14 @@ def test_higher_eagerness_ends_a_turn_sooner() -> None:
 
 
 @pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95])
-def test_higher_eagerness_waits_less_however_finished_the_turn_sounds(probability: float) -> None:
+def test_higher_eagerness_waits_less_at_any_eot_probability(probability: float) -> None:
     estimate = EndOfTurnEstimate(probability, 200.0, 300.0, "sound")
     waits = [hangover_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
     assert waits[0] + 40 <= waits[1]
     assert waits[1] < waits[2]
 
 
-def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
+def test_non_interrupting_speech_is_answered_after_the_reply() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
         await stage.says_something()
@@ -435,7 +429,7 @@ def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
     told = [kind for kind in stage.kinds if kind.startswith("input_audio_buffer.") or kind == "response.done"]
     assert told == [
         "input_audio_buffer.speech_started", "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
-        "input_audio_buffer.speech_started",  # at once, so that the client may interrupt
+        "input_audio_buffer.speech_started",  # at once, so that the client can interrupt
         "input_audio_buffer.speech_stopped", "input_audio_buffer.committed",
         "response.done", "response.done",
     ]  # fmt: skip
@@ -448,7 +442,7 @@ def test_speech_that_may_not_interrupt_is_answered_behind_the_reply() -> None:
     assert [event["item_id"] for event in stage.events("input_audio_buffer.committed")] == items
 
 
-def test_a_client_that_interrupts_by_itself_is_heard_on() -> None:
+def test_client_interrupt_does_not_end_the_user_turn() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "interrupt_response": False}}})
         await stage.says_something()
@@ -466,7 +460,7 @@ def test_a_client_that_interrupts_by_itself_is_heard_on() -> None:
 
 
 @pytest.mark.parametrize("cut", ["input_audio_buffer.clear", "input_audio_buffer.commit"])
-def test_speech_that_goes_on_behind_a_cut_is_another_turn(cut: str) -> None:
+def test_speech_after_a_cut_is_another_turn(cut: str) -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
         await stage.sound(600, loud=True)
@@ -482,8 +476,8 @@ def test_speech_that_goes_on_behind_a_cut_is_another_turn(cut: str) -> None:
     assert len(stage.events("input_audio_buffer.committed")) == (2 if cut.endswith("commit") else 1)
 
 
-def test_whether_a_turn_is_answered_is_asked_when_it_ends() -> None:
-    """Turn detection is switched in the midst of speech."""
+def test_create_response_is_read_at_the_end_of_the_turn() -> None:
+    """Turn detection is switched within speech."""
 
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
@@ -502,7 +496,7 @@ def test_whether_a_turn_is_answered_is_asked_when_it_ends() -> None:
     assert [response["status"] for response in stage.done] == ["completed"]
 
 
-def test_turns_may_be_left_for_the_client_to_answer() -> None:
+def test_turns_are_not_answered_without_create_response() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "semantic_vad", "create_response": False}}})
         await stage.says_something()
@@ -516,7 +510,7 @@ def test_turns_may_be_left_for_the_client_to_answer() -> None:
     assert stage.model.asked[0][-1].content == "what time is it"
 
 
-def test_a_fixed_silence_ends_the_turn_as_the_client_says() -> None:
+def test_client_silence_duration_ends_the_turn() -> None:
     async def scene(stage: Stage) -> None:
         detection = {"type": "server_vad", "silence_duration_ms": 700, "prefix_padding_ms": 100}
         await stage.update(audio={"input": {"turn_detection": detection}})
@@ -527,7 +521,7 @@ def test_a_fixed_silence_ends_the_turn_as_the_client_says() -> None:
     assert stage.at_ms("input_audio_buffer.committed")[0] == pytest.approx(1300, abs=50)
 
 
-def test_without_a_silence_of_its_own_server_vad_waits_as_the_server_is_set() -> None:
+def test_server_vad_without_duration_uses_server_setting() -> None:
     async def scene(stage: Stage) -> None:
         if detection:
             await stage.update(audio={"input": {"turn_detection": detection}})
@@ -543,10 +537,10 @@ def test_without_a_silence_of_its_own_server_vad_waits_as_the_server_is_set() ->
     assert (shown["type"], shown["silence_duration_ms"]) == ("server_vad", None)
 
 
-# ---- the client finds the turns ----
+# ---- manual turns ----
 
 
-def test_the_client_says_when_the_turn_is_over() -> None:
+def test_commit_ends_the_turn_in_manual_mode() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(600, loud=True)
@@ -567,7 +561,7 @@ def test_the_client_says_when_the_turn_is_over() -> None:
     assert stage.done[0]["status"] == "completed"
 
 
-def test_a_response_asked_for_right_after_the_commit_answers_it() -> None:
+def test_response_requested_after_commit_answers_it() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(600, loud=True)
@@ -578,14 +572,14 @@ def test_a_response_asked_for_right_after_the_commit_answers_it() -> None:
     stage = perform(scene)
     assert stage.model.asked[0][-1].content == "what time is it"
     assert stage.model.asked[0][0].content == "In French."
-    # It answers speech, so it has a latency: nobody waited for the words before the answer was asked for.
+    # It answers speech, so it has a latency, although it was requested before the transcript.
     (record,) = stage.records
     assert record.no_latency_reason is None
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 0
 
 
-def test_a_commit_is_answered_once() -> None:
+def test_commit_is_answered_once() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(600, loud=True)
@@ -600,7 +594,7 @@ def test_a_commit_is_answered_once() -> None:
     assert len(stage.done) == 1
 
 
-def test_what_is_committed_while_the_words_of_the_commit_before_are_still_to_come_is_another_item() -> None:
+def test_commit_before_earlier_transcript_is_another_item() -> None:
     async def scene(stage: Stage) -> None:
         stage.ears.delay_ms = 1500
         await stage.update(audio={"input": {"turn_detection": None}})
@@ -631,7 +625,7 @@ def test_what_is_committed_while_the_words_of_the_commit_before_are_still_to_com
     assert len(stage.model.asked) == 1
 
 
-def test_a_whole_turn_may_come_at_once() -> None:
+def test_whole_turn_may_be_sent_at_once() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         audio = base64.b64encode(np.full(24_000, 8000, np.int16).tobytes()).decode()
@@ -645,7 +639,7 @@ def test_a_whole_turn_may_come_at_once() -> None:
 
 
 @pytest.mark.parametrize("message_s", [0.1, 1, 16])
-def test_a_recording_in_messages_of_any_length_is_held_to_real_time_and_nothing_is_put_in(message_s: float) -> None:
+def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         audio = base64.b64encode(np.full(round(24_000 * message_s), 8000, np.int16).tobytes()).decode()
@@ -661,7 +655,7 @@ def test_a_recording_in_messages_of_any_length_is_held_to_real_time_and_nothing_
     assert stage.talk.microphone.invented_frames == 0
 
 
-def test_a_commit_of_nothing_is_refused() -> None:
+def test_empty_commit_is_refused() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(80, loud=True)
@@ -703,7 +697,7 @@ def test_commit_without_words_adds_an_item_with_an_empty_transcript(
 
 
 @pytest.mark.parametrize("loud", [False, True], ids=["silence", "tone"])
-def test_response_after_a_commit_without_words_answers_what_is_there(*, loud: bool) -> None:
+def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.types("hello")
@@ -721,7 +715,7 @@ def test_response_after_a_commit_without_words_answers_what_is_there(*, loud: bo
     assert stage.done[0]["metadata"] == {"k": "a"}
 
 
-def test_a_commit_whose_words_were_lost_says_so() -> None:
+def test_commit_with_lost_transcript_is_reported() -> None:
     async def scene(stage: Stage) -> None:
         stage.ears.delay_ms = 60_000
         await stage.update(audio={"input": {"turn_detection": None}})
@@ -733,11 +727,11 @@ def test_a_commit_whose_words_were_lost_says_so() -> None:
     assert stage.errors == []
     (committed,) = stage.events("input_audio_buffer.committed")
     (failed,) = stage.events("conversation.item.input_audio_transcription.failed")
-    assert committed["item_id"] == failed["item_id"] == "item_1"  # the first that was reserved, as the speech began
+    assert committed["item_id"] == failed["item_id"] == "item_1"  # reserved at the speech onset
 
 
 @pytest.mark.parametrize("commits", [False, True])
-def test_a_turn_whose_words_were_lost_is_in_the_history_and_answered_with_an_apology(*, commits: bool) -> None:
+def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     async def scene(stage: Stage) -> None:
         stage.ears.delay_ms = 60_000
         if commits:
@@ -760,7 +754,7 @@ def test_a_turn_whose_words_were_lost_is_in_the_history_and_answered_with_an_apo
     assert heard == UserMessage(ItemId("item_1"), "", spoken=True)
 
 
-def test_a_noise_that_is_not_to_be_answered_is_no_turn() -> None:
+def test_noise_is_not_a_turn() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": {"type": "server_vad", "create_response": False}}})
         await stage.says_something()
@@ -771,7 +765,7 @@ def test_a_noise_that_is_not_to_be_answered_is_no_turn() -> None:
     assert stage.session.conversation.items == ()
 
 
-def test_what_was_cleared_is_not_answered() -> None:
+def test_cleared_speech_is_not_answered() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(600, loud=True)
@@ -785,7 +779,7 @@ def test_what_was_cleared_is_not_answered() -> None:
     assert stage.session.conversation.items == ()
 
 
-def test_in_manual_mode_a_commit_into_a_reply_cuts_it() -> None:
+def test_commit_cuts_reply_in_manual_mode() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.types("count")
@@ -801,7 +795,7 @@ def test_in_manual_mode_a_commit_into_a_reply_cuts_it() -> None:
     assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
 
 
-def test_in_manual_mode_a_commit_leaves_a_reply_that_is_done() -> None:
+def test_commit_keeps_finished_reply_in_manual_mode() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.types("count")
@@ -823,7 +817,7 @@ def test_in_manual_mode_a_commit_leaves_a_reply_that_is_done() -> None:
 # ---- text and items ----
 
 
-def test_typed_text_is_answered_when_asked_for() -> None:
+def test_typed_text_is_answered_on_request() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("what time is it", id="mine")
         assert stage.events("conversation.item.added")[0]["item"]["id"] == "mine"
@@ -838,7 +832,7 @@ def test_typed_text_is_answered_when_asked_for() -> None:
     assert stage.records[0].response_latency_ms is None
 
 
-def test_a_reply_may_come_as_text_only() -> None:
+def test_reply_may_be_text_only() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(output_modalities=["text"])
         await stage.types("what time is it")
@@ -854,7 +848,7 @@ def test_a_reply_may_come_as_text_only() -> None:
     )
 
 
-def test_one_response_may_be_otherwise_than_the_session() -> None:
+def test_response_options_override_the_session() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("what time is it")
         options = {"output_modalities": ["text"], "instructions": "In French.", "max_output_tokens": 9}
@@ -872,7 +866,7 @@ def test_one_response_may_be_otherwise_than_the_session() -> None:
 @pytest.mark.parametrize(("of_session", "of_response", "asked"),
     [(None, None, NO_LIMIT), ("inf", None, NO_LIMIT), (50, None, 50), (50, "inf", NO_LIMIT), ("inf", 9, 9)],
 )  # fmt: skip
-def test_model_is_asked_for_the_limit_that_is_shown(
+def test_model_gets_the_shown_token_limit(
     of_session: int | str | None, of_response: int | str | None, asked: int
 ) -> None:
     async def scene(stage: Stage) -> None:
@@ -886,7 +880,7 @@ def test_model_is_asked_for_the_limit_that_is_shown(
     assert stage.done[0]["max_output_tokens"] == (asked or "inf")
 
 
-def test_speed_and_instructions_are_the_clients() -> None:
+def test_client_sets_speed_and_instructions() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(instructions="Sing.", audio={"output": {"speed": 1.25, "voice": "alloy"}})
         await stage.types("what time is it")
@@ -899,7 +893,7 @@ def test_speed_and_instructions_are_the_clients() -> None:
     assert stage.events("session.updated")[0]["session"]["audio"]["output"]["voice"] == "scripted voice"
 
 
-def test_a_function_is_called_and_its_result_continues_the_reply() -> None:
+def test_function_output_continues_the_reply() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(tools=[LAMP_TOOL])
         await stage.says_something()
@@ -919,13 +913,13 @@ def test_a_function_is_called_and_its_result_continues_the_reply() -> None:
     assert [record.outcome for record in stage.records] == ["answered", "answered"]
 
 
-def test_words_before_a_call_are_said_and_the_continuation_is_played_behind_them() -> None:
+def test_continuation_is_played_after_words_before_the_call() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(tools=[LAMP_TOOL])
         await stage.types("lamp please")
         await stage.send("response.create")
         await stage.until("response.done")
-        assert stage.sound_ms() == 1000  # sent ahead: it is still playing
+        assert stage.sound_ms() == 1000  # sent ahead; it still plays
         output = {"type": "function_call_output", "call_id": "call_1", "output": "done"}
         await stage.send("conversation.item.create", item=output)
         await stage.send("response.create")
@@ -944,7 +938,7 @@ def test_words_before_a_call_are_said_and_the_continuation_is_played_behind_them
     assert ended_ms[1] - ended_ms[0] == pytest.approx(1000, abs=60), "one is heard behind the other"
 
 
-def test_items_are_shown_deleted_and_missed() -> None:
+def test_items_can_be_retrieved_and_deleted() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("one", id="a")
         await stage.types("two", id="b")
@@ -971,7 +965,7 @@ def test_items_are_shown_deleted_and_missed() -> None:
     assert texts == ["zero", "two"]
 
 
-def test_what_a_client_was_told_of_stays_in_the_conversation() -> None:
+def test_announced_items_stay_in_the_conversation() -> None:
     async def scene(stage: Stage) -> None:
         seed = {"type": "message", "role": "system", "id": "seed"}
         content = [{"type": "input_text", "text": "s" * 9600}]
@@ -999,7 +993,7 @@ def test_what_a_client_was_told_of_stays_in_the_conversation() -> None:
     assert len([message for message in asked if message.role == "user"]) == 20
 
 
-def test_items_stand_in_the_clients_order_as_the_model_sees_them() -> None:
+def test_model_sees_items_in_the_client_order() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(output_modalities=["text"])
         await stage.types("slow")
@@ -1021,14 +1015,14 @@ def test_items_stand_in_the_clients_order_as_the_model_sees_them() -> None:
 
 
 @pytest.mark.parametrize("modality", ["audio", "text"])
-def test_a_reply_that_is_deleted_is_gone(modality: str) -> None:
+def test_deleted_reply_is_gone(modality: str) -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(output_modalities=[modality])
         await stage.types("hello")
         for count in (1, 2):
             await stage.send("response.create")
             await stage.until("response.output_item.added", count)
-            if count == 2:  # the first one under way, the second one when it is over
+            if count == 2:  # the first while in progress, the second after its end
                 await stage.until_idle()
             item = stage.events("response.output_item.added")[-1]["item"]["id"]
             for what in ("delete", "retrieve", "delete"):
@@ -1044,7 +1038,7 @@ def test_a_reply_that_is_deleted_is_gone(modality: str) -> None:
     ]  # fmt: skip
 
 
-def test_an_id_that_was_told_already_is_taken() -> None:
+def test_announced_id_is_taken() -> None:
     async def scene(stage: Stage) -> None:
         await stage.sound(600, loud=True)
         (speech,) = stage.events("input_audio_buffer.speech_started")
@@ -1100,10 +1094,10 @@ def test_assistant_speaks_again_without_a_new_question() -> None:
     assert [message.role for message in stage.model.asked[1]] == ["system", "user", "assistant"]
 
 
-# ---- replies that the client stops ----
+# ---- replies stopped by the client ----
 
 
-def test_a_reply_is_cancelled_once() -> None:
+def test_reply_is_cancelled_once() -> None:
     async def scene(stage: Stage) -> None:
         await stage.send("response.cancel")
         await stage.types("count")
@@ -1128,7 +1122,7 @@ def test_a_reply_is_cancelled_once() -> None:
 
 @pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel", "cancel, clear"])
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
-def test_stopping_a_reply_in_two_ways_is_no_error(order: str, *, named: bool) -> None:
+def test_stopping_a_reply_in_two_ways_is_not_an_error(order: str, *, named: bool) -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("count")
         await stage.send("response.create")
@@ -1137,7 +1131,7 @@ def test_stopping_a_reply_in_two_ways_is_no_error(order: str, *, named: bool) ->
         for what in order.split(", "):
             await stop(stage, what, named=named)
         await asyncio.sleep(3)
-        await stage.send("response.cancel")  # now there is surely nothing to cancel
+        await stage.send("response.cancel")  # now there is nothing to cancel
 
     stage = perform(scene, Stage((LONG,)))
     assert stage.errors == ["response_cancel_not_active"]
@@ -1149,7 +1143,7 @@ def test_stopping_a_reply_in_two_ways_is_no_error(order: str, *, named: bool) ->
 
 
 async def stop(stage: Stage, what: str, *, named: bool = False) -> None:
-    """The client stops the first reply."""
+    """Stops the first reply as the client."""
     if what == "truncate":
         item = stage.events("response.output_item.added")[0]["item"]["id"]
         await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=300)
@@ -1161,9 +1155,9 @@ async def stop(stage: Stage, what: str, *, named: bool = False) -> None:
 
 @pytest.mark.parametrize("heard_ms", [0, 1200], ids=["before a word was heard", "after some words"])
 @pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel"])
-def test_stopping_a_reply_that_speech_has_stopped_is_no_error(order: str, heard_ms: int) -> None:
+def test_stopping_a_reply_after_interruption_is_not_an_error(order: str, heard_ms: int) -> None:
     async def scene(stage: Stage) -> None:
-        await stage.update(repartee={"playout": not heard_ms})  # without a report nothing was heard
+        await stage.update(repartee={"playout": not heard_ms})  # nothing counts as heard without a report
         await stage.says_something()
         await stage.until("response.output_audio.delta")
         await stage.sound(heard_ms, loud=False)
@@ -1181,9 +1175,9 @@ def test_stopping_a_reply_that_speech_has_stopped_is_no_error(order: str, heard_
     assert stage.errors == ["response_cancel_not_active"]
 
 
-def test_commands_about_an_item_that_was_taken_back_are_no_errors() -> None:
+def test_commands_about_retracted_item_are_not_errors() -> None:
     async def scene(stage: Stage) -> None:
-        await stage.update(repartee={"playout": True})  # without a report nothing was heard
+        await stage.update(repartee={"playout": True})  # nothing counts as heard without a report
         await stage.says_something()
         await stage.until("response.output_audio.delta")
         item = stage.events("response.output_item.added")[0]["item"]["id"]
@@ -1205,7 +1199,7 @@ def test_commands_about_an_item_that_was_taken_back_are_no_errors() -> None:
     ]  # fmt: skip
 
 
-def test_error_messages_begin_as_clients_compare_them() -> None:
+def test_error_messages_begin_as_clients_expect() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("count", id="mine")
         await stage.types("count", id="mine")
@@ -1249,7 +1243,7 @@ def test_error_messages_begin_as_clients_compare_them() -> None:
     assert errors[9]["message"].endswith("buffer only has 40.00ms of audio.")
 
 
-def test_what_plays_is_dropped_on_demand() -> None:
+def test_playing_reply_is_dropped_on_clear() -> None:
     async def scene(stage: Stage) -> None:
         await stage.send("output_audio_buffer.clear")
         await stage.types("hello")
@@ -1265,7 +1259,7 @@ def test_what_plays_is_dropped_on_demand() -> None:
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_response_created_right_after_response_done_does_not_wait_for_playback(modality: str) -> None:
+def test_response_after_response_done_does_not_wait_for_playback(modality: str) -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1290,7 +1284,7 @@ def test_response_created_right_after_response_done_does_not_wait_for_playback(m
 
 
 async def follows(stage: Stage, modality: str = "audio") -> None:
-    """A second reply is made while the first one is still played."""
+    """Generates a second reply while the first one still plays."""
     await stage.types("hello")
     await stage.send("response.create")
     await stage.until("response.done")
@@ -1299,7 +1293,7 @@ async def follows(stage: Stage, modality: str = "audio") -> None:
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_speech_at_the_end_of_a_reply_that_another_follows_cuts_it(modality: str) -> None:
+def test_speech_cuts_reply_that_is_followed_by_another(modality: str) -> None:
     async def scene(stage: Stage) -> None:
         await follows(stage, modality)
         await stage.says_something()
@@ -1318,7 +1312,7 @@ def test_speech_at_the_end_of_a_reply_that_another_follows_cuts_it(modality: str
 
 @pytest.mark.parametrize("how", ["response.cancel", "output_audio_buffer.clear"])
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_stopping_stops_a_reply_that_another_follows(how: str, modality: str) -> None:
+def test_stopping_works_for_reply_followed_by_another(how: str, modality: str) -> None:
     async def scene(stage: Stage) -> None:
         await follows(stage, modality)
         await stage.send(how)
@@ -1333,7 +1327,7 @@ def test_stopping_stops_a_reply_that_another_follows(how: str, modality: str) ->
 
 
 @pytest.mark.parametrize("modality", ["text", "audio"])
-def test_truncating_a_reply_that_another_follows_leaves_the_other(modality: str) -> None:
+def test_truncating_trailing_reply_keeps_the_next_one(modality: str) -> None:
     async def scene(stage: Stage) -> None:
         await follows(stage, modality)
         item = stage.done[0]["output"][0]["id"]
@@ -1347,7 +1341,7 @@ def test_truncating_a_reply_that_another_follows_leaves_the_other(modality: str)
     assert texts == ["one two", "Fine."]
 
 
-def test_connection_lost_while_one_reply_follows_another_keeps_what_was_heard() -> None:
+def test_lost_connection_keeps_heard_part_of_trailing_reply() -> None:
     async def scene(stage: Stage) -> None:
         await follows(stage)
         stage.talk.gone()
@@ -1361,8 +1355,8 @@ def test_connection_lost_while_one_reply_follows_another_keeps_what_was_heard() 
     assert [record.turn for record in stage.records] == [1, 2]
 
 
-def test_a_request_that_waits_for_speech_is_answered_with_what_is_said() -> None:
-    """Else it came once more after that answer."""
+def test_request_during_speech_is_answered_with_the_turn() -> None:
+    """Otherwise it would be answered again after that."""
 
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
@@ -1381,7 +1375,7 @@ def test_a_request_that_waits_for_speech_is_answered_with_what_is_said() -> None
     ]  # fmt: skip
 
 
-def test_each_request_gets_its_own_notes_back_also_where_speech_came_first() -> None:
+def test_each_request_gets_its_own_metadata_back() -> None:
     async def scene(stage: Stage) -> None:
         await stage.sound(300, loud=True)
         await stage.send("response.create", response={"metadata": {"k": "a"}})
@@ -1398,7 +1392,7 @@ def test_each_request_gets_its_own_notes_back_also_where_speech_came_first() -> 
 
 
 @pytest.mark.parametrize("detection", [None, {"type": "server_vad", "create_response": False}])
-def test_a_request_that_has_not_begun_can_be_cancelled(detection: Event | None) -> None:
+def test_pending_request_can_be_cancelled(detection: Event | None) -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": detection}})
         await stage.sound(600, loud=True)
@@ -1419,7 +1413,7 @@ def test_a_request_that_has_not_begun_can_be_cancelled(detection: Event | None) 
     assert [message.content for message in stage.model.asked[0]][-1] == "what time is it"
 
 
-def test_a_cancel_of_another_response_leaves_the_request() -> None:
+def test_cancel_of_another_response_keeps_the_request() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(600, loud=True)
@@ -1433,7 +1427,7 @@ def test_a_cancel_of_another_response_leaves_the_request() -> None:
     assert stage.done[0]["metadata"] == {"k": "a"}
 
 
-def test_what_was_heard_is_what_the_client_says() -> None:
+def test_truncation_by_client_sets_heard_text() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1448,7 +1442,7 @@ def test_what_was_heard_is_what_the_client_says() -> None:
 
 
 @pytest.mark.parametrize("heard", [False, True])
-def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
+def test_truncation_beyond_the_audio_is_refused(*, heard: bool) -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1466,7 +1460,7 @@ def test_a_cut_behind_the_end_of_the_sound_is_refused(*, heard: bool) -> None:
     assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 1200
 
 
-def test_of_a_reply_in_text_no_sound_can_be_cut() -> None:
+def test_text_reply_cannot_be_truncated() -> None:
     async def scene(stage: Stage) -> None:
         async def cut(end_ms: int) -> None:
             await stage.send("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=end_ms)
@@ -1488,7 +1482,7 @@ def test_of_a_reply_in_text_no_sound_can_be_cut() -> None:
     assert stage.done[0]["status"] == "completed"
 
 
-def test_what_a_client_has_cut_never_grows_again() -> None:
+def test_truncated_message_never_grows_again() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1508,7 +1502,7 @@ def test_what_a_client_has_cut_never_grows_again() -> None:
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")][-4:] == [1500, 700, 700, 0]
 
 
-def test_a_client_that_cuts_what_is_playing_has_stopped_playing_it() -> None:
+def test_truncating_the_playing_reply_stops_it() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1523,7 +1517,7 @@ def test_a_client_that_cuts_what_is_playing_has_stopped_playing_it() -> None:
     assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
-def test_a_reply_that_is_being_said_is_shown_as_far_as_it_was_told() -> None:
+def test_retrieved_reply_in_progress_has_text_so_far() -> None:
     async def scene(stage: Stage) -> None:
         async def retrieved() -> Event:
             await stage.send("conversation.item.retrieve", item_id=item)
@@ -1551,7 +1545,7 @@ def test_a_reply_that_is_being_said_is_shown_as_far_as_it_was_told() -> None:
     assert whole.startswith(begun)
 
 
-def test_a_client_that_reports_is_believed_about_what_was_heard_and_when() -> None:
+def test_playout_reports_set_heard_text_and_latency() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(repartee={"playout": True})
         await stage.says_something()
@@ -1559,7 +1553,7 @@ def test_a_client_that_reports_is_believed_about_what_was_heard_and_when() -> No
         await asyncio.sleep(0.4)
         report = {"response_id": "resp_1_1", "played_ms": 0}
         await stage.send("repartee.playout", **report, latency_ms=987, device_ms=60)
-        for played_ms in range(90, 720, 90):  # somewhat slower than our clock
+        for played_ms in range(90, 720, 90):  # slightly slower than the server's clock
             await asyncio.sleep(0.1)
             await stage.send("repartee.playout", response_id="resp_1_1", played_ms=played_ms)
         await stage.send("response.cancel")
@@ -1571,11 +1565,11 @@ def test_a_client_that_reports_is_believed_about_what_was_heard_and_when() -> No
     assert record.stages["playout"].ms == pytest.approx(60, abs=1)
 
 
-# ---- a client that comes back ----
+# ---- resuming ----
 
 
 def resumed(stage: Stage, reply: ReplyId | None, received_ms: float | None) -> None:
-    """The client is back on another connection."""
+    """Resumes on another connection."""
     stage.log = []
     stage.client.comes_back()
     stage.talk.resume(None, reply, received_ms)
@@ -1583,14 +1577,14 @@ def resumed(stage: Stage, reply: ReplyId | None, received_ms: float | None) -> N
     stage._fetch()
 
 
-def test_back_in_the_middle_of_a_reply_it_goes_on_from_there() -> None:
+def test_resume_within_reply_continues_it() -> None:
     async def scene(stage: Stage) -> None:
         await stage.says_something()
         await stage.until("response.created")
         await asyncio.sleep(0.7)
         received_ms = stage.sound_ms()
         stage.talk.gone()
-        await asyncio.sleep(12)  # longer than a reply may be stuck
+        await asyncio.sleep(12)  # longer than the limit for a stuck reply
         resumed(stage, ReplyId(1, 1), received_ms - 200)
         assert stage.kinds[:5] == [
             "session.created", "conversation.item.added", "conversation.item.done", "response.created",
@@ -1598,7 +1592,7 @@ def test_back_in_the_middle_of_a_reply_it_goes_on_from_there() -> None:
         ]  # fmt: skip
         session = stage.events("session.created")[0]["session"]["repartee"]
         assert session["resumed"] is True
-        assert session["heard_ms"] == 1400  # as said something
+        assert session["heard_ms"] == 1400  # as sent by says_something
         before_ms.append(received_ms - 200)
         await stage.until_idle()
         placed = [word["text"] for event in stage.events("repartee.words") for word in event["words"]]
@@ -1616,7 +1610,7 @@ def test_back_in_the_middle_of_a_reply_it_goes_on_from_there() -> None:
     assert stage.session.conversation.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
 
 
-def test_back_in_a_reply_whose_message_was_deleted_the_message_stays_so() -> None:
+def test_resume_keeps_deleted_message_deleted() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1634,7 +1628,7 @@ def test_back_in_a_reply_whose_message_was_deleted_the_message_stays_so() -> Non
     assert stage.errors == ["item_retrieve_invalid_item_id"]
 
 
-def test_back_while_the_last_of_a_reply_was_still_to_be_played() -> None:
+def test_resume_before_end_of_playback_sends_the_rest() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1652,7 +1646,7 @@ def test_back_while_the_last_of_a_reply_was_still_to_be_played() -> None:
     perform(scene)
 
 
-def test_back_after_the_reply_the_history_has_it() -> None:
+def test_resume_after_reply_sends_it_in_the_history() -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1668,7 +1662,7 @@ def test_back_after_the_reply_the_history_has_it() -> None:
 
 
 @pytest.mark.parametrize("lost_after", ["response.created", "response.output_audio.delta", "response.done"])
-def test_back_the_reply_under_way_is_where_it_began(lost_after: str) -> None:
+def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> None:
     async def scene(stage: Stage) -> None:
         await stage.types("hello")
         await stage.send("response.create")
@@ -1683,7 +1677,7 @@ def test_back_the_reply_under_way_is_where_it_began(lost_after: str) -> None:
     perform(scene)
 
 
-def test_back_what_was_asked_for_is_as_it_was_asked_for() -> None:
+def test_resume_keeps_requested_response_options() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(output_modalities=["text"])
         await stage.types("hello")
@@ -1712,7 +1706,7 @@ def test_back_what_was_asked_for_is_as_it_was_asked_for() -> None:
     perform(scene)
 
 
-def test_back_in_the_midst_of_speech_it_is_told_when_that_stops() -> None:
+def test_resume_within_speech_sends_its_end() -> None:
     async def scene(stage: Stage) -> None:
         await stage.sound(600, loud=True)
         stage.talk.gone()
@@ -1726,7 +1720,7 @@ def test_back_in_the_midst_of_speech_it_is_told_when_that_stops() -> None:
     perform(scene)
 
 
-def test_back_after_a_reply_has_begun_that_it_never_heard_of() -> None:
+def test_resume_after_unknown_reply_has_begun() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(instructions="Sing.")
         await stage.sound(600, loud=True)
@@ -1743,7 +1737,7 @@ def test_back_after_a_reply_has_begun_that_it_never_heard_of() -> None:
 # ---- mistakes ----
 
 
-def test_a_mistake_is_told_and_the_conversation_lives_on() -> None:
+def test_mistake_is_reported_and_conversation_continues() -> None:
     async def scene(stage: Stage) -> None:
         await stage.talk.receive("{", stage.unhurried)
         await stage.send("no.such.event", event_id="mine")

@@ -1,4 +1,4 @@
-"""What this end of a remote conversation sends, and when: its wire is opened and lost by the test."""
+"""What the client of a remote conversation sends, with a wire that the test opens and closes."""
 
 import asyncio
 import binascii
@@ -56,36 +56,36 @@ class Here:
         self.tell("session.created", session={"repartee": repartee})
 
     def updated(self) -> None:
-        """The server has told what was said so far, and read what a new connection says first."""
+        """The server has sent the history and confirmed the session.update."""
         self.tell("session.updated", session={})
 
     def has(self, name: str, role: str = "user") -> None:
-        """The server has it in the history."""
+        """The server sends this item of the history."""
         content = [{"type": "input_text", "text": "hello"}]
         self.tell("conversation.item.added", item={"id": name, "type": "message", "role": role, "content": content})
 
     def lost(self) -> None:
-        self.talk.wire._close_lane()
+        self.talk.wire._drop_queue()
         self.talk.lost(LOST)
 
     def tell(self, kind: str, **fields: Any) -> None:
         self.talk.event({"type": kind, **fields})
 
     def replies(self) -> None:
-        """A reply of which half a second has come."""
+        """The server sends half a second of a reply."""
         self.tell("response.created", response={"id": REPLY})
         sound = np.full(12_000, 1000, "<i2").tobytes()
         self.tell("response.output_audio.delta", response_id=REPLY, delta=binascii.b2a_base64(sound).decode())
 
     def sent(self) -> list[dict[str, Any]]:
-        """What is on the wire since it was asked last, but for sound."""
+        """Returns the events sent since the last call, without audio."""
         texts = [json.loads(text) for text, _ in self.talk.wire._waiting]
         self.talk.wire._waiting.clear()
         self.talk.wire._waiting_sound = 0
         return [text for text in texts if text["type"] != "input_audio_buffer.append"]
 
     async def hears(self, seconds: float) -> None:
-        """So much of the microphone's line, in real time."""
+        """Passes microphone frames to the client in real time."""
         for _ in range(round(seconds * 50)):
             await asyncio.sleep(0.02)
             self._position += FRAME_SAMPLES
@@ -104,8 +104,8 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
 
 
-def test_a_reply_stopped_without_a_connection_is_stopped_at_the_server_as_soon_as_there_is_one() -> None:
-    """Else it is made to its end, taken for heard, and stands in the history."""
+def test_reply_stopped_while_disconnected_is_cancelled_later() -> None:
+    """Otherwise it would be completed, counted as heard, and stay in the history."""
 
     async def script(here: Here) -> None:
         here.connected()
@@ -122,7 +122,7 @@ def test_a_reply_stopped_without_a_connection_is_stopped_at_the_server_as_soon_a
     with_here(script)
 
 
-def test_a_reply_that_goes_on_is_not_stopped_by_a_new_connection() -> None:
+def test_new_connection_does_not_stop_the_reply() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.replies()
@@ -134,14 +134,14 @@ def test_a_reply_that_goes_on_is_not_stopped_by_a_new_connection() -> None:
 
 
 def typed(events: list[dict[str, Any]]) -> list[str]:
-    """The words of what was typed, and "?" where an answer is asked for."""
+    """Returns the typed texts, and "?" for each requested answer."""
     kinds = {"conversation.item.create", "response.create"}
     return [
         event["item"]["content"][0]["text"] if "item" in event else "?" for event in events if event["type"] in kinds
     ]
 
 
-def test_what_is_typed_without_a_connection_is_said_to_wait_and_sent_with_the_next_one() -> None:
+def test_text_typed_while_disconnected_is_sent_later() -> None:
     async def script(here: Here) -> None:
         here.talk.type("one")
         assert here.troubles == [NOT_YET_SENT]
@@ -155,7 +155,7 @@ def test_what_is_typed_without_a_connection_is_said_to_wait_and_sent_with_the_ne
     with_here(script)
 
 
-def test_what_is_typed_while_a_connection_begins_is_said_to_wait_if_it_breaks_at_once() -> None:
+def test_text_typed_during_greeting_waits_if_it_breaks() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.talk.type("one")
@@ -170,7 +170,7 @@ def test_what_is_typed_while_a_connection_begins_is_said_to_wait_if_it_breaks_at
 
 
 @pytest.mark.parametrize("resumed", [True, False])
-def test_what_was_on_its_way_when_the_connection_broke_is_said_and_sent_again(resumed: bool) -> None:
+def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.updated()
@@ -193,7 +193,7 @@ def test_what_was_on_its_way_when_the_connection_broke_is_said_and_sent_again(re
 
 
 @pytest.mark.parametrize(("answered", "asks"), [("", ["?"]), ("while it was gone", []), ("goes on", [])])
-def test_what_had_arrived_is_not_sent_again_and_only_answered_where_it_is_not(answered: str, asks: list[str]) -> None:
+def test_arrived_text_is_not_sent_again(answered: str, asks: list[str]) -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.updated()
@@ -212,7 +212,7 @@ def test_what_had_arrived_is_not_sent_again_and_only_answered_where_it_is_not(an
     with_here(script)
 
 
-def test_an_error_about_what_was_typed_is_told_and_it_is_not_sent_again() -> None:
+def test_refused_text_is_reported_and_not_sent_again() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.updated()
@@ -228,7 +228,7 @@ def test_an_error_about_what_was_typed_is_told_and_it_is_not_sent_again() -> Non
     with_here(script)
 
 
-def test_who_leaves_before_it_was_sent_is_told_and_so_is_who_types_too_much() -> None:
+def test_unsent_and_too_many_texts_are_reported() -> None:
     async def script(here: Here) -> None:
         for _ in range(MOST_WAITING + 1):
             here.talk.type("hello")
@@ -240,7 +240,7 @@ def test_who_leaves_before_it_was_sent_is_told_and_so_is_who_types_too_much() ->
     with_here(script)
 
 
-def test_every_connection_asks_for_the_voice_that_the_card_needs() -> None:
+def test_every_connection_sends_interrupt_after_ms() -> None:
     async def script(here: Here) -> None:
         here.connected()
         assert "interrupt_after_ms" not in here.sent()[0]["session"]["repartee"]
@@ -254,7 +254,7 @@ def test_every_connection_asks_for_the_voice_that_the_card_needs() -> None:
     with_here(script)
 
 
-def test_what_was_said_without_a_connection_is_said_to_be_lost() -> None:
+def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.lost()
@@ -271,8 +271,8 @@ def test_what_was_said_without_a_connection_is_said_to_be_lost() -> None:
 
 @pytest.mark.parametrize("resumed", [True, False])
 @pytest.mark.parametrize("how", ["let go", "muted"])
-def test_the_half_that_had_arrived_of_what_is_lost_is_forgotten_by_the_server(how: str, resumed: bool) -> None:
-    """Else it stands in front of what is said next, and both are answered."""
+def test_partial_turn_is_cleared_at_the_server(how: str, resumed: bool) -> None:
+    """Otherwise it would be part of the next turn, and both would be answered."""
 
     async def script(here: Here) -> None:
         here.connected()
@@ -285,7 +285,7 @@ def test_the_half_that_had_arrived_of_what_is_lost_is_forgotten_by_the_server(ho
             here.talk.talk(False)
             await here.hears(0.1)
         here.connected(resumed=resumed)
-        assert kinds(here.sent()).count("input_audio_buffer.clear") == resumed  # a new conversation has none of it
+        assert kinds(here.sent()).count("input_audio_buffer.clear") == resumed  # a new conversation has no partial turn
         here.lost()
         here.connected(resumed=True)
         assert "input_audio_buffer.clear" not in kinds(here.sent())
@@ -293,7 +293,7 @@ def test_the_half_that_had_arrived_of_what_is_lost_is_forgotten_by_the_server(ho
     with_here(script, push_to_talk=True)
 
 
-def test_nothing_is_asked_about_what_was_muted_away() -> None:
+def test_muted_turn_is_not_sent() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.talk.talk(True)
@@ -306,7 +306,7 @@ def test_nothing_is_asked_about_what_was_muted_away() -> None:
     with_here(script, push_to_talk=True)
 
 
-def test_a_key_let_go_and_pressed_again_at_once_goes_on_with_what_was_said() -> None:
+def test_quick_key_release_and_press_continues_the_turn() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.talk.talk(True)
@@ -323,7 +323,7 @@ def test_a_key_let_go_and_pressed_again_at_once_goes_on_with_what_was_said() -> 
 
 
 @pytest.mark.parametrize("pressed_again", [False, True])
-def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(pressed_again: bool) -> None:
+def test_reply_beginning_while_key_is_down_is_cancelled(pressed_again: bool) -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.talk.talk(True)
@@ -334,14 +334,14 @@ def test_a_reply_that_begins_while_the_key_is_down_again_is_cancelled(pressed_ag
         here.talk.talk(pressed_again)
         here.replies()
         assert ("response.cancel" in kinds(here.sent())) == pressed_again
-        assert here.talk.mouth.sounding != pressed_again
+        assert here.talk.playback.sounding != pressed_again
 
     with_here(script, push_to_talk=True)
 
 
 @pytest.mark.parametrize("heard", [False, True])
-def test_what_answers_no_words_is_cancelled(heard: bool) -> None:
-    """Else an old question was answered once more."""
+def test_reply_to_empty_turn_is_cancelled(heard: bool) -> None:
+    """Otherwise an old question would be answered again."""
 
     async def script(here: Here) -> None:
         here.connected()
@@ -354,13 +354,13 @@ def test_what_answers_no_words_is_cancelled(heard: bool) -> None:
             here.tell("error", error={"code": "input_audio_buffer_commit_empty", "message": "no words"})
         here.replies()
         assert ("response.cancel" in kinds(here.sent())) != heard
-        assert here.talk.mouth.sounding == heard
+        assert here.talk.playback.sounding == heard
 
     with_here(script, push_to_talk=True)
 
 
-def test_what_nobody_asked_for_may_sound_while_the_key_is_down() -> None:
-    """A timer that rings would be lost."""
+def test_unrequested_reply_may_play_while_key_is_down() -> None:
+    """Otherwise a ringing timer would be lost."""
 
     async def script(here: Here) -> None:
         here.connected()
@@ -372,7 +372,7 @@ def test_what_nobody_asked_for_may_sound_while_the_key_is_down() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.06])
-def test_a_touch_of_the_key_is_no_turn(seconds: float) -> None:
+def test_short_key_press_is_not_a_turn(seconds: float) -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.talk.talk(True)
@@ -433,10 +433,10 @@ EVENTS = st.one_of(
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.tuples(EVENTS, st.sampled_from(["", "lost", "interrupt", "type", "repeat"])), max_size=30))
-def test_no_order_of_events_and_keys_breaks_it(course: list[tuple[dict[str, Any], str]]) -> None:
+def test_any_order_of_events_and_keys_is_handled(course: list[tuple[dict[str, Any], str]]) -> None:
     async def script(here: Here) -> None:
         async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(here.talk.speaker.run()), tasks.create_task(here.talk.mouth.run())]
+            work = [tasks.create_task(here.talk.speaker.run()), tasks.create_task(here.talk.playback.run())]
             for event, then in course:
                 here.talk.wire._open = True
                 here.talk.event(event)
@@ -452,7 +452,7 @@ def test_no_order_of_events_and_keys_breaks_it(course: list[tuple[dict[str, Any]
                     case "repeat":
                         here.talk.repeat()
             await asyncio.sleep(3.0)
-            assert not here.talk.mouth._waiting
+            assert not here.talk.playback._waiting
             for task in work:
                 task.cancel()
 

@@ -1,4 +1,4 @@
-"""The server as a process: how it begins, what it refuses, how it ends."""
+"""The server as a process: start, refused settings, and shutdown."""
 
 import contextlib
 import gc
@@ -27,7 +27,7 @@ from websockets.typing import Origin
 from assistant.config.loading import ConfigError
 from assistant.config.settings import DEFAULTS, KEYS, ServerSection
 from web.listening_sockets import listen
-from web.serve import WorthSaying, keep_what_is_loaded, proxies_of, token_of
+from web.serve import LogFilter, freeze_loaded_objects, proxies_of, token_of
 
 ROOT = Path(__file__).parent.parent.parent
 REPARTEE = Path(sys.executable).with_name("repartee")
@@ -40,7 +40,7 @@ SCRIPTED = textwrap.dedent(
     from rich.console import Console
     from assistant.config.loading import load_settings
     from audio.errors import EngineLoadError
-    from web.services import House
+    from web.services import Services
     from web.serve import serve
     from web_server import ScriptedHall, echo
 
@@ -58,15 +58,15 @@ SCRIPTED = textwrap.dedent(
 
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
-    def open_house(settings, environ, metrics):
+    def create_services(settings, environ, metrics):
         hall = ScriptedHall()
         asyncio.get_running_loop().call_later(2 if "late" in sys.argv else 0, hall.may_load.set)
         hall.error = EngineLoadError("the model is not there.") if "broken" in sys.argv else None
-        return House(hall, stubborn if "stubborn" in sys.argv else echo)
+        return Services(hall, stubborn if "stubborn" in sys.argv else echo)
 
     given = [one for one in sys.argv[1:] if "=" in one]
     loaded = load_settings(Path(os.devnull), {}, ["server.port=0", *given])
-    asyncio.run(serve(loaded, os.environ, Console(highlight=False), open_house=open_house))
+    asyncio.run(serve(loaded, os.environ, Console(highlight=False), create_services=create_services))
     """
 )
 
@@ -93,7 +93,7 @@ def environment() -> Mapping[str, str]:
 
 
 def port_of(running: "subprocess.Popen[str]") -> int:
-    """Reads the screen until it is ready."""
+    """Reads the output until the server is ready; returns its port."""
     assert running.stdout is not None
     said = ""
     while not said.endswith("ready\n"):
@@ -119,12 +119,12 @@ def repartee(*arguments: str, **environ: str) -> "subprocess.CompletedProcess[st
 # Settings
 
 
-def test_the_defaults_of_the_server() -> None:
+def test_server_settings_have_defaults() -> None:
     assert DEFAULTS.server == ServerSection("127.0.0.1", 8765, "", "", 8, 3600.0, 0.0, 16 << 20, 1000, 60.0)
     assert (DEFAULTS.server.hosts, DEFAULTS.server.origins) == ((), ())
 
 
-def test_lists_are_separated_by_blanks() -> None:
+def test_list_settings_are_separated_by_blanks() -> None:
     section = ServerSection(
         allowed_hosts="voice.example [::1]:9000", allowed_origins="https://a.example  http://b.example:81"
     )
@@ -145,12 +145,12 @@ def test_lists_are_separated_by_blanks() -> None:
         ("server.ahead_ms", "100"),
     ],
 )
-def test_what_is_no_host_or_origin_is_refused(key: str, text: str) -> None:
+def test_invalid_host_or_origin_setting_is_refused(key: str, text: str) -> None:
     with pytest.raises(ValueError, match="must be"):
         KEYS[key].read(text)
 
 
-def test_a_token_must_be_one_that_clients_can_send() -> None:
+def test_invalid_token_is_refused() -> None:
     assert token_of({}) is None
     assert token_of({"REPARTEE_TOKEN": ""}) is None
     assert token_of({"REPARTEE_TOKEN": TOKEN}) == TOKEN
@@ -169,12 +169,12 @@ def test_a_token_must_be_one_that_clients_can_send() -> None:
         ("::1,", "::1,"),
     ],
 )
-def test_proxies_are_those_of_this_machine_or_the_named_ones(given: str, believed: str) -> None:
+def test_trusted_proxies_are_local_or_configured(given: str, believed: str) -> None:
     assert proxies_of({"FORWARDED_ALLOW_IPS": given}) == believed
 
 
 @pytest.mark.parametrize("wrong", ["caddy", "172.17.0.1/16", "10.0.0.2:80", "10.0.0.0/33"])
-def test_a_proxy_that_could_never_be_found_is_named(wrong: str) -> None:
+def test_invalid_proxy_address_is_named(wrong: str) -> None:
     with pytest.raises(ConfigError, match=f"^environment FORWARDED_ALLOW_IPS: '{wrong}' is no address of a proxy"):
         proxies_of({"FORWARDED_ALLOW_IPS": f"127.0.0.1,{wrong}"})
 
@@ -182,21 +182,21 @@ def test_a_proxy_that_could_never_be_found_is_named(wrong: str) -> None:
 # Where it listens
 
 
-def test_a_port_in_use_is_told_with_the_remedy() -> None:
+def test_port_in_use_is_reported_with_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=f"--port {port}: in use on 127.0.0.1.*--port 0"):
             listen("127.0.0.1", port, loopback_only=True)
 
 
-def test_any_free_port_can_be_asked_for() -> None:
+def test_port_0_selects_a_free_port() -> None:
     (one,) = listen("127.0.0.1", 0, loopback_only=True)
     with one, socket.create_connection(one.getsockname(), timeout=5):
         assert one.getsockname()[1] > 0
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_other_machines_are_listened_to_only_if_that_is_meant(host: str) -> None:
+def test_other_machines_need_token_or_insecure(host: str) -> None:
     with pytest.raises(ConfigError, match=r"REPARTEE_TOKEN.*--insecure"):
         listen(host, 0, loopback_only=True)
     for one in listen("0.0.0.0", 0, loopback_only=False):
@@ -204,7 +204,7 @@ def test_other_machines_are_listened_to_only_if_that_is_meant(host: str) -> None
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "." * 3, "a" * 64])
-def test_a_host_that_is_none_of_this_machine_is_told(host: str) -> None:
+def test_foreign_bind_address_is_reported(host: str) -> None:
     with pytest.raises(ConfigError, match=rf"--host {re.escape(host)}: no address of this machine"):
         listen(host, 0, loopback_only=False)
 
@@ -213,7 +213,7 @@ def test_a_host_that_is_none_of_this_machine_is_told(host: str) -> None:
 
 
 @pytest.mark.slow
-def test_mistakes_are_one_line() -> None:
+def test_command_line_mistakes_are_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for arguments, environ, said in (
@@ -232,12 +232,12 @@ def test_mistakes_are_one_line() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
+def test_signal_ends_the_server_in_order(how: signal.Signals) -> None:
     with process() as running:
         port = port_of(running)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as ready:
             assert ready.status == 200
-        with pytest.raises(InvalidStatus):  # a refusal is nothing to put on the screen
+        with pytest.raises(InvalidStatus):  # a refusal is not logged
             connect(f"ws://127.0.0.1:{port}/v1/realtime", origin=Origin("https://evil.example"), proxy=None)
         with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None) as client:
             assert client.recv(20) == ""
@@ -251,7 +251,7 @@ def test_a_signal_ends_it_in_good_order(how: signal.Signals) -> None:
 
 
 @pytest.mark.slow
-def test_it_serves_although_nobody_reads_its_screen_any_more() -> None:
+def test_server_continues_if_its_output_is_closed() -> None:
     def is_ready(port: int) -> bool:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=20) as answer:
@@ -283,20 +283,20 @@ def test_it_serves_although_nobody_reads_its_screen_any_more() -> None:
             "uvicorn.error",
             "Traceback ...\n  await receive()\nasyncio.exceptions.CancelledError\n",
             False,
-        ),  # told twice to end
+        ),  # a second signal
         ("uvicorn.error", "Traceback ...\n  await receive()\nOSError: no space\n", True),
         ("web.engine_pool", "gave up: asyncio.exceptions.CancelledError", True),
         ("uvicorn.error", "ASGI callable returned without completing handshake.", False),
     ],
 )
-def test_what_is_said_of_the_server_is_worth_saying(name: str, text: str, *, said: bool) -> None:
+def test_log_filter_drops_useless_lines(name: str, text: str, *, said: bool) -> None:
     record = logging.LogRecord(name, logging.ERROR, "", 0, text, None, None)
-    assert WorthSaying().filter(record) is said
+    assert LogFilter().filter(record) is said
 
 
 @pytest.mark.parametrize("mistake", ["Invalid HTTP request received.", "opening handshake failed: %s"])
-def test_mistake_of_clients_is_one_short_line_a_minute(mistake: str) -> None:
-    filtering = WorthSaying()
+def test_client_mistakes_log_one_short_line_a_minute(mistake: str) -> None:
+    filtering = LogFilter()
 
     def said(at_s: float) -> str | None:
         arguments = ("x" * 10_000,) if "%s" in mistake else None
@@ -327,7 +327,7 @@ def test_malformed_requests_do_not_fill_the_log() -> None:
 
 
 @pytest.mark.slow
-def test_a_trace_folder_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:
+def test_unwritable_trace_folder_is_reported_at_start(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with process(f"trace.dir={tmp_path}/file/traces") as running:
         port_of(running)
@@ -340,7 +340,7 @@ def test_a_trace_folder_that_cannot_be_written_is_said_at_the_start(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_it_ends_within_five_seconds_whatever_hangs() -> None:
+def test_server_ends_within_five_seconds_whatever_hangs() -> None:
     with process("stubborn") as running:
         with connect(f"ws://127.0.0.1:{port_of(running)}/v1/realtime", proxy=None) as client:
             client.recv(20)
@@ -352,7 +352,7 @@ def test_it_ends_within_five_seconds_whatever_hangs() -> None:
 
 
 @pytest.mark.slow
-def test_exhausted_descriptors_leave_running_conversations_and_health_alone() -> None:
+def test_exhausted_descriptors_keep_conversations_and_health() -> None:
     with process("few") as server:
         port = port_of(server)
         with connect(f"ws://127.0.0.1:{port}/v1/realtime", proxy=None) as talking:
@@ -381,15 +381,15 @@ def test_exhausted_descriptors_leave_running_conversations_and_health_alone() ->
 
 
 @pytest.mark.slow
-def test_without_engines_it_ends_with_the_reason() -> None:
+def test_server_without_engines_ends_with_the_reason() -> None:
     with process("broken") as running:
         _, err = running.communicate(timeout=50)
-        assert running.returncode == 1  # the bare function; the program makes it one line and 2
+        assert running.returncode == 1  # of the function itself; the program prints one line and exits with 2
         assert err.splitlines()[-1].endswith("EngineLoadError: the model is not there.")
 
 
 @pytest.mark.slow
-def test_the_program_turns_that_into_one_line() -> None:
+def test_engine_error_is_one_line() -> None:
     done = repartee("--port", "0", "--set", "skills.enabled=false")
     assert done.returncode == 2
     assert done.stderr == (
@@ -397,10 +397,10 @@ def test_the_program_turns_that_into_one_line() -> None:
     )
 
 
-def test_what_is_loaded_is_not_looked_at_again() -> None:
+def test_loaded_modules_are_excluded_from_collection() -> None:
     loaded = [[number] for number in range(1000)]
     before = gc.get_freeze_count()
-    keep_what_is_loaded()
+    freeze_loaded_objects()
     try:
         assert gc.get_freeze_count() >= before + len(loaded)
         assert not any(one is loaded for one in gc.get_objects())

@@ -1,4 +1,4 @@
-"""What a server serves, as the settings say."""
+"""The services of a server by its settings."""
 
 from dataclasses import replace
 
@@ -7,20 +7,20 @@ import pytest
 from assistant.config.settings import Settings, TraceSection
 from audio.errors import EngineLoadError
 from web.metrics import Metrics
-from web.services import open_house
+from web.services import create_services
 
 COLLECTOR = replace(Settings(), trace=TraceSection(otlp_url="http://127.0.0.1:4318"))
 
 
-def test_spans_are_exported_only_where_a_collector_is_named() -> None:
-    assert len(open_house(Settings(), {}, Metrics()).errands) == 1  # tells of traces that were lost
+def test_spans_are_exported_only_with_otlp_url() -> None:
+    assert len(create_services(Settings(), {}, Metrics()).background_tasks) == 1  # logs lost traces
     metrics = Metrics()
-    (_, errand) = open_house(COLLECTOR, {}, metrics).errands
-    export = errand.__self__  # type: ignore[attr-defined]  # a method of the export
+    (_, task) = create_services(COLLECTOR, {}, metrics).background_tasks
+    export = task.__self__  # type: ignore[attr-defined]  # a method of the export
     export.dropped = 3
     assert metrics.registry.get_sample_value("repartee_exports_dropped") == 3
 
 
-def test_headers_that_cannot_be_understood_are_said_before_anybody_comes() -> None:
+def test_invalid_otlp_headers_are_reported_at_start() -> None:
     with pytest.raises(EngineLoadError, match="OTEL_EXPORTER_OTLP_HEADERS"):
-        open_house(COLLECTOR, {"OTEL_EXPORTER_OTLP_HEADERS": "no pairs"}, Metrics())
+        create_services(COLLECTOR, {"OTEL_EXPORTER_OTLP_HEADERS": "no pairs"}, Metrics())

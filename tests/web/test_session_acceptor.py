@@ -1,4 +1,4 @@
-"""How long a connection may stay, and what it is told; in virtual time, without a socket."""
+"""Time limits and close notices of connections; in virtual time, without a socket."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ from virtual_time import run_virtual
 from web_server import ScriptedHall
 
 from web.metrics import Metrics
-from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SEAT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
 from web.session_limits import SessionLimits
 
 
 class Client:
-    """One end of a connection: what arrives, and what was sent."""
+    """The client of a connection: its messages, and what the server sent."""
 
     def __init__(self, *offered: str, query: str = "") -> None:
         self.inbox: asyncio.Queue[Message] = asyncio.Queue()
@@ -40,7 +40,7 @@ class Client:
 
     @property
     def codes(self) -> list[str]:
-        """Of the `error` events."""
+        """Codes of the `error` events."""
         events = [json.loads(message["text"]) for message in self.sent if message["type"] == "websocket.send"]
         return [event["error"]["code"] for event in events if event["type"] == "error"]
 
@@ -55,7 +55,7 @@ async def listens(websocket: WebSocket) -> None:
 
 
 class Desk:
-    """A reception with its books."""
+    """A session acceptor with its limits and metrics."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class Desk:
         resumable: Callable[[str], bool] = lambda _token: False,
     ) -> None:
         self.hall = ScriptedHall()
-        self.admission = SessionLimits(seats)
+        self.session_limits = SessionLimits(seats)
         self.metrics = Metrics()
         self.reception = SessionAcceptor(
             converse,
             self.hall,
-            self.admission,
+            self.session_limits,
             self.metrics,
             max_session_s=max_session_s,
             idle_timeout_s=idle_timeout_s,
@@ -80,7 +80,7 @@ class Desk:
         )
 
     async def hosts(self, client: Client) -> float:
-        """How long the client stayed."""
+        """Runs a connection; returns how long it lasted."""
         began_s = asyncio.get_running_loop().time()
         await self.reception(client.scope, client.inbox.get, client.send)
         return asyncio.get_running_loop().time() - began_s
@@ -89,20 +89,20 @@ class Desk:
         return self.metrics.registry.get_sample_value(name, labels)
 
 
-def test_a_session_ends_at_its_limit_and_is_told_so() -> None:
+def test_session_ends_at_its_limit_with_notice() -> None:
     async def main() -> None:
         desk, client = Desk(max_session_s=60.0, idle_timeout_s=90.0), Client()
         assert await desk.hosts(client) == pytest.approx(60.0)
         assert (client.codes, client.closed) == (["session_expired"], 1001)
         assert client.sent[-1]["reason"].startswith("session_expired: ")
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
         assert desk.value("repartee_sessions") == 0
         assert desk.value("repartee_session_seconds_sum") == pytest.approx(60.0)
 
     run_virtual(main())
 
 
-def test_a_silent_client_is_let_go_and_one_that_speaks_is_not() -> None:
+def test_only_silent_client_reaches_the_idle_limit() -> None:
     async def main() -> None:
         desk, client = Desk(max_session_s=60.0, idle_timeout_s=10.0), Client()
         loop = asyncio.get_running_loop()
@@ -114,7 +114,7 @@ def test_a_silent_client_is_let_go_and_one_that_speaks_is_not() -> None:
     run_virtual(main())
 
 
-def test_speaking_does_not_prolong_a_session_beyond_its_limit() -> None:
+def test_messages_do_not_extend_the_session_limit() -> None:
     async def main() -> None:
         desk, client = Desk(max_session_s=20.0, idle_timeout_s=15.0), Client()
         asyncio.get_running_loop().call_later(14.0, client.says, "still here")
@@ -124,7 +124,7 @@ def test_speaking_does_not_prolong_a_session_beyond_its_limit() -> None:
     run_virtual(main())
 
 
-def test_a_client_that_leaves_is_told_nothing() -> None:
+def test_client_that_leaves_gets_no_notice() -> None:
     async def main() -> None:
         desk, client = Desk(), Client("realtime", "other")
         asyncio.get_running_loop().call_later(
@@ -134,12 +134,12 @@ def test_a_client_that_leaves_is_told_nothing() -> None:
         assert [(message["type"], message.get("subprotocol")) for message in client.sent] == [
             ("websocket.accept", "realtime")
         ]
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
 
     run_virtual(main())
 
 
-def test_what_leaves_from_within_a_group_of_tasks_is_leaving_all_the_same() -> None:
+def test_disconnect_within_task_group_is_recognized() -> None:
     async def in_a_group(websocket: WebSocket) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(listens(websocket))
@@ -156,7 +156,7 @@ def test_what_leaves_from_within_a_group_of_tasks_is_leaving_all_the_same() -> N
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), ExceptionGroup("x", [KeyError(), OSError()])])
-def test_an_error_ends_one_session_and_is_told_and_logged(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     async def breaks(websocket: WebSocket) -> None:
         await websocket.receive_text()
         raise error
@@ -168,14 +168,14 @@ def test_an_error_ends_one_session_and_is_told_and_logged(error: Exception, capl
             await desk.hosts(client)
         assert (client.codes, client.closed) == (["internal_error"], 1011)
         assert desk.value("repartee_errors_total", where="connection") == 1
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
         assert "a session broke off" in caplog.text
         assert "hello" not in caplog.text
 
     run_virtual(main())
 
 
-def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
+def test_client_without_slot_or_engines_is_refused() -> None:
     async def main() -> None:
         desk = Desk(seats=1, resumable=lambda token: token == "mine")
         async with asyncio.TaskGroup() as group:
@@ -187,7 +187,7 @@ def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
             assert second.sent[0] == {"type": "websocket.accept", "subprotocol": "realtime", "headers": []}
             resumed = group.create_task(desk.hosts(back))
             await asyncio.sleep(0.1)
-            assert (back.codes, desk.admission.current) == ([], 1)
+            assert (back.codes, desk.session_limits.current) == ([], 1)
             assert desk.value("repartee_sessions") == desk.value("repartee_sessions_begun_total") == 1
             for client in (first, back):
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
@@ -202,7 +202,7 @@ def test_without_a_seat_or_engines_a_client_is_told_and_closed() -> None:
     run_virtual(main())
 
 
-def test_a_conversation_given_up_while_its_client_is_let_in_has_no_seat_for_it() -> None:
+def test_conversation_ended_during_accept_cannot_be_resumed() -> None:
     kept = {"mine"}
 
     class Late(Client):
@@ -221,14 +221,14 @@ def test_a_conversation_given_up_while_its_client_is_let_in_has_no_seat_for_it()
             kept.clear()
             await returning
             assert (back.codes, back.closed) == (["server_full"], 1013)
-            assert desk.admission.current == 1
+            assert desk.session_limits.current == 1
             other.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await held
 
     run_virtual(main())
 
 
-def test_a_seat_that_is_about_to_be_free_is_waited_for() -> None:
+def test_client_waits_for_a_slot_about_to_be_free() -> None:
     async def main() -> None:
         desk = Desk(seats=1)
         async with asyncio.TaskGroup() as group:
@@ -239,17 +239,17 @@ def test_a_seat_that_is_about_to_be_free_is_waited_for() -> None:
             await asyncio.sleep(0.3)
             assert [client.codes for client in others] == [[], []]
             first.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
-            await asyncio.sleep(SEAT_TIMEOUT_S)
+            await asyncio.sleep(SLOT_TIMEOUT_S)
             assert sorted(client.codes for client in others) == [[], ["server_full"]], "one seat, one of them"
             for client in others:
                 client.inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
             await asyncio.gather(*held)
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
 
     run_virtual(main())
 
 
-def test_draining_tells_every_session_and_waits_for_it() -> None:
+def test_drain_ends_every_session_and_waits() -> None:
     cleaned: list[float] = []
 
     async def cleans_up(websocket: WebSocket) -> None:
@@ -277,7 +277,7 @@ def test_draining_tells_every_session_and_waits_for_it() -> None:
     run_virtual(main())
 
 
-def test_draining_does_not_wait_for_ever() -> None:
+def test_drain_has_a_time_limit() -> None:
     async def stubborn(_websocket: WebSocket) -> None:
         try:
             await asyncio.sleep(1000)
@@ -292,22 +292,22 @@ def test_draining_does_not_wait_for_ever() -> None:
             await asyncio.sleep(1.0)
             await desk.reception.drain(2.0)
             assert loop.time() == pytest.approx(1003.0)
-        assert client.codes == ["server_draining"]  # it swallowed its end, and is told all the same
+        assert client.codes == ["server_draining"]  # it ignored the cancellation and still gets the notice
 
     run_virtual(main())
 
 
-def test_a_client_that_does_not_read_gets_a_second_for_its_farewell() -> None:
+def test_close_notice_has_a_time_limit() -> None:
     async def main() -> None:
         desk, client = Desk(max_session_s=10.0), Client()
         asyncio.get_running_loop().call_later(5.0, setattr, client, "reads", False)
         assert await desk.hosts(client) == pytest.approx(11.0)
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
 
     run_virtual(main())
 
 
-def test_leaving_while_the_end_is_told_is_no_error() -> None:
+def test_disconnect_during_close_notice_is_not_an_error() -> None:
     async def gone(_websocket: WebSocket) -> None:
         raise WebSocketDisconnect(1006)
 
@@ -319,18 +319,18 @@ def test_leaving_while_the_end_is_told_is_no_error() -> None:
     run_virtual(main())
 
 
-# ---- a client that is gone before it is answered ----
+# ---- clients that disconnect early ----
 
 
 class Gone(Client):
-    """Its connection is lost: uvicorn says so to whoever writes to it."""
+    """A client whose connection is lost: uvicorn raises an error on writing."""
 
     async def send(self, message: Message) -> None:
         raise ClientDisconnected
 
 
 @pytest.mark.parametrize("state", ["let in", "refused", "resuming", "draining", "no engines"])
-def test_client_that_left_before_the_handshake_is_no_error(state: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_disconnect_before_handshake_is_not_an_error(state: str, caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         desk = Desk(seats=0 if state == "refused" else 1, resumable=lambda token: token == "mine")
         if state == "draining":
@@ -340,14 +340,14 @@ def test_client_that_left_before_the_handshake_is_no_error(state: str, caplog: p
         client = Gone(query="resume=mine" if state == "resuming" else "")
         await desk.hosts(client)
         assert desk.value("repartee_errors_total", where="connection") is None
-        assert desk.admission.current == 0
+        assert desk.session_limits.current == 0
         assert desk.value("repartee_sessions") == 0
 
     run_virtual(main())
     assert caplog.records == []
 
 
-def test_client_that_leaves_while_it_waits_for_a_seat_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+def test_disconnect_while_waiting_for_slot_is_not_an_error(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         desk = Desk(seats=1)
         async with asyncio.TaskGroup() as group:
@@ -369,19 +369,19 @@ def test_client_that_leaves_while_it_waits_for_a_seat_is_no_error(caplog: pytest
     assert caplog.records == []
 
 
-def test_few_clients_wait_for_a_seat_and_more_are_refused_at_once() -> None:
+def test_number_of_clients_waiting_for_a_slot_is_limited() -> None:
     async def main() -> None:
         desk = Desk(seats=0)
         stays = await asyncio.gather(*(desk.hosts(Client()) for _ in range(MOST_WAITING + 10)))
-        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SEAT_TIMEOUT_S)] * MOST_WAITING
+        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MOST_WAITING
 
     run_virtual(main())
 
 
-# ---- the end of the server ----
+# ---- shutdown ----
 
 
-def test_sessions_end_as_soon_as_their_turns_do_and_at_the_limit() -> None:
+def test_finish_ends_sessions_after_their_turns_or_limit() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
@@ -411,7 +411,7 @@ def test_sessions_end_as_soon_as_their_turns_do_and_at_the_limit() -> None:
     run_virtual(main())
 
 
-def test_finishing_returns_at_once_where_nobody_is() -> None:
+def test_finish_returns_at_once_without_sessions() -> None:
     async def main() -> None:
         desk, began_s = Desk(), asyncio.get_running_loop().time()
         await desk.reception.finish(10.0)

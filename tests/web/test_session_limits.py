@@ -1,4 +1,4 @@
-"""Seats, the speed of sound, and the last word."""
+"""Session slots, audio throttling and close notices."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from web import session_limits
 from web.session_limits import RATE_ALLOWANCE, AudioThrottle, CloseNotice, SessionLimits
 
-FAREWELLS = [
+CLOSE_ERRORS = [
     session_limits.LOADING,
     session_limits.DRAINING,
     session_limits.INTERNAL,
@@ -26,7 +26,7 @@ def code(farewell: CloseNotice | None) -> str:
     return farewell.code if farewell is not None else ""
 
 
-def test_there_are_as_many_seats_as_said() -> None:
+def test_number_of_sessions_is_limited() -> None:
     seats = SessionLimits(2)
     assert [code(seats.admit(ready=True)) for _ in range(3)] == ["", "", "server_full"]
     assert seats.current == 2
@@ -34,7 +34,7 @@ def test_there_are_as_many_seats_as_said() -> None:
     assert [code(seats.admit(ready=True)) for _ in range(2)] == ["", "server_full"]
 
 
-def test_whoever_comes_back_has_the_seat_that_is_still_counted() -> None:
+def test_resumed_session_uses_its_existing_slot() -> None:
     seats = SessionLimits(1)
     assert seats.admit(ready=True) is None
     assert seats.admit(ready=True, resuming=True) is None
@@ -44,7 +44,7 @@ def test_whoever_comes_back_has_the_seat_that_is_still_counted() -> None:
     assert seats.admit(ready=True) is None
 
 
-def test_nobody_is_let_in_before_the_engines_are_ready_or_after_the_end_began() -> None:
+def test_sessions_are_refused_while_loading_or_draining() -> None:
     seats = SessionLimits(1)
     assert code(seats.admit(ready=False, resuming=True)) == "server_loading"
     assert seats.current == 0
@@ -53,7 +53,7 @@ def test_nobody_is_let_in_before_the_engines_are_ready_or_after_the_end_began() 
     assert seats.current == 0
 
 
-def test_session_needs_descriptors_beside_those_of_the_running_ones() -> None:
+def test_session_needs_free_descriptors() -> None:
     seats = SessionLimits(8)
     for free, expected in ((7, "too_few_descriptors"), (8, ""), (11, "too_few_descriptors"), (12, ""), (None, "")):
         assert code(seats.admit(ready=True, free_descriptors=free)) == expected
@@ -61,8 +61,8 @@ def test_session_needs_descriptors_beside_those_of_the_running_ones() -> None:
     assert seats.admit(ready=True, resuming=True, free_descriptors=0) is None
 
 
-@pytest.mark.parametrize("farewell", FAREWELLS, ids=lambda farewell: farewell.code)
-def test_a_farewell_is_an_error_event_and_fits_a_close_frame(farewell: CloseNotice) -> None:
+@pytest.mark.parametrize("farewell", CLOSE_ERRORS, ids=lambda farewell: farewell.code)
+def test_close_notice_fits_event_and_close_frame(farewell: CloseNotice) -> None:
     event = farewell.event("event_1")
     assert json.loads(json.dumps(event)) == {
         "type": "error",
@@ -76,13 +76,13 @@ def test_a_farewell_is_an_error_event_and_fits_a_close_frame(farewell: CloseNoti
     assert len(farewell.reason.encode()) <= 123
 
 
-def test_the_documentation_names_every_farewell() -> None:
+def test_documentation_names_every_close_notice() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "serving.md").read_text(encoding="utf-8")
-    for farewell in FAREWELLS:
+    for farewell in CLOSE_ERRORS:
         assert f"| `{farewell.code}` | {farewell.close_code} |" in page
 
 
-def test_a_long_reason_is_cut_between_characters() -> None:
+def test_long_reason_is_cut_between_characters() -> None:
     reason = CloseNotice("c", "ü" * 100, 1011).reason
     assert len(reason.encode()) <= 123
     assert reason == "c: " + "ü" * 60
@@ -93,14 +93,14 @@ def test_a_long_reason_is_cut_between_characters() -> None:
 RATE_HZ = 24_000
 
 
-def test_real_time_is_never_throttled_nor_is_a_drifting_clock() -> None:
+def test_real_time_with_clock_drift_is_not_throttled() -> None:
     for pace in (1.0, 1.04):
         throttle = AudioThrottle(RATE_HZ)
         waits = [throttle.wait_s(480, n * 0.02 / pace) for n in range(100_000)]
         assert max(waits) == 0.0
 
 
-def test_sound_that_comes_too_fast_is_held_to_real_time() -> None:
+def test_fast_audio_is_throttled_to_real_time() -> None:
     throttle = AudioThrottle(RATE_HZ, burst_s=4.0)
     now_s, sent = 100.0, 0
     while sent < 60 * RATE_HZ:
@@ -109,7 +109,7 @@ def test_sound_that_comes_too_fast_is_held_to_real_time() -> None:
     assert now_s - 100.0 == pytest.approx(60 / RATE_ALLOWANCE - 4.0)
 
 
-def test_a_burst_passes_and_silence_earns_no_more_than_one() -> None:
+def test_silence_saves_at_most_one_burst() -> None:
     throttle = AudioThrottle(RATE_HZ, burst_s=4.0)
     assert throttle.wait_s(4 * RATE_HZ, 0.0) == 0.0
     assert throttle.wait_s(RATE_HZ, 0.0) == pytest.approx(5 / RATE_ALLOWANCE - 4.0)
@@ -118,7 +118,7 @@ def test_a_burst_passes_and_silence_earns_no_more_than_one() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10 * RATE_HZ), st.floats(0, 20)), max_size=50))
-def test_who_waits_as_told_is_never_ahead_by_more_than_a_burst(sent: list[tuple[int, float]]) -> None:
+def test_waiting_client_is_never_ahead_by_more_than_a_burst(sent: list[tuple[int, float]]) -> None:
     throttle = AudioThrottle(RATE_HZ, burst_s=4.0)
     now_s, total_s, largest_s = 0.0, 0.0, max((samples / RATE_HZ for samples, _ in sent), default=0.0)
     for samples, pause_s in sent:

@@ -1,4 +1,4 @@
-"""Whole conversations with a model that calls a tool: a real MCP server, the real server and the real demo."""
+"""Whole conversations with tool calls: a real MCP server, the real server and the real demo."""
 
 import asyncio
 import io
@@ -33,7 +33,7 @@ def calls(name: str, arguments: str) -> Script:
 
 @dataclass
 class CallingServer(Server):
-    """Calls a tool whenever the user has spoken, and answers once it has returned."""
+    """Calls a tool for each user message and answers with its result."""
 
     call: Script = ()
 
@@ -58,7 +58,7 @@ async def model_that_calls(name: str, arguments: str) -> AsyncGenerator[CallingS
         await server.hang_up()
 
 
-def test_a_client_hears_what_the_tool_returned(tmp_path: Path) -> None:
+def test_client_hears_the_tool_result(tmp_path: Path) -> None:
     async def test() -> None:
         async with (
             model_that_calls("home_weather", '{"place": "Rome"}') as llm,
@@ -68,7 +68,7 @@ def test_a_client_hears_what_the_tool_returned(tmp_path: Path) -> None:
             await caller.asks("What is the weather in Rome?")
             done = await caller.until("response.done")
             assert done["response"]["status"] == "completed"
-            (item,) = done["response"]["output"]  # the call was none of the client's business
+            (item,) = done["response"]["output"]  # the client does not see the call
             assert item["content"][0]["transcript"] == "It is sunny in Rome."
             assert caller.sound_ms > 500
 
@@ -85,8 +85,8 @@ def test_a_client_hears_what_the_tool_returned(tmp_path: Path) -> None:
     asyncio.run(test())
 
 
-def test_a_recording_talks_with_it_and_every_turn_adds_up(tmp_path: Path) -> None:
-    """A tool of two seconds: the person is asked for a moment, and the latency is that of the reply."""
+def test_recording_with_slow_tool_has_correct_latency(tmp_path: Path) -> None:
+    """The tool takes two seconds: the user is asked to wait, and the latency is that of the reply."""
     screen = io.StringIO()
 
     async def test() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A server's turns, followed while they end: over real sockets, by the real follower and by worse ones."""
+"""The stream of turn records over real sockets, with the real follower and with slow ones."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def turn() -> TurnRecord:
 
 @pytest.fixture(autouse=True)
 def rehearsed() -> None:
-    turn()  # before any loop runs: a rehearsal has one of its own
+    turn()  # before the test's loop runs, because creating the record runs its own loop
 
 
 def on_a_server(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
@@ -52,7 +52,7 @@ def stop(_seconds: float) -> None:
 
 
 def taken(records: Iterator[Record], most: int) -> list[Record]:
-    """So many, or as many as come before it would be tried again."""
+    """Takes up to `most` records, until the follower would reconnect."""
     found: list[Record] = []
     try:
         while len(found) < most:
@@ -62,9 +62,9 @@ def taken(records: Iterator[Record], most: int) -> list[Record]:
     return found
 
 
-def test_turns_are_told_as_they_end_and_as_they_are_on_disk() -> None:
+def test_records_are_streamed_as_turns_end() -> None:
     async def test(server: Running) -> None:
-        server.traces.tell(turn())  # nobody follows yet
+        server.traces.tell(turn())  # no follower yet
         following = asyncio.to_thread(taken, subscribe(server.ws, {}, pytest.fail, stop), 2)
         async with asyncio.TaskGroup() as tasks:
             found = tasks.create_task(following)
@@ -77,7 +77,7 @@ def test_turns_are_told_as_they_end_and_as_they_are_on_disk() -> None:
     on_a_server(test)
 
 
-def test_the_token_is_wanted() -> None:
+def test_trace_stream_requires_the_token() -> None:
     async def test(server: Running) -> None:
         with pytest.raises(TraceError, match="wants the server's token: put it into the environment variable REPAR"):
             await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
@@ -104,7 +104,7 @@ def test_foreign_pages_and_other_methods_are_refused() -> None:
     on_a_server(test)
 
 
-def test_not_everybody_can_follow_at_once() -> None:
+def test_number_of_followers_is_limited() -> None:
     async def test(server: Running) -> None:
         followers = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(MOST_FOLLOWERS)]
         for _, writer in followers:
@@ -119,7 +119,7 @@ def test_not_everybody_can_follow_at_once() -> None:
     on_a_server(test)
 
 
-def test_who_reads_too_slowly_loses_lines_and_is_told_how_many_while_others_lose_none() -> None:
+def test_only_slow_follower_loses_lines_and_is_told_how_many() -> None:
     async def test(server: Running) -> None:
         slow = socket.socket()
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -156,14 +156,14 @@ def test_who_reads_too_slowly_loses_lines_and_is_told_how_many_while_others_lose
     on_a_server(test)
 
 
-def test_what_was_lost_is_told_to_whoever_follows() -> None:
+def test_follower_is_told_of_lost_lines() -> None:
     async def test(server: Running) -> None:
         told: list[str] = []
         following = asyncio.to_thread(next, subscribe(server.http, {}, told.append, stop))
         async with asyncio.TaskGroup() as tasks:
             found = tasks.create_task(following)
             await until(lambda: server.traces.followers == 1)
-            for _ in range(MOST_WAITING + 7):  # at once: none can leave meanwhile
+            for _ in range(MOST_WAITING + 7):  # at once, so that none is sent meanwhile
                 server.traces.tell(turn())
         assert found.result()["turn"] == 1
         assert told == ["7 turns are not shown: they came faster than they were read."]
@@ -171,7 +171,7 @@ def test_what_was_lost_is_told_to_whoever_follows() -> None:
     on_a_server(test)
 
 
-def test_a_server_that_ends_lets_its_followers_go_and_they_try_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_shutdown_ends_streams_and_followers_retry(caplog: pytest.LogCaptureFixture) -> None:
     told: list[str] = []
 
     async def test(server: Running) -> None:
@@ -186,7 +186,7 @@ def test_a_server_that_ends_lets_its_followers_go_and_they_try_again(caplog: pyt
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
-def test_a_follower_hears_from_a_server_where_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_server_sends_keepalive_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trace_stream, "BEAT_S", 0.02)
 
     async def test(server: Running) -> None:
@@ -206,14 +206,14 @@ def test_a_follower_hears_from_a_server_where_nothing_happens(monkeypatch: pytes
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["true", "false"])
-def test_words_are_told_only_where_they_are_written_too(tmp_path: Path, words: str) -> None:
+def test_words_are_streamed_only_if_traced(tmp_path: Path, words: str) -> None:
     async def main() -> None:
         script = ScriptedWorkshop(settings_for(tmp_path, f"trace.words={words}"), {})
         async with asyncio.timeout(40), served(script) as server, asyncio.TaskGroup() as tasks:
             address = f"http://127.0.0.1:{server.port}"
             found = tasks.create_task(asyncio.to_thread(next, subscribe(address, {}, pytest.fail, stop)))
             await until(lambda: server.connections.traces.followers == 1)
-            async with connect(server.url(), proxy=None, max_queue=None) as client:  # it reads nothing
+            async with connect(server.url(), proxy=None, max_queue=None) as client:  # reads nothing
                 message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
                 await client.send(json.dumps({"type": "conversation.item.create", "item": message}))
                 await client.send(json.dumps({"type": "response.create"}))

@@ -1,4 +1,4 @@
-"""How much of a client's messages is read before it is taken: uvicorn's protocol without a socket."""
+"""How much is read before messages are taken: uvicorn's protocol without a socket."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -19,7 +19,7 @@ Send = Callable[[dict[str, object]], Coroutine[None, None, None]]
 
 
 class _Pipe(asyncio.Transport):
-    """What the server says reaches nobody; whether it reads is counted."""
+    """A transport that drops written data and counts pauses of reading."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ def perform(
     *,
     ping_s: float | None = None,
 ) -> None:
-    """A scene on an accepted connection: what the client sends, what the app takes, and in `app_send` how it sends."""
+    """Runs a scene on an accepted connection. `app_send` gets the application's send function."""
 
     async def main() -> None:
         accepted, over = asyncio.Event(), asyncio.Event()
@@ -90,7 +90,7 @@ def perform(
     run_virtual(main())
 
 
-def test_a_message_at_a_time_never_stops_the_reading() -> None:
+def test_single_messages_never_pause_reading() -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
         for number in range(5 * MOST_WAITING):
             say(f"{number}")
@@ -100,7 +100,7 @@ def test_a_message_at_a_time_never_stops_the_reading() -> None:
     perform(scene)
 
 
-def test_what_is_not_taken_stops_the_reading_until_it_is() -> None:
+def test_untaken_messages_pause_reading() -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
         for number in range(MOST_WAITING - 1):
             say(f"{number}")
@@ -118,7 +118,7 @@ def test_what_is_not_taken_stops_the_reading_until_it_is() -> None:
     perform(scene)
 
 
-def test_a_large_message_stops_the_reading_at_once() -> None:
+def test_large_message_pauses_reading_at_once() -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
         say("x" * (MOST_BYTES + 1))
         assert not pipe.reading
@@ -130,7 +130,7 @@ def test_a_large_message_stops_the_reading_at_once() -> None:
     perform(scene)
 
 
-def test_what_comes_after_the_close_does_not_stop_the_reading_of_the_clients_own() -> None:
+def test_messages_after_close_do_not_pause_reading() -> None:
     sends: list[Send] = []
 
     async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:
@@ -146,7 +146,7 @@ def test_what_comes_after_the_close_does_not_stop_the_reading_of_the_clients_own
     perform(scene, sends)
 
 
-def test_nothing_is_written_to_a_connection_that_is_lost() -> None:
+def test_lost_connection_is_not_written_to() -> None:
     sends: list[Send] = []
 
     async def scene(pipe: _Pipe, _say: Callable[[str], None], _receive: Receive) -> None:
@@ -160,7 +160,7 @@ def test_nothing_is_written_to_a_connection_that_is_lost() -> None:
 
 
 @pytest.mark.parametrize("client", ["is not read", "speaks", "says nothing"])
-def test_who_is_not_read_or_still_speaks_is_not_gone_though_no_pong_comes(client: str) -> None:
+def test_missing_pong_is_ignored_if_client_sends_or_is_paused(client: str) -> None:
     async def scene(pipe: _Pipe, say: Callable[[str], None], receive: Receive) -> None:
         for _ in range(MOST_WAITING * (client == "is not read")):
             say("sound that comes too fast")
@@ -180,7 +180,7 @@ def test_who_is_not_read_or_still_speaks_is_not_gone_though_no_pong_comes(client
     perform(scene, ping_s=20.0)
 
 
-def test_parts_of_nothing_are_not_kept() -> None:
+def test_empty_fragments_are_dropped() -> None:
     config = Config(lambda: None, ws=BackpressureProtocol, log_config=None)
 
     async def main() -> None:
@@ -203,7 +203,7 @@ def test_parts_of_nothing_are_not_kept() -> None:
     ["POST / HTTP/1.1\r\nHost: x\r\n\r\n", f"GET / HTTP/1.1\r\nHost: x\r\nCookie: {'x' * 9000}\r\n\r\n"],
     ids=["post", "long header"],
 )
-def test_what_is_no_handshake_is_answered_and_closed(request_text: str) -> None:
+def test_invalid_handshake_is_answered_and_closed(request_text: str) -> None:
     async def main() -> None:
         config = Config(lambda: None, ws=BackpressureProtocol, log_config=None)
         config.load()
@@ -218,7 +218,7 @@ def test_what_is_no_handshake_is_answered_and_closed(request_text: str) -> None:
     run_virtual(main())
 
 
-def test_frames_before_the_handshake_is_answered_wait_for_it() -> None:
+def test_frames_before_handshake_answer_wait() -> None:
     async def main() -> None:
         may_accept = asyncio.Event()
         said: list[object] = []
@@ -253,7 +253,7 @@ def test_frames_before_the_handshake_is_answered_wait_for_it() -> None:
     run_virtual(main())
 
 
-def test_empty_messages_are_parsed_a_few_at_a_time_after_the_close() -> None:
+def test_empty_messages_after_close_are_parsed_in_pieces() -> None:
     sends: list[Send] = []
 
     async def scene(pipe: _Pipe, say: Callable[[str], None], _receive: Receive) -> None:

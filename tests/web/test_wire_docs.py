@@ -1,4 +1,4 @@
-"""docs/protocol.md names exactly the events that there are: ours as the code has them, the others as the SDK does."""
+"""docs/protocol.md names exactly the existing events: extensions as in the code, the others as in the SDK."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ ERRORS = PAGE.split("## Errors\n")[1]
 
 
 def table(title: str) -> dict[str, str]:
-    """The events of a section's table, and whether they are supported."""
+    """Returns the events of a section's table, and whether they are supported."""
     section = PAGE.split(f"## {title}\n")[1].split("\n## ")[0].strip().split("\n\n")[0]
     rows = re.findall(r"^\| `([a-z_.]+)` \| (yes|no) \|", section, re.MULTILINE)
     assert len(rows) == len(section.splitlines()) - 2, "a row is not of the form | `event` | yes or no | ... |"
@@ -32,27 +32,27 @@ def of_realtime(names: set[str]) -> set[str]:
     return {name for name in names if not name.startswith("repartee.")}
 
 
-def test_the_events_of_the_client() -> None:
+def test_documentation_names_the_client_events() -> None:
     rows = table("Events from the client")
     assert {name for name, supported in rows.items() if supported == "yes"} == set(CLIENT_EVENTS)
     assert of_realtime(set(rows)) == sdk_types(realtime_client_event.RealtimeClientEvent)
 
 
-def test_the_events_to_the_client() -> None:
+def test_documentation_names_the_server_events() -> None:
     rows = table("Events to the client")
     assert {name for name, sent in rows.items() if sent == "yes"} == set(SERVER_EVENTS)
     assert of_realtime(set(rows)) == sdk_types(realtime_server_event.RealtimeServerEvent)
 
 
-def test_every_extension_is_described_twice_and_every_refusal_once() -> None:
+def test_documentation_describes_extensions_and_refusals() -> None:
     extensions = [name for name in (*SERVER_EVENTS, *CLIENT_EVENTS) if name.startswith("repartee.")]
     described = PAGE.split("## Extensions\n")[1].split("\n## ")[0]
     assert [name for name in extensions if f"`{name}`" not in described] == []
     assert [code for code in get_args(Refusal) if code not in CODES and ERRORS.count(f"`{code}`") != 1] == []
 
 
-def test_every_other_error_is_named_and_none_that_is_not() -> None:
-    """Those that end a connection are on the page of the server (test_admission.py)."""
+def test_documentation_names_exactly_the_other_errors() -> None:
+    """Errors that end a connection are documented on the server page (test_session_limits.py)."""
     raised = re.compile(r"""\b(?:FieldError|ProtocolError)\(\s*"([a-z0-9_]+)\"""")
     sources = (file.read_text(encoding="utf-8") for file in (ROOT / "web").rglob("*.py"))
     codes = {code for source in sources for code in raised.findall(source)} | {

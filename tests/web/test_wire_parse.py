@@ -1,4 +1,4 @@
-"""What clients send, good and bad."""
+"""Parsing of valid and invalid client events."""
 
 import base64
 import json
@@ -122,11 +122,11 @@ GOOD: list[tuple[Json, Command]] = [
 
 
 @pytest.mark.parametrize(("event", "command"), GOOD, ids=lambda value: value["type"] if "type" in dir(value) else None)
-def test_good_events(event: Json, command: Command) -> None:
+def test_valid_event_is_parsed(event: Json, command: Command) -> None:
     assert read(event) == command
 
 
-def test_every_command_and_every_event_is_among_the_good_ones() -> None:
+def test_valid_events_cover_all_commands() -> None:
     assert {type(command) for _, command in GOOD} == set(get_args(Command))
     assert {event["type"] for event, _ in GOOD} == set(CLIENT_EVENTS)
 
@@ -220,7 +220,7 @@ BAD_OPTIONS: list[tuple[Json, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("response", "code", "param", "text"), BAD_OPTIONS, ids=[row[2] for row in BAD_OPTIONS])
-def test_wrong_option_is_left_out_of_the_response(response: Json, code: str, param: str, text: str) -> None:
+def test_invalid_response_option_is_left_out(response: Json, code: str, param: str, text: str) -> None:
     found = read({"type": "response.create", "response": response})
     assert isinstance(found, CreateResponse)
     assert found.options == ResponseOptions()
@@ -230,7 +230,7 @@ def test_wrong_option_is_left_out_of_the_response(response: Json, code: str, par
 
 
 @pytest.mark.parametrize(("event", "code", "param", "text"), BAD, ids=[f"{n}:{row[1]}" for n, row in enumerate(BAD)])
-def test_bad_events(event: object, code: str, param: str | None, text: str) -> None:
+def test_invalid_event_is_refused(event: object, code: str, param: str | None, text: str) -> None:
     found = error_of(event)
     assert (found.code, found.param) == (code, param)
     assert re.search(text, found.message), found.message
@@ -243,12 +243,12 @@ def test_bad_events(event: object, code: str, param: str | None, text: str) -> N
         assert found.event_id == (given_id if isinstance(given_id, str) and len(given_id) <= 512 else None)
 
 
-def test_sound_in_one_byte_may_be_odd() -> None:
+def test_g711_audio_may_have_odd_length() -> None:
     event = {"type": "input_audio_buffer.append", "audio": "AQID"}
     assert read(event, SessionConfig(input_format=AudioFormat.ALAW)) == Append(None, b"\x01\x02\x03", AudioFormat.ALAW)
 
 
-def test_an_append_of_fifteen_megabytes_is_taken_and_a_larger_one_refused() -> None:
+def test_append_is_limited_to_fifteen_megabytes() -> None:
     sound = base64.b64encode(bytes(MAX_APPEND_BYTES)).decode()
     taken = read({"type": "input_audio_buffer.append", "audio": sound})
     assert isinstance(taken, Append)
@@ -257,7 +257,7 @@ def test_an_append_of_fifteen_megabytes_is_taken_and_a_larger_one_refused() -> N
     assert (refused.code, refused.param) == ("string_above_max_length", "audio")
 
 
-def test_whole_characters_of_any_kind_are_taken() -> None:
+def test_non_ascii_characters_are_accepted() -> None:
     event = create(message("user", "input_text", "Grüße 😀"))
     for text in (json.dumps(event), json.dumps(event, ensure_ascii=False)):
         found = read(text)
@@ -265,7 +265,7 @@ def test_whole_characters_of_any_kind_are_taken() -> None:
         assert found.item == UserMessage(ItemId(""), "Grüße 😀", spoken=False)
 
 
-# ---- anything at all ----
+# ---- arbitrary input ----
 
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.just("\ud800"), st.just(10**400),
@@ -310,22 +310,22 @@ def never_raises(text: str) -> None:
 @example("﻿{}")
 @example('{"type":"session.update","session":{"tools":[{"name":"f","parameters":' + '{"a":' * 200 + "1" + "}" * 204)
 @example('{"type":"session.update","session":{"tools":[{"name":"f","parameters":{"a":1e999}}]}}')
-def test_any_text_is_answered(text: str) -> None:
+def test_any_text_is_parsed_without_exception(text: str) -> None:
     never_raises(text)
 
 
 @given(JSON)
-def test_any_json_is_answered(value: object) -> None:
+def test_any_json_is_parsed_without_exception(value: object) -> None:
     never_raises(json.dumps(value))
 
 
 @given(st.sampled_from(CLIENT_EVENTS), st.dictionaries(NAMES, JSON, max_size=4))
-def test_any_fields_are_answered(kind: str, fields: Json) -> None:
+def test_any_fields_are_parsed_without_exception(kind: str, fields: Json) -> None:
     never_raises(json.dumps({**fields, "type": kind}))
 
 
 @given(st.data())
-def test_good_events_with_something_wrong_in_them_are_answered(data: st.DataObject) -> None:
+def test_corrupted_events_are_parsed_without_exception(data: st.DataObject) -> None:
     event = json.loads(json.dumps(data.draw(st.sampled_from([RICH, *(event for event, _ in GOOD)]))))
     for _ in range(data.draw(st.integers(1, 3))):
         place: Any = event
@@ -342,6 +342,6 @@ def test_good_events_with_something_wrong_in_them_are_answered(data: st.DataObje
 
 
 @given(st.data())
-def test_a_message_cut_short_is_answered(data: st.DataObject) -> None:
+def test_truncated_message_is_parsed_without_exception(data: st.DataObject) -> None:
     text = json.dumps(data.draw(st.sampled_from([RICH, *(event for event, _ in GOOD)])))
     never_raises(text[: data.draw(st.integers(0, len(text) - 1))])

@@ -1,4 +1,4 @@
-"""Conversations of all kinds: whatever happens in whatever legal order, the client is told a story that holds."""
+"""Random conversations in any legal order are sent to the client as consistent events."""
 
 import base64
 import json
@@ -53,11 +53,11 @@ WHYS: st.SearchStrategy[Why] = st.sampled_from(["voice", "went on", "requested",
 
 
 class Core:
-    """A conversation in legal order, driven by draws; and what answers a client's commands.
+    """A random conversation in legal order, which also answers the client's commands.
 
     Attributes:
-        speech: Somebody speaks.
-        reply: Under way, or sent and still playing.
+        speech: The user's speech in progress.
+        reply: The reply in progress, or sent and still playing.
     """
 
     def __init__(self, client: Client, data: st.DataObject) -> None:
@@ -72,7 +72,7 @@ class Core:
         self._history: dict[ItemId, Item] = {}
 
     def step(self) -> None:
-        """One thing that may happen now."""
+        """Performs one random step that is legal now."""
         steps = [self._hear, self._client_says]
         steps.append(self._start if self.speech is None else self._stop)
         if self.reply is None:
@@ -84,7 +84,7 @@ class Core:
         self._data.draw(st.sampled_from(steps))()
 
     def finish(self) -> None:
-        """What was begun is ended."""
+        """Ends what is in progress."""
         if self.reply is not None and not self._sent:
             self._send()
 
@@ -277,8 +277,8 @@ CLIENT_EVENTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.data_too_large])
 @given(st.data())
-def test_any_conversation_is_a_story_that_holds(data: st.DataObject) -> None:
-    """The client checks each event: its shape, one response at a time, deltas and their sum, the chain of items."""
+def test_any_conversation_is_sent_as_consistent_events(data: st.DataObject) -> None:
+    """The client checks each event: its shape, one response at a time, the sum of deltas, the order of items."""
     client = Client()
     core = Core(client, data)
     for _ in range(data.draw(st.integers(1, 40))):
@@ -292,7 +292,7 @@ def test_any_conversation_is_a_story_that_holds(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("after", [None, "root", "item_a", "unknown"])
-def test_where_an_item_is_put(after: str | None) -> None:
+def test_item_is_inserted_after_previous_item(after: str | None) -> None:
     history: list[Item] = [UserMessage(ItemId("item_a"), "a", spoken=False), AssistantMessage(ItemId("item_b"), "b")]
     client = Client(history=history)
     item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "c"}]}
@@ -309,7 +309,7 @@ def test_where_an_item_is_put(after: str | None) -> None:
     ["invalid_tool_call_id", "call_id_taken", "unsupported_content_type", "item_create_invalid_previous_item_id",
      "response_cancel_not_active"],
 )  # fmt: skip
-def test_a_refusal_names_the_event(refusal: Any) -> None:
+def test_refusal_names_the_event(refusal: Any) -> None:
     client = Client()
     client.send({"type": "response.cancel", "event_id": "mine"})
     (event,) = client.do(lambda wire: wire.refuse(client.commands[-1], refusal))
@@ -318,7 +318,7 @@ def test_a_refusal_names_the_event(refusal: Any) -> None:
     assert event["error"]["message"]
 
 
-def test_a_commit_that_was_refused_is_not_refused_again() -> None:
+def test_refused_commit_is_not_refused_again() -> None:
     client = Client()
     client.send({"type": "input_audio_buffer.commit"})
     client.do(lambda wire: wire.refuse(client.commands[-1], "input_audio_buffer_commit_empty"))
@@ -326,7 +326,7 @@ def test_a_commit_that_was_refused_is_not_refused_again() -> None:
     assert "error" not in [event["type"] for event in events]
 
 
-def test_a_commit_after_which_somebody_went_on_without_words_is_answered() -> None:
+def test_commit_continued_without_words_is_answered() -> None:
     client = Client()
     client.tell(SpeechStarted(1, 0.0, ItemId("item_u")))
     client.send({"type": "input_audio_buffer.commit", "event_id": "mine"})
@@ -339,7 +339,7 @@ TAKEN = UserTurnCommitted(1, "hello", False, SPOKEN, 1020.4, "spoken")
 
 
 @pytest.mark.parametrize("end", [TAKEN, SpeechDiscarded(1, 1020.4, "no words")])
-def test_where_speech_ended_a_client_is_told_how_much_of_the_line_it_did_not_send(
+def test_end_of_speech_has_inserted_silence(
     end: UserTurnCommitted | SpeechDiscarded,
 ) -> None:
     client = Client()
@@ -348,7 +348,7 @@ def test_where_speech_ended_a_client_is_told_how_much_of_the_line_it_did_not_sen
     assert (stopped["audio_end_ms"], stopped["repartee"]) == (1020, {"invented_ms": 140.0})
 
 
-def test_a_client_that_ends_its_turns_itself_is_told_with_the_commit() -> None:
+def test_manual_turn_has_inserted_silence_in_committed_event() -> None:
     client = Client(SessionConfig(voice="amy", turn_detection=None, extensions=Extensions(events=True)))
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
     committed = client.do(lambda wire: wire.tell(TAKEN, 140.0))[0]
@@ -357,7 +357,7 @@ def test_a_client_that_ends_its_turns_itself_is_told_with_the_commit() -> None:
 
 
 @pytest.mark.parametrize("turn_detection", [None, SemanticVad()])
-def test_a_client_without_extensions_gets_the_events_as_they_are_elsewhere(turn_detection: SemanticVad | None) -> None:
+def test_client_without_extensions_gets_standard_events(turn_detection: SemanticVad | None) -> None:
     quiet = Extensions(events=False)
     client = Client(SessionConfig(voice="amy", turn_detection=turn_detection, extensions=quiet))
     client.tell(SpeechStarted(1, 400.0, ItemId("item_u")))
@@ -365,7 +365,7 @@ def test_a_client_without_extensions_gets_the_events_as_they_are_elsewhere(turn_
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_what_a_replay_needs_is_told_only_to_who_wants_it(wanted: bool) -> None:
+def test_replay_inputs_are_sent_only_on_request(wanted: bool) -> None:
     record = Rehearsal([Says(1000, 1800, "what time is it")]).perform().records[0]
     client = Client(SessionConfig(voice="amy", extensions=Extensions(events=True)))
     if wanted:
@@ -376,7 +376,7 @@ def test_what_a_replay_needs_is_told_only_to_who_wants_it(wanted: bool) -> None:
     assert event["trace"] == whole | ({} if wanted else {"told": []})
 
 
-def test_nothing_playing_cannot_be_cleared() -> None:
+def test_clear_without_playback_is_refused() -> None:
     client = Client()
     client.send({"type": "output_audio_buffer.clear"})
     command = client.commands[-1]
@@ -385,7 +385,7 @@ def test_nothing_playing_cannot_be_cleared() -> None:
     assert event["error"]["code"] == "output_audio_buffer_clear_empty"
 
 
-def test_any_other_error_can_be_reported() -> None:
+def test_other_errors_can_be_reported() -> None:
     client = Client()
     error = ProtocolError("too_fast", "sound comes faster than real time", kind="server_error")
     (event,) = client.do(lambda wire: wire.report(error))
@@ -398,14 +398,14 @@ def test_any_other_error_can_be_reported() -> None:
     }
 
 
-def test_an_update_holds_for_the_very_next_message() -> None:
+def test_update_applies_to_the_next_message() -> None:
     client = Client()
     client.send({"type": "session.update", "session": {"audio": {"input": {"format": {"type": "audio/pcmu"}}}}})
     client.send({"type": "input_audio_buffer.append", "audio": base64.b64encode(b"\xff").decode()})
     assert client.commands[-1] == Append(None, b"\xff", AudioFormat.ULAW)
 
 
-def test_a_text_reply_has_no_sound() -> None:
+def test_text_reply_has_no_audio() -> None:
     client = Client(SessionConfig(modality="text"))
     reply = ReplyId(1, 1)
     client.tell(ReplyStarted(reply, ItemId("item_a"), spoken=False), ChunkSpoken(reply, "Noon."))
@@ -414,7 +414,7 @@ def test_a_text_reply_has_no_sound() -> None:
     assert client.tell(ReplyStopped(reply, "Noon.", 0.0, "client")) == []
 
 
-def test_nothing_is_said_before_the_session_and_the_texts_are_one_line_each() -> None:
+def test_session_created_is_first_and_messages_are_one_line() -> None:
     client = Client(begin=False)
     assert client.wire.to_send() == []
     client.wire.begin()
@@ -423,7 +423,7 @@ def test_nothing_is_said_before_the_session_and_the_texts_are_one_line_each() ->
     assert json.loads(text)["type"] == "session.created"
 
 
-def test_a_commit_followed_by_a_request_is_the_response_that_was_asked_for() -> None:
+def test_request_after_commit_is_its_response() -> None:
     client = Client(SessionConfig(voice="amy", turn_detection=None))
     client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}})
     client.tell(TAKEN, ReplyStarted(ReplyId(1, 1), ItemId("item_a"), spoken=True))

@@ -1,4 +1,4 @@
-"""The session object: what a client may change, and what it is shown."""
+"""The session object: updates by a client, and what it is sent."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def detection(value: object, config: SessionConfig | None = None) -> object:
     return found if isinstance(found, ProtocolError) else found.turn_detection
 
 
-def test_everything_at_once() -> None:
+def test_all_settings_can_be_updated_at_once() -> None:
     found = update(
         {
             "type": "realtime",
@@ -81,7 +81,7 @@ def test_everything_at_once() -> None:
     )
 
 
-def test_what_is_left_out_or_null_stays() -> None:
+def test_missing_and_null_fields_keep_their_values() -> None:
     config = SessionConfig(instructions="x", voice="amy", transcription=False, extensions=Extensions(duck=True))
     assert update({}, config) == config
     nothing = {"instructions": None, "tools": None, "audio": {"input": None, "output": {"voice": None, "speed": None}}}
@@ -91,7 +91,7 @@ def test_what_is_left_out_or_null_stays() -> None:
     )
 
 
-def test_the_least_voice_that_interrupts_stays_until_it_is_taken_back() -> None:
+def test_interrupt_after_ms_stays_until_reset() -> None:
     asked = update({"repartee": {"interrupt_after_ms": 300}})
     assert asked == SessionConfig(extensions=Extensions(events=True, interrupt_after_ms=300))
     assert update({"repartee": {"duck": True}}, asked) == SessionConfig(
@@ -102,7 +102,7 @@ def test_the_least_voice_that_interrupts_stays_until_it_is_taken_back() -> None:
     )
 
 
-def test_turn_detection_of_the_same_type_keeps_what_is_left_out_and_of_another_has_its_defaults() -> None:
+def test_turn_detection_keeps_values_or_takes_defaults_by_type() -> None:
     eager = SessionConfig(turn_detection=SemanticVad(eagerness="high"))
     assert detection({"type": "semantic_vad", "interrupt_response": False}, eager) == SemanticVad(
         "high", interrupt_response=False
@@ -115,7 +115,7 @@ def test_turn_detection_of_the_same_type_keeps_what_is_left_out_and_of_another_h
 
 
 @pytest.mark.parametrize("profile", ["patient", "balanced", "eager"])
-def test_profiles_are_eagerness(profile: Profile) -> None:
+def test_profiles_map_to_eagerness(profile: Profile) -> None:
     assert SemanticVad.of_profile(profile).profile(profile) == profile
     assert SemanticVad("auto").profile(profile) == profile
     assert SemanticVad("medium").profile(profile) == "balanced"
@@ -174,9 +174,7 @@ def test_profiles_are_eagerness(profile: Profile) -> None:
         ({"repartee": {"volume": 1}}, "unknown_parameter", "session.repartee.volume", "duck"),
     ],
 )  # fmt: skip
-def test_wrong_field_is_refused_by_name_and_the_others_take_effect(
-    session: object, code: str, param: str, text: str
-) -> None:
+def test_invalid_field_is_refused_and_others_take_effect(session: object, code: str, param: str, text: str) -> None:
     client = Client()
     before = client.wire.config
     if not isinstance(session, dict):
@@ -202,7 +200,7 @@ DETECTION = "session.audio.input.turn_detection"
 
 
 def judged(session: Json, config: SessionConfig | None = None) -> tuple[list[str | None], SessionConfig]:
-    """The fields that are refused, and the settings after."""
+    """Returns the refused fields and the resulting settings."""
     found = Reader(config or SessionConfig(), "en").read(json.dumps({"type": "session.update", "session": session}))
     assert isinstance(found, UpdateSession)
     return [error.param for error in found.refused], found.config
@@ -262,11 +260,13 @@ def judged(session: Json, config: SessionConfig | None = None) -> tuple[list[str
     ids=["idle timeout", "server_vad", "language", "prompt", "tools", "tool choice", "beta fields", "whole objects",
          "wrong types", "kind of session", "semantic_vad"],
 )  # fmt: skip
-def test_each_field_of_an_update_is_judged_by_itself(session: Json, params: list[str], expected: SessionConfig) -> None:
+def test_each_field_of_an_update_is_checked_separately(
+    session: Json, params: list[str], expected: SessionConfig
+) -> None:
     assert judged(session) == (params, expected)
 
 
-def test_update_with_thousands_of_unknown_fields_gets_a_bounded_number_of_errors() -> None:
+def test_number_of_field_errors_is_bounded() -> None:
     client = Client()
     events = client.send({"type": "session.update", "session": {f"x{n}": 1 for n in range(5000)}})
     assert [event["type"] for event in events] == ["error"] * 32
@@ -274,37 +274,37 @@ def test_update_with_thousands_of_unknown_fields_gets_a_bounded_number_of_errors
     assert len(client.commands) == 1
 
 
-def test_beta_fields_are_told_where_they_have_gone() -> None:
+def test_beta_fields_name_their_replacement() -> None:
     client = Client()
     (event,) = client.send({"type": "session.update", "session": {"input_audio_transcription": {"model": "whisper-1"}}})
     assert event["error"]["code"] == "unknown_parameter"
     assert event["error"]["message"].endswith("use audio.input.transcription")
 
 
-def test_a_tool_has_finite_numbers() -> None:
+def test_tool_parameters_need_finite_numbers() -> None:
     text = '{"type": "session.update", "session": {"tools": [{"name": "f", "parameters": {"x": [1e999]}}]}}'
     found = Reader(SessionConfig(), "en").read(text)
     assert isinstance(found, UpdateSession)
     assert [(error.code, error.param) for error in found.refused] == [("invalid_value", "session.tools[0].parameters")]
 
 
-def test_turn_detection_needs_a_type_where_there_was_none() -> None:
+def test_turn_detection_needs_a_type_if_it_was_off() -> None:
     found = detection({"create_response": True}, SessionConfig(turn_detection=None))
     assert isinstance(found, ProtocolError)
     assert found.code == "missing_required_parameter"
 
 
-def test_tool_choice_is_auto_once_its_tool_is_gone() -> None:
+def test_tool_choice_is_auto_after_its_tool_is_removed() -> None:
     config = SessionConfig(tools=(Function("f", "", "{}"),), tool_choice="f")
     assert judged({"tools": []}, config) == (["session.tool_choice"], SessionConfig())
 
 
 @pytest.mark.parametrize("language", ["en", "en-GB", "EN_us"])
-def test_variants_of_the_language_are_taken(language: str) -> None:
+def test_variants_of_the_language_are_accepted(language: str) -> None:
     assert update({"audio": {"input": {"transcription": {"language": language}}}}, spoken="en-US") == SessionConfig()
 
 
-def test_the_voice_in_use_is_shown() -> None:
+def test_session_shows_the_voice_in_use() -> None:
     client = Client()
     client.send({"type": "session.update", "session": {"audio": {"output": {"voice": "alloy"}}}})
     command = client.commands[-1]
@@ -315,7 +315,7 @@ def test_the_voice_in_use_is_shown() -> None:
     assert client.wire.config.voice == "amy"
 
 
-def test_the_session_as_a_client_sees_it() -> None:
+def test_session_object_has_all_fields() -> None:
     config = SessionConfig(
         voice="amy", tools=(Function("get_time", "The time.", '{"type": "object"}'),), tool_choice="get_time"
     )
@@ -404,13 +404,13 @@ CONFIGS = st.builds(
 
 
 @given(CONFIGS)
-def test_a_session_sent_back_as_it_was_shown_changes_nothing_and_is_as_the_sdk_types_it(config: SessionConfig) -> None:
+def test_session_object_round_trips_and_matches_sdk_types(config: SessionConfig) -> None:
     shown: Json = session_object(SessionDescription("s1", SERVICE), config)
     check_shape({"type": "session.updated", "event_id": "e", "session": shown})
     assert update(shown, config) == config
 
 
-def test_options_of_a_response() -> None:
+def test_response_options_are_parsed() -> None:
     event = {
         "type": "response.create",
         "response": {"tools": [TOOL], "tool_choice": "required", "audio": {"output": {"voice": "amy"}}},
@@ -421,7 +421,7 @@ def test_options_of_a_response() -> None:
     assert (found.options.tool_choice, found.options.modality) == ("required", None)
 
 
-def test_tools_of_one_response_must_have_the_function_that_the_session_chose() -> None:
+def test_response_tools_must_include_the_chosen_function() -> None:
     lamp = Function("set_lamp", "", '{"type": "object"}')
     reader = Reader(SessionConfig(tools=(lamp,), tool_choice="set_lamp"), "en")
 
@@ -437,7 +437,7 @@ def test_tools_of_one_response_must_have_the_function_that_the_session_chose() -
         assert good.refused == ()
 
 
-def test_wrong_options_of_a_response_are_refused_and_the_response_is_made() -> None:
+def test_invalid_response_options_are_refused_singly() -> None:
     client = Client()
     response = {"prompt": {"id": "x"}, "metadata": {"a": 1}, "temperature": 1, "instructions": "Be brief.",
                 "audio": {"output": {"voice": "amy", "speed": 2}}, "max_output_tokens": 0, "tools": 5}  # fmt: skip
@@ -452,7 +452,7 @@ def test_wrong_options_of_a_response_are_refused_and_the_response_is_made() -> N
 
 
 @pytest.mark.parametrize("other", [{"conversation": "none"}, {"input": []}, {"conversation": 5}])
-def test_response_of_another_kind_is_refused_as_a_whole(other: Json) -> None:
+def test_unsupported_response_kind_is_refused(other: Json) -> None:
     client = Client()
     (event,) = client.send({"type": "response.create", "response": {"instructions": "Be brief.", **other}})
     assert event["error"]["param"] == f"response.{next(iter(other))}"

@@ -1,4 +1,4 @@
-"""Whole turns: what a client is told, event by event, against golden lists."""
+"""Whole turns: the events sent to a client, compared with golden lists."""
 
 import base64
 from collections.abc import Callable
@@ -77,7 +77,7 @@ def sent(
 
 
 def asked(client: Client) -> None:
-    """Somebody speaks, and the answer begins."""
+    """The user speaks, and the reply begins."""
     client.tell(
         SpeechStarted(1, 119.6, USER),
         UserTurnCommitted(1, HEARD.text, False, HEARD, 1020.4, "spoken"),
@@ -290,7 +290,7 @@ SCENES: tuple[Callable[[Client], None], ...] = (
 
 
 GOLDEN_FILE = Path(__file__).with_name("wire_turns.txt")
-"""What each scene tells its client; `PYTHONPATH=.:tests python tests/web/test_wire_turns.py` writes it."""
+"""Events of each scene; `PYTHONPATH=.:tests python tests/web/test_wire_turns.py` writes the file."""
 
 
 def told(scene: Callable[[Client], None], config: SessionConfig | None = None) -> list[str]:
@@ -305,11 +305,11 @@ def golden() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
-def test_what_a_client_is_told(scene: Callable[[Client], None]) -> None:
+def test_scene_matches_golden_events(scene: Callable[[Client], None]) -> None:
     assert told(scene) == golden()[scene.__name__]
 
 
-def test_every_event_that_we_know_is_told_in_some_scene() -> None:
+def test_scenes_cover_all_server_events() -> None:
     kinds = {"session.created"}
     for scene in SCENES:
         kinds |= {text.split()[0] for text in told(scene)}
@@ -317,13 +317,13 @@ def test_every_event_that_we_know_is_told_in_some_scene() -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
-def test_a_client_that_wants_no_extensions_gets_none_and_misses_nothing_else(scene: Callable[[Client], None]) -> None:
+def test_client_without_extensions_gets_all_standard_events(scene: Callable[[Client], None]) -> None:
     full = told(scene)
     bare = [text for text in told(scene, QUIET) if scene is not loudness or "repartee" not in text]
     assert bare == [text for text in full if not text.startswith("repartee.")]
 
 
-def test_a_client_that_does_not_want_transcripts_gets_none_even_of_an_item_it_asks_for() -> None:
+def test_client_without_transcription_gets_no_transcripts() -> None:
     client = Client(SessionConfig(transcription=False))
     items(client)
     assert not [event for event in client.events if "transcription" in event["type"]]
@@ -331,7 +331,7 @@ def test_a_client_that_does_not_want_transcripts_gets_none_even_of_an_item_it_as
     assert shown[0]["content"] == [{"type": "input_audio", "transcript": None}]
 
 
-def test_a_client_that_comes_back_is_shown_the_history_and_the_reply_under_way() -> None:
+def test_resumed_client_gets_history_and_reply_in_progress() -> None:
     client = Client(begin=False)
     call = FunctionCallItem(ItemId("item_f"), "call_1", "get_time", "{}")
     told_before = (
@@ -349,7 +349,7 @@ def test_a_client_that_comes_back_is_shown_the_history_and_the_reply_under_way()
     assert client.events[-1]["response"]["output"][0]["content"][0]["transcript"] == "It is noon. Lunch?"
 
 
-def test_long_sound_comes_in_pieces_that_stock_clients_take_and_loses_nothing() -> None:
+def test_long_audio_is_split_without_loss() -> None:
     client = Client()
     asked(client)
     pcm = np.random.default_rng(1).integers(-32_768, 32_768, 24_000 * 3 + 7).astype(np.int16)
@@ -360,7 +360,7 @@ def test_long_sound_comes_in_pieces_that_stock_clients_take_and_loses_nothing() 
 
 
 @pytest.mark.parametrize("form", [AudioFormat.ULAW, AudioFormat.ALAW])
-def test_telephone_sound_is_all_there_at_the_end_and_sounds_alike(form: AudioFormat) -> None:
+def test_telephone_audio_is_complete_and_similar(form: AudioFormat) -> None:
     client = Client(SessionConfig(output_format=form))
     asked(client)
     for _ in range(10):
@@ -377,7 +377,7 @@ def test_telephone_sound_is_all_there_at_the_end_and_sounds_alike(form: AudioFor
     assert 5000 < np.std(pcm) < 6000
 
 
-def test_the_client_can_be_told_a_response_in_a_format_of_its_own() -> None:
+def test_response_may_have_its_own_format() -> None:
     client = Client()
     client.send({"type": "response.create", "response": {"audio": {"output": {"format": {"type": "audio/pcma"}}}}})
     client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=True))
@@ -389,7 +389,7 @@ def test_the_client_can_be_told_a_response_in_a_format_of_its_own() -> None:
     assert client.events[-1]["response"]["audio"]["output"]["format"] == {"type": "audio/pcm", "rate": 24_000}
 
 
-def test_a_request_that_was_refused_or_cancelled_leaves_its_notes_to_no_other_response() -> None:
+def test_metadata_of_refused_request_is_dropped() -> None:
     client = Client()
     client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}, "event_id": "mine"})
     refused = client.commands[-1]
@@ -401,7 +401,7 @@ def test_a_request_that_was_refused_or_cancelled_leaves_its_notes_to_no_other_re
     assert client.events[-1]["response"]["metadata"] is None
 
 
-def test_a_spoken_turn_in_between_does_not_take_the_notes_of_a_request() -> None:
+def test_spoken_turn_does_not_take_metadata_of_request() -> None:
     client = Client()
     client.send({"type": "response.create", "response": {"metadata": {"k": "v"}}})
     asked(client)
@@ -412,7 +412,7 @@ def test_a_spoken_turn_in_between_does_not_take_the_notes_of_a_request() -> None
     assert client.events[-1]["response"]["metadata"] == {"k": "v"}
 
 
-def test_a_typed_turn_tells_of_its_item_unless_the_client_knows_it() -> None:
+def test_typed_turn_sends_its_item_unless_known() -> None:
     client = Client(history=[UserMessage(USER, "hi", spoken=False)])
     known = client.tell(UserTurnCommitted(1, "hi", False, UserMessage(USER, "hi", spoken=False), None, "requested"))
     assert known == []
@@ -421,7 +421,7 @@ def test_a_typed_turn_tells_of_its_item_unless_the_client_knows_it() -> None:
     assert client.items == [USER, SECOND]
 
 
-def test_what_is_late_or_of_nobody_is_not_told() -> None:
+def test_late_and_unknown_events_are_not_sent() -> None:
     client = Client()
     asked(client)
     client.tell(sent())
@@ -430,7 +430,7 @@ def test_what_is_late_or_of_nobody_is_not_told() -> None:
         ChunkSpoken(NEXT, "of nobody"),
         sent(NEXT),
         ReplyStopped(NEXT, "", 0.0, "voice"),
-        ReplyStopped(REPLY, "", 0.0, "voice"),  # without a word or a sound there is nothing to cut
+        ReplyStopped(REPLY, "", 0.0, "voice"),  # there is nothing to cut without words and audio
         WordsTimed(NEXT, (TimedWord("x", 0.0, 1.0, estimated=True),)),
         SpeechDiscarded(9, 0.0, "stuck"),
     )
@@ -438,7 +438,7 @@ def test_what_is_late_or_of_nobody_is_not_told() -> None:
     assert client.sound(480) == []
 
 
-def test_a_reply_is_cut_once_only() -> None:
+def test_reply_is_cut_only_once() -> None:
     client = Client()
     asked(client)
     client.tell(ChunkSpoken(REPLY, "It is noon."), sent())
@@ -448,7 +448,7 @@ def test_a_reply_is_cut_once_only() -> None:
 
 
 @pytest.mark.parametrize("spoken", [True, False])
-def test_of_a_message_that_was_deleted_nothing_more_is_told(*, spoken: bool) -> None:
+def test_deleted_message_gets_no_more_item_events(*, spoken: bool) -> None:
     client = Client()
     client.tell(ReplyStarted(REPLY, ASSISTANT, spoken=spoken), ChunkSpoken(REPLY, "It is"))
     client.do(lambda wire: wire.item_deleted(ASSISTANT))
@@ -459,7 +459,7 @@ def test_of_a_message_that_was_deleted_nothing_more_is_told(*, spoken: bool) -> 
     assert event["error"]["code"] == "item_retrieve_invalid_item_id"
 
 
-def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
+def test_retracted_reply_cannot_be_retrieved() -> None:
     client = Client()
     asked(client)
     client.tell(ChunkSpoken(REPLY, "It is noon."), ReplyStopped(REPLY, "", 0.0, "went on"))
@@ -467,13 +467,13 @@ def test_a_reply_that_was_retracted_cannot_be_asked_for() -> None:
     assert event["error"]["code"] == "item_retrieve_invalid_item_id"
 
 
-def test_an_item_that_is_given_up_is_told() -> None:
+def test_forgotten_item_is_reported_as_deleted() -> None:
     client = Client(history=[HEARD])
     (event,) = client.tell(ItemForgotten(USER))
     assert event == {"type": "conversation.item.deleted", "item_id": USER}
 
 
-def test_a_message_stands_where_its_response_began() -> None:
+def test_message_has_the_place_where_its_response_began() -> None:
     client = Client()
     asked(client)
     put_in: list[Item] = [
@@ -487,7 +487,7 @@ def test_a_message_stands_where_its_response_began() -> None:
     assert client.items == [USER, ASSISTANT, "first", "second"]
 
 
-def test_a_response_without_a_message_leaves_no_place() -> None:
+def test_response_without_message_reserves_no_place() -> None:
     client = Client()
     asked(client)
     client.tell(FunctionCalled(REPLY, FunctionCallItem(ItemId("item_f"), "call_1", "f", "{}")), sent())
@@ -497,7 +497,7 @@ def test_a_response_without_a_message_leaves_no_place() -> None:
     assert client.items == [USER, "item_f", "next"]
 
 
-def test_a_reply_of_which_nothing_was_remembered_can_still_be_asked_for() -> None:
+def test_reply_missing_in_history_can_be_retrieved() -> None:
     client = Client()
     asked(client)
     client.tell(ChunkSpoken(REPLY, "It is noon."), ReplyStopped(REPLY, "", 0.0, "voice"))
@@ -509,7 +509,7 @@ def test_a_reply_of_which_nothing_was_remembered_can_still_be_asked_for() -> Non
     assert event["item"]["status"] == "incomplete"
 
 
-def test_two_responses_at_once_never_leave_one_open() -> None:
+def test_second_response_closes_the_first() -> None:
     client = Client()
     asked(client)
     events = client.tell(ChunkSpoken(REPLY, "It"), ReplyStarted(NEXT, SECOND, spoken=True))
@@ -524,7 +524,9 @@ def test_two_responses_at_once_never_leave_one_open() -> None:
     [("voice", "turn_detected"), ("went on", "turn_detected"), ("requested", "client_cancelled"),
      ("client", "client_cancelled")],
 )  # fmt: skip
-def test_why_a_response_was_cancelled(why: Literal["voice", "went on", "requested", "client"], reason: str) -> None:
+def test_cancelled_response_has_its_reason(
+    why: Literal["voice", "went on", "requested", "client"], reason: str
+) -> None:
     client = Client()
     asked(client)
     (event,) = client.tell(ReplyStopped(REPLY, "", 0.0, why))
@@ -556,7 +558,7 @@ ENDINGS: list[tuple[str, ReplySent | ReplyStopped]] = [
 
 @pytest.mark.parametrize(("status", "end"), ENDINGS, ids=[f"{status} {n}" for n, (status, _) in enumerate(ENDINGS)])
 @pytest.mark.parametrize("known", [True, False], ids=["counted", "not counted"])
-def test_usage_is_an_object_however_a_response_ends(status: str, end: ReplySent | ReplyStopped, *, known: bool) -> None:
+def test_usage_is_always_an_object(status: str, end: ReplySent | ReplyStopped, *, known: bool) -> None:
     client = Client()
     asked(client)
     if not known:
@@ -570,7 +572,7 @@ def zeros(counts: dict[str, object]) -> dict[str, object]:
     return {name: zeros(inner) if isinstance(inner, dict) else 0 for name, inner in counts.items()}
 
 
-def test_message_is_done_before_the_function_call_behind_it() -> None:
+def test_message_is_done_before_following_function_call() -> None:
     client = Client()
     asked(client)
     call = FunctionCallItem(ItemId("item_f"), "call_1", "set_lamp", "{}")
@@ -583,7 +585,7 @@ def test_message_is_done_before_the_function_call_behind_it() -> None:
     assert [item["type"] for item in events[-1]["response"]["output"]] == ["message", "function_call"]
 
 
-def test_written_messages_stay_text() -> None:
+def test_text_messages_stay_text() -> None:
     client = Client()
     text_only(client)
     client.send({"type": "conversation.item.retrieve", "item_id": ASSISTANT})
@@ -593,7 +595,7 @@ def test_written_messages_stay_text() -> None:
     assert event["item"]["content"] == [{"type": "output_text", "text": "Hello there."}]
 
 
-def test_the_oldest_responses_and_items_are_forgotten() -> None:
+def test_oldest_responses_and_items_are_dropped() -> None:
     client = Client()
     for turn in range(1, 2 * MAX_RESPONSES):
         reply = ReplyId(turn, 1)

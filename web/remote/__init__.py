@@ -1,1 +1,1 @@
-"""`repartee talk --server`: a conversation that a server holds, at this machine's microphone and loudspeaker."""
+"""`repartee talk --server`: a conversation that runs on a server, with this machine's microphone and loudspeaker."""

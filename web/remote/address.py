@@ -1,4 +1,4 @@
-"""Where a server is, as a person writes it, and as a WebSocket wants it. Pure."""
+"""Parses the address of a server and builds its WebSocket URL. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ class ServerAddress:
     """A server's address.
 
     Attributes:
-        place: Scheme, host and port, for people.
-        host: Its name or IP address, without brackets.
-        path: Of the protocol there.
-        query: What the person wrote besides.
+        place: Scheme, host and port, as shown to the user.
+        host: Name or IP address, without brackets.
+        path: Path of the Realtime endpoint.
+        query: Query parameters that the user wrote.
     """
 
     place: str
@@ -31,24 +31,24 @@ class ServerAddress:
 
     @property
     def secure(self) -> bool:
-        """Nobody on the way can listen."""
+        """Whether the connection is encrypted."""
         return self.place.startswith("wss:")
 
     @property
     def near(self) -> bool:
-        """It is this machine."""
+        """Whether the server runs on this machine."""
         return is_loopback(self.host) or is_unspecified(self.host)
 
     def url(self, more: Mapping[str, str]) -> str:
-        """To connect to, with these besides in the query."""
+        """Builds the URL to connect to, with additional query parameters."""
         asked = {"model": "repartee", **dict(self.query), **more}
         return f"{self.place}{self.path}?{urlencode(asked)}"
 
 
 def address_of(text: str) -> ServerAddress:
-    """What `--server` says. Without a path it is the usual one; the page's own address, which ends in /, does as well.
+    """Parses the value of `--server`. The default path is added if there is none, or if the path ends in "/".
 
-    Raises ConfigError where it is none.
+    Raises ConfigError for an invalid address.
     """
     try:
         parts = urlsplit(text.strip() if "://" in text else f"ws://{text.strip()}")

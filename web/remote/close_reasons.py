@@ -1,4 +1,4 @@
-"""Why a connection to a server failed or ended, in a sentence, and whether it is worth trying again. Pure."""
+"""Explains why a connection to a server failed or ended, and whether to try again. Pure."""
 
 import json
 import socket
@@ -17,16 +17,16 @@ from websockets.exceptions import (
 )
 
 from web.remote.address import PATH, ServerAddress
-from web.remote.conversation import NotOursError
+from web.remote.conversation import UnsupportedServerError
 
 
 @dataclass(frozen=True, slots=True)
 class CloseReason:
-    """Why, and what now.
+    """Why a connection failed or ended.
 
     Attributes:
-        sentence: For the person.
-        again: It may work a moment later; else nothing changes by itself.
+        sentence: The reason as shown to the user.
+        again: Whether another attempt may succeed.
     """
 
     sentence: str
@@ -43,16 +43,16 @@ WORDS: Mapping[str, CloseReason] = {
     "session_idle": CloseReason("ended the conversation: nothing came for too long. Start anew", again=False),
     "internal_error": CloseReason("broke off by an error of its own; its log says more", again=True),
 }
-"""By the code of the server's farewell (web/session_limits.py)."""
+"""Reasons by the code of the server's close notice (web/session_limits.py)."""
 
 _TOKEN = "set REPARTEE_TOKEN to the token that it was started with"  # noqa: S105 - what to do about it
 
 
 _NEVER, _LATER, _SOMETIMES = False, True, None
-"""Whether another attempt may succeed; sometimes: where there was a conversation before."""
+"""Whether another attempt may succeed; sometimes: if a conversation was in progress before."""
 
 _WHY: tuple[tuple[type[Exception], str, bool | None], ...] = (
-    (NotOursError, "{place} answers, but {error}", _NEVER),
+    (UnsupportedServerError, "{place} answers, but {error}", _NEVER),
     (TimeoutError, "{place} does not answer; is the machine up, and no firewall in between?", _SOMETIMES),
     (socket.gaierror, "{place}: there is no such host ({why}); check the address.", _SOMETIMES),
     (ConnectionRefusedError, "{place}: nothing listens there; start `repartee serve`, or check the port.", _SOMETIMES),
@@ -74,16 +74,16 @@ _WHY: tuple[tuple[type[Exception], str, bool | None], ...] = (
     (WebSocketException, "{place} cannot be talked to ({error}).", _NEVER),
     (OSError, "{place} cannot be reached ({why}).", _SOMETIMES),
 )
-"""The first that fits."""
+"""Explanations by type of exception; the first match is used."""
 
 
 def why_not(error: BaseException, address: ServerAddress, *, connected_before: bool = False) -> CloseReason:
-    """Why there is no connection.
+    """Explains why connecting failed.
 
     Args:
-        error: What connecting raised.
-        address: Where to.
-        connected_before: A conversation was under way there: what may be over in a moment is tried again.
+        error: The exception that connecting raised.
+        address: The server's address.
+        connected_before: Whether a conversation was in progress there: temporary failures are then retried.
     """
     if isinstance(error, InvalidStatus):
         return _refused(error, address, again=connected_before)
@@ -100,7 +100,7 @@ def why_not(error: BaseException, address: ServerAddress, *, connected_before: b
 def closed(
     error: ConnectionClosed, address: ServerAddress, farewell: str, *, connected_before: bool = True
 ) -> CloseReason:
-    """Why a connection has ended; `farewell`: the code of the last error that the server told, or ""."""
+    """Explains why a connection ended; `farewell`: code of the last error that the server sent, or ""."""
     frame = error.rcvd
     code = frame.reason.partition(":")[0] if frame is not None else ""
     known = WORDS.get(code) or WORDS.get(farewell)
@@ -116,10 +116,10 @@ def closed(
 
 
 def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> CloseReason:
-    """Answered with something else than a WebSocket."""
+    """Explains an HTTP answer that is not a WebSocket handshake."""
     status, said = error.response.status_code, _said(error)
     if status == 403 and not said and address.path != PATH:
-        status = 404  # what a server of ours makes of a handshake for which it has no path
+        status = 404  # a Repartee server answers 403 to a handshake at an unknown path
     place = address.place
     match status:
         case 401:
@@ -128,7 +128,7 @@ def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> Cl
         case 403:
             why = f": {said}" if said else ""
             return CloseReason(f"{place} refused the connection{why}.", again=False)
-        case 426 if said:  # ours, behind a proxy that is none for WebSockets
+        case 426 if said:  # a Repartee server behind a proxy that does not pass on WebSockets
             return CloseReason(f"{place}: {said}.", again=False)
         case 404 | 405 | 426:
             return CloseReason(
@@ -141,7 +141,7 @@ def _refused(error: InvalidStatus, address: ServerAddress, *, again: bool) -> Cl
 
 
 def _said(error: InvalidStatus) -> str:
-    """The server's own words, of its JSON."""
+    """Returns the message in the server's JSON error, or ""."""
     try:
         told = json.loads(error.response.body or b"")["error"]
         return f"{told['message']}" if told.get("code") != "token_missing" else "token missing"

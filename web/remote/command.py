@@ -1,4 +1,4 @@
-"""`repartee talk --server`: a conversation with a server, through this machine's microphone and loudspeaker."""
+"""Implements `repartee talk --server`: a conversation with a server through this machine's sound card."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -23,17 +23,17 @@ READABLE = (
 
 
 async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, plain: bool = False) -> None:
-    """Hold a conversation with a server until the person leaves.
+    """Runs a conversation with a server until the user leaves.
 
     Args:
-        server: Its address, as the person writes it.
-        loaded: The settings; those of the server's own matters have no effect.
-        environ: Where REPARTEE_TOKEN is.
-        plain: Print lines.
+        server: The value of `--server`.
+        loaded: The settings. Those that concern the server have no effect.
+        environ: Environment variables: REPARTEE_TOKEN.
+        plain: Whether to print plain lines instead of the screen.
 
     Raises:
         AudioError: There is no sound card.
-        ConfigError: The address is none, the server cannot be talked to, or the mode is one of this machine's only.
+        ConfigError: The address is invalid, the server cannot be used, or the mode does not work with a server.
     """
     settings, address, token = loaded.settings, address_of(server), token_of(environ)
     if settings.talk.mode == "wake":
@@ -51,7 +51,7 @@ async def talk_with(server: str, loaded: Loaded, environ: Mapping[str, str], *, 
 
 @dataclass(slots=True)
 class _Remote:
-    """One conversation, from opening the card to hanging up."""
+    """One conversation, from opening the sound card to hanging up."""
 
     settings: Settings
     address: ServerAddress
@@ -61,7 +61,7 @@ class _Remote:
     _ready: bool = False
 
     async def hold(self) -> None:
-        """Until the controls say that it is over, or the server does."""
+        """Runs the conversation until the controls or the server end it."""
         loop = asyncio.get_running_loop()
 
         def report(what: str) -> None:
@@ -82,7 +82,7 @@ class _Remote:
         )
         self.controls.cards, self.controls.talker = cards, talk
         try:
-            if not self.controls.ended.is_set():  # from here on it is told itself
+            if not self.controls.ended.is_set():  # from here on the controls call `leave`
                 await talk.run()
         finally:
             await cards.aclose()

@@ -1,4 +1,4 @@
-"""What a client says to a server: the Realtime protocol's events as text. Pure."""
+"""Builds the client events of the Realtime protocol as text. Pure."""
 
 import binascii
 import json
@@ -6,14 +6,15 @@ import json
 from audio.units import Pcm
 
 Detection = dict[str, object] | None
-"""How the server is to find turns; None: the client says when one is over."""
+"""The server's turn detection; None: the client commits turns."""
 
 
 def update_session(detection: Detection, interrupt_after_ms: float | None = None) -> str:
-    """What this client can, and how turns are found.
+    """Declares this client's extensions and sets turn detection.
 
-    `detection`: as the server showed it, or None. `interrupt_after_ms`: no less voice may interrupt; None: as it is
-    there.
+    Args:
+        detection: The object the server sent, or None.
+        interrupt_after_ms: Shortest speech that may interrupt; None: the server's setting.
     """
     repartee: dict[str, object] = {"duck": True, "playout": True}
     if interrupt_after_ms is not None:
@@ -24,45 +25,45 @@ def update_session(detection: Detection, interrupt_after_ms: float | None = None
 
 
 def append(pcm: Pcm) -> str:
-    """Sound: int16 (n,) at 24 kHz."""
+    """Appends audio to the input buffer: int16 (n,) at 24 kHz."""
     sound = binascii.b2a_base64(pcm.astype("<i2", copy=False).tobytes(), newline=False).decode("ascii")
     return f'{{"type":"input_audio_buffer.append","audio":"{sound}"}}'
 
 
 def commit() -> str:
-    """What was said is a turn."""
+    """Commits the input buffer as a turn."""
     return _text("input_audio_buffer.commit")
 
 
 def clear() -> str:
-    """What was said is to be forgotten."""
+    """Clears the input buffer."""
     return _text("input_audio_buffer.clear")
 
 
 def typed(name: str, words: str) -> str:
-    """A message of the person's that was not spoken. `name`: of the item it becomes, and in an error about it."""
+    """Creates a typed user message. `name`: id of the item, and the event id in an error about it."""
     content = [{"type": "input_text", "text": words}]
     item = {"type": "message", "id": name, "role": "user", "content": content}
     return _text("conversation.item.create", event_id=name, item=item)
 
 
 def answer() -> str:
-    """An answer is wanted."""
+    """Requests a response."""
     return _text("response.create")
 
 
 def cancel(response: str) -> str:
-    """Stop this reply, which is being made or still played."""
+    """Cancels a response that is generated or still played."""
     return _text("response.cancel", response_id=response)
 
 
 def truncate(item: str, heard_ms: float) -> str:
-    """Of a reply's message no more was heard."""
+    """Truncates a reply's message to the part that was heard."""
     return _text("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=int(heard_ms))
 
 
 def silence() -> str:
-    """Stop what is being played."""
+    """Stops playback."""
     return _text("output_audio_buffer.clear")
 
 
@@ -74,7 +75,7 @@ def playout(
     latency_ms: float | None = None,
     device_ms: float | None = None,
 ) -> str:
-    """So much of a reply was played. `latency_ms` and `device_ms`: see docs/protocol.md."""
+    """Reports how much of a reply was played. `latency_ms` and `device_ms`: see docs/protocol.md."""
     measured = {"latency_ms": latency_ms, "device_ms": device_ms}
     told = {name: round(ms, 3) for name, ms in measured.items() if ms is not None}
     played_ms = round(max(0.0, played_ms), 3)

@@ -1,7 +1,7 @@
-"""A conversation that a server holds, as this end sees it: its events become facts to show and sound to play. Sans-I/O.
+"""Converts a server's events to session events for the screen and to audio for playback. Sans-I/O.
 
-The other way round from `web.wire.realtime`. Whoever calls `tell` does what it returns, in order. A server that breaks
-its own protocol is told of once, and the conversation goes on.
+The counterpart of `web.wire.realtime`. The caller of `tell` executes the returned effects in order. An invalid event of
+the server is reported once per type, and the conversation continues.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from assistant.events import InterimWords, Problem, SpeechDiscarded, SpeechStart
 from assistant.history.items import ItemId, UserMessage
 from assistant.pipeline.engines import EngineChoice
 from assistant.turns.events import ReplyId
-from web.remote.effects import Effect, Greeted, Hush, Loudness, SpeechEnded
+from web.remote.effects import Ducking, Effect, SessionOpened, SpeechEnded, StopPlayback
 from web.remote.pending_text import PendingText
 from web.remote.record import record_of
 from web.remote.replies import Replies
@@ -20,38 +20,40 @@ from web.remote.replies import Replies
 Event = Mapping[str, Any]
 
 MOST_ITEMS = 2000
-"""Items whose names are remembered, so that a new connection tells nothing twice: a day of conversation."""
+"""Item ids remembered, so that items are not shown again after a reconnect: a day of conversation."""
 
 HARMLESS = frozenset({"response_cancel_not_active", "output_audio_buffer_clear_empty"})
-"""Errors of stopping what has just ended by itself: none to a person."""
+"""Errors of stopping a reply that has just ended by itself; not shown to the user."""
 
 COMMIT_EMPTY = "input_audio_buffer_commit_empty"
-"""What was submitted holds no words."""
+"""Error code for a committed turn without words."""
 
-FAREWELLS = frozenset("server_full server_loading server_draining session_expired session_idle internal_error".split())
-"""Errors that only announce a close, and are told with it."""
+CLOSE_ERRORS = frozenset(
+    "server_full server_loading server_draining session_expired session_idle internal_error".split()
+)
+"""Errors that only announce a close; the close reason explains them."""
 
 
-class NotOursError(Exception):
-    """The server speaks the protocol, but not the part of it that this program needs: one sentence."""
+class UnsupportedServerError(Exception):
+    """The server speaks the protocol without the extensions that this program needs. The message is one sentence."""
 
 
 def error_code(event: Event) -> str:
-    """Of an event that tells an error; "" where it has none."""
+    """Returns the code of an error event; "" if it has none."""
     error = event.get("error")
     return str(error.get("code", "")) if isinstance(error, Mapping) else ""
 
 
 @dataclass(slots=True)
 class RemoteConversation:
-    """What is known of the conversation; outlives its connections.
+    """State of the conversation. Outlives its connections.
 
     Attributes:
-        token: With it a new connection goes on with this conversation; "" before the first.
-        hearing: The person speaks.
-        awaiting: What was said is being understood, or answered.
-        replies: What the server says.
-        typed: What the person typed and the server does not have yet.
+        token: Token to resume this conversation; "" before the first connection.
+        hearing: Whether the user speaks.
+        awaiting: Whether a turn is being transcribed or answered.
+        replies: The server's replies.
+        typed: Typed texts that the server does not have yet.
     """
 
     token: str = ""
@@ -63,15 +65,15 @@ class RemoteConversation:
     _rough: bool = False
     _speech_end_ms: float | None = None
     _taken: str = ""  # the words of the last turn
-    _goes_on: bool = False  # and what is said now continues it
+    _continues: bool = False  # whether the current speech continues the last turn
     _items: dict[str, None] = field(default_factory=dict)
-    _greeting: bool = False  # a new connection is still telling what was said before
-    _complained: set[str] = field(default_factory=set)
+    _greeting: bool = False  # a new connection is still sending the history
+    _reported: set[str] = field(default_factory=set)
 
     def tell(self, event: Event) -> list[Effect]:
-        """What a server's event brings.
+        """Returns the effects of a server's event.
 
-        Raises NotOursError where the server cannot be talked to with this program.
+        Raises UnsupportedServerError if the server lacks extensions that this program needs.
         """
         kind = str(event.get("type"))
         read = _READERS.get(kind)
@@ -80,9 +82,9 @@ class RemoteConversation:
         try:
             effects = list(read(self, event) or ())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if kind in self._complained:
+            if kind in self._reported:
                 return []
-            self._complained.add(kind)
+            self._reported.add(kind)
             return [Problem(f"the server sent a {kind} that this version does not understand ({error!r})")]
         if self._greeting and not kind.startswith(("conversation.item.", "session.", "response.created")):
             self._greeting = False
@@ -91,15 +93,15 @@ class RemoteConversation:
 
     @property
     def thinking(self) -> bool:
-        """A reply is awaited, or being made."""
+        """Whether a reply is awaited or being generated."""
         return self.awaiting or self.replies.under_way is not None
 
     def asked(self) -> None:
-        """An answer was asked for that answers no voice, or one that is yet to be dated."""
+        """Notes that a response was requested."""
         self.awaiting = True
 
     def lost(self) -> None:
-        """The connection broke."""
+        """Resets what depends on the lost connection."""
         self.hearing = self.awaiting = False
         self.replies.connection_lost()
 
@@ -109,7 +111,7 @@ class RemoteConversation:
         session = event["session"]
         ours = session.get("repartee")
         if not isinstance(ours, Mapping) or not {"resume_token", "heard_ms", "engines"} <= ours.keys():
-            raise NotOursError(
+            raise UnsupportedServerError(
                 "it is no Repartee server, or one of an older version: `repartee talk` needs one whose sessions tell "
                 "resume_token, heard_ms and engines."
             )
@@ -117,20 +119,20 @@ class RemoteConversation:
         if not resumed:
             self._items.clear()
             self.replies.forget()
-            self.typed.answered()  # what was there before is forgotten, and with it the wish for an answer
-            self._taken, self._goes_on = "", False
+            self.typed.answered()  # the new session does not know the earlier requests
+            self._taken, self._continues = "", False
         self.token = str(ours["resume_token"])
         self.hearing = self.awaiting = False
         self._greeting = resumed
         detection = session.get("audio", {}).get("input", {}).get("turn_detection")
-        yield Greeted(resumed, float(ours["heard_ms"]), detection, tuple(_chosen(ours["engines"])))
+        yield SessionOpened(resumed, float(ours["heard_ms"]), detection, tuple(_chosen(ours["engines"])))
 
-    # ---- the person ----
+    # ---- the user ----
 
     def _speech_started(self, event: Event) -> Iterator[Effect]:
         self.hearing, self.awaiting = True, False
         self._speech = str(event["item_id"])
-        yield Hush()  # of a reply that plays, it is an interruption
+        yield StopPlayback()  # an interruption, if a reply plays
         yield SpeechStarted(self._next_turn, float(event["audio_start_ms"]), ItemId(self._speech))
 
     def _partial(self, event: Event) -> Iterator[Effect]:
@@ -143,7 +145,7 @@ class RemoteConversation:
 
     def _committed(self, event: Event) -> Iterator[Effect]:
         known = event.get("repartee")
-        if known is not None:  # we said ourselves when the turn was over
+        if known is not None:  # a turn that this client ended
             self.hearing, self.awaiting = False, True
             yield from self._ended(float(known["audio_end_ms"]), known)
 
@@ -165,7 +167,10 @@ class RemoteConversation:
         return SpeechDiscarded(self._next_turn, end_ms or 0.0, reasons.get(why, "no words"))  # type: ignore[arg-type]
 
     def _item_added(self, event: Event) -> Iterator[Effect]:
-        """Words that were typed; what was spoken is told by its transcript, unless it comes out of the history."""
+        """Shows typed messages, and spoken ones of the history.
+
+        Other spoken messages are shown with their transcripts.
+        """
         item = event["item"]
         name, known = str(item["id"]), str(item["id"]) in self._items
         self._items[name] = None
@@ -189,10 +194,10 @@ class RemoteConversation:
         name, words = ItemId(str(event["item_id"])), str(event["transcript"])
         self._items[name] = None
         if not words:
-            return  # of a turn that we ended: repartee.nothing_said follows
-        whole = f"{self._taken} {words}".strip() if self._goes_on else words
+            return  # a turn that this client ended: repartee.nothing_said follows
+        whole = f"{self._taken} {words}".strip() if self._continues else words
         turn = self._next_turn
-        self._taken, self._goes_on = whole, False
+        self._taken, self._continues = whole, False
         said = UserMessage(name, words, spoken=True)
         rough, self._rough = self._rough, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
@@ -210,20 +215,20 @@ class RemoteConversation:
     def _deleted(self, event: Event) -> Iterator[Effect]:
         reply: ReplyId | None = self.replies.whose(event["item_id"])
         if reply is not None:
-            self._goes_on = True
+            self._continues = True
             yield from self.replies.deleted(event)
 
     def _traced(self, event: Event) -> Iterator[Effect]:
         yield TurnFinished(record_of(event["trace"]))
 
-    # ---- what goes wrong ----
+    # ---- problems ----
 
     def _notice(self, event: Event) -> Iterator[Effect]:
         yield Problem(str(event["text"]))
 
     def _error(self, event: Event) -> Iterator[Effect]:
         error, code = event["error"], error_code(event)
-        if code in HARMLESS or code in FAREWELLS:
+        if code in HARMLESS or code in CLOSE_ERRORS:
             return
         if code == COMMIT_EMPTY:
             yield self._nothing("no words")
@@ -234,7 +239,7 @@ class RemoteConversation:
 
     @property
     def _next_turn(self) -> int:
-        return self.replies.newest_turn + (0 if self._goes_on else 1)
+        return self.replies.newest_turn + (0 if self._continues else 1)
 
 
 def _chosen(engines: Iterable[Event]) -> Iterator[EngineChoice]:
@@ -262,11 +267,11 @@ _READERS: Mapping[str, _Read] = {
     "response.output_audio.delta": lambda talk, event: talk.replies.sounds(event),
     "response.output_audio.done": lambda talk, event: talk.replies.sound_ended(event),
     "response.done": lambda talk, event: talk.replies.done(event),
-    "output_audio_buffer.cleared": lambda _talk, _event: (Hush(),),
+    "output_audio_buffer.cleared": lambda _talk, _event: (StopPlayback(),),
     "repartee.partial": RemoteConversation._partial,
     "repartee.words": lambda talk, event: talk.replies.placed(event),
-    "repartee.duck": lambda _talk, _event: (Loudness(lower=True),),
-    "repartee.unduck": lambda _talk, _event: (Loudness(lower=False),),
+    "repartee.duck": lambda _talk, _event: (Ducking(lower=True),),
+    "repartee.unduck": lambda _talk, _event: (Ducking(lower=False),),
     "repartee.nothing_said": RemoteConversation._nothing_said,
     "repartee.trace": RemoteConversation._traced,
     "repartee.notice": RemoteConversation._notice,

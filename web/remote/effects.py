@@ -1,4 +1,4 @@
-"""What a server's events want done at this end, besides being shown: the vocabulary of `web.remote.conversation`."""
+"""Types of the effects of a server's events, the results of `web.remote.conversation`."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from web.remote.commands import Detection
 
 
 @dataclass(frozen=True, slots=True)
-class Greeted:
-    """A session is open: the first thing on every connection.
+class SessionOpened:
+    """A session is open. The first effect of every connection.
 
     Attributes:
-        resumed: It goes on with the conversation of the connection before.
-        heard_ms: How much sound of ours the server has had.
-        detection: How it finds turns, unless it is told otherwise.
-        engines: What works there.
+        resumed: Whether it resumes the conversation of the previous connection.
+        heard_ms: Length of the audio that the server has received.
+        detection: The server's default turn detection.
+        engines: The engines of the server.
     """
 
     resumed: bool
@@ -28,14 +28,14 @@ class Greeted:
 
 @dataclass(frozen=True, slots=True)
 class SpeechEnded:
-    """Where the person's speech ended, as a length of the sound that was sent."""
+    """The end of the user's speech, as a length of the audio that was sent."""
 
     sent_ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """The next sound of a reply: int16 (n,) at 24 kHz."""
+    """The next audio of a reply: int16 (n,) at 24 kHz."""
 
     reply: ReplyId
     pcm: Pcm
@@ -43,21 +43,21 @@ class Sound:
 
 @dataclass(frozen=True, slots=True)
 class SoundEnded:
-    """All sound of a reply has come."""
+    """All audio of a reply has arrived."""
 
     reply: ReplyId
 
 
 @dataclass(frozen=True, slots=True)
-class Hush:
-    """What is played now is not to be heard any more."""
+class StopPlayback:
+    """Stop playback."""
 
 
 @dataclass(frozen=True, slots=True)
-class Loudness:
-    """Lower what is played, somebody may be interrupting; or let it swell up again."""
+class Ducking:
+    """Duck the reply because the user may be interrupting, or restore its volume."""
 
     lower: bool
 
 
-Effect = Greeted | SpeechEnded | Sound | SoundEnded | Hush | Loudness | SessionEvent
+Effect = SessionOpened | SpeechEnded | Sound | SoundEnded | StopPlayback | Ducking | SessionEvent

@@ -1,25 +1,25 @@
-"""What was typed, until the server has it in the conversation: a connection that breaks loses none of it. Pure.
+"""Keeps typed texts until the server has them in the conversation, so that no lost connection loses them. Pure.
 
-A text has a name, and the server puts it into the history under that: so it is known which of them arrived, and a text
-is never there twice.
+Each text has an id, under which the server adds it to the history. It is therefore known which texts have arrived, and
+no text is added twice.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 MOST_WAITING = 20
-"""Texts that wait for the server; a person who types on is told that the next one is not sent."""
+"""Texts that may wait for the server. The user is told that further ones are not sent."""
 
 
 @dataclass(slots=True)
 class _Text:
     words: str
-    sent: bool = False  # on this connection
+    sent: bool = False  # sent on this connection
 
 
 @dataclass(slots=True)
 class PendingText:
-    """Of one client; outlives its connections and conversations."""
+    """The typed texts of one client. Outlives its connections and conversations."""
 
     _waiting: dict[str, _Text] = field(default_factory=dict)
     _owed: bool = False
@@ -27,16 +27,16 @@ class PendingText:
 
     @property
     def unsent(self) -> Sequence[tuple[str, str]]:
-        """Those that are to be sent on this connection, in order: (name, words)."""
+        """The texts to be sent on this connection, in order: (name, words)."""
         return [(name, text.words) for name, text in self._waiting.items() if not text.sent]
 
     @property
     def owed(self) -> bool:
-        """Something was typed, and no answer to it has begun."""
+        """Whether a text was typed and no answer to it has begun."""
         return self._owed
 
     def add(self, words: str) -> bool:
-        """The person has typed this; False where too many texts wait already."""
+        """Adds a typed text; returns False if too many are waiting."""
         if len(self._waiting) >= MOST_WAITING:
             return False
         self._so_far += 1
@@ -45,35 +45,35 @@ class PendingText:
         return True
 
     def sent(self, name: str) -> None:
-        """It is on its way."""
+        """Marks a text as sent."""
         self._waiting[name].sent = True
 
-    # ---- what the server tells ----
+    # ---- server events ----
 
     def arrived(self, name: str) -> None:
-        """The server has an item of this name."""
+        """Removes a text that the server has."""
         self._waiting.pop(name, None)
 
     def refused(self, name: str) -> None:
-        """The server does not take it, and has said why."""
+        """Removes a text that the server refused."""
         self.arrived(name)
         self.answered()
 
     def answered(self) -> None:
-        """An answer has begun: to everything that has arrived."""
+        """Notes that an answer has begun, to all texts that have arrived."""
         self._owed = bool(self._waiting)
 
     # ---- connections ----
 
     def lost(self) -> bool:
-        """The connection broke: what has not arrived is sent again. True where something may have been lost."""
+        """Marks all texts to be sent again on the next connection. Returns whether some may have been lost."""
         uncertain = any(text.sent for text in self._waiting.values())
         for text in self._waiting.values():
             text.sent = False
         return uncertain
 
     def give_up(self) -> int:
-        """No connection will come. Returns how many texts were never sent."""
+        """Drops all texts, because there will be no connection. Returns how many were never sent."""
         count = len(self._waiting)
         self._waiting.clear()
         self._owed = False

@@ -1,4 +1,4 @@
-"""A server's replies on the loudspeaker here: played in order, stopped at once, reported. Lives on the event loop."""
+"""Plays a server's replies in order, stops them at once, and reports the played position."""
 
 import asyncio
 from collections import deque
@@ -15,29 +15,29 @@ from web.remote.jitter_buffer import GATHER_LIMIT_S, JitterBuffer
 from web.remote.reply_playback import ReplyPlayback
 
 MOST_WAITING_SAMPLES = 60 * REPLY_RATE_HZ
-"""Of sound that has come and is not played: a server sends a few seconds ahead. What is more is left out, and said."""
+"""Audio that may wait to be played. A server sends a few seconds ahead; more than this is dropped and reported."""
 
 LONGEST_KEPT_SAMPLES = 60 * REPLY_RATE_HZ
-"""Of the last reply, to be played again when the person asks for that."""
+"""Audio of the last reply that is kept to repeat it."""
 
 STUCK_AFTER_S = 5.0
-"""A reply whose last sample was taken is over; a loudspeaker that does not say so is not waited for any longer."""
+"""Longest wait for the loudspeaker to report the end of a reply."""
 
-FAR = "the server sends sound faster than it can be played: some of the reply is missing"
+TOO_FAST = "the server sends sound faster than it can be played: some of the reply is missing"
 
 Report = Callable[[ReplyId, ReplyPlayback], None]
 
 
 @dataclass(slots=True)
 class RemotePlayback:
-    """The replies of one conversation.
+    """Plays the replies of one conversation. Not thread-safe: use it on the event loop.
 
     Attributes:
-        audible: Told of a reply that has just become audible.
-        progress: Told about ten times a second how far a reply is, and when it is over.
-        trouble: Hears one sentence where sound is lost.
-        playing: The reply that sounds, or is about to.
-        cushion: What is gathered before a reply begins or goes on, where the network falters.
+        audible: Called when a reply has become audible.
+        progress: Called about ten times a second with the position of a reply, and when it is over.
+        trouble: Called with one sentence when audio is lost.
+        playing: The reply that plays or is about to.
+        jitter_buffer: Decides how much to buffer before a reply starts or continues.
     """
 
     speaker: Speaker
@@ -45,35 +45,35 @@ class RemotePlayback:
     progress: Report = lambda _reply, _played: None
     trouble: Callable[[str], None] = lambda _what: None
     playing: ReplyId | None = None
-    cushion: JitterBuffer = field(default_factory=JitterBuffer)
+    jitter_buffer: JitterBuffer = field(default_factory=JitterBuffer)
     _played: dict[ReplyId, ReplyPlayback] = field(default_factory=dict)
-    _waiting: deque[tuple[Hashable, Pcm | None]] = field(default_factory=deque)  # None: no more comes of it
+    _waiting: deque[tuple[Hashable, Pcm | None]] = field(default_factory=deque)  # None: the end of the reply
     _waiting_samples: int = 0
-    _closed: set[Hashable] = field(default_factory=set)  # what still comes of these is not heard
-    _open: Hashable = None  # at the loudspeaker
-    _given: int = 0  # samples of it that the loudspeaker was given
-    _ended: Hashable = None  # the reply of which no more sound comes
-    _kept: list[Pcm] = field(default_factory=list)  # the sound of the last reply
+    _closed: set[Hashable] = field(default_factory=set)  # replies whose further audio is dropped
+    _open: Hashable = None  # the reply that is open at the loudspeaker
+    _given: int = 0  # samples of it that were passed to the loudspeaker
+    _ended: Hashable = None  # the reply whose audio is complete
+    _kept: list[Pcm] = field(default_factory=list)  # the audio of the last reply
     _kept_samples: int = 0
     _repeats: int = 0
-    _complained: bool = False
+    _reported: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.speaker.on_played = self._took
 
-    # ---- what comes ----
+    # ---- received audio ----
 
     def sound(self, reply: ReplyId, pcm: Pcm) -> None:
-        """The next sound of a reply."""
+        """Queues the next audio of a reply."""
         if reply in self._closed or not len(pcm):
             return
         if reply not in self._played:
             self._begin(reply)
         if self._waiting_samples + len(pcm) > MOST_WAITING_SAMPLES:
-            if not self._complained:
-                self._complained = True
-                self.trouble(FAR)
+            if not self._reported:
+                self._reported = True
+                self.trouble(TOO_FAST)
             return
         self._played[reply].came(pcm, _now_s())
         if self._kept_samples < LONGEST_KEPT_SAMPLES:
@@ -82,13 +82,13 @@ class RemotePlayback:
         self._put(reply, pcm)
 
     def end(self, reply: ReplyId) -> None:
-        """No more sound comes of it. A reply that has none is over."""
+        """Ends a reply whose audio is complete."""
         if reply in self._played and reply not in self._closed and self._ended != reply:
             self._ended = reply
             self._put(reply, None)
 
-    def hush(self) -> None:
-        """Nothing more of what is here is heard."""
+    def stop(self) -> None:
+        """Stops playback and drops queued audio."""
         cut = self.playing
         self._waiting.clear()
         self._waiting_samples = 0
@@ -103,24 +103,24 @@ class RemotePlayback:
         self._changed.set()
 
     def forget(self) -> None:
-        """Another conversation: names of replies come again."""
-        self.hush()
+        """Forgets all replies, because another conversation uses the same reply ids."""
+        self.stop()
         self._played.clear()
         self._closed.clear()
         self._ended = None
 
     def loudness(self, *, lower: bool) -> None:
-        """Lower what is played, or raise it again."""
+        """Ducks the reply or restores its volume."""
         if lower:
             self.speaker.duck()
         else:
             self.speaker.unduck()
 
     def again(self) -> bool:
-        """Play the last reply once more, from what is kept of it here; False where there is none."""
+        """Repeats the last reply from the kept audio; returns False if there is none."""
         if not self._kept:
             return False
-        self.hush()
+        self.stop()
         self._repeats += 1
         key = ("again", self._repeats)
         self._put(key, np.concatenate(self._kept))
@@ -128,23 +128,23 @@ class RemotePlayback:
         return True
 
     def received_ms(self, reply: ReplyId) -> float:
-        """How much of a reply has come: from there on the server sends it again on a new connection."""
+        """Returns how much of a reply has arrived; after a reconnect the server continues from there."""
         return 0.0 if reply not in self._played else self._played[reply].arrived * 1000 / REPLY_RATE_HZ
 
     @property
     def sounding(self) -> bool:
-        """Something is played, or about to be."""
+        """Whether something plays or is about to."""
         return self._open is not None or bool(self._waiting)
 
     @property
     def played_ms(self) -> float | None:
-        """How much was heard of the reply that sounds; None where none does."""
+        """How much was played of the current reply; None if none plays."""
         return None if self.playing is None else self._played[self.playing].heard_ms(_now_s())
 
     # ---- the loudspeaker ----
 
     async def run(self) -> None:
-        """Hand what has come to the loudspeaker, until cancelled."""
+        """Passes queued audio to the loudspeaker until cancelled."""
         while True:
             self._changed.clear()
             if not self._waiting:
@@ -161,8 +161,8 @@ class RemotePlayback:
             if pcm is None:
                 self.speaker.end(key)
                 continue
-            if self._gathers(key):
-                await self._gather(key, pcm)
+            if self._must_buffer(key):
+                await self._buffer_reply(key, pcm)
                 if key in self._closed:
                     continue
             self._waiting_samples -= len(pcm)
@@ -172,22 +172,22 @@ class RemotePlayback:
     def _begin_at_the_speaker(self, key: Hashable) -> None:
         self._open, self._given = key, 0
         self.speaker.open(key)
-        self.cushion.begin()
+        self.jitter_buffer.begin()
 
-    def _gathers(self, key: Hashable) -> bool:
-        """Whether a reply begins, or goes on after the loudspeaker had nothing of it any more."""
+    def _must_buffer(self, key: Hashable) -> bool:
+        """Returns whether to buffer: at the start of a reply, and after an underrun."""
         if not isinstance(key, ReplyId) or key not in self._played:
-            return False  # from what is kept here, nothing comes late
+            return False  # a repeated reply is complete already
         played = self._played[key]
         if self._given == 0:
             return True
         if played.taken < self._given or not played.dry(_now_s(), self.speaker.latency_s):
             return False
-        self.cushion.ran_dry()
+        self.jitter_buffer.ran_dry()
         return True
 
-    async def _gather(self, key: Hashable, first: Pcm) -> None:
-        """Wait until enough of it is here, or all of it; not for ever."""
+    async def _buffer_reply(self, key: Hashable, first: Pcm) -> None:
+        """Waits until enough of the reply has arrived, or all of it, up to `GATHER_LIMIT_S`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_LIMIT_S):
                 while self._open == key and not self._enough(key, first):
@@ -197,13 +197,13 @@ class RemotePlayback:
     def _enough(self, key: Hashable, first: Pcm) -> bool:
         here = len(first)
         for other, pcm in self._waiting:
-            if here >= self.cushion.samples or other != key or pcm is None:
+            if here >= self.jitter_buffer.samples or other != key or pcm is None:
                 return True
             here += len(pcm)
-        return here >= self.cushion.samples
+        return here >= self.jitter_buffer.samples
 
     async def _until_silent(self) -> None:
-        """To open the door for a reply closes it for the one before, which may not be over."""
+        """Waits until the previous reply has finished, because opening the next one would cut it."""
         loop = asyncio.get_running_loop()
         give_up_s = loop.time() + STUCK_AFTER_S
         while self._open is not None:
@@ -217,7 +217,7 @@ class RemotePlayback:
     def _took(self, key: Hashable, total: ReplySamples, leaves_at_s: float, finished: bool) -> None:
         if finished and key == self._open:
             self._open = None
-            self.cushion.over()
+            self.jitter_buffer.over()
             self._changed.set()
         if not isinstance(key, ReplyId) or key not in self._played:
             return
@@ -231,12 +231,12 @@ class RemotePlayback:
 
     def _begin(self, reply: ReplyId) -> None:
         if self.playing is not None and self.playing != self._ended:
-            self.end(self.playing)  # it never said so itself
-        self._played = {key: one for key, one in self._played.items() if key == self.playing}  # it may still sound
+            self.end(self.playing)  # its end was never announced
+        self._played = {key: one for key, one in self._played.items() if key == self.playing}  # it may still play
         self._played[reply] = ReplyPlayback()
         self._closed &= {self._open}
         self.playing = reply
-        self._kept, self._kept_samples, self._complained = [], 0, False
+        self._kept, self._kept_samples, self._reported = [], 0, False
 
     def _put(self, key: Hashable, pcm: Pcm | None) -> None:
         self._waiting.append((key, pcm))

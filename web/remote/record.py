@@ -1,6 +1,6 @@
-"""A turn's record that came over the wire: JSON made into what the screen shows. Pure.
+"""Converts the JSON of a turn record from a server to a `TurnRecord`. Pure.
 
-A server of another version may tell fewer fields, or more: what is missing counts as unknown, what is new is left out.
+A server of another version may send fewer or more fields. Missing fields count as unknown; new ones are ignored.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,11 +36,11 @@ _UNKNOWN: Mapping[str, Any] = {
     "after": (),
     "dropped": False,
 }
-"""What a field holds that the server did not tell; numbers are None."""
+"""Values of fields that the server did not send; numbers are None."""
 
 
 def record_of(trace: Mapping[str, Any]) -> TurnRecord:
-    """The record. Raises ValueError where it says nothing of a turn: no `turn`, or times that are no numbers."""
+    """Returns the record. Raises ValueError if it has no `turn`, or times that are not numbers."""
     try:
         return _record(trace)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -61,25 +61,25 @@ def _record(trace: Mapping[str, Any]) -> TurnRecord:
         "fallbacks": tuple(str(one) for one in trace.get("fallbacks") or ()),
         "counters": {str(name): int(count) for name, count in (trace.get("counters") or {}).items()},
         "words": None if trace.get("words") is None else _one(TracedWords, trace["words"]),
-        "told_before": 0,  # for deciding again, where the trace is kept: at the server
+        "told_before": 0,  # inputs for a replay, which only the server's trace has
         "told": (),
     }
     return _one(TurnRecord, {**trace, **made})
 
 
 def _stages(told: Mapping[str, Mapping[str, float]]) -> dict[str, StageShare]:
-    """In their own order, whatever the wire had; a stage that this version does not know is left out."""
+    """Returns the stages in their usual order, without unknown ones."""
     return {
         stage: StageShare(told[stage]["ms"] + 0.0, told[stage]["slack_ms"] + 0.0) for stage in STAGES if stage in told
     }
 
 
 def _number_or_none(told: float | None) -> float | None:
-    return None if told is None else told + 0.0  # of text it raises, also of what float() would take for infinite
+    return None if told is None else told + 0.0  # raises for text, also for text that float() would read as infinite
 
 
 def _outcome(told: object) -> str:
-    """One that this version knows; a reply that ended otherwise was answered all the same."""
+    """Returns the outcome; "answered" for one that this version does not know."""
     return str(told) if told in get_args(Outcome) else "answered"
 
 
@@ -94,7 +94,7 @@ def _all(kind: type[Made], told: Iterable[Mapping[str, Any]] | None) -> list[Mad
 
 
 def _one(kind: type[Made], told: Mapping[str, Any]) -> Made:
-    """Its fields by name. A list of the wire is a tuple here."""
+    """Creates a dataclass from its fields by name; lists become tuples."""
     made = {}
     for field in fields(kind):  # type: ignore[arg-type]  # each of them is a dataclass
         if field.name in told:

@@ -1,4 +1,4 @@
-"""A server's replies, as its events tell them. Sans-I/O; a part of `web.remote.conversation`."""
+"""Tracks a server's replies by its events. Sans-I/O; a part of `web.remote.conversation`."""
 
 import binascii
 import math
@@ -13,14 +13,14 @@ from assistant.history.items import ItemId
 from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import ReplyId
 from audio.units import Pcm
-from web.remote.effects import Effect, Hush, Sound, SoundEnded
+from web.remote.effects import Effect, Sound, SoundEnded, StopPlayback
 from web.wire.reply_ids import reply_of
 
 Event = Mapping[str, Any]
 Why = Literal["voice", "went on", "requested", "stuck", "client", "unheard"]
 
 MOST_REPLIES = 8
-"""Those that are over may still be cut while they play: the last, or the one before it."""
+"""Replies remembered. One that is over may still be cut while it plays: the last, or the one before it."""
 
 
 @dataclass(slots=True)
@@ -29,26 +29,26 @@ class _Reply:
     item: str = ""
     text: str = ""
     placed: list[TimedWord] = field(default_factory=list)
-    over: bool = False  # sent, or cut
+    over: bool = False  # complete or cut
     cut: bool = False
     why: Why = "voice"
-    longest_ms: float = math.inf  # no more than that was heard, whatever the server was told
-    lost: bool = False  # the connection broke in its midst, and the new one has not told of it yet
-    told_chars: int = 0  # on a new connection it is told again from its beginning: so much is known already
+    longest_ms: float = math.inf  # no more than this was heard, whatever the server was told
+    lost: bool = False  # the connection broke within it, and the new one has not mentioned it yet
+    told_chars: int = 0  # a new connection sends it again from its start: this much is known already
     told_words: int = 0
 
     def heard(self, until_ms: float) -> str:
-        """Its words up to there."""
+        """Returns its words up to this time."""
         return " ".join(word.text for word in self.placed if word.end_ms <= until_ms)
 
 
 @dataclass(slots=True)
 class Replies:
-    """The replies of one conversation.
+    """Tracks the replies of one conversation.
 
     Attributes:
-        under_way: The one that is being made or sent.
-        newest_turn: Of the replies so far.
+        under_way: The reply in progress.
+        newest_turn: Highest turn number of the replies so far.
     """
 
     under_way: ReplyId | None = None
@@ -57,44 +57,47 @@ class Replies:
     _silenced: ReplyId | None = None
 
     def forget(self) -> None:
-        """Another conversation: its replies have the same names again."""
+        """Forgets all replies, because another conversation uses the same reply ids."""
         self._replies.clear()
         self.under_way = self._silenced = None
         self.newest_turn = 0
 
     def connection_lost(self) -> None:
-        """What is under way may be told again on the next connection, or may be over by then."""
+        """Marks replies in progress as lost: the next connection sends them again, or they are over by then."""
         for reply in self._replies.values():
             reply.lost = not reply.over
 
     def silence(self, reply: ReplyId | None) -> None:
-        """The person wants to hear no more of it: what is still on its way is not played."""
+        """Notes that the user stopped a reply: its further audio is not played."""
         self._silenced = reply
         if reply in self._replies:
             self._replies[reply].why = "client"
 
     @property
     def unwanted(self) -> ReplyId | None:
-        """The reply that the person has stopped and of which the server has not told yet that it is cut."""
+        """The reply that the user has stopped and whose cut the server has not confirmed yet."""
         stopped = None if self._silenced is None else self._replies.get(self._silenced)
         return None if stopped is None or stopped.cut else stopped.id
 
     def whose(self, item: str) -> ReplyId | None:
-        """The reply of which this item is the message."""
+        """Returns the reply with this message item."""
         return next((one.id for one in self._replies.values() if item and one.item == item), None)
 
     def unheard(self, reply: ReplyId, from_ms: float) -> str | None:
-        """There was no loudspeaker for its end: the name of its message, which is to be cut; None if it has none."""
+        """Notes that there was no loudspeaker from this position on.
+
+        Returns the id of the reply's message, which must be truncated; None if it has none.
+        """
         known = self._replies.get(reply)
         if known is None or not known.item or known.cut:
             return None
         known.why, known.longest_ms = "unheard", from_ms
         return known.item
 
-    # ---- what the server tells ----
+    # ---- server events ----
 
     def created(self, event: Event) -> Iterator[Effect]:
-        """response.created: new, or told again."""
+        """Handles response.created, for a new reply or one that is sent again."""
         response = event["response"]
         name = reply_of(response["id"])
         if name is None:
@@ -111,13 +114,13 @@ class Replies:
         yield ReplyStarted(name, ItemId(""), spoken=True)
 
     def item_added(self, event: Event) -> None:
-        """response.output_item.added: its message."""
+        """Handles response.output_item.added: notes the id of the reply's message."""
         reply = self._of(event)
         if reply is not None and event["item"].get("type") == "message":
             reply.item = str(event["item"]["id"])
 
     def said(self, event: Event) -> Iterator[Effect]:
-        """A piece of its words."""
+        """Handles a piece of a reply's words."""
         reply = self._of(event)
         if reply is None:
             return
@@ -128,7 +131,7 @@ class Replies:
             yield ChunkSpoken(reply.id, piece.strip())
 
     def placed(self, event: Event) -> Iterator[Effect]:
-        """Where its words sound."""
+        """Handles the times of a reply's words."""
         reply = self._of(event)
         if reply is None:
             return
@@ -139,19 +142,19 @@ class Replies:
             yield WordsTimed(reply.id, words)
 
     def sounds(self, event: Event) -> Iterator[Effect]:
-        """A piece of its sound."""
+        """Handles a piece of a reply's audio."""
         reply = self._of(event)
         if reply is not None and reply.id != self._silenced:
             yield Sound(reply.id, _pcm(event["delta"]))
 
     def sound_ended(self, event: Event) -> Iterator[Effect]:
-        """All of its sound has come."""
+        """Handles the end of a reply's audio."""
         reply = self._of(event)
         if reply is not None:
             yield SoundEnded(reply.id)
 
     def done(self, event: Event) -> Iterator[Effect]:
-        """response.done."""
+        """Handles response.done."""
         response = event["response"]
         reply = self._replies.get(reply_of(response["id"]) or ReplyId(0, 0))
         if reply is None:
@@ -164,9 +167,9 @@ class Replies:
         if response.get("status") == "cancelled" or stuck:
             asked = reply.why == "client" or details.get("reason") == "client_cancelled"
             reply.why = "stuck" if stuck else "client" if asked else "voice"
-            yield Hush()
+            yield StopPlayback()
             if not reply.item:
-                yield from self._cut(reply, 0.0)  # else the place of the cut follows
+                yield from self._cut(reply, 0.0)  # otherwise the position of the cut follows
         elif not reply.over:
             reply.over = True
             usage = response.get("usage") or {}
@@ -176,25 +179,25 @@ class Replies:
             yield ReplySent(reply.id, reply.text.strip(), error, incomplete, *tokens)
 
     def truncated(self, event: Event) -> Iterator[Effect]:
-        """conversation.item.truncated: it was cut there."""
+        """Handles conversation.item.truncated: the reply was cut at this position."""
         reply = self._replies.get(self.whose(event["item_id"]) or ReplyId(0, 0))
         if reply is not None and not reply.cut:
-            yield Hush()
+            yield StopPlayback()
             yield from self._cut(reply, float(event["audio_end_ms"]))
 
     def deleted(self, event: Event) -> Iterator[Effect]:
-        """conversation.item.deleted: somebody went on before a word of it was heard."""
+        """Handles conversation.item.deleted: the reply was retracted."""
         reply = self._replies.get(self.whose(event["item_id"]) or ReplyId(0, 0))
         if reply is not None and not reply.cut:
             reply.why = "went on"
-            yield Hush()
+            yield StopPlayback()
             yield from self._cut(reply, 0.0)
 
     def not_told_again(self) -> Iterator[Effect]:
-        """A new connection has told what goes on: the reply that is not among it ended in the meantime."""
+        """Cuts lost replies that the new connection has not sent again: they ended in the meantime."""
         for reply in [one for one in self._replies.values() if one.lost]:
             self.under_way = None if self.under_way == reply.id else self.under_way
-            yield Hush()
+            yield StopPlayback()
             yield from self._cut(reply, 0.0)
 
     def _cut(self, reply: _Reply, end_ms: float) -> Iterator[Effect]:

@@ -1,4 +1,4 @@
-"""What became of one reply of a server's at this end: how much was heard, and when it became audible. Pure."""
+"""Tracks the playback of one reply of a server: how much was played, and when it became audible. Pure."""
 
 import math
 from dataclasses import dataclass, field
@@ -9,20 +9,20 @@ from audio.units import REPLY_RATE_HZ, Pcm, ms_of_reply_samples
 REPORT_EVERY_S = 0.1
 
 MOST_BLOCKS = 400
-"""Device blocks until the onset is known: 4 s of 10 ms. A reply that is silent for longer is dated by the rest."""
+"""Device blocks kept until the onset is known: 4 s of 10 ms. After a longer silence the kept ones are used."""
 
 
 @dataclass(slots=True)
 class ReplyPlayback:
-    """One reply. Times are loop seconds, positions samples of the reply.
+    """Playback of one reply. Times are loop seconds, positions samples of the reply.
 
     Attributes:
-        arrived: How much of its sound has come.
-        taken: How much of it the loudspeaker has taken.
-        finished: All of it was played.
-        audible_s: When its first audible sample left the loudspeaker; None before that is known.
-        device_ms: How long that sample had been here by then.
-        lost_at: From this sample on nobody hears it, for there is no loudspeaker; None while there is one.
+        arrived: Samples that have arrived.
+        taken: Samples that the loudspeaker has taken.
+        finished: Whether all of it was played.
+        audible_s: When its first audible sample left the loudspeaker; None until that is known.
+        device_ms: Time from the arrival of that sample until then.
+        lost_at: First sample that is not audible because there is no loudspeaker; None while there is one.
     """
 
     arrived: int = 0
@@ -39,16 +39,16 @@ class ReplyPlayback:
     _reported_s: float | None = None
 
     def came(self, pcm: Pcm, now_s: float) -> None:
-        """The next sound has come over the wire."""
+        """Takes the next audio that has arrived."""
         if self.audible_s is None and self._onset_at is None:
             self._pieces.append((self.arrived, now_s))
             self._onset_at = self._onset.feed(pcm)
         self.arrived += len(pcm)
 
     def took(self, total: int, leaves_at_s: float, *, finished: bool) -> bool:
-        """The loudspeaker took a block; `leaves_at_s` is of its first sample.
+        """Takes a report of the loudspeaker about a block; `leaves_at_s` is the time of its first sample.
 
-        Returns whether by this it is known when the reply became audible: said once.
+        Returns True once, when it becomes known when the reply became audible.
         """
         self._block = (self.taken, leaves_at_s)
         if total > self.taken:
@@ -58,7 +58,7 @@ class ReplyPlayback:
         self.finished = self.finished or finished
         if self.audible_s is not None:
             return False
-        if math.isinf(leaves_at_s):  # there is no device: nobody hears it, nor what was before the onset
+        if math.isinf(leaves_at_s):  # there is no device
             self._blocks.clear()
             return False
         self._blocks.append(self._block)
@@ -74,18 +74,18 @@ class ReplyPlayback:
         return True
 
     def heard_ms(self, now_s: float) -> float:
-        """How much has left the loudspeaker by now, from the first sample."""
+        """Returns how much has left the loudspeaker by now, from the first sample."""
         first, leaves_at_s = self._block
         left = first + max(0.0, now_s - leaves_at_s) * REPLY_RATE_HZ
         return ms_of_reply_samples(self.taken) if self.finished else min(left, self.taken) * 1000 / REPLY_RATE_HZ
 
     def dry(self, now_s: float, latency_s: float) -> bool:
-        """Whether the loudspeaker has asked for more than there was; `latency_s`: from that to the sound leaving."""
+        """Returns whether the loudspeaker ran out of audio; `latency_s`: time from its request to the sound leaving."""
         first, leaves_at_s = self._block
         return now_s >= leaves_at_s + (self.taken - first) / REPLY_RATE_HZ - latency_s
 
     def report_due(self, now_s: float) -> bool:
-        """Whether the server is to be told again how much was heard."""
+        """Returns whether another report to the server is due."""
         if self._reported_s is not None and now_s - self._reported_s < REPORT_EVERY_S:
             return False
         self._reported_s = now_s

@@ -1,7 +1,7 @@
-"""What was sent to a server, and which part of the microphone's line each of it is. Pure.
+"""Maps positions in the audio sent to a server to positions on the microphone line. Pure.
 
-The server's line of sound is longer than what was sent: it also holds the silence that it put in while nothing came
-(muted, push-to-talk, a lost connection), and says how much of that lies before a position. The rest was sent from here.
+The server's line is longer than the sent audio: it includes silence that the server inserted while nothing arrived
+(muted, push-to-talk, lost connection). The server tells how much silence lies before a position; the rest was sent.
 """
 
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from audio.units import Samples, ms_of_samples, samples_of_ms
 
 MOST_STRETCHES = 256
-"""A stretch ends where the sound pauses: more than so many pauses back nobody asks."""
+"""Stretches kept. A stretch ends where the audio pauses; older positions are not asked for."""
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """Sound that was captured and sent without a break."""
+    """Audio that was captured and sent without a break."""
 
     sent: int  # samples of the line that were sent before it
     start: int  # on the line
@@ -23,21 +23,21 @@ class _Stretch:
 
 @dataclass(slots=True)
 class SentAudioMap:
-    """The sound that has been sent on all connections of a conversation, in samples of the microphone's line."""
+    """The audio sent on all connections of a conversation, in samples of the microphone line."""
 
     _stretches: list[_Stretch] = field(default_factory=list)
 
     @property
     def ms(self) -> float:
-        """How much it is in all."""
+        """Total length."""
         return ms_of_samples(self._end)
 
     def begin(self) -> None:
-        """Another conversation: nothing was sent yet."""
+        """Starts another conversation."""
         self._stretches.clear()
 
     def add(self, start: Samples, samples: int) -> None:
-        """So many samples from this position of the line on were sent."""
+        """Adds samples that were sent, from this position of the line on."""
         last = self._stretches[-1] if self._stretches else None
         if last is not None and last.start + last.samples == start:
             last.samples += samples
@@ -46,7 +46,7 @@ class SentAudioMap:
         del self._stretches[:-MOST_STRETCHES]
 
     def lost(self, heard_ms: float) -> None:
-        """The connection broke, and with it what was under way: the server got so much."""
+        """Removes audio that was lost with a connection: the server received only `heard_ms`."""
         heard = samples_of_ms(heard_ms)
         while len(self._stretches) > 1 and self._stretches[-1].sent >= heard:
             self._stretches.pop()
@@ -55,7 +55,7 @@ class SentAudioMap:
             last.samples = min(last.samples, max(0, heard - last.sent))
 
     def captured(self, sent_ms: float) -> Samples | None:
-        """The place on the microphone's line of a place in what was sent; None where nothing was sent before it."""
+        """Returns the microphone line position of a position in the sent audio; None if nothing was sent before it."""
         at = samples_of_ms(sent_ms)
         found = next((one for one in reversed(self._stretches) if one.sent < at), None)
         return None if found is None else Samples(found.start + at - found.sent)

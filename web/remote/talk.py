@@ -1,8 +1,8 @@
-"""A conversation with a server: the microphone here goes out, replies are played here, everything is shown here.
+"""A conversation with a server: sends the microphone's audio, plays the replies, and shows the events.
 
     microphone ─frame─▶ RemoteTalk ─text─▶ wire ─▶ server ─event─▶ RemoteConversation ─effect─▶ screen, loudspeaker
 
-Read it first of the modules here.
+Read this module first in `web.remote`.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from web.remote import commands as say
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason
 from web.remote.conversation import COMMIT_EMPTY, RemoteConversation, error_code
-from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
+from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
 from web.remote.pending_text import MOST_WAITING
 from web.remote.playback import RemotePlayback
 from web.remote.reply_playback import ReplyPlayback
@@ -33,7 +33,7 @@ from web.remote.wire import RemoteWire, ServerLostError
 from web.wire.reply_ids import response_id
 
 SHORTEST_TURN_MS = 100.0
-"""The server calls less than that an empty buffer."""
+"""The server refuses shorter turns as an empty buffer."""
 
 NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
 NOT_CONNECTED = "not sent: there is no connection to the server"
@@ -46,14 +46,15 @@ TOO_SHORT = "nothing was sent: press once, speak, and press again when you are d
 
 @dataclass(slots=True)
 class RemoteTalk:
-    """One conversation; outlives its connections. Implements `Talker`.
+    """One conversation. Outlives its connections. Implements `Talker`.
 
     Attributes:
-        show: Told every fact.
-        engines: Told what works at the server.
-        push_to_talk: Turns begin and end with a key.
-        interrupt_after_ms: No less voice may interrupt a reply, for what of it comes back through the card; None: as
-            the server is set.
+        show: Called with every session event.
+        engines: Called with the engines of the server.
+        push_to_talk: Whether turns begin and end with a key.
+        interrupt_after_ms: Shortest speech that may interrupt a reply, because of echo through the sound card; None:
+            the
+            server's setting.
     """
 
     address: ServerAddress
@@ -65,38 +66,40 @@ class RemoteTalk:
     push_to_talk: bool = False
     interrupt_after_ms: float | None = None
     conversation: RemoteConversation = field(default_factory=RemoteConversation)
-    mouth: RemotePlayback = field(init=False)
+    playback: RemotePlayback = field(init=False)
     wire: RemoteWire = field(init=False)
     model: str = ""
     key_held: bool = False
     _resampler: StreamResampler = field(default_factory=lambda: StreamResampler(MIC_RATE_HZ, REPLY_RATE_HZ))
     _sent: SentAudioMap = field(default_factory=SentAudioMap)
     _sending: bool = False
-    _released_s: float | None = None  # the key was let go then: what was said until then is the turn
+    _released_s: float | None = None  # when the key was released: the turn's speech ends there
     _held_samples: int = 0
-    _owed: bool = False  # an answer that we asked for has not begun
-    _void: bool = False  # the words that it was to answer are none
-    _to_forget: bool = False  # what the server has of a turn, and it could not be told so
+    _reply_requested: bool = False  # a requested response has not begun
+    _nothing_to_answer: bool = False  # the turn that it was to answer has no words
+    _clear_pending: bool = False  # the server's input buffer must be cleared on the next connection
     _speech_end_s: float | None = None
-    _dated: dict[ReplyId, float] = field(default_factory=dict)  # when the speech that it answers ended
+    _speech_ends_s: dict[ReplyId, float] = field(default_factory=dict)  # reply -> end of the speech that it answers
     _greeted: bool = False
-    _greeting: bool = False  # what a new connection says of the conversation so far is still coming
-    _told: str = ""  # of the connection that is lost
+    _greeting: bool = False  # a new connection is still sending the history
+    _last_shown_reason: str = ""  # the last close reason that was shown
 
     def __post_init__(self) -> None:
-        self.mouth = RemotePlayback(self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what)))
+        self.playback = RemotePlayback(
+            self.speaker, self._audible, self._progress, lambda what: self.show(Problem(what))
+        )
         self.wire = RemoteWire(self.address, self.token, self)
 
     async def run(self) -> None:
-        """Hold the conversation until the microphone ends or `leave` is called.
+        """Runs the conversation until the microphone ends or `leave` is called.
 
-        Raises an ExceptionGroup with the ServerLostError of a server that cannot be talked to, or with the AudioError
-        of a microphone or loudspeaker that failed.
+        Raises an ExceptionGroup with a ServerLostError if the server cannot be used, or with an AudioError if the
+        microphone or loudspeaker failed.
         """
         async with asyncio.TaskGroup() as tasks:
             work = [
                 tasks.create_task(self.speaker.run(), name="speaker"),
-                tasks.create_task(self.mouth.run(), name="mouth"),
+                tasks.create_task(self.playback.run(), name="playback"),
                 tasks.create_task(self._listen(), name="microphone"),
             ]
             try:
@@ -108,8 +111,8 @@ class RemoteTalk:
                 task.cancel()
 
     def leave(self) -> None:
-        """Hang up. Idempotent."""
-        self.mouth.hush()
+        """Hangs up. Idempotent."""
+        self.playback.stop()
         if not self.wire.open:
             self._never_sent()
         self.wire.leave()
@@ -124,60 +127,63 @@ class RemoteTalk:
                 self.hear(frame)
         self.leave()
 
-    # ---- how things stand: see `Talker` ----
+    # ---- state: see `Talker` ----
 
     @property
     def floor(self) -> Floor:
-        """Who has it."""
-        if not self.wire.open and not self.mouth.sounding:
+        """The state of the conversation, see `Talker`."""
+        if not self.wire.open and not self.playback.sounding:
             return "starting"
-        if self.mouth.sounding:
-            return "speaking" if self.mouth.playing is None or (self.played_ms or 0.0) > 0 else "thinking"
+        if self.playback.sounding:
+            return "speaking" if self.playback.playing is None or (self.played_ms or 0.0) > 0 else "thinking"
         if self.conversation.hearing or self.key_held:
             return "hearing"
         return "thinking" if self.conversation.thinking else "listening"
 
     @property
     def endpoint(self) -> str:
-        """Who answers, in one line."""
+        """Model and server in one line."""
         place = self.address.place
         return f"{self.model} at {place}" if self.wire.open else f"{place}, not connected"
 
     @property
     def played_ms(self) -> float | None:
-        """How much was heard of the reply that sounds."""
-        return self.mouth.played_ms
+        """How much of the current reply was played."""
+        return self.playback.played_ms
 
     def counts(self) -> dict[str, int]:
-        """What was lost on the way."""
+        """Returns counters of lost audio."""
         return {"sound not sent": self.wire.dropped}
 
-    # ---- what the person does ----
+    # ---- user actions ----
 
     def interrupt(self) -> None:
-        """Stop the reply, whether it is being made or only still being played."""
+        """Stops the reply, whether it is being generated or only played."""
         under_way = self.conversation.replies.under_way
         if under_way is not None:
             self.wire.send(say.cancel(response_id(under_way)))
             self.conversation.replies.silence(under_way)
-        elif self.mouth.playing is not None:
-            self.conversation.replies.silence(self.mouth.playing)
+        elif self.playback.playing is not None:
+            self.conversation.replies.silence(self.playback.playing)
             self.wire.send(say.silence())
-        self.mouth.hush()
+        self.playback.stop()
 
     def type(self, text: str) -> None:
-        """Say this to the assistant: now, or as soon as the server can be reached."""
+        """Sends a typed text now, or as soon as the server can be reached."""
         self.interrupt()
         if not self.conversation.typed.add(text):
             self.show(Problem(TOO_MUCH_TYPED))
-        elif not self._send_typed() and not self._greeting:  # else it goes in a moment
+        elif not self._send_typed() and not self._greeting:  # while greeting it is sent in a moment
             self.show(Problem(NOT_YET_SENT))
 
     def _send_typed(self) -> bool:
-        """What was typed and is not there yet, and that it is to be answered. False where it has to wait."""
+        """Sends typed texts that the server does not have, and requests a response.
+
+        Returns False if they have to wait.
+        """
         typed = self.conversation.typed
         if self._greeting:
-            return False  # what a new connection tells comes first: perhaps it has arrived
+            return False  # the history may show that they have arrived
         for name, words in typed.unsent:
             if not self.wire.send(say.typed(name, words)):
                 return False
@@ -187,22 +193,22 @@ class RemoteTalk:
         return True
 
     def forget(self) -> None:
-        """What is being said is not to be answered: the server is told now, or with the next connection."""
-        self._to_forget = not self.wire.send(say.clear())
+        """Discards the current speech: clears the server's input buffer now or on the next connection."""
+        self._clear_pending = not self.wire.send(say.clear())
         self._held_samples = 0
 
     def repeat(self) -> bool:
-        """Play the last reply again, from what is kept of it here; False where there is none."""
+        """Repeats the last reply from the kept audio; returns False if there is none."""
         busy = self.conversation.hearing or self.conversation.thinking
-        return busy or self.mouth.again()
+        return busy or self.playback.again()
 
     @property
     def needs_sound(self) -> bool:
-        """The microphone must be open: always, or while the key is down and what was said is on its way."""
+        """Whether the microphone must be open: always, or with push-to-talk until the turn was sent."""
         return not self.push_to_talk or self.key_held or self._released_s is not None
 
     def talk(self, on: bool) -> None:
-        """Push-to-talk: here begins, or ends, what is said."""
+        """Starts or ends a turn with push-to-talk."""
         if not self.push_to_talk or on == self.key_held:
             return
         self.key_held = on
@@ -210,27 +216,27 @@ class RemoteTalk:
             self.interrupt()
             if self._released_s is None:
                 self._held_samples = 0
-            self._released_s = None  # let go just now: it was held all the time
+            self._released_s = None  # released just now: continue the same turn
         else:
-            self._released_s = asyncio.get_running_loop().time()  # frames of what was said are still on their way
+            self._released_s = asyncio.get_running_loop().time()  # frames of the turn are still to arrive
 
     def _ask(self) -> None:
         self.wire.send(say.answer())
-        self._owed = True
+        self._reply_requested = True
         self.conversation.asked()
 
-    # ---- what the microphone brings ----
+    # ---- microphone ----
 
     def hear(self, frame: Frame) -> None:
-        """One frame of the line. Silence that was only put in is not sent: the server puts in its own."""
-        if self._lets(frame) and not frame.is_inserted and self.wire.open:
+        """Sends a frame. Inserted silence is not sent, because the server inserts its own."""
+        if self._is_sent(frame) and not frame.is_inserted and self.wire.open:
             self._send(frame)
         else:
             self._pause()
         if self._released_s is not None and self._captured_s(frame.end) >= self._released_s:
             self._finish_turn()
 
-    def _lets(self, frame: Frame) -> bool:
+    def _is_sent(self, frame: Frame) -> bool:
         if not self.push_to_talk or self.key_held:
             return True
         return self._released_s is not None and self._captured_s(frame.start) < self._released_s
@@ -241,10 +247,10 @@ class RemoteTalk:
             self._sent.add(frame.start, FRAME_SAMPLES)
             self._sending = True
         else:
-            self._resampler.flush()  # a hole: what comes after it is a sound of its own
+            self._resampler.flush()  # a gap: the audio after it starts anew
 
     def _pause(self) -> None:
-        """The sound ends here: what the resampler held back belongs to it."""
+        """Ends a stretch of audio: sends the samples that the resampler held back."""
         if self._sending:
             self._sending = False
             self.wire.sound(say.append(self._resampler.flush()))
@@ -253,7 +259,7 @@ class RemoteTalk:
         self._released_s = None
         self._pause()
         if not self.wire.open:
-            self.forget()  # what had arrived before the connection broke would be in front of what is said next
+            self.forget()  # otherwise the next turn would begin with audio from before the disconnect
             self.show(Problem(NOT_CONNECTED))
         elif ms_of_samples(self._held_samples) >= SHORTEST_TURN_MS:
             self.wire.send(say.commit())
@@ -265,36 +271,36 @@ class RemoteTalk:
     def _captured_s(self, position: int) -> float:
         return self.microphone.clock.to_loop_s(position)  # type: ignore[arg-type]  # a position of the line
 
-    # ---- what the server tells (Listener) ----
+    # ---- implements WireListener ----
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """An event of the server's."""
+        """Handles a server event."""
         for effect in self.conversation.tell(event):
             self._do(effect)
         kind = str(event.get("type"))
         if kind == "response.created":
-            if self._owed and (self.key_held or self._void):
-                self.interrupt()  # who asked for it goes on speaking, or has said nothing that it could answer
-            self._owed = self._void = False
+            if self._reply_requested and (self.key_held or self._nothing_to_answer):
+                self.interrupt()  # the user speaks again, or has said nothing to answer
+            self._reply_requested = self._nothing_to_answer = False
         if kind == "error" and error_code(event) == COMMIT_EMPTY:
-            self._void = self._owed
+            self._nothing_to_answer = self._reply_requested
         if self._greeting and kind in {"session.updated", "error"}:  # the history is told before that
             self._greeting = False
             self._send_typed()
 
     def resume(self) -> Mapping[str, str]:
-        """What a new connection says to go on."""
+        """Returns the query parameters with which a new connection resumes the conversation."""
         if not self.conversation.token:
             return {}
         more = {"resume": self.conversation.token}
-        reply = self.conversation.replies.under_way or self.mouth.playing
+        reply = self.conversation.replies.under_way or self.playback.playing
         if reply is not None:
-            received_ms = int(self.mouth.received_ms(reply))
+            received_ms = int(self.playback.received_ms(reply))
             more |= {"received_ms": str(received_ms), "response_id": response_id(reply)}
         return more
 
     def lost(self, ending: CloseReason) -> None:
-        """There is no connection; another is tried."""
+        """Handles a lost connection; another attempt follows."""
         self._sending = False
         if self._greeting and self.conversation.typed.unsent:
             self.show(Problem(NOT_YET_SENT))
@@ -302,62 +308,62 @@ class RemoteTalk:
         self.conversation.lost()
         if self.conversation.typed.lost():
             self.show(Problem(SENT_AGAIN))
-        if ending.sentence != self._told:
-            self._told = ending.sentence
+        if ending.sentence != self._last_shown_reason:
+            self._last_shown_reason = ending.sentence
             self.show(Problem(f"{ending.sentence} Trying again."))
 
     def _do(self, effect: Effect) -> None:
         match effect:
-            case Greeted():
+            case SessionOpened():
                 self._begin(effect)
             case SpeechEnded(sent_ms):
                 position = self._sent.captured(sent_ms)
                 self._speech_end_s = None if position is None else self._captured_s(position)
             case Sound(reply, pcm):
-                self.mouth.sound(reply, pcm)
+                self.playback.sound(reply, pcm)
             case SoundEnded(reply):
-                self.mouth.end(reply)
-            case Hush():
-                self.mouth.hush()
-            case Loudness(lower):
-                self.mouth.loudness(lower=lower)
+                self.playback.end(reply)
+            case StopPlayback():
+                self.playback.stop()
+            case Ducking(lower):
+                self.playback.loudness(lower=lower)
             case _:
                 if isinstance(effect, ReplyStarted):
-                    self._date(effect.reply)
+                    self._note_speech_end(effect.reply)
                 self.show(effect)
 
-    def _begin(self, greeted: Greeted) -> None:
+    def _begin(self, greeted: SessionOpened) -> None:
         if greeted.resumed:
             self._sent.lost(greeted.heard_ms)
         else:
             self._sent.begin()
-            self.mouth.forget()
-            self._dated.clear()
+            self.playback.forget()
+            self._speech_ends_s.clear()
             if self._greeted:
                 self.show(Problem(NOT_KEPT))
-        self._greeted, self._told, self._sending = True, "", False
+        self._greeted, self._last_shown_reason, self._sending = True, "", False
         self._greeting = True
         self._resampler.flush()
         detection = None if self.push_to_talk else greeted.detection
         self.wire.send(say.update_session(detection, self.interrupt_after_ms))
-        if self._to_forget and greeted.resumed:
+        if self._clear_pending and greeted.resumed:
             self.forget()
-        self._to_forget = False
+        self._clear_pending = False
         unwanted = self.conversation.replies.unwanted
         if unwanted is not None:  # stopped while there was no connection
             self.wire.send(say.cancel(response_id(unwanted)))
         self.model = next((one.name for one in greeted.engines if one.stage == "llm"), "")
         self.engines(greeted.engines)
 
-    def _date(self, reply: ReplyId) -> None:
-        """The reply answers the speech that ended last; typed words have no end of speech."""
-        self._dated = {} if self._speech_end_s is None else {reply: self._speech_end_s}
+    def _note_speech_end(self, reply: ReplyId) -> None:
+        """Notes the end of the speech that the reply answers; typed texts have none."""
+        self._speech_ends_s = {} if self._speech_end_s is None else {reply: self._speech_end_s}
         self._speech_end_s = None
 
-    # ---- what the loudspeaker tells ----
+    # ---- loudspeaker ----
 
     def _audible(self, reply: ReplyId, played: ReplyPlayback) -> None:
-        speech_end_s, latency_ms = self._dated.get(reply), None
+        speech_end_s, latency_ms = self._speech_ends_s.get(reply), None
         if speech_end_s is not None and played.audible_s is not None:
             latency_ms = (played.audible_s - speech_end_s) * 1000
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
@@ -368,8 +374,8 @@ class RemoteTalk:
     def _progress(self, reply: ReplyId, played: ReplyPlayback) -> None:
         heard_ms = played.heard_ms(asyncio.get_running_loop().time())
         self.wire.send(say.playout(response_id(reply), heard_ms, finished=played.finished))
-        if played.lost_at is not None and (played.finished or self.mouth.playing != reply):
+        if played.lost_at is not None and (played.finished or self.playback.playing != reply):
             lost_ms = played.lost_at * 1000 / REPLY_RATE_HZ
-            item = self.conversation.replies.unheard(reply, lost_ms)  # nothing unheard is remembered
+            item = self.conversation.replies.unheard(reply, lost_ms)  # the history must not contain unheard words
             if item is not None:
                 self.wire.send(say.truncate(item, lost_ms))

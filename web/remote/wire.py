@@ -1,4 +1,4 @@
-"""The WebSocket to a server: events in, texts out; a connection that was lost comes back by itself."""
+"""The WebSocket connection to a server. Reconnects by itself."""
 
 import asyncio
 import json
@@ -17,116 +17,119 @@ from assistant.support.exception_groups import first_of
 from llm.name_lookup import use_name_lookup
 from web.remote.address import ServerAddress
 from web.remote.close_reasons import CloseReason, closed, why_not
-from web.remote.conversation import NotOursError, error_code
+from web.remote.conversation import UnsupportedServerError, error_code
 
 CONNECT_TIMEOUT_S = 8.0
 FIRST_EVENT_TIMEOUT_S = 8.0
 SEND_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 1.0
 LEAVE_TIMEOUT_S = 1.0
-"""For what waits to be sent, or for a connection that is being made, once the person leaves."""
+"""Time limit for sending what waits, or for connecting, after the user leaves."""
 PING_S = 5.0
-"""How often the server is asked whether it is still there: an idle network drops nobody, and a dead one is noticed."""
+"""Interval of keepalive pings, which keep idle connections open and detect dead ones."""
 PONG_S = 10.0
 
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 8.0
 
 MOST_WAITING_SOUND = 200
-"""Pieces of 20 ms, 4 s: what does not leave by then is left out; the server puts in silence for it."""
+"""Pieces of 20 ms that may wait, 4 s. More are dropped; the server inserts silence for them."""
 MOST_WAITING = 1000
-"""Of all texts: with more of them the server does not read any longer."""
+"""Texts that may wait. With more of them the server is considered not to read."""
 
 STEADY_S = 5.0
-"""A connection that was lost sooner has not come back: the waits go on growing, for a server that greets and dies."""
+"""A connection that was lost sooner counts as a failed attempt, so that the waits between attempts keep growing."""
 
 LARGEST_NUMBER = 1e15
-"""No time and no count of a server's is near it. What is, or is none at all, is a message that nobody understands."""
+"""Larger than any time or count of a server. A message with a larger number, or with NaN, is ignored."""
 
 LARGEST_BYTES = 8 * 1024 * 1024
-"""Of a message: the server's longest are a history told again, and half a second of sound."""
+"""Longest message. The server's longest are the items of a history and half a second of audio."""
 
 SUBPROTOCOL = "realtime"
 
 
 class ServerLostError(Exception):
-    """There is no conversation to be had with the server: one sentence for the person."""
+    """The server cannot be used. The message is one sentence for the user."""
 
 
 class WireListener(Protocol):
-    """Who a wire belongs to."""
+    """Receives the events of a wire."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """An event of the server's. Raises NotOursError where there is nothing to be said to such a server."""
+        """Handles a server event. Raises UnsupportedServerError if the server cannot be used."""
         ...
 
     def resume(self) -> Mapping[str, str]:
-        """What a new connection says in its address to go on where the last one ended."""
+        """Returns the query parameters with which a new connection resumes the conversation."""
         ...
 
     def lost(self, ending: CloseReason) -> None:
-        """There is no connection, and another is tried."""
+        """Handles a lost connection; another attempt follows."""
         ...
 
 
 @dataclass(slots=True)
 class RemoteWire:
-    """Lives on the event loop.
+    """The connection to a server. Not thread-safe: use it on the event loop.
 
     Attributes:
-        dropped: Pieces of sound that were left out because they could not be sent in time.
+        dropped: Pieces of audio that were dropped because they could not be sent in time.
     """
 
     address: ServerAddress
     token: str | None
     listener: WireListener
     dropped: int = 0
-    _waiting: deque[tuple[str, bool]] = field(default_factory=deque)  # (text, it is sound)
+    _waiting: deque[tuple[str, bool]] = field(default_factory=deque)  # (text, whether it is audio)
     _waiting_sound: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _open: bool = False
-    _once: bool = False  # a session was open before
+    _was_open: bool = False  # a session was open before
     _leaving: bool = False
     _farewell: str = ""
     _waits: int = 0
-    _limit: asyncio.Timeout | None = None  # of `run`: none, until we leave
-    _greeted_s: float | None = None  # since when a session is open on this connection
+    _limit: asyncio.Timeout | None = None  # time limit of `run`, set by `leave`
+    _greeted_s: float | None = None  # when the session on this connection was opened
 
     @property
     def open(self) -> bool:
-        """A session is open: what is sent arrives, as far as is known."""
+        """Whether a session is open."""
         return self._open
 
     def send(self, text: str) -> bool:
-        """Have a text sent; False where there is no connection."""
+        """Queues a text for sending; returns False if there is no connection."""
         return self._put(text, sound=False)
 
     def sound(self, text: str) -> bool:
-        """Have a piece of sound sent; False where it is left out."""
+        """Queues a piece of audio for sending; returns False if it is dropped."""
         if self._waiting_sound >= MOST_WAITING_SOUND:
             self.dropped += 1
             return False
         return self._put(text, sound=True)
 
     def leave(self) -> None:
-        """Send what waits, then hang up. Idempotent."""
+        """Sends what waits, then hangs up. Idempotent."""
         if not self._leaving and self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time() + LEAVE_TIMEOUT_S)
         self._leaving = True
         self._changed.set()
 
     async def run(self) -> None:
-        """Be connected until `leave`. Raises ServerLostError where that cannot be, or is over for good."""
-        try:
-            with suppress(TimeoutError):  # only leaving has a limit
-                async with asyncio.timeout(None) as self._limit:
-                    await self._stay()
-        finally:
-            self._limit = None  # who leaves after this has nothing to wait for
+        """Stays connected until `leave`.
 
-    async def _stay(self) -> None:
+        Raises ServerLostError if that is impossible or the server ended it for good.
+        """
+        try:
+            with suppress(TimeoutError):  # only `leave` sets a limit
+                async with asyncio.timeout(None) as self._limit:
+                    await self._stay_connected()
+        finally:
+            self._limit = None  # `leave` after this has nothing to limit
+
+    async def _stay_connected(self) -> None:
         while not self._leaving:
-            ending = await self._converse()
+            ending = await self._run_connection()
             if self._greeted_s is not None and asyncio.get_running_loop().time() - self._greeted_s >= STEADY_S:
                 self._waits = 0
             if ending is None:
@@ -145,17 +148,17 @@ class RemoteWire:
                     self._changed.clear()
                     await self._changed.wait()
 
-    async def _converse(self) -> CloseReason | None:
-        """One connection, from beginning to end; None: we have left."""
+    async def _run_connection(self) -> CloseReason | None:
+        """Runs one connection. Returns why it ended, or None after `leave`."""
         self._farewell, self._greeted_s = "", None
         try:
             socket = await self._connected()
         except (OSError, WebSocketException, ImportError) as error:
-            return why_not(error, self.address, connected_before=self._once)
+            return why_not(error, self.address, connected_before=self._was_open)
         try:
             return await self._use(socket)
         finally:
-            self._close_lane()
+            self._drop_queue()
             await socket.close()
 
     async def _connected(self) -> ClientConnection:
@@ -165,8 +168,8 @@ class RemoteWire:
             self.address.url(self.listener.resume()),
             additional_headers=headers,
             subprotocols=[SUBPROTOCOL],  # type: ignore[list-item]  # a NewType of str
-            compression=None,  # sound does not get smaller, and it costs a millisecond a message
-            # A proxy from the environment is for the world outside, never for a server on this machine.
+            compression=None,  # audio does not get smaller, and compression takes a millisecond per message
+            # A proxy from the environment is not used for a server on this machine.
             proxy=None if self.address.near else True,
             open_timeout=CONNECT_TIMEOUT_S,
             ping_interval=PING_S,
@@ -179,33 +182,33 @@ class RemoteWire:
         ended: list[BaseException] = []
         try:
             async with asyncio.timeout(FIRST_EVENT_TIMEOUT_S):
-                self._told(await socket.recv())
+                self._handle_message(await socket.recv())
             async with asyncio.TaskGroup() as tasks:
                 writer = tasks.create_task(self._write(socket), name="to the server")
                 async for message in socket:
-                    self._told(message)
+                    self._handle_message(message)
                 writer.cancel()
-        except* (ConnectionClosed, OSError, NotOursError) as errors:
+        except* (ConnectionClosed, OSError, UnsupportedServerError) as errors:
             ended.append(first_of(errors))
         if self._leaving:
             return None
-        if not ended:  # closed in good order, 1000 or 1001
+        if not ended:  # closed normally, 1000 or 1001
             return closed(_closing(socket), self.address, self._farewell)
         if isinstance(ended[0], ConnectionClosed):
-            return closed(ended[0], self.address, self._farewell, connected_before=self._once)
-        return why_not(ended[0], self.address, connected_before=self._once)
+            return closed(ended[0], self.address, self._farewell, connected_before=self._was_open)
+        return why_not(ended[0], self.address, connected_before=self._was_open)
 
-    def _told(self, message: str | bytes) -> None:
+    def _handle_message(self, message: str | bytes) -> None:
         try:
             event = json.loads(message, parse_float=_number, parse_int=_whole, parse_constant=_number)
         except (ValueError, RecursionError):
-            return  # not ours to repair: the server sends JSON only
+            return  # the server sends JSON only
         if not isinstance(event, dict):
             return
         if event.get("type") == "error":
             self._farewell = error_code(event)
         if event.get("type") == "session.created":
-            self._open = self._once = True
+            self._open = self._was_open = True
             self._greeted_s = asyncio.get_running_loop().time()
         self.listener.event(event)
 
@@ -230,17 +233,17 @@ class RemoteWire:
         self._changed.set()
         return True
 
-    def _close_lane(self) -> None:
+    def _drop_queue(self) -> None:
         self._open = False
         self._waiting.clear()
         self._waiting_sound = 0
 
 
 class _Connect(connect):
-    """Follows redirects within the server's own origin only: sound and token are meant for nobody else."""
+    """Follows redirects only within the server's origin, because audio and token must not go elsewhere."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """As the base; where the target has another scheme, host or port, the refusal itself."""
+        """Returns the redirect target, or the original exception if the target has another scheme, host or port."""
         before, target = urlsplit(self.uri), super().process_redirect(exc)
         if isinstance(target, str) and urlsplit(target)[:2] != before[:2]:
             return exc
@@ -248,7 +251,7 @@ class _Connect(connect):
 
 
 def _number(text: str) -> float:
-    """Of JSON. Raises ValueError for what is none, or beyond what is told here: NaN, 1e999."""
+    """Parses a number of JSON. Raises ValueError for NaN and for numbers of `LARGEST_NUMBER` or more."""
     number = float(text)
     if not abs(number) < LARGEST_NUMBER:
         raise ValueError(f"a number of {len(text)} letters")

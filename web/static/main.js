@@ -1,4 +1,4 @@
-/** The page: joins what is seen with what is heard. */
+/** The page: connects the view with the conversation. */
 
 import { Sound, Unreachable } from "./sound/sound.js";
 import { Ear } from "./talk/ear.js";
@@ -26,10 +26,10 @@ const PHASES = {
   speaking: "Speaking",
 };
 
-/** Phases that are heard: a screen reader would talk over them. */
+/** Phases that have sound: a screen reader would talk over them. */
 const SOUNDING = new Set(["hearing", "thinking", "speaking"]);
 
-/** Notices that say nothing of a page that is stopped. */
+/** Notices that do not apply to a stopped page. */
 const OVER_WITH_IT = [
   "lost", "slow", "full", "loading", "restarting", "not-kept", "suspended", "unplugged", "denied", "busy", "no-microphone",
 ];
@@ -38,7 +38,7 @@ class Page {
   constructor() {
     this._sound = this._ear = this._talk = null;
     this._transcript = new Transcript();
-    this._starting = null; // something of its own for every start
+    this._starting = null; // a unique object for every start
     this._turns = new Turns();
     this._notices = new Notices((action) => this._act(action));
     this._corridor = new Corridor();
@@ -88,12 +88,12 @@ class Page {
     }
   }
 
-  /** @param {() => boolean} wanted false once it was stopped: while the browser asks for the microphone, say */
+  /** @param {() => boolean} wanted false once it was stopped, for example while the browser asks for the microphone */
   async _open(wanted) {
     const devices = Boolean(navigator.mediaDevices);
     const trouble = obstacle({ secure: isSecureContext, worklet: "AudioWorkletNode" in window, devices });
     if (trouble) this._notices.trouble(trouble);
-    if (trouble === "insecure" || trouble === "no-worklet") return; // nothing could be played either
+    if (trouble === "insecure" || trouble === "no-worklet") return; // playback is impossible, too
     const sound = await Sound.open();
     if (!wanted()) return sound.close();
     this._sound = sound;
@@ -132,7 +132,7 @@ class Page {
     await sound?.close();
   }
 
-  // What is told ------------------------------------------------------------------------------------------------
+  // Events -----------------------------------------------------------------------------------------------------
 
   _watchEar() {
     this._ear.addEventListener("trouble", ({ detail }) => {
@@ -203,7 +203,7 @@ class Page {
     }
   }
 
-  // What is done ------------------------------------------------------------------------------------------------
+  // Actions ----------------------------------------------------------------------------------------------------
 
   _say(text) {
     if (this._talk?.say(text)) return true;
@@ -225,7 +225,7 @@ class Page {
     else this._start();
   }
 
-  /** @param {string} refused why the last one was, in words; "" for none */
+  /** @param {string} refused why the last token was refused; "" for none */
   _askToken(refused = "") {
     const dialog = by("token-dialog");
     if (dialog.open) return;
@@ -242,7 +242,7 @@ class Page {
     dialog.showModal();
   }
 
-  // What is drawn -----------------------------------------------------------------------------------------------
+  // Drawing ----------------------------------------------------------------------------------------------------
 
   _drawPhase() {
     const phase = this._phase;
@@ -258,7 +258,7 @@ class Page {
     this._controls.draw({ running: this._talk !== null || this._starting !== null, muted, pushToTalk, held: this._talk?.held.down ?? false, phase });
   }
 
-  /** Every picture: what moves by itself. Not drawn in the background, where nobody sees it. */
+  /** Draws what moves, once per animation frame. Not called while the page is in the background. */
   _picture() {
     this._talk?.mouth.lightUp();
     const waiting = this._talk?.waitingMs ?? null;
@@ -269,13 +269,13 @@ class Page {
     requestAnimationFrame(() => this._picture());
   }
 
-  /** About this page, for the record of a turn. */
+  /** Returns facts about this page for the record of a turn. */
   _facts() {
     const rate = this._sound?.context.sampleRate ?? null;
     return { context_rate_hz: rate, device_delay_ms: this._sound?.output.deviceDelayMs ?? null, browser: navigator.userAgent };
   }
 
-  /** For tests, and for the curious: what is captured and what is really rendered, as nodes of one context. */
+  /** For tests and debugging: the captured and the rendered audio, as nodes of one context. */
   _expose() {
     const { context, input, output } = this._sound;
     window.repartee = { talk: this._talk, turns: this._turns, tap: { context, microphone: input.source, player: output.node } };

@@ -1,1 +1,1 @@
-"""The OpenAI Realtime protocol, without I/O: text in, commands out; facts in, text out."""
+"""The OpenAI Realtime protocol, without I/O: converts client messages to commands, and session events to messages."""

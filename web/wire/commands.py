@@ -1,6 +1,6 @@
-"""What a client asks for, in types: the vocabulary of `web.wire.parse`.
+"""Types of a client's commands, the results of `web.wire.parse`.
 
-Every command has the `event_id` that the client gave it, None where it gave none: an error about it names it.
+Every command has the `event_id` of the client's event, or None. An error about the command names it.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from web.wire.session_config import AudioFormat, Limit, Modality, SessionConfig
 
 @dataclass(frozen=True, slots=True)
 class UpdateSession:
-    """The session's settings change.
+    """Changes the session's settings.
 
     Attributes:
-        config: What is in force now, as a whole.
-        refused: Fields that were wrong, and changed nothing.
+        config: All settings after the change.
+        refused: Errors of invalid fields, which changed nothing.
     """
 
     event_id: str | None
@@ -29,11 +29,11 @@ class UpdateSession:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Sound for the input buffer.
+    """Appends audio to the input buffer.
 
     Attributes:
         audio: Whole samples: two bytes each, little-endian (pcm), or one byte each (pcmu, pcma). May be empty.
-        format: What `audio` is: the session's input format when it came.
+        format: Format of `audio`: the session's input format when the event arrived.
     """
 
     event_id: str | None
@@ -43,25 +43,25 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class CommitInput:
-    """What is in the input buffer is a turn."""
+    """Commits the input buffer as a user turn."""
 
     event_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ClearInput:
-    """Forget what is in the input buffer."""
+    """Clears the input buffer."""
 
     event_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateItem:
-    """Put an item into the history.
+    """Adds an item to the history.
 
     Attributes:
-        item: Its id is "" where the client gave none: the core makes one.
-        after: The item that it follows; ROOT: none, it is the first; None: the last.
+        item: The item. Its id is "" if the client gave none; the session then creates one.
+        after: The item that it follows; ROOT: it becomes the first; None: it becomes the last.
     """
 
     event_id: str | None
@@ -71,7 +71,7 @@ class CreateItem:
 
 @dataclass(frozen=True, slots=True)
 class RetrieveItem:
-    """Show an item of the history."""
+    """Requests an item of the history."""
 
     event_id: str | None
     item_id: ItemId
@@ -79,7 +79,7 @@ class RetrieveItem:
 
 @dataclass(frozen=True, slots=True)
 class DeleteItem:
-    """Take an item out of the history."""
+    """Deletes an item from the history."""
 
     event_id: str | None
     item_id: ItemId
@@ -87,7 +87,7 @@ class DeleteItem:
 
 @dataclass(frozen=True, slots=True)
 class TruncateItem:
-    """Of the assistant's item, only so much was heard."""
+    """Truncates an assistant message to the part that was heard."""
 
     event_id: str | None
     item_id: ItemId
@@ -96,10 +96,10 @@ class TruncateItem:
 
 @dataclass(frozen=True, slots=True)
 class ResponseOptions:
-    """For one response only. None: as the session has it.
+    """Options of one response. None: the session's setting.
 
     Attributes:
-        metadata: The client's own notes, which come back with the response.
+        metadata: The client's own data, which is returned with the response.
     """
 
     instructions: str | None = None
@@ -113,10 +113,10 @@ class ResponseOptions:
 
 @dataclass(frozen=True, slots=True)
 class CreateResponse:
-    """Answer now, from the history.
+    """Requests a response from the history.
 
     Attributes:
-        refused: Options that were wrong; the response is in these as the session has it.
+        refused: Errors of invalid options; the response uses the session's settings for these.
     """
 
     event_id: str | None
@@ -126,10 +126,10 @@ class CreateResponse:
 
 @dataclass(frozen=True, slots=True)
 class CancelResponse:
-    """Stop answering.
+    """Cancels a response.
 
     Attributes:
-        reply: Which answer; None: the one under way.
+        reply: The reply to cancel; None: the one in progress.
     """
 
     event_id: str | None
@@ -138,20 +138,20 @@ class CancelResponse:
 
 @dataclass(frozen=True, slots=True)
 class ClearOutput:
-    """Drop what has not been played yet."""
+    """Drops audio that was not played yet."""
 
     event_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutReport:
-    """What the client has played of a reply.
+    """Reports how much of a reply the client has played.
 
     Attributes:
-        played_ms: So much of its sound, from its first sample.
-        finished: Nothing more of it will be played.
-        latency_ms: From the last speech sample to the first audible one of the reply, as the client measured it.
-        device_ms: The part of it that was spent in the client's buffer and device.
+        played_ms: Played audio, from the reply's first sample.
+        finished: Whether no more of it will be played.
+        latency_ms: Response latency that the client measured: last speech sample to first audible sample of the reply.
+        device_ms: The part of it spent in the client's buffer and device.
     """
 
     event_id: str | None

@@ -1,4 +1,4 @@
-"""What a client is told went wrong. An error ends nothing: the session lives on."""
+"""Errors that are sent to a client. An error does not end the session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ Kind = Literal["invalid_request_error", "server_error"]
 
 @dataclass(frozen=True, slots=True)
 class ProtocolError:
-    """An `error` event to be.
+    """The content of an `error` event.
 
     Attributes:
-        code: For programs.
-        message: For people: what, where, and what is allowed. Never what somebody said.
-        param: The field it is about, as a path; None: the whole event.
-        event_id: Of the client's event it is about; None where it gave none.
-        kind: Whose fault it is.
+        code: Machine-readable reason.
+        message: Human-readable: what is wrong, where, and what is allowed. Never contains what somebody said.
+        param: Path of the field it is about; None: the whole event.
+        event_id: Id of the client's event it is about; None if the event had none.
+        kind: Whether the client or the server caused it.
     """
 
     code: str
@@ -41,13 +41,13 @@ Refusal = Literal[
     "response_cancel_not_active",
     "unsupported_content_type",
 ]
-"""Why the core does not do what a well-formed command asks. It is the error's code, but for those in `CODES`."""
+"""Why a well-formed command is refused. It is the error's code, except for those in `CODES`."""
 
 CODES: dict[Refusal, str] = {"item_truncate_too_long": "invalid_value"}
 
-# Codes and the beginnings of messages are those of OpenAI's own service: clients compare them (LiveKit ignores errors
-# that begin with "Cancellation failed", Pipecat stays connected only after item_retrieve_invalid_item_id). A remedy may
-# follow.
+# Codes and the beginnings of messages are those of OpenAI's service, because clients compare them: LiveKit ignores
+# errors that begin with "Cancellation failed", and Pipecat stays connected only after item_retrieve_invalid_item_id. A
+# remedy may follow.
 _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
     "call_id_taken": (
         "Error adding item: a function call with call_id '{call_id}' already exists. Use another call_id.",
@@ -87,13 +87,13 @@ _REFUSALS: dict[Refusal, tuple[str, str | None]] = {
 
 
 def refused(refusal: Refusal, event_id: str | None, about: Mapping[str, object]) -> ProtocolError:
-    """The error that tells a client of a refusal; `about`: the ids and amounts that its message names."""
+    """Builds the error for a refusal; `about`: the ids and amounts that its message names."""
     message, param = _REFUSALS[refusal]
-    return ProtocolError(CODES.get(refusal, refusal), message.format_map(_Known(about)), param, event_id)
+    return ProtocolError(CODES.get(refusal, refusal), message.format_map(_MessageValues(about)), param, event_id)
 
 
-class _Known(dict[str, object]):
-    """A value that is not known is 0 in a message: it never fails."""
+class _MessageValues(dict[str, object]):
+    """Values of a message; an unknown value is 0, so that formatting never fails."""
 
     def __missing__(self, _name: str) -> object:
         return 0

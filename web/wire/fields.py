@@ -1,7 +1,7 @@
-"""Checks of a JSON object's fields, put together in tables. An error names the field, what it is and what it may be.
+"""Checks the fields of JSON objects against tables. An error names the field, its value and the allowed values.
 
-Null counts as left out, unless null has a meaning of its own. A value is shown only where it is a number or one of a
-few words: the rest may be what people said.
+Null counts as missing, unless null has its own meaning. Errors show only numbers and keywords, because other values may
+be what people said.
 """
 
 import dataclasses
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 Check = Callable[[object, str], Any]
-"""(value, path) -> the value in the types of the program. Raises FieldError."""
+"""(value, path) -> the value converted to the program's types. Raises FieldError."""
 
 PartCheck = Callable[[object, str, "Refusals"], Any]
-"""The same for a value of several parts, each judged by itself: what is wrong in it is added to the refusals, and the
-rest is returned. Raises FieldError where the value as a whole is wrong."""
+"""The same for a value whose parts are checked one by one: errors are added to the refusals, valid parts are returned.
+Raises FieldError if the value as a whole is invalid."""
 
 MAX_ID_CHARS = 128
 MAX_TEXT_CHARS = 1 << 20
 MAX_DEPTH = 32
-"""JSON that is handed on (a function's parameters) is not nested deeper."""
+"""Deepest nesting of JSON that is passed on, such as a function's parameters."""
 
 _SHOWN_CHARS = 40
 
 
 class FieldError(Exception):
-    """A field is not as it may be."""
+    """A field is invalid."""
 
     def __init__(self, code: str, message: str, param: str) -> None:
         super().__init__(message)
@@ -35,30 +35,30 @@ class FieldError(Exception):
 
 
 MAX_REFUSALS = 32
-"""Fields of one event that are refused one by one; the last error counts the others."""
+"""Errors sent for the fields of one event; the last one gives the number of the others."""
 
 
 @dataclass(slots=True)
 class Refusals:
-    """Fields of one event that are refused while the others take effect."""
+    """Collects the errors of invalid fields of one event, whose other fields take effect."""
 
     errors: list[FieldError] = dataclasses.field(default_factory=list)
     more: int = 0
 
     @property
     def full(self) -> bool:
-        """No more are told one by one."""
+        """Whether further errors are only counted."""
         return len(self.errors) >= MAX_REFUSALS
 
     def add(self, error: FieldError) -> None:
-        """Another one."""
+        """Adds an error."""
         if self.full:
             self.more += 1
         else:
             self.errors.append(error)
 
     def told(self) -> list[FieldError]:
-        """What the client is told, in order."""
+        """Returns the errors for the client, in order."""
         if not self.more:
             return self.errors
         *first, last = self.errors
@@ -67,14 +67,15 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What a field may be.
+    """Describes a field.
 
     Attributes:
-        required: It must be there.
-        null: Null means something; otherwise it counts as left out.
-        essential: The meaning of the others depends on it: where it is wrong, the object as a whole is.
-        parts: Judges each of its parts by itself, see `accepted`.
-        listed: Named among the allowed fields; else it is never right, not even as null.
+        check: Converts the value or raises FieldError.
+        required: Whether it must be present.
+        null: Whether null has a meaning; otherwise null counts as missing.
+        essential: Whether the meaning of other fields depends on it: if it is invalid, so is the whole object.
+        parts: Checks its parts one by one, see `accepted`.
+        listed: Whether error messages list it as allowed. If not, it is always an error, even as null.
     """
 
     check: Check
@@ -89,10 +90,10 @@ Table = Mapping[str, Field]
 
 
 def checked(value: object, path: str, table: Table) -> dict[str, Any]:
-    """The fields of an object that are there, each checked.
+    """Checks all fields of an object and returns those that are present.
 
     Raises:
-        FieldError: a field is wrong, missing or unknown, or the value is no object.
+        FieldError: A field is invalid, missing or unknown, or the value is not an object.
     """
     prefix = f"{path}." if path else ""
     if not isinstance(value, dict):
@@ -112,10 +113,10 @@ def checked(value: object, path: str, table: Table) -> dict[str, Any]:
 
 
 def accepted(value: object, path: str, table: Table, refusals: Refusals) -> dict[str, Any]:
-    """The fields of an object that are right; each that is wrong or unknown is refused by itself.
+    """Returns the valid fields of an object; adds an error for each invalid or unknown field.
 
     Raises:
-        FieldError: the value is no object, or one of its required or essential fields is wrong.
+        FieldError: The value is not an object, or one of its required or essential fields is invalid.
     """
     prefix = f"{path}." if path else ""
     if not isinstance(value, dict):
@@ -154,17 +155,17 @@ def _unknown(path: str, table: Table) -> FieldError:
 
 
 def nested(table: Table) -> Check:
-    """An object with these fields."""
+    """Returns a check for an object with these fields."""
     return lambda value, path: checked(value, path, table)
 
 
 def in_parts(table: Table, *, null: bool = False) -> Field:
-    """A field that is an object with these fields, each judged by itself."""
+    """Returns a field for an object whose fields are checked one by one."""
     return Field(nested(table), null=null, parts=lambda value, path, refusals: accepted(value, path, table, refusals))
 
 
 def moved(place: str) -> Field:
-    """A field of the beta protocol, which is somewhere else now, or nowhere ("")."""
+    """Returns a field of the beta protocol that was moved to `place`, or removed ("")."""
 
     def check(_value: object, path: str) -> None:
         remedy = f"use {place}" if place else "leave it out"
@@ -174,7 +175,7 @@ def moved(place: str) -> Field:
 
 
 def text(*, most_chars: int = MAX_TEXT_CHARS, least_chars: int = 0) -> Check:
-    """A string of bounded length."""
+    """Returns a check for a string of bounded length."""
 
     def check(value: object, path: str) -> str:
         if not isinstance(value, str):
@@ -191,7 +192,10 @@ TEXT = text()
 
 
 def one_of(*allowed: str, unsupported: Mapping[str, str] | None = None) -> Check:
-    """One of a few words; those of `unsupported` exist in the protocol but not here, and a sentence says so."""
+    """Returns a check for one of a few keywords.
+
+    `unsupported`: keywords of the protocol that this server lacks, and why.
+    """
 
     def check(value: object, path: str) -> str:
         if not isinstance(value, str):
@@ -206,14 +210,14 @@ def one_of(*allowed: str, unsupported: Mapping[str, str] | None = None) -> Check
 
 
 def flag(value: object, path: str) -> bool:
-    """True or false."""
+    """Checks a boolean."""
     if not isinstance(value, bool):
         raise wrong_type(path, value, "true or false")
     return value
 
 
 def number(least: float, most: float) -> Check:
-    """A finite number within bounds, as a float."""
+    """Returns a check for a finite number within bounds, converted to float."""
 
     def check(value: object, path: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -226,7 +230,7 @@ def number(least: float, most: float) -> Check:
 
 
 def whole(least: int, most: int) -> Check:
-    """A whole number within bounds; 20.0 is one."""
+    """Returns a check for a whole number within bounds; 20.0 is allowed."""
     within = number(least, most)
 
     def check(value: object, path: str) -> int:
@@ -239,7 +243,7 @@ def whole(least: int, most: int) -> Check:
 
 
 def listing(check: Check, *, most: int, least: int = 0) -> Check:
-    """A list of bounded length."""
+    """Returns a check for a list of bounded length."""
 
     def check_all(value: object, path: str) -> list[Any]:
         if not isinstance(value, list):
@@ -252,11 +256,11 @@ def listing(check: Check, *, most: int, least: int = 0) -> Check:
 
 
 def anything(_value: object, _path: str) -> None:
-    """Accepted and without effect."""
+    """Accepts any value, which has no effect."""
 
 
 def missing_here(reason: str) -> Check:
-    """Part of the protocol, but not of this server."""
+    """Returns a check for a field that this server does not support."""
 
     def check(_value: object, path: str) -> None:
         raise not_supported(path, reason)
@@ -265,7 +269,7 @@ def missing_here(reason: str) -> Check:
 
 
 def json_text(value: object, path: str) -> str:
-    """Any object, as JSON text."""
+    """Converts any object to JSON text."""
     if not isinstance(value, dict):
         raise wrong_type(path, value, "an object")
     waiting: list[tuple[object, int]] = [(value, 1)]
@@ -284,28 +288,28 @@ def json_text(value: object, path: str) -> str:
 
 
 def wrong_type(path: str, value: object, expected: str) -> FieldError:
-    """It should have been something else altogether."""
+    """Builds the error for a value of the wrong type."""
     return FieldError("invalid_type", f"{path or 'the event'} is {_kind(value)}; it must be {expected}", path)
 
 
 def wrong_value(path: str, seen: str, allowed: str) -> FieldError:
-    """It is of the right type, but not allowed."""
+    """Builds the error for a value that is not allowed."""
     return FieldError("invalid_value", f"{path} {seen}; allowed: {allowed}", path)
 
 
 def not_supported(path: str, reason: str) -> FieldError:
-    """It is in the protocol, but not here."""
+    """Builds the error for a part of the protocol that this server does not support."""
     return FieldError("not_supported", f"{path} is not supported: {reason}", path)
 
 
 def shown(value: object) -> str:
-    """A number or a word for an error message, cut to a readable length."""
+    """Formats a number or keyword for an error message, shortened to a readable length."""
     whole_text = repr(value)
     return whole_text if len(whole_text) <= _SHOWN_CHARS else f"{whole_text[:_SHOWN_CHARS]}…"
 
 
 def listed(words: tuple[str, ...]) -> str:
-    """The words, quoted, with commas."""
+    """Formats keywords, quoted and separated by commas."""
     return ", ".join(repr(word) for word in words)
 
 

@@ -1,4 +1,4 @@
-"""The person's side on the wire: speech that starts and stops, and the turns that come of it."""
+"""Sends the events about the user: speech start and stop, transcripts and committed turns."""
 
 from collections import deque
 from typing import assert_never
@@ -18,14 +18,14 @@ LOST_WORDS = ProtocolError(
 )
 
 MOST_COMMITS = 16
-"""While the words of earlier ones are still to come; turn taking keeps fewer apart."""
+"""Commits remembered until their transcripts arrive; turn taking has fewer in progress."""
 
 
 class InputEvents:
-    """Says what is heard, and turns that are over.
+    """Sends events about the user's speech and turns.
 
     Attributes:
-        committing: The client's commits that nothing came of yet.
+        committing: The client's commits without a result yet.
     """
 
     def __init__(self, outbox: Outbox, order: ItemOrder) -> None:
@@ -33,12 +33,12 @@ class InputEvents:
         self._outbox = outbox
         self._order = order
         self._speech: SpeechStarted | None = None
-        self._announced = False  # the client knows of the speech
-        self._taken: UserTurnCommitted | None = None
+        self._announced = False  # the client was told of the speech
+        self._last_turn: UserTurnCommitted | None = None
 
     def was_requested(self, turn: int) -> bool:
-        """Whether this turn is answered because the client asked for it, as far as is known."""
-        return self._taken is None or self._taken.turn != turn or self._taken.origin == "requested"
+        """Returns whether this turn is answered because the client requested it, as far as is known."""
+        return self._last_turn is None or self._last_turn.turn != turn or self._last_turn.origin == "requested"
 
     def tell(
         self,
@@ -46,7 +46,7 @@ class InputEvents:
         config: SessionConfig,
         invented_ms: float | None = None,
     ) -> None:
-        """Something was heard; `invented_ms`: see `Realtime.tell`."""
+        """Sends the events for an event of the session; `invented_ms`: see `Realtime.tell`."""
         match fact:
             case SpeechStarted():
                 self._start(fact, config)
@@ -55,15 +55,15 @@ class InputEvents:
                     item_id = self._speech.item if self._speech else None
                     self._outbox.add("repartee.partial", {"item_id": item_id, "text": text, "rough": rough})
             case SpeechDiscarded():
-                self._drop(fact, config, invented_ms)
+                self._discard_speech(fact, config, invented_ms)
             case UserTurnCommitted():
-                self._take(fact, config, invented_ms)
+                self._commit_turn(fact, config, invented_ms)
             case _:
                 assert_never(fact)
 
     def _start(self, speech: SpeechStarted, config: SessionConfig) -> None:
         self._speech = speech
-        # A client that finds the turns itself knows best when somebody speaks; the original is silent, too.
+        # A client that detects turns itself gets no speech events, as with OpenAI's service.
         self._announced = config.turn_detection is not None
         if self._announced:
             at_ms = _whole_ms(speech.at_ms)
@@ -77,8 +77,8 @@ class InputEvents:
             self._outbox.add("input_audio_buffer.speech_stopped", stopped | _extension(known))
         return speech
 
-    def _drop(self, nothing: SpeechDiscarded, config: SessionConfig, invented_ms: float | None) -> None:
-        known = _known(config, invented_ms)
+    def _discard_speech(self, nothing: SpeechDiscarded, config: SessionConfig, invented_ms: float | None) -> None:
+        known = _extension_fields(config, invented_ms)
         speech = self._stop(nothing.at_ms, known)
         if nothing.item is not None:
             self._add_spoken(nothing.item, speech, nothing.at_ms, known)
@@ -89,14 +89,14 @@ class InputEvents:
         if nothing.item is None:
             self._refuse_commit()
 
-    def _take(self, turn: UserTurnCommitted, config: SessionConfig, invented_ms: float | None) -> None:
-        self._taken = turn
-        known = _known(config, invented_ms)
+    def _commit_turn(self, turn: UserTurnCommitted, config: SessionConfig, invented_ms: float | None) -> None:
+        self._last_turn = turn
+        known = _extension_fields(config, invented_ms)
         item = turn.item
         spoken = item if isinstance(item, UserMessage) and item.spoken else None
         speech = self._stop(turn.speech_end_ms, known) if turn.origin == "spoken" or spoken is not None else None
         if item is None or item.id in self._order:
-            # Somebody went on without words, or the client put the item in itself.
+            # The user continued without words, or the client created the item itself.
             if turn.origin == "spoken":
                 self._refuse_commit()
             return
@@ -113,11 +113,11 @@ class InputEvents:
     def _add_spoken(
         self, item: UserMessage, speech: SpeechStarted | None, end_ms: float | None, known: JsonObject
     ) -> None:
-        """What was said is an item of the conversation."""
+        """Sends the events for a spoken item."""
         if self.committing:
             self.committing.popleft()
         committed: JsonObject = {"previous_item_id": self._order.insert(item.id), "item_id": item.id}
-        if known and speech is not None and not self._announced:  # told nowhere else where the speech ended
+        if known and speech is not None and not self._announced:  # no other event tells where the speech ended
             committed |= _extension({"audio_end_ms": _whole_ms(end_ms or 0.0), **known})
         self._outbox.add("input_audio_buffer.committed", committed)
         self._add_item(item)
@@ -151,8 +151,8 @@ class InputEvents:
             self._outbox.add("error", {"error": error_object(refusal)})
 
 
-def _known(config: SessionConfig, invented_ms: float | None) -> JsonObject:
-    """What the client is told, beside the protocol, of the place where the speech ended."""
+def _extension_fields(config: SessionConfig, invented_ms: float | None) -> JsonObject:
+    """Returns the extension fields about the end of speech."""
     return {"invented_ms": round(invented_ms, 1)} if invented_ms is not None and config.extensions.events else {}
 
 

@@ -1,15 +1,16 @@
-"""The order of the conversation's items, as the client knows it."""
+"""Keeps the order of the conversation's items as the client knows it."""
 
 from assistant.history.items import ROOT, ItemId
 
 MAX_ITEMS = 4096
-"""The oldest are forgotten: the history that the model sees is far shorter."""
+"""Item ids kept; the oldest are dropped. The history that the model sees is far shorter."""
 
 
 class ItemOrder:
-    """Item ids in order. An item that was forgotten counts as unknown.
+    """Item ids in order. A dropped item counts as unknown.
 
-    One that the client is told of later than it got its place is reserved: until then no other is said to follow it.
+    An item can be reserved: it has a place before the client knows it, and no event names it as a previous item until
+    then.
     """
 
     def __init__(self) -> None:
@@ -18,7 +19,7 @@ class ItemOrder:
         self._reserved: set[ItemId] = set()
 
     def begin_anew(self) -> None:
-        """The client is about to be told of all items again; which it knows as text stays."""
+        """Clears the order, because all items are sent again. Keeps which items the client knows as text."""
         self._ids.clear()
         self._reserved.clear()
 
@@ -26,24 +27,24 @@ class ItemOrder:
         return item_id in self._ids
 
     def before(self, item_id: ItemId) -> ItemId | None:
-        """The item before this one that the client knows; None where there is none such, or this one is unknown."""
+        """Returns the previous item that the client knows; None if there is none or this item is unknown."""
         place = self._ids.index(item_id) if item_id in self._ids else 0
         return next((one for one in reversed(self._ids[:place]) if one not in self._reserved), None)
 
     def is_written(self, item_id: ItemId) -> bool:
-        """The client knows this message of the assistant as text, not as sound."""
+        """Returns whether the client knows this assistant message as text and not as audio."""
         return item_id in self._written
 
     def reserve(self, item_id: ItemId) -> None:
-        """This place, behind all others, is that of an item that is yet to be told of."""
+        """Reserves the last place for an item that the client does not know yet."""
         if item_id not in self._ids:
             self.insert(item_id)
             self._reserved.add(item_id)
 
     def insert(self, item_id: ItemId, after: ItemId | None = None, *, written: bool = False) -> ItemId | None:
-        """Put an item after another one (ROOT: first; None or unknown: last), or where its place was reserved.
+        """Inserts an item after another one (ROOT: first; None or unknown: last), or at its reserved place.
 
-        Returns the one before it.
+        Returns the previous item.
         """
         if item_id in self._reserved:
             self._reserved.remove(item_id)
@@ -60,7 +61,7 @@ class ItemOrder:
         return self.before(item_id)
 
     def remove(self, item_id: ItemId) -> None:
-        """Take an item out, if it is there."""
+        """Removes an item, if present."""
         if item_id in self._ids:
             self._ids.remove(item_id)
             self._written.discard(item_id)

@@ -1,4 +1,4 @@
-"""Items of the conversation, as the wire has them: read from a client's words, and written for it."""
+"""Converts items of the conversation from and to the protocol's JSON objects."""
 
 from collections.abc import Callable
 from typing import Any, assert_never
@@ -65,7 +65,7 @@ _OUTPUT = {
 def _message(part_type: str) -> dict[str, Field]:
     part = {
         "type": Field(one_of(part_type, unsupported=_FOREIGN_PARTS), required=True),
-        # Without them, a part of another kind would be refused for its fields and not for its type.
+        # Listed so that a part of another type is refused for its type and not for its fields.
         **{name: Field(anything) for name in ("audio", "transcript", "image_url", "detail")},
         "text": Field(text(least_chars=1), required=True),
     }
@@ -85,10 +85,10 @@ _MESSAGES = {
 
 
 def item_of(value: object, path: str) -> Item:
-    """The item that a client describes; its id is "" where it has none.
+    """Parses a client's item; its id is "" if it has none.
 
     Raises:
-        FieldError: it is none, or of a kind that does not exist here.
+        FieldError: The item is invalid or of an unsupported type.
     """
     if not isinstance(value, dict):
         raise wrong_type(path, value, "an object")
@@ -113,12 +113,12 @@ def item_of(value: object, path: str) -> Item:
 
 
 def item_object(item: Item, *, transcribed: bool, written: bool = False) -> JsonObject:
-    """The item for the client.
+    """Builds the JSON object of an item.
 
     Args:
-        item: It.
-        transcribed: The client wants to know what was heard.
-        written: A message of the assistant is one of text.
+        item: The item.
+        transcribed: Whether the client wants transcripts of the user's speech.
+        written: Whether an assistant message is text and not audio.
     """
     match item:
         case UserMessage(item_id, words, spoken):
@@ -140,12 +140,12 @@ def item_object(item: Item, *, transcribed: bool, written: bool = False) -> Json
 
 
 def answer_part(words: str, *, spoken: bool) -> JsonObject:
-    """The content of an assistant's message."""
+    """Builds the content part of an assistant message."""
     return {"type": "output_audio", "transcript": words} if spoken else {"type": "output_text", "text": words}
 
 
 def message_object(item_id: ItemId, role: str, part: JsonObject | None, status: str = "completed") -> JsonObject:
-    """A message of one content part, or of none yet."""
+    """Builds a message with one content part, or without content yet."""
     return {
         "id": item_id,
         "object": "realtime.item",
@@ -157,7 +157,7 @@ def message_object(item_id: ItemId, role: str, part: JsonObject | None, status: 
 
 
 def call_object(item_id: ItemId, call_id: str, name: str, arguments: str, status: str = "completed") -> JsonObject:
-    """A function call."""
+    """Builds a function call."""
     return {
         "id": item_id,
         "object": "realtime.item",

@@ -1,4 +1,4 @@
-"""What is to be sent to a client: JSON texts, each with its own event id, in order."""
+"""Collects messages to a client: JSON texts, each with its own event id, in order."""
 
 import json
 from collections.abc import Mapping
@@ -7,22 +7,22 @@ from web.wire.server_events import EventType
 
 
 class Outbox:
-    """Counts events and holds them until they are fetched. Whoever tells it something fetches right after."""
+    """Numbers events and holds them until `drain`. The caller drains it right after each operation."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._count = 0
 
     def add(self, kind: EventType, fields: Mapping[str, object]) -> None:
-        """An event."""
+        """Adds an event."""
         self._texts.append(json.dumps({"type": kind, "event_id": self._next_id(), **fields}, separators=(",", ":")))
 
     def add_written(self, start: str) -> None:
-        """An event that is JSON already, but for its id and the last brace: sound is not escaped again."""
+        """Adds an event that is JSON already, without its id and last brace, so that audio is not escaped again."""
         self._texts.append(f'{start},"event_id":"{self._next_id()}"}}')
 
     def drain(self) -> list[str]:
-        """Everything since the last time."""
+        """Returns all events since the last call."""
         texts, self._texts = self._texts, []
         return texts
 

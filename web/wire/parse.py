@@ -1,4 +1,4 @@
-"""What a client sends, read: one JSON text becomes one command, or the error that answers it. It never raises."""
+"""Parses a client's messages: one JSON text becomes one command, or the error that answers it. Never raises."""
 
 import binascii
 import json
@@ -47,7 +47,7 @@ from web.wire.session_fields import response_options, updated
 
 MAX_EVENT_ID_CHARS = 512
 MAX_APPEND_BYTES = 15 << 20
-"""Of sound, decoded, in one append: as the original has it."""
+"""Decoded audio of one append; the limit of OpenAI's service."""
 
 MAX_MS = 24 * 3600 * 1000
 
@@ -55,24 +55,24 @@ JsonObject = dict[str, Any]
 
 
 class Reader:
-    """Reads a client's events.
+    """Parses a client's events.
 
     Attributes:
-        config: The session's settings in force; a session.update is read as a change of them.
+        config: The session's current settings; a session.update changes them.
     """
 
     def __init__(self, config: SessionConfig, spoken: str) -> None:
-        """Begin.
+        """Creates a reader.
 
         Args:
-            config: The settings at first.
+            config: The initial settings.
             spoken: The conversation's language.
         """
         self.config = config
         self._spoken = spoken
 
     def read(self, message: str) -> Command | ProtocolError:
-        """The command that a message is."""
+        """Parses a message to a command or an error."""
         try:
             event = _object_of(message)
         except FieldError as error:
@@ -97,7 +97,7 @@ class Reader:
         return UpdateSession(event_id, config, _refused("session.update", refusals, event_id))
 
     def _append(self, event: JsonObject, event_id: str | None) -> Command:
-        # Fifty times a second: the usual case without a table.
+        # Fifty times a second, so the usual case is not checked against a table.
         sound = event["audio"] if event.keys() == _APPEND_FIELDS else _checked(event, _APPEND)["audio"]
         if not isinstance(sound, str):
             raise wrong_type("audio", sound, "a string in base64")
@@ -163,7 +163,7 @@ _Read = Callable[[Reader, JsonObject, str | None], Command]
 
 
 def _plain(command: Callable[[str | None], Command]) -> _Read:
-    """An event without fields."""
+    """Returns a parser for an event without fields."""
 
     def read(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
         _checked(event, {})
@@ -173,7 +173,7 @@ def _plain(command: Callable[[str | None], Command]) -> _Read:
 
 
 def _of_item(command: Callable[[str | None, ItemId], Command]) -> _Read:
-    """An event about an item."""
+    """Returns a parser for an event about an item."""
 
     def read(_reader: Reader, event: JsonObject, event_id: str | None) -> Command:
         return command(event_id, ItemId(_checked(event, _ITEM)["item_id"]))
@@ -227,7 +227,7 @@ _EVENTS: dict[str, _Read] = {
 }
 
 CLIENT_EVENTS = tuple(_EVENTS)
-"""The events that are understood."""
+"""Types of the events that the server understands."""
 
 
 def _checked(event: JsonObject, table: Table) -> JsonObject:
@@ -246,7 +246,7 @@ def _object_of(message: str) -> JsonObject:
     try:
         document = _DECODER.decode(message)
     except json.JSONDecodeError as error:
-        # Not its own text: that can quote what somebody said.
+        # The decoder's own text is left out, because it can quote what somebody said.
         raise FieldError("invalid_json", f"the message is not JSON: an error at character {error.pos}", "") from error
     except (ValueError, RecursionError) as error:
         raise FieldError(
@@ -264,11 +264,11 @@ def _refuse_constant(_name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-"""`json.loads` makes one for every message that it is asked to read in a manner of one's own."""
+"""Shared, because `json.loads` with an own `parse_constant` creates a decoder for every message."""
 
 
 def _may_be_half(message: str) -> bool:
-    """Cheap, and true of few messages: a halved character comes as an escape, or raw from a careless caller."""
+    """Returns whether a message may contain a lone surrogate, as an escape or raw. Cheap, and true for few messages."""
     return "\\ud" in message or "\\uD" in message or not message.isascii()
 
 

@@ -1,7 +1,7 @@
-"""The protocol as one client sees it: its messages become commands, what happens becomes its messages.
+"""The Realtime protocol for one client: parses its messages to commands, and converts session events to messages.
 
-No I/O and no clock. Whoever calls any method fetches `to_send` right after. Facts about a reply that the client never
-heard of, or that is over, are not for it: they change nothing.
+Has no I/O and no clock. After any method, the caller sends the messages of `to_send`. Events about a reply that the
+client does not know, or that is over, are ignored.
 """
 
 from collections.abc import Sequence
@@ -53,37 +53,37 @@ from web.wire.session_object import Service, SessionDescription, session_object
 
 
 class Realtime:
-    """One client's end of the protocol."""
+    """The protocol state of one client."""
 
     def __init__(
         self, config: SessionConfig, service: Service, *, session_id: str, expires_at_s: int | None = None
     ) -> None:
-        """A client that has just connected; nothing is said before `begin`.
+        """Creates the state for a client that has just connected. No message is sent before `begin`.
 
         Args:
-            config: Its settings, until it changes them.
-            service: What it is told about the server.
-            session_id: As session.created shows it.
-            expires_at_s: When the session ends at the latest, in seconds since 1970; None: never.
+            config: The initial settings.
+            service: What the client is told about the server.
+            session_id: The id in session.created.
+            expires_at_s: Latest end of the session, in seconds since 1970; None: never.
         """
         self._session = SessionDescription(session_id, service, expires_at_s)
         self._reader = Reader(config, service.language)
         self._outbox = Outbox()
         self._order = ItemOrder()
-        self._listening = InputEvents(self._outbox, self._order)
-        self._speaking = Responses(f"conv_{session_id}", self._outbox, self._order)
+        self._input_events = InputEvents(self._outbox, self._order)
+        self._responses = Responses(f"conv_{session_id}", self._outbox, self._order)
 
     @property
     def config(self) -> SessionConfig:
-        """The settings in force."""
+        """The current settings."""
         return self._reader.config
 
-    # ---- what the client says ----
+    # ---- client messages ----
 
     def receive(self, text: str) -> tuple[Command, ...]:
-        """The command that a message is; none where it is wrong: its error is ready to be sent. Never raises.
+        """Parses a message. Returns its command, or none if it is invalid; the error is then queued. Never raises.
 
-        Errors of single fields are ready, too, before what comes of the command.
+        Errors of single fields are queued before the results of the command.
         """
         command = self._reader.read(text)
         match command:
@@ -94,17 +94,17 @@ class Realtime:
                 self._report_all(command.refused)
                 self._reader.config = command.config
             case CommitInput():
-                self._listening.committing.append(command)
+                self._input_events.committing.append(command)
             case CreateResponse():
                 self._report_all(command.refused)
-                self._speaking.ask(command)
+                self._responses.ask(command)
         return (command,)
 
     def to_send(self) -> list[str]:
-        """The messages for the client since the last call, in order."""
+        """Returns the messages for the client since the last call, in order."""
         return self._outbox.drain()
 
-    # ---- what became of its commands ----
+    # ---- results of commands ----
 
     def begin(
         self,
@@ -114,13 +114,13 @@ class Realtime:
         heard_ms: float = 0.0,
         under_way: ItemId | None = None,
     ) -> None:
-        """The first words: the session, and what is in the conversation already.
+        """Sends the first events: the session and the items that are in the conversation already.
 
         Args:
-            history: It.
-            resumed: The client had connections before.
-            heard_ms: How much sound has come from it on those.
-            under_way: The message of a reply that is yet to be told of; it keeps its place.
+            history: The items.
+            resumed: Whether the client had connections before.
+            heard_ms: Length of the audio received on those.
+            under_way: The message of the reply in progress, which is sent later; its place is reserved.
         """
         self._session = replace(self._session, resumed=resumed, heard_ms=heard_ms)
         self._outbox.add("session.created", {"session": session_object(self._session, self.config)})
@@ -133,35 +133,35 @@ class Realtime:
     def come_back(
         self, history: Sequence[Item], *, expires_at_s: int | None, heard_ms: float, under_way: ItemId | None = None
     ) -> None:
-        """The client is back on another connection: the first words there. What it asked for before stays so."""
+        """Sends the first events to a client that resumes on another connection. Its settings stay."""
         self._outbox.drain()
         self._order.begin_anew()
         self._session = replace(self._session, expires_at_s=expires_at_s)
         self.begin(history, resumed=True, heard_ms=heard_ms, under_way=under_way)
 
     def session_updated(self, command: UpdateSession, *, voice: str | None = None) -> None:
-        """The settings of the command are in force; `voice` is the one in use, whatever was asked for."""
+        """Confirms a settings change; `voice` is the one in use, whatever was requested."""
         if voice is not None:
             self._reader.config = replace(self.config, voice=voice)
         config = replace(command.config, voice=voice or command.config.voice)
         self._outbox.add("session.updated", {"session": session_object(self._session, config)})
 
     def input_cleared(self) -> None:
-        """The input buffer is empty."""
+        """Confirms that the input buffer was cleared."""
         self._outbox.add("input_audio_buffer.cleared", {})
 
     def item_created(self, command: CreateItem, item: Item) -> None:
-        """The item is in the history, with this id."""
+        """Confirms that the item was added to the history."""
         self._add_item(item, command.after, written=True)
 
     def item_retrieved(self, command: RetrieveItem, item: Item | None) -> None:
-        """The item as the history has it; None: it has none of this id.
+        """Sends an item of the history; None: the history has no item of this id.
 
-        A reply of which nothing was remembered, or not yet, is none there, but one to the client, which may ask.
+        A reply that is not in the history, or not yet, is an item to the client, which may request it.
         """
         if item is not None:
             shown = self._shown(item)
-        elif (response := self._speaking.of_item(command.item_id)) is not None:
+        elif (response := self._responses.of_item(command.item_id)) is not None:
             shown = response.message()
         else:
             self.refuse(command, "item_retrieve_invalid_item_id")
@@ -169,78 +169,80 @@ class Realtime:
         self._outbox.add("conversation.item.retrieved", {"item": shown})
 
     def item_deleted(self, item_id: ItemId) -> None:
-        """The item is no longer in the history."""
-        if (response := self._speaking.of_item(item_id)) is not None:
+        """Reports that the item was deleted from the history."""
+        if (response := self._responses.of_item(item_id)) is not None:
             response.delete()
         self._order.remove(item_id)
         self._outbox.add("conversation.item.deleted", {"item_id": item_id})
 
     def is_written(self, item_id: ItemId) -> bool:
-        """The client knows this message of the assistant as text: there is no sound of it to be cut."""
+        """Returns whether the client knows this assistant message as text, so that it has no audio to truncate."""
         return self._order.is_written(item_id)
 
     def truncating(self, item_id: ItemId) -> None:
-        """The client cuts this item while it plays: where, `item_truncated` says, and nothing else does."""
-        if (response := self._speaking.of_item(item_id)) is not None:
+        """Notes that the client truncates this item while it plays: only `item_truncated` reports the position."""
+        if (response := self._responses.of_item(item_id)) is not None:
             response.cut_by_client = True
 
     def item_truncated(self, item_id: ItemId, audio_end_ms: int) -> None:
-        """The history has the item as far as it was heard."""
+        """Confirms that the item was truncated to what was heard."""
         cut = {"item_id": item_id, "content_index": 0, "audio_end_ms": audio_end_ms}
         self._outbox.add("conversation.item.truncated", cut)
 
     def output_cleared(self, command: ClearOutput, reply: ReplyId | None) -> None:
-        """What was not played of the reply yet was dropped; None: nothing was being played."""
+        """Confirms that unplayed audio of the reply was dropped; None: nothing was playing."""
         if reply is None:
             self.refuse(command, "output_audio_buffer_clear_empty")
         else:
             self._outbox.add("output_audio_buffer.cleared", {"response_id": response_id(reply)})
 
     def request_dropped(self) -> None:
-        """The response that the client asked for is not begun any more: it has cancelled it."""
-        self._speaking.cancel()
+        """Drops requested responses that have not begun, because the client cancelled them."""
+        self._responses.cancel()
 
     def refuse(self, command: Command, refusal: Refusal, **about: object) -> None:
-        """The command is not done, for this reason; `about`: what the message names that the command does not."""
-        if isinstance(command, CommitInput) and command in self._listening.committing:
-            self._listening.committing.remove(command)
-        self._speaking.refuse(command)
+        """Sends the error for a refused command; `about`: values in the message that the command does not contain."""
+        if isinstance(command, CommitInput) and command in self._input_events.committing:
+            self._input_events.committing.remove(command)
+        self._responses.refuse(command)
         error = refused(refusal, command.event_id, _named_by(command) | about)
         if isinstance(command, CancelResponse) and command.reply is None:
             error = replace(error, param=None)  # it named no response
         self.report(error)
 
     def report(self, error: ProtocolError) -> None:
-        """Anything else that went wrong."""
+        """Sends an error."""
         self._outbox.add("error", {"error": error_object(error)})
 
     def _report_all(self, errors: Sequence[ProtocolError]) -> None:
         for error in errors:
             self.report(error)
 
-    # ---- what happens ----
+    # ---- session events ----
 
     def tell(self, fact: SessionEvent, invented_ms: float | None = None, *, request_waits: bool = True) -> None:
-        """Something happened in the conversation. Never raises.
+        """Converts an event of the session to messages. Never raises.
 
         Args:
-            fact: It.
-            invented_ms: Of speech that is over, how much silence the client never sent lies on the line before its end;
-                without it the client is not told.
-            request_waits: A response that the client asked for may still be to come. Else a reply that begins is it.
+            fact: The event.
+            invented_ms: For speech that is over: how much inserted silence lies on the microphone line before its end.
+                None:
+                not sent to the client.
+            request_waits: Whether a response that the client requested may still come. If not, a reply that begins is
+                it.
         """
         match fact:
             case SpeechStarted() | InterimWords() | SpeechDiscarded() | UserTurnCommitted():
-                self._listening.tell(fact, self.config, invented_ms)
+                self._input_events.tell(fact, self.config, invented_ms)
             case ReplyStarted(reply):
-                by_origin = self._listening.was_requested(reply.turn) or not self.config.answers
+                by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers
                 requested = by_origin or not request_waits
-                self._speaking.begin(fact, self.config, requested=requested)
+                self._responses.begin(fact, self.config, requested=requested)
             case ChunkSpoken() | FunctionCalled() | ReplySent() | ReplyStopped():
-                self._speaking.tell(fact)
+                self._responses.tell(fact)
             case WordsTimed():
                 if self.config.extensions.events:
-                    self._speaking.place(fact)
+                    self._responses.place(fact)
             case ItemForgotten(item):
                 self.item_deleted(item)
             case TurnFinished(record):
@@ -253,18 +255,18 @@ class Realtime:
                 assert_never(fact)
 
     def sound(self, reply: ReplyId, pcm: Pcm) -> bool:
-        """The next sound of a reply for the client: int16 (n,) at 24 kHz. False: that reply is not under way."""
-        return self._speaking.play(reply, pcm)
+        """Sends the next audio of a reply: int16 (n,) at 24 kHz. Returns False if that reply is not in progress."""
+        return self._responses.play(reply, pcm)
 
     def duck(self, reply: ReplyId) -> None:
-        """Somebody may be interrupting this reply: lower it."""
+        """Tells the client to duck this reply, because the user may be interrupting."""
         self._tell_loudness("repartee.duck", reply)
 
     def unduck(self, reply: ReplyId) -> None:
-        """It was nothing."""
+        """Tells the client to restore the volume."""
         self._tell_loudness("repartee.unduck", reply)
 
-    # ---- inside ----
+    # ---- private ----
 
     def _add_item(self, item: Item, after: ItemId | None = None, *, written: bool = False) -> None:
         previous = self._order.insert(item.id, after, written=written)
@@ -285,7 +287,7 @@ class Realtime:
 
 
 def _named_by(command: Command) -> dict[str, object]:
-    """The ids and amounts in a command, for messages about it."""
+    """Returns the ids and amounts in a command, for messages about it."""
     match command:
         case CreateItem(_, item, after):
             return {"item_id": item.id, "previous_item_id": after, "call_id": getattr(item, "call_id", "")}

@@ -1,4 +1,4 @@
-"""The names of replies on the wire."""
+"""Converts reply ids from and to the protocol's response ids."""
 
 import re
 
@@ -7,15 +7,15 @@ from assistant.turns.events import ReplyId
 _FORM = re.compile(r"resp_([0-9]{1,9})_([0-9]{1,9})")
 
 UNKNOWN_REPLY = ReplyId(0, 0)
-"""Stands for a name that no reply ever had: turns count from 1."""
+"""Stands for a response id that no reply can have; turns count from 1."""
 
 
 def response_id(reply: ReplyId) -> str:
-    """The reply's name on the wire."""
+    """Returns the response id of a reply."""
     return f"resp_{reply.turn}_{reply.attempt}"
 
 
 def reply_of(name: str) -> ReplyId | None:
-    """The reply of this name; None: no reply is ever named so."""
+    """Returns the reply of a response id; None if no reply can have this id."""
     match = _FORM.fullmatch(name)
     return ReplyId(int(match[1]), int(match[2])) if match else None

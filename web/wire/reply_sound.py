@@ -1,4 +1,4 @@
-"""A reply's sound on its way to the client: in the format of its session, as base64."""
+"""Encodes a reply's audio for the client: in the session's format, as base64."""
 
 import binascii
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from audio.units import REPLY_RATE_HZ, Pcm
 from web.wire.session_config import AudioFormat
 
 MAX_DELTA_SAMPLES = REPLY_RATE_HZ // 2
-"""Of one delta, at 24 kHz: 32 KB of base64. Stock clients take messages of at most 1 MiB."""
+"""Samples of one delta at 24 kHz: 32 KB of base64. Common clients accept messages of at most 1 MiB."""
 
 
 def _linear(pcm: Pcm) -> bytes:
@@ -24,20 +24,20 @@ _ENCODERS: dict[AudioFormat, Callable[[Pcm], bytes]] = {
 
 
 class ReplyAudioEncoder:
-    """Encodes one reply, block by block. G.711 comes at 8 kHz: the resampler holds back some of it until `flush`."""
+    """Encodes one reply, block by block. For G.711 at 8 kHz the resampler holds back some samples until `flush`."""
 
     def __init__(self, form: AudioFormat) -> None:
-        """Begin, in this format."""
+        """Creates an encoder for this format."""
         self._encode = _ENCODERS[form]
         self._resampler = StreamResampler(REPLY_RATE_HZ, form.rate_hz)
 
     def push(self, pcm: Pcm) -> list[str]:
-        """The deltas of the next int16 samples (n,) at 24 kHz; none where all of it is held back."""
+        """Encodes int16 samples (n,) at 24 kHz. Returns the deltas; none if the resampler holds back all samples."""
         blocks = [pcm[at : at + MAX_DELTA_SAMPLES] for at in range(0, len(pcm), MAX_DELTA_SAMPLES)]
         return [delta for block in blocks if (delta := self._base64(self._resampler.push(block)))]
 
     def flush(self) -> list[str]:
-        """The deltas of what was held back."""
+        """Returns the deltas of the samples that were held back."""
         rest = self._base64(self._resampler.flush())
         return [rest] if rest else []
 

@@ -1,4 +1,4 @@
-"""One response on the wire: from response.created to response.done, and what becomes of it afterwards."""
+"""Sends the events of one response, from response.created to response.done and for changes after that."""
 
 import json
 
@@ -13,24 +13,27 @@ from web.wire.server_events import BEGUN, EventType, ResponseHead, ending_of, re
 
 
 class Response:
-    """Says what happens to a reply. Its message is opened with its first words or sound.
+    """Sends the events of a reply. Its message is opened with its first words or audio.
 
-    A reply that only calls a function has none: an empty message would stay in the client's history, and be none in
-    ours.
+    A reply that only calls a function has no message: the client's history would otherwise have an empty message that
+    the server's history does not have.
 
     Attributes:
-        head: What it is to be like.
-        item_id: Of its message, if there is one.
-        open: response.done was not sent yet.
-        began: Its message was opened.
-        deleted: Its message is not in the conversation any longer.
-        cut_by_client: The client says how much of it was heard; it need not be told.
+        head: The properties that do not change.
+        item_id: Id of its message, if there is one.
+        open: Whether response.done is still to be sent.
+        began: Whether its message was opened.
+        deleted: Whether its message was deleted from the conversation.
+        cut_by_client: Whether the client itself truncates the message and need not be told.
     """
 
     def __init__(
         self, head: ResponseHead, item_id: ItemId, outbox: Outbox, order: ItemOrder, *, deleted: bool = False
     ) -> None:
-        """Announce it; `deleted`: again, to a client that has had its message deleted meanwhile."""
+        """Sends response.created.
+
+        `deleted`: the response is sent again after a reconnect, and its message was deleted meanwhile.
+        """
         self.head = head
         self.item_id = item_id
         self.open = True
@@ -43,18 +46,18 @@ class Response:
         self._text = ""
         self._status = "in_progress"
         self._calls: list[tuple[int, JsonObject]] = []
-        self._index = 0  # of the message, among the response's items
+        self._index = 0  # index of the message among the response's items
         self._delta_start = ""
         self._cut = False
         self._message_done = False
         if not deleted:
-            order.reserve(item_id)  # here, too, the history has it from now on
+            order.reserve(item_id)  # the server's history has it from now on
         outbox.add("response.created", {"response": response_object(head, BEGUN, [])})
 
-    # ---- while it is under way ----
+    # ---- while it is in progress ----
 
     def say(self, text: str) -> None:
-        """A piece of its words."""
+        """Sends a piece of its words."""
         if not text or self._message_done:
             return
         self._begin_message()
@@ -63,7 +66,7 @@ class Response:
         self._outbox.add(kind, {**self._part_at(), "delta": text})
 
     def play(self, pcm: Pcm) -> bool:
-        """A piece of its sound: int16 (n,) at 24 kHz. False: it comes as text only."""
+        """Sends a piece of its audio: int16 (n,) at 24 kHz. Returns False if the response is text only."""
         if not self.head.spoken:
             return False
         if len(pcm) and not self._message_done:
@@ -72,7 +75,7 @@ class Response:
         return True
 
     def call(self, item: FunctionCallItem) -> None:
-        """A function is called; the call comes whole, behind the words that came before it."""
+        """Sends a complete function call, after the words before it."""
         if self.began and not self._message_done:
             self._send_sound(self._sound.flush())
             self._end_message("completed")
@@ -93,7 +96,7 @@ class Response:
         self._calls.append((index, done))
 
     def end(self, fact: ReplySent | ReplyStopped) -> None:
-        """It is over: everything was sent, or it was cut short."""
+        """Ends the response: it is complete or was cut."""
         ending = ending_of(fact)
         self.open = False
         if self.began and not self._message_done:
@@ -109,7 +112,7 @@ class Response:
     # ---- afterwards ----
 
     def cut(self, fact: ReplyStopped) -> None:
-        """It was cut short, before or after its end: what the client had of it and did not hear goes."""
+        """Cuts the response, before or after its end: truncates or deletes its message."""
         if self.open:
             self.end(fact)
         if self._cut or self.deleted or not self.began:
@@ -130,20 +133,20 @@ class Response:
             )
 
     def delete(self) -> None:
-        """Its message is not in the conversation any longer: nothing more becomes of it there."""
+        """Marks its message as deleted from the conversation."""
         self.deleted = self.began
 
     @property
     def in_conversation(self) -> bool:
-        """The client knows its message as an item of the conversation."""
+        """Whether the client knows its message as an item of the conversation."""
         return self.began and not self.deleted
 
     def message(self) -> JsonObject:
-        """Its message as it is now."""
+        """Builds the current state of its message."""
         part = answer_part(self._text, spoken=self.head.spoken)
         return message_object(self.item_id, "assistant", part, self._status)
 
-    # ---- its message ----
+    # ---- message events ----
 
     def _begin_message(self) -> None:
         if self.began:
@@ -188,7 +191,7 @@ class Response:
 
 
 def _start_of_delta(at: JsonObject) -> str:
-    """Everything of an audio delta before its sound: the same for a whole message."""
+    """Builds the part of an audio delta before its audio, which is the same for a whole message."""
     return json.dumps({"type": "response.output_audio.delta", **at, "delta": None}, separators=(",", ":")).removesuffix(
         "null}"
     )

@@ -1,4 +1,4 @@
-"""The assistant's side on the wire: the responses, one under way at most, and those that may still be playing."""
+"""Sends the events of responses: at most one in progress, and earlier ones that may still be playing."""
 
 from typing import assert_never
 
@@ -15,42 +15,42 @@ from web.wire.server_events import ResponseHead, word_object
 from web.wire.session_config import SessionConfig
 
 MAX_RESPONSES = 8
-"""Those that are over may still be cut while they play: the last, or the one before it."""
+"""Responses remembered. One that is over may still be cut while it plays: the last, or the one before it."""
 
 MAX_ASKED = 8
-"""Requests for a response that wait to be begun; the core refuses all but one."""
+"""Requested responses that have not begun; the session refuses all but one."""
 
 
 class Responses:
-    """Says what the assistant says."""
+    """Sends the events of the assistant's responses."""
 
     def __init__(self, conversation_id: str, outbox: Outbox, order: ItemOrder) -> None:
         self._conversation_id = conversation_id
         self._outbox = outbox
         self._order = order
         self._responses: dict[ReplyId, Response] = {}
-        self._asked: list[CreateResponse] = []
+        self._requests: list[CreateResponse] = []
 
-    # ---- what the client asked for ----
+    # ---- requests ----
 
     def ask(self, command: CreateResponse) -> None:
-        """The client wants a response; the next one that is begun on request is it."""
-        self._asked = [*self._asked, command][-MAX_ASKED:]
+        """Remembers a requested response: the next response that begins on request is it."""
+        self._requests = [*self._requests, command][-MAX_ASKED:]
 
     def cancel(self) -> None:
-        """The client wants none: a request that was not begun yet is void."""
-        self._asked.clear()
+        """Drops requests that have not begun."""
+        self._requests.clear()
 
     def refuse(self, command: Command) -> None:
-        """Nothing comes of this request."""
-        self._asked = [asked for asked in self._asked if asked is not command]
+        """Drops this request, because it was refused."""
+        self._requests = [asked for asked in self._requests if asked is not command]
 
-    # ---- what happens ----
+    # ---- session events ----
 
     def begin(self, begun: ReplyStarted, config: SessionConfig, *, requested: bool) -> None:
-        """A response begins; `requested`: if the client asked for one, this may be it.
+        """Begins a response; `requested`: whether it may be the one that the client requested.
 
-        One that has begun already is told again, as it was asked for.
+        A response that has begun already is sent again with the same options.
         """
         known = self._responses.pop(begun.reply, None)
         if known is not None:
@@ -58,9 +58,9 @@ class Responses:
             self._responses[begun.reply] = again
             return
         if (stale := self._under_way()) is not None:
-            # The core never has two under way; if it had, the client should not wait for the first for ever.
+            # The session never has two in progress. If it had, the client must not wait forever for the first.
             self._responses[stale].cut(ReplyStopped(stale, heard="", heard_ms=0.0, reason="stuck"))
-        options = self._asked.pop(0).options if self._asked and requested else ResponseOptions()
+        options = self._requests.pop(0).options if self._requests and requested else ResponseOptions()
         head = ResponseHead(
             response_id=response_id(begun.reply),
             conversation_id=self._conversation_id,
@@ -75,7 +75,7 @@ class Responses:
             del self._responses[next(iter(self._responses))]
 
     def tell(self, fact: ChunkSpoken | FunctionCalled | ReplySent | ReplyStopped) -> None:
-        """Something happened to a reply; nothing comes of it where the client does not wait for more of it."""
+        """Sends an event of a reply; ignored if the client does not expect more of it."""
         response = self._responses.get(fact.reply)
         if response is None:
             return
@@ -94,12 +94,15 @@ class Responses:
                 assert_never(fact)
 
     def play(self, reply: ReplyId, pcm: Pcm) -> bool:
-        """The next sound of a reply: int16 (n,) at 24 kHz. False: its response is not under way, or has no sound."""
+        """Sends the next audio of a reply: int16 (n,) at 24 kHz.
+
+        Returns False if it is not in progress or text only.
+        """
         response = self._responses.get(reply)
         return response is not None and response.open and response.play(pcm)
 
     def place(self, placed: WordsTimed) -> None:
-        """Where words of a reply sound."""
+        """Sends the times of a reply's words."""
         response = self._responses.get(placed.reply)
         if response is not None and placed.words:
             words = [word_object(word) for word in placed.words]
@@ -107,7 +110,7 @@ class Responses:
             self._outbox.add("repartee.words", {**where, "words": words})
 
     def of_item(self, item_id: ItemId) -> Response | None:
-        """The response whose message this is, if it is a late one and its message was not deleted."""
+        """Returns the recent response with this message, unless the message was deleted."""
         known = (response for response in self._responses.values() if response.in_conversation)
         return next((response for response in known if response.item_id == item_id), None)
 

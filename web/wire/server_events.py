@@ -1,4 +1,4 @@
-"""The names of all events that a client may get, and the shapes of those that are more than a few fields."""
+"""Names of all server events, and builders for those with more than a few fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ _WHY_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_fil
 
 @dataclass(frozen=True, slots=True)
 class ResponseHead:
-    """What stays the same about a response from its beginning to its end."""
+    """Properties of a response that do not change."""
 
     response_id: str
     conversation_id: str
@@ -75,11 +75,12 @@ class ResponseHead:
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnd:
-    """How a response is over.
+    """How a response ended.
 
     Attributes:
-        details: Why, as status_details.
-        usage: The service's count, 0 where it gave none; None while it is under way.
+        status: The protocol's status.
+        details: The reason, as status_details.
+        usage: Token counts of the LLM service, 0 if it gave none; None while the response is in progress.
     """
 
     status: Status
@@ -91,7 +92,7 @@ BEGUN = ResponseEnd("in_progress")
 
 
 def ending_of(fact: ReplySent | ReplyStopped) -> ResponseEnd:
-    """How the reply is over, for the client."""
+    """Converts the end of a reply to that of its response."""
     if isinstance(fact, ReplySent):
         usage = _usage(fact)
         if fact.error is not None:
@@ -109,7 +110,7 @@ def ending_of(fact: ReplySent | ReplyStopped) -> ResponseEnd:
 
 
 def response_object(head: ResponseHead, ending: ResponseEnd, output: list[JsonObject]) -> JsonObject:
-    """The response, as response.created and response.done have it."""
+    """Builds the response object of response.created and response.done."""
     return {
         "id": head.response_id,
         "object": "realtime.response",
@@ -126,12 +127,12 @@ def response_object(head: ResponseHead, ending: ResponseEnd, output: list[JsonOb
 
 
 def format_object(form: AudioFormat) -> JsonObject:
-    """A sound format. Only that of pcm has a rate."""
+    """Builds an audio format object. Only pcm has a rate."""
     return {"type": form.value, "rate": form.rate_hz} if form is AudioFormat.PCM else {"type": form.value}
 
 
 def error_object(error: ProtocolError) -> JsonObject:
-    """What went wrong, as the error event has it."""
+    """Builds the error object of an error event."""
     return {
         "type": error.kind,
         "code": error.code,
@@ -142,7 +143,7 @@ def error_object(error: ProtocolError) -> JsonObject:
 
 
 def word_object(word: TimedWord) -> JsonObject:
-    """A word of repartee.words."""
+    """Builds a word of repartee.words."""
     return {
         "text": word.text,
         "start_ms": round(word.start_ms, 1),
@@ -156,7 +157,7 @@ def _failure(code: str, message: str) -> JsonObject:
 
 
 def _usage(fact: ReplySent | ReplyStopped) -> JsonObject:
-    """Tokens as the service counts them, 0 where it does not say: all of text, since sound is made here."""
+    """Builds the token counts, 0 if the service gave none. All tokens are text, because this server makes the audio."""
     given, made, cached = fact.prompt_tokens or 0, fact.completion_tokens or 0, fact.cached_tokens or 0
     input_details = {
         "text_tokens": given,

@@ -1,6 +1,6 @@
-"""The settings of a session, as its client may change them.
+"""The settings of a session that its client may change.
 
-What a client says about them is read in `session_fields.py`; what it is told about them is `session_object.py`.
+`session_fields.py` parses a client's changes; `session_object.py` builds what the client is sent.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _EAGERNESS: dict[Profile, Eagerness] = {"patient": "low", "balanced": "auto", "e
 
 
 class AudioFormat(Enum):
-    """What sound is on the wire: linear 16 bit at 24 kHz, or G.711 at 8 kHz."""
+    """Audio formats on the wire: linear 16 bit at 24 kHz, or G.711 at 8 kHz."""
 
     PCM = "audio/pcm"
     ULAW = "audio/pcmu"
@@ -27,25 +27,25 @@ class AudioFormat(Enum):
 
     @property
     def rate_hz(self) -> int:
-        """Samples in a second."""
+        """Sample rate in Hz."""
         return 24_000 if self is AudioFormat.PCM else 8_000
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes in a sample."""
+        """Bytes per sample."""
         return 2 if self is AudioFormat.PCM else 1
 
 
 @dataclass(frozen=True, slots=True)
 class ServerVad:
-    """A turn is over after a fixed silence, or after one that depends on how finished it sounds.
+    """Ends a turn after a fixed silence, or after a silence that depends on the EOT probability.
 
     Attributes:
-        threshold: Has no effect here: the detector is calibrated.
-        silence_duration_ms: The hangover; None where the client left it to the server (setting turn.profile).
-        prefix_padding_ms: The pre-roll.
-        create_response: Turns are answered at once.
-        interrupt_response: Speech interrupts a reply.
+        threshold: Has no effect: the VAD is calibrated.
+        silence_duration_ms: The fixed silence; None: the server decides (setting turn.profile).
+        prefix_padding_ms: Audio before the speech onset.
+        create_response: Whether turns are answered without a request.
+        interrupt_response: Whether speech interrupts a reply.
     """
 
     threshold: float = 0.5
@@ -57,11 +57,12 @@ class ServerVad:
 
 @dataclass(frozen=True, slots=True)
 class SemanticVad:
-    """A turn is over after a silence that depends on how finished it sounds.
+    """Ends a turn after a silence that depends on the EOT probability.
 
     Attributes:
-        create_response: Turns are answered at once.
-        interrupt_response: Speech interrupts a reply.
+        eagerness: How early a turn may end.
+        create_response: Whether turns are answered without a request.
+        interrupt_response: Whether speech interrupts a reply.
     """
 
     eagerness: Eagerness = "auto"
@@ -69,30 +70,31 @@ class SemanticVad:
     interrupt_response: bool = True
 
     def profile(self, servers: Profile) -> Profile:
-        """The turn-taking profile that it asks for; "auto" is the server's own (setting turn.profile)."""
+        """Returns the turn-taking profile of the eagerness; "auto" is the server's (setting turn.profile)."""
         return _PROFILES.get(self.eagerness, servers)
 
     @classmethod
     def of_profile(cls, profile: Profile) -> "SemanticVad":
-        """The default of a server with this setting of turn.profile."""
+        """Returns the default of a server with this setting of turn.profile."""
         return cls(eagerness=_EAGERNESS[profile])
 
 
 TurnDetection = ServerVad | SemanticVad
-"""How a turn's end is found; where there is none, the client commits its turns itself."""
+"""How the end of a turn is detected. None instead: the client commits its turns itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extensions:
-    """What a client has declared that the protocol does not know: about the repartee.* events, and about its sound.
+    """Extensions of the protocol that a client has declared.
 
     Attributes:
-        events: It wants them; whoever never spoke of repartee does not know them (some clients take them for errors).
-        duck: It can lower the volume: repartee.duck and repartee.unduck are sent.
-        playout: It reports what it has played, and is trusted about it.
-        told: It keeps the records of turns to decide them again, and gets them whole.
-        interrupt_after_ms: No less voice may interrupt a reply (setting turn.interrupt_after_ms where that is more):
-            what is left of an echo is taken for a voice for a moment. None: it asks for nothing.
+        events: Whether it wants repartee.* events. Other clients do not get them, because some treat them as errors.
+        duck: Whether it can lower the volume: it gets repartee.duck and repartee.unduck.
+        playout: Whether it reports what it has played.
+        told: Whether it gets turn records with all inputs of turn taking, to replay the decisions.
+        interrupt_after_ms: Shortest speech that may interrupt a reply, if more than the setting
+            turn.interrupt_after_ms:
+            residual echo can look like speech for a moment. None: the server's setting.
     """
 
     events: bool = False
@@ -104,13 +106,13 @@ class Extensions:
 
 @dataclass(frozen=True, slots=True)
 class SessionConfig:
-    """Everything a client may change about its session.
+    """All settings of a session that a client may change.
 
     Attributes:
         turn_detection: None: the client commits its turns itself.
-        transcription: The client wants to know what was heard.
+        transcription: Whether the client wants transcripts.
         voice: The voice in use.
-        speed: 1 is the voice's own pace.
+        speed: Speaking rate; 1 is the voice's own.
         tool_choice: "auto", "none", "required", or the name of the function that must be called.
     """
 
@@ -129,5 +131,5 @@ class SessionConfig:
 
     @property
     def answers(self) -> bool:
-        """Turns are answered without being asked to."""
+        """Whether turns are answered without a request."""
         return self.turn_detection is not None and self.turn_detection.create_response

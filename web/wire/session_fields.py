@@ -1,7 +1,7 @@
-"""What a client may say about its session: session.update, and the options of a response.
+"""Parses the session of a session.update and the options of a response.
 
-Each field is judged by itself: what is right takes effect, what is wrong is refused by name. Fields that are left out
-stay as they are.
+Fields are checked one by one: valid fields take effect, invalid ones are refused by name. Missing fields keep their
+values.
 """
 
 from dataclasses import replace
@@ -38,7 +38,7 @@ from web.wire.session_config import AudioFormat, Limit, Modality, SemanticVad, S
 
 MAX_TOOLS = 128
 MAX_TOOLS_CHARS = 256_000
-"""Of all descriptions and schemas together, as they go into each prompt: 2,000 for each of 128 tools."""
+"""Limit for all descriptions and schemas together, which are part of each prompt: 2,000 for each of 128 tools."""
 MAX_OUTPUT_TOKENS = 32_768
 MAX_METADATA = 16
 SPEED = (0.25, 1.5)
@@ -104,7 +104,7 @@ def _function(value: object, path: str, refusals: Refusals) -> Function:
 
 
 def _functions(value: object, path: str, refusals: Refusals) -> tuple[Function, ...]:
-    """The tools that can be called; one that is wrong is left out."""
+    """Parses the tools; invalid ones are left out."""
     found: dict[str, Function] = {}
     for index, entry in enumerate(listing(_any_value, most=MAX_TOOLS)(value, path)):
         where = f"{path}[{index}]"
@@ -165,7 +165,10 @@ _VAD_TYPE = one_of("server_vad", "semantic_vad")
 
 
 def _turn_detection(value: object, path: str, now: TurnDetection | None, refusals: Refusals) -> TurnDetection:
-    """Of the same type as `now`: what is left out stays; of another: what is left out is at its default."""
+    """Parses turn detection.
+
+    Missing fields keep the values of `now` if the type is the same, else take their defaults.
+    """
     if not isinstance(value, dict):
         raise wrong_type(path, value, "an object or null")
     if value.get("type") is None and now is None:
@@ -180,7 +183,7 @@ def _turn_detection(value: object, path: str, now: TurnDetection | None, refusal
 
 
 def _language(spoken: str) -> Check:
-    """Only the language that is spoken here, in any of its variants."""
+    """Returns a check for the conversation's language, in any variant."""
 
     def check(value: object, path: str) -> None:
         found: str = IDENTIFIER(value, path)
@@ -239,7 +242,7 @@ def _session(spoken: str) -> dict[str, Field]:
         "type": Field(one_of("realtime", unsupported={"transcription": "sessions here are conversations"})),
         "audio": in_parts(audio),
         "repartee": in_parts(_REPARTEE),
-        # Accepted, so that stock clients need no change; without effect (docs/protocol.md).
+        # Accepted without effect, so that common clients need no change (docs/protocol.md).
         **{
             name: Field(anything)
             for name in ("id", "object", "expires_at", "include", "model", "tracing", "truncation")
@@ -253,7 +256,7 @@ _DECLARED = (*_FLAGS, "interrupt_after_ms")
 _REPARTEE = {
     **{name: Field(flag) for name in _FLAGS},
     "interrupt_after_ms": Field(whole(*INTERRUPT_AFTER_MS), null=True),
-    # What we say ourselves: a client may send back the session that it got.
+    # Fields that the server sends: a client may send back the session object that it got.
     **{name: Field(anything) for name in ("version", "resume_token", "resumed", "heard_ms", "language", "engines")},
 }
 _RESPONSE_OUTPUT = {"format": Field(_format), "voice": Field(_voice)}
@@ -261,7 +264,7 @@ _RESPONSE = {
     **_COMMON,
     **_BETA,
     "audio": in_parts({"output": in_parts(_RESPONSE_OUTPUT)}),
-    # Without these it would be another answer to other words.
+    # Essential, because ignoring them would answer something else.
     "conversation": Field(
         one_of("auto", unsupported={"none": "every response belongs to the conversation; leave it out"}),
         essential=True,
@@ -272,12 +275,12 @@ _RESPONSE = {
 
 
 def updated(config: SessionConfig, value: object, spoken: str, refusals: Refusals) -> SessionConfig:
-    """The session's settings after an update; `spoken` is the conversation's language.
+    """Returns the session's settings after an update; `spoken` is the conversation's language.
 
-    What is wrong in it is added to the refusals, and stays as it was.
+    Invalid fields are added to the refusals and keep their values.
 
     Raises:
-        FieldError: it is no object.
+        FieldError: The update is not an object.
     """
     found = accepted(value, "session", _session(spoken), refusals)
     audio = found.get("audio", {})
@@ -319,10 +322,10 @@ def _detection_after(now: TurnDetection | None, value: object, refusals: Refusal
 
 
 def response_options(config: SessionConfig, value: object, refusals: Refusals) -> ResponseOptions:
-    """What a client wants of one response. What is wrong in it is added to the refusals, and is as the session has it.
+    """Parses the options of one response. Invalid options are added to the refusals; the session's settings apply.
 
     Raises:
-        FieldError: it is no object, or asks for a response of another kind.
+        FieldError: The options are not an object, or ask for an unsupported kind of response.
     """
     found = accepted(value, "response", _RESPONSE, refusals)
     said = found.get("audio", {}).get("output", {})

@@ -1,4 +1,4 @@
-"""The session, as session.created and session.updated show it."""
+"""Builds the session object of session.created and session.updated."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -11,13 +11,15 @@ from web.wire.session_config import ServerVad, SessionConfig, TurnDetection
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a client is told about the server.
+    """Facts about the server that are sent to a client.
 
     Attributes:
-        model: What answers.
-        transcriber: What hears.
-        language: Of the conversation.
-        resume_token: With it, a new connection goes on with this conversation.
+        version: The server's version.
+        model: The language model.
+        transcriber: The recognizer.
+        language: Language of the conversation.
+        engines: The engine of each stage.
+        resume_token: Token with which a new connection resumes this conversation.
     """
 
     version: str
@@ -30,12 +32,14 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class SessionDescription:
-    """What does not change about a session.
+    """Properties of a session that do not change on a connection.
 
     Attributes:
-        expires_at_s: When it ends at the latest, in seconds since 1970; None: never.
-        resumed: It goes on from an earlier connection.
-        heard_ms: How much sound had come from the client when this connection began.
+        session_id: The session's id.
+        service: Facts about the server.
+        expires_at_s: Latest end, in seconds since 1970; None: never.
+        resumed: Whether it resumes a conversation of an earlier connection.
+        heard_ms: Length of the audio received from the client before this connection began.
     """
 
     session_id: str
@@ -46,7 +50,7 @@ class SessionDescription:
 
 
 def session_object(session: SessionDescription, config: SessionConfig) -> JsonObject:
-    """The whole session."""
+    """Builds the session object."""
     service = session.service
     transcription = {"model": service.transcriber, "language": service.language, "prompt": None}
     return {

@@ -1,4 +1,4 @@
-/** The smallest harness: named checks, run in the page, told to the test that opened it. */
+/** A minimal test harness: runs named checks in the page and reports them to the test that opened it. */
 
 export function same(actual, wanted, what = "") {
   const [a, w] = [JSON.stringify(actual), JSON.stringify(wanted)];
@@ -21,7 +21,7 @@ export async function run(checks) {
   return { failures, count: Object.keys(checks).length };
 }
 
-/** Band-limited sound: three tones. */
+/** Generates band-limited sound: three tones. */
 export function tones(rateHz, samples) {
   return Float32Array.from({ length: samples }, (_, n) =>
     [300, 1710, 5200].reduce((sum, hz) => sum + 0.2 * Math.sin((2 * Math.PI * hz * n) / rateHz), 0));

@@ -1,6 +1,6 @@
 import { OnsetFinder } from "/static/sound/onset.js";
 
-/** @param {number[][]} sounds int16 at 24 kHz @returns {(number | null)[]} their onsets, fed in uneven pieces */
+/** @param {number[][]} sounds int16 at 24 kHz, fed in uneven pieces @returns {(number | null)[]} their onsets */
 export default (sounds) => sounds.map((sound) => {
   const finder = new OnsetFinder(24000);
   const pcm = Int16Array.from(sound);

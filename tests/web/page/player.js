@@ -4,7 +4,7 @@ import { near, run, same, tones } from "./check.js";
 
 const SOUND = toInt16(tones(24000, 24000));
 
-/** Renders blocks of 128; `at` says what happens before a block. */
+/** Renders blocks of 128 samples; `at` is called before each block. */
 function rendered(player, blocks, at = {}, from = 0) {
   const out = new Float32Array(blocks * 128);
   const told = [];
@@ -81,7 +81,7 @@ export default () => run({
     same(of(rendered(player, 40, {}, 7680).told, "underrun").length, 1);
     player.end("a");
     rendered(player, 5, {}, 12800);
-    player.push("b", SOUND.slice(0, 2000)); // 83 ms: less than the cushion of 120
+    player.push("b", SOUND.slice(0, 2000)); // 83 ms, less than the buffer of 120 ms
     same(rendered(player, 5, {}, 20000).told, []);
     player.end("b");
     same(of(rendered(player, 20, {}, 21000).told, "finished").length, 1);
@@ -93,7 +93,7 @@ export default () => run({
     const { out, told } = rendered(player, 500, { 300: () => player.push("a", toInt16(low.subarray(12030))) });
     same(of(told, "underrun").length, 1);
     const steps = Array.from(out.slice(1000, 60000), (value, n) => Math.abs(value - out[1000 + n - 1]));
-    near(Math.max(...steps), 0, 0.012); // of the tone alone 0.0065
+    near(Math.max(...steps), 0, 0.012); // 0.0065 for the tone alone
     same(Math.max(...out.slice(27000, 300 * 128).map(Math.abs)), 0);
   },
   "the end of a reply is no underrun, however late it is told"() {
@@ -124,7 +124,7 @@ export default () => run({
   },
   "a duck ends with its reply"() {
     const player = new Player(48000);
-    player.duck(true); // too late, of one that is over
+    player.duck(true); // too late: the reply is over
     const half = toInt16(new Float32Array(4800).fill(0.5));
     for (const id of ["a", "b"]) {
       player.push(id, half);

@@ -7,7 +7,7 @@ import { near, run, same, tones } from "./check.js";
 
 const RATES = [8000, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 192000];
 
-/** In steps of every size, as the sound card and the network bring it. */
+/** Splits sound into pieces of different sizes, as a sound card and a network do. */
 function resampled(from, to, seconds) {
   const sound = tones(from, from * seconds);
   const resampler = new StreamResampler(from, to);

@@ -156,7 +156,7 @@ export default () => run({
     talk.tell({ type: "input_audio_buffer.speech_started", item_id: "v" });
     talk.forget();
     same(talk.items.map(({ text, partial, heard, cut }) => [text, partial, heard, cut]), [["what time is it", false, 0, false], ["It's ten past four.", false, 2, true]]);
-    talk.heardAll("resp_1_1"); // of the one that is gone
+    talk.heardAll("resp_1_1"); // the earlier reply
     talk.tell({ type: "repartee.partial", item_id: null, text: "and", rough: false });
     talk.tell({ type: "input_audio_buffer.speech_started", item_id: "u" });
     talk.tell({ type: "response.output_item.added", response_id: "resp_1_1", item: { id: "a", type: "message", role: "assistant" } });

@@ -1,4 +1,4 @@
-/** Records what the page captures and what it really renders, on the clock that it measures by. */
+/** Records what the page captures and renders, on the page's audio clock. */
 
 export async function begin() {
   const { context, microphone, player } = window.repartee.tap;
@@ -6,7 +6,7 @@ export async function begin() {
   const node = new AudioWorkletNode(context, "tap", { numberOfInputs: 2, numberOfOutputs: 1 });
   microphone?.connect(node, 0, 0);
   player.connect(node, 0, 1);
-  node.connect(context.destination); // it is silent; without it nothing would be rendered
+  node.connect(context.destination); // silent, but required for rendering
   const tape = { frame: null, microphone: [], player: [], rate: context.sampleRate };
   node.port.onmessage = ({ data }) => {
     tape.frame ??= data.frame;

@@ -1,4 +1,4 @@
-"""`repartee talk --server` as a person runs it: a server of its own, a virtual sound card, and what leaves it."""
+"""`repartee talk --server` with its own server and a virtual sound card."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ ENGINES = ("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
 
 @contextmanager
 def serving(folder: Path) -> Generator[str]:
-    """`repartee serve`; its address."""
+    """Runs `repartee serve` and yields its address."""
     flags = [word for setting in ENGINES for word in ("--set", setting)]
     with subprocess.Popen(
         [REPARTEE, "serve", "--port", "0", *flags],
@@ -86,7 +86,7 @@ def until(lines: list[str], text: str, within_s: float = 40.0) -> str:
 @pytest.mark.alone
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
-def test_a_question_to_a_server_and_the_gap_in_the_recorded_sound(card: VirtualCard, tmp_path: Path) -> None:
+def test_measured_latency_matches_recorded_gap(card: VirtualCard, tmp_path: Path) -> None:
     pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
     quiet = np.zeros(rate_hz // 2, np.int16)
     wav = write_wav(tmp_path / "question.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)
@@ -128,7 +128,7 @@ def test_a_question_to_a_server_and_the_gap_in_the_recorded_sound(card: VirtualC
 
 
 @pytest.mark.parametrize(("card_ms", "asked_ms"), [(300.0, 300.0), (0.0, None)])
-def test_a_card_with_a_canceller_has_the_server_asked_for_more_voice(
+def test_echo_canceller_raises_interrupt_after_ms(
     monkeypatch: pytest.MonkeyPatch, card_ms: float, asked_ms: float | None
 ) -> None:
     made: list[RemoteTalk] = []
@@ -150,7 +150,7 @@ def test_a_card_with_a_canceller_has_the_server_asked_for_more_voice(
     assert made[0].interrupt_after_ms == asked_ms
 
 
-def test_the_wake_phrase_is_a_matter_of_this_machine() -> None:
+def test_wake_mode_is_refused_with_a_server() -> None:
     loaded = load_settings(None, {}, ["talk.mode=wake"])
     with pytest.raises(ConfigError, match="everything that is said here would go there"):
         asyncio.run(talk_with("ws://127.0.0.1:1", loaded, {}, plain=True))

@@ -1,4 +1,4 @@
-"""What this end makes of a server's events, against the very code that writes them."""
+"""The client's conversion of server events, tested with the server's own protocol code."""
 
 import asyncio
 import json
@@ -32,8 +32,8 @@ from assistant.history.spoken_transcript import TimedWord
 from assistant.turns.events import AbandonReason, ReplyId
 from audio.speaker import WavSpeaker
 from web.remote.address import address_of
-from web.remote.conversation import NotOursError, RemoteConversation
-from web.remote.effects import Effect, Greeted, Hush, Loudness, Sound, SoundEnded, SpeechEnded
+from web.remote.conversation import RemoteConversation, UnsupportedServerError
+from web.remote.effects import Ducking, Effect, SessionOpened, Sound, SoundEnded, SpeechEnded, StopPlayback
 from web.remote.talk import RemoteTalk
 from web.wire.realtime import Realtime
 from web.wire.session_config import Extensions, SessionConfig
@@ -46,7 +46,7 @@ WORDS = (TimedWord("It's", 0.0, 200.0, estimated=False), TimedWord("noon.", 200.
 
 
 class Line:
-    """The server's end and this one, with nothing in between."""
+    """Server and client side, connected directly."""
 
     def __init__(self) -> None:
         self.server = Realtime(ALL, SERVICE, session_id="s1")
@@ -67,7 +67,7 @@ class Line:
         return self.fetch()
 
     def again(self, history: Sequence[Item] = ()) -> list[Effect]:
-        """Another connection to the same conversation."""
+        """Resumes the conversation on another connection."""
         self.here.lost()
         self.server = Realtime(ALL, SERVICE, session_id="s1")
         self.server.begin(history, resumed=True, heard_ms=500.0)
@@ -97,12 +97,12 @@ def kinds(effects: Sequence[Effect]) -> list[str]:
     return [type(effect).__name__ for effect in effects]
 
 
-def test_a_whole_turn_comes_through_as_it_was() -> None:
+def test_whole_turn_is_converted_unchanged() -> None:
     line = Line()
-    assert kinds(line.greeting) == ["Greeted"]
+    assert kinds(line.greeting) == ["SessionOpened"]
     heard = asked(line)
     assert heard == [
-        Hush(),
+        StopPlayback(),
         SpeechStarted(1, 100.0, USER),
         InterimWords("what time", low_confidence=False),
         SpeechEnded(760.0),
@@ -113,7 +113,7 @@ def test_a_whole_turn_comes_through_as_it_was() -> None:
     ]
     assert line.here.thinking
     effects = answered(line)
-    assert kinds(effects) == ["UnitSpoken", "WordsPlaced", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
+    assert kinds(effects) == ["ChunkSpoken", "WordsTimed", "Sound", "SoundEnded", "SoundEnded", "ReplySent"]
     assert [effect for effect in effects if not isinstance(effect, Sound | SoundEnded)] == [
         ChunkSpoken(REPLY, "It's noon."),
         WordsTimed(REPLY, WORDS),
@@ -125,9 +125,9 @@ def test_a_whole_turn_comes_through_as_it_was() -> None:
     assert not line.here.thinking
 
 
-def test_what_the_session_tells() -> None:
+def test_session_created_greets_with_its_facts() -> None:
     (greeted,) = Line().greeting
-    assert isinstance(greeted, Greeted)
+    assert isinstance(greeted, SessionOpened)
     assert not greeted.resumed
     assert greeted.detection == {
         "type": "semantic_vad", "eagerness": "auto", "create_response": True, "interrupt_response": True
@@ -136,36 +136,36 @@ def test_what_the_session_tells() -> None:
 
 
 @pytest.mark.parametrize("session", [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}])
-def test_another_make_of_server_is_refused(session: dict[str, Any]) -> None:
-    with pytest.raises(NotOursError, match="no Repartee server, or one of an older version"):
+def test_server_without_extensions_is_refused(session: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedServerError, match="no Repartee server, or one of an older version"):
         RemoteConversation().tell({"type": "session.created", "session": session})
 
 
-def test_an_interruption_is_cut_where_it_was_heard() -> None:
+def test_interrupted_reply_is_cut_at_heard_position() -> None:
     line = Line()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     line.sound()
     line.server.duck(REPLY)
-    assert line.fetch() == [Loudness(lower=True)]
+    assert line.fetch() == [Ducking(lower=True)]
     effects = line.tell(SpeechStarted(2, 2000.0, USER_2), ReplyStopped(REPLY, "It's", 250.0, "voice"))
-    assert Hush() in effects
+    assert StopPlayback() in effects
     assert [effect for effect in effects if isinstance(effect, ReplyStopped)] == [
         ReplyStopped(REPLY, "It's", 250.0, "voice")
     ]
 
 
-def test_a_reply_that_was_sent_may_still_be_cut_while_it_plays() -> None:
+def test_sent_reply_may_still_be_cut_while_it_plays() -> None:
     line = Line()
     asked(line)
     answered(line)
     assert line.tell(ReplyStopped(REPLY, "It's", 250.0, "voice")) == [
-        Hush(),
+        StopPlayback(),
         ReplyStopped(REPLY, "It's", 250.0, "voice"),
     ]
 
 
-def test_who_goes_on_takes_the_reply_back_and_the_words_are_joined() -> None:
+def test_continued_turn_retracts_reply_and_joins_words() -> None:
     line = Line()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's noon."))
@@ -184,14 +184,14 @@ def test_who_goes_on_takes_the_reply_back_and_the_words_are_joined() -> None:
     assert ReplyStarted(AGAIN, ItemId(""), spoken=True) in effects
 
 
-def test_a_reply_of_which_nothing_was_said_is_cut_all_the_same() -> None:
+def test_reply_without_words_is_cut() -> None:
     line = Line()
     asked(line)
     assert line.tell(ReplyStopped(REPLY, "", 0.0, "client"))[-1] == ReplyStopped(REPLY, "", 0.0, "client")
 
 
 @pytest.mark.parametrize("why", ["no words", "noise", "stuck"])
-def test_nothing_said(why: AbandonReason) -> None:
+def test_speech_without_words_is_discarded_with_reason(why: AbandonReason) -> None:
     line = Line()
     effects = line.tell(SpeechStarted(1, 100.0, USER), SpeechDiscarded(1, 400.0, why))
     assert effects[-1] == SpeechDiscarded(1, 400.0, why)
@@ -199,7 +199,7 @@ def test_nothing_said(why: AbandonReason) -> None:
     assert not line.here.thinking
 
 
-def test_typed_words_are_shown_once() -> None:
+def test_typed_text_is_shown_once() -> None:
     line = Line()
     typed = {"id": "item_9", "type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
     event = {"type": "conversation.item.added", "previous_item_id": None, "item": typed}
@@ -209,7 +209,7 @@ def test_typed_words_are_shown_once() -> None:
     assert line.here.tell(event) == []
 
 
-def test_a_failed_reply_says_why() -> None:
+def test_failed_reply_has_its_error() -> None:
     line = Line()
     asked(line)
     effects = line.tell(ReplySent(REPLY, "", "the model's service refused: quota", None, None, None))
@@ -217,7 +217,7 @@ def test_a_failed_reply_says_why() -> None:
     assert sent.error == "the model's service refused: quota"
 
 
-def test_a_notice_and_an_error_are_troubles_but_not_the_harmless_ones() -> None:
+def test_notices_and_errors_are_shown_except_harmless_ones() -> None:
     line = Line()
     assert line.tell(Problem("the disk is full")) == [Problem("the disk is full")]
     error = {"type": "error", "error": {"code": "invalid_value", "message": "speed is 2"}}
@@ -226,21 +226,21 @@ def test_a_notice_and_an_error_are_troubles_but_not_the_harmless_ones() -> None:
     assert line.here.tell(error) == []
 
 
-# ---- a connection that was lost ----
+# ---- lost connections ----
 
 
-def test_a_reply_that_is_told_again_is_told_once() -> None:
+def test_resent_reply_is_shown_once() -> None:
     line = Line()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's"), WordsTimed(REPLY, WORDS[:1]))
     line.sound()
     effects = line.again([UserMessage(USER, "what time is it", spoken=True)])
-    assert kinds(effects) == ["Greeted"]
+    assert kinds(effects) == ["SessionOpened"]
     effects = line.tell(ReplyStarted(REPLY, ANSWER, True), ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
     assert effects == [ChunkSpoken(REPLY, "noon."), WordsTimed(REPLY, WORDS[1:])]
 
 
-def test_a_reply_that_was_sent_and_still_plays_is_told_once() -> None:
+def test_resent_complete_reply_is_shown_once() -> None:
     line = Line()
     asked(line)
     whole = (ChunkSpoken(REPLY, "It's noon."), WordsTimed(REPLY, WORDS))
@@ -252,7 +252,7 @@ def test_a_reply_that_was_sent_and_still_plays_is_told_once() -> None:
     assert kinds(line.tell(ReplyStarted(REPLY, ANSWER, True), *whole, sent)) == ["SoundEnded", "SoundEnded"]
 
 
-def test_a_reply_that_ended_while_nobody_was_connected_is_over() -> None:
+def test_reply_that_ended_during_disconnect_is_over() -> None:
     line = Line()
     asked(line)
     line.tell(ChunkSpoken(REPLY, "It's noon."))
@@ -261,13 +261,13 @@ def test_a_reply_that_ended_while_nobody_was_connected_is_over() -> None:
         UserMessage(USER, "what time is it", spoken=True),
         AssistantMessage(ANSWER, "It's", complete=False),
     ]
-    assert kinds(line.again(history)) == ["Greeted"]
+    assert kinds(line.again(history)) == ["SessionOpened"]
     effects = line.tell(Problem("something else"))
-    assert kinds(effects) == ["Hush", "ReplyCut", "Trouble"]
+    assert kinds(effects) == ["StopPlayback", "ReplyStopped", "Problem"]
     assert not line.here.thinking
 
 
-def test_words_that_were_said_before_are_not_shown_again_and_new_ones_are() -> None:
+def test_after_resume_only_new_messages_are_shown() -> None:
     line = Line()
     asked(line)
     effects = line.again(
@@ -276,7 +276,7 @@ def test_words_that_were_said_before_are_not_shown_again_and_new_ones_are() -> N
     assert [effect.text for effect in effects if isinstance(effect, UserTurnCommitted)] == ["and in Rome"]
 
 
-# ---- whatever comes ----
+# ---- any events ----
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -298,12 +298,12 @@ KINDS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(KINDS, FIELDS), max_size=12))
-def test_no_server_breaks_it(events: list[tuple[str, dict[str, Any]]]) -> None:
+def test_any_server_events_are_handled(events: list[tuple[str, dict[str, Any]]]) -> None:
     here = RemoteConversation()
     for kind, fields in events:
         try:
             here.tell({**fields, "type": kind})
-        except NotOursError:
+        except UnsupportedServerError:
             assert kind == "session.created"
 
 
@@ -313,7 +313,7 @@ def test_no_server_breaks_it(events: list[tuple[str, dict[str, Any]]]) -> None:
 @example([("error", {"error": "boom"})])
 @example([("repartee.trace", {"trace": {"turn": 1, "response_latency_ms": "soon"}})])
 @example([("repartee.trace", {"trace": {"turn": 1, "stages": {"stt": {"ms": "inf", "slack_ms": 0.0}}}})])
-def test_no_server_breaks_the_client_or_its_screen(events: list[tuple[str, dict[str, Any]]]) -> None:
+def test_any_server_events_leave_client_and_screen_working(events: list[tuple[str, dict[str, Any]]]) -> None:
     async def main() -> None:
         view = View()
         speaker = WavSpeaker(lambda _at_s, _pcm: None)
@@ -322,14 +322,14 @@ def test_no_server_breaks_the_client_or_its_screen(events: list[tuple[str, dict[
         for kind, fields in events:
             try:
                 talk.event({**fields, "type": kind})
-            except NotOursError:
+            except UnsupportedServerError:
                 assert kind == "session.created"
         panels.latency(view, 40, None, brief=False)
 
     asyncio.run(main())
 
 
-def test_a_broken_event_is_told_of_once() -> None:
+def test_invalid_event_is_reported_once() -> None:
     here = RemoteConversation()
     (trouble,) = here.tell({"type": "response.created"})
     assert isinstance(trouble, Problem)
@@ -337,7 +337,7 @@ def test_a_broken_event_is_told_of_once() -> None:
     assert here.tell({"type": "response.created"}) == []
 
 
-def test_a_trace_becomes_a_record() -> None:
+def test_trace_event_becomes_a_turn_record() -> None:
     trace = {
         "turn": 3,
         "outcome": "answered",
@@ -357,7 +357,7 @@ def test_a_trace_becomes_a_record() -> None:
     assert [span.after for span in record.spans] == [("stt",)]
 
 
-def test_a_real_record_comes_through_unchanged_but_for_what_only_replays_need() -> None:
+def test_real_record_is_unchanged_except_replay_inputs() -> None:
     says = [Says(200, 1200, "what time is it"), Says(2600, 3000, "and now")]
     record = Rehearsal(says, length_ms=5000).perform().records[0]
     line = Line()

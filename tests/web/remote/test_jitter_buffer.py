@@ -1,23 +1,23 @@
-"""What is gathered before a reply is played."""
+"""The size of the buffer before playback."""
 
 from audio.units import reply_samples_of_ms
 from web.remote.jitter_buffer import FIRST_MS, MOST_MS, JitterBuffer
 
 
-def test_it_grows_where_a_reply_stops_and_shrinks_where_one_comes_through() -> None:
-    cushion = JitterBuffer()
-    assert cushion.samples == 0
+def test_buffer_grows_after_underruns_and_shrinks_without() -> None:
+    jitter_buffer = JitterBuffer()
+    assert jitter_buffer.samples == 0
     sizes = []
     for _ in range(5):
-        cushion.begin()
-        cushion.ran_dry()
-        cushion.over()
-        sizes.append(cushion.samples)
+        jitter_buffer.begin()
+        jitter_buffer.ran_dry()
+        jitter_buffer.over()
+        sizes.append(jitter_buffer.samples)
     assert sizes == [reply_samples_of_ms(ms) for ms in (FIRST_MS, 120, 240, MOST_MS, MOST_MS)]
-    assert cushion.underruns == 5
+    assert jitter_buffer.underruns == 5
     sizes = []
     for _ in range(5):
-        cushion.begin()
-        cushion.over()
-        sizes.append(cushion.samples)
+        jitter_buffer.begin()
+        jitter_buffer.over()
+        sizes.append(jitter_buffer.samples)
     assert sizes == [reply_samples_of_ms(ms) for ms in (240, 120, FIRST_MS, 0, 0)]

@@ -1,4 +1,4 @@
-"""What was typed, until the server has it."""
+"""Typed texts until the server has them."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from web.remote.pending_text import MOST_WAITING, PendingText
 
 
-def test_it_waits_until_it_has_arrived_and_is_owed_until_it_is_answered() -> None:
+def test_text_waits_until_arrival_and_is_owed_until_answered() -> None:
     typed = PendingText()
     assert typed.add("one")
     assert typed.add("two")
@@ -15,7 +15,7 @@ def test_it_waits_until_it_has_arrived_and_is_owed_until_it_is_answered() -> Non
     assert typed.unsent == [("typed_2", "two")]
     typed.arrived("typed_1")
     typed.answered()
-    assert typed.owed  # the second is not there yet
+    assert typed.owed  # the second text has not arrived yet
     typed.sent("typed_2")
     typed.arrived("typed_2")
     typed.answered()
@@ -23,7 +23,7 @@ def test_it_waits_until_it_has_arrived_and_is_owed_until_it_is_answered() -> Non
     assert not typed.lost()
 
 
-def test_what_was_sent_and_has_not_arrived_is_uncertain_once() -> None:
+def test_lost_connection_reports_uncertain_texts_once() -> None:
     typed = PendingText()
     typed.add("one")
     assert not typed.lost()
@@ -33,7 +33,7 @@ def test_what_was_sent_and_has_not_arrived_is_uncertain_once() -> None:
     assert typed.unsent == [("typed_1", "one")]
 
 
-def test_no_more_than_a_screenful_waits_and_giving_up_says_how_many() -> None:
+def test_waiting_texts_are_limited_and_counted_on_give_up() -> None:
     typed = PendingText()
     assert all(typed.add("x") for _ in range(MOST_WAITING))
     assert not typed.add("x")
@@ -41,7 +41,7 @@ def test_no_more_than_a_screenful_waits_and_giving_up_says_how_many() -> None:
 
 
 @given(st.lists(st.sampled_from(["add", "send", "half", "arrive", "answer", "lost"]), max_size=40))
-def test_every_text_arrives_whatever_breaks(course: list[str]) -> None:
+def test_every_text_arrives_despite_lost_connections(course: list[str]) -> None:
     typed, words, there, sent = PendingText(), list[str](), dict[str, str](), dict[str, str]()
     for step in [*course, "lost", "send", "arrive"]:
         match step:
@@ -52,7 +52,7 @@ def test_every_text_arrives_whatever_breaks(course: list[str]) -> None:
                     typed.sent(name)
                     sent[name] = text
             case "half" if typed.unsent:
-                typed.sent(typed.unsent[0][0])  # written, and swallowed by a dead connection
+                typed.sent(typed.unsent[0][0])  # sent on a dead connection
             case "arrive":
                 for name, text in sent.items():
                     assert name not in there  # never twice

@@ -1,4 +1,4 @@
-"""When a reply became audible here, and how much of it was heard."""
+"""When a reply became audible, and how much of it was played."""
 
 import math
 
@@ -18,7 +18,7 @@ def reply(silence_ms: int = 100, tone_ms: int = 400) -> np.ndarray:
 
 
 @given(st.integers(0, 300), st.lists(st.integers(1, 4000), min_size=1, max_size=20), st.integers(100, 1000))
-def test_the_onset_is_dated_however_the_sound_is_cut(silence_ms: int, pieces: list[int], block: int) -> None:
+def test_onset_time_does_not_depend_on_block_sizes(silence_ms: int, pieces: list[int], block: int) -> None:
     pcm = reply(silence_ms)
     onset = audible_onset(pcm, REPLY_RATE_HZ)
     assert onset is not None
@@ -39,7 +39,7 @@ def test_the_onset_is_dated_however_the_sound_is_cut(silence_ms: int, pieces: li
     assert played.heard_ms(0.0) == pytest.approx(len(pcm) / 24)
 
 
-def test_what_was_heard_is_what_has_left_by_now() -> None:
+def test_heard_ms_is_what_has_left_the_loudspeaker() -> None:
     played = ReplyPlayback()
     played.came(reply(), 1.0)
     played.took(2400, 2.0, finished=False)
@@ -53,14 +53,14 @@ def test_reports_are_due_ten_times_a_second() -> None:
     assert [played.report_due(at) for at in (0.0, 0.05, 0.1, 0.15, 0.21)] == [True, False, True, False, True]
 
 
-def test_a_silent_reply_is_never_audible() -> None:
+def test_silent_reply_never_becomes_audible() -> None:
     played = ReplyPlayback()
     played.came(np.zeros(4800, np.int16), 0.0)
     assert not played.took(4800, 1.0, finished=True)
     assert played.audible_s is None
 
 
-def test_where_the_loudspeaker_left_and_whether_it_came_back_is_known() -> None:
+def test_missing_loudspeaker_is_tracked() -> None:
     played = ReplyPlayback()
     played.came(reply(), 0.0)
     played.took(2400, 1.0, finished=False)

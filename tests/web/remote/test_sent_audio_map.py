@@ -1,4 +1,4 @@
-"""Positions of what was sent, mapped back to the microphone's line."""
+"""Positions in the sent audio, mapped to the microphone line."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ from audio.units import FRAME_SAMPLES, Samples, ms_of_samples
 from web.remote.sent_audio_map import SentAudioMap
 
 
-def test_sound_without_a_break() -> None:
+def test_audio_without_a_break_maps_directly() -> None:
     sent = SentAudioMap()
     for number in range(10):
         sent.add(Samples(4800 + number * FRAME_SAMPLES), FRAME_SAMPLES)
@@ -16,15 +16,15 @@ def test_sound_without_a_break() -> None:
     assert sent.captured(0.0) is None
 
 
-def test_a_pause_is_not_part_of_what_was_sent() -> None:
+def test_pause_is_not_part_of_sent_audio() -> None:
     sent = SentAudioMap()
     sent.add(Samples(0), 1600)
     sent.add(Samples(16_000), 1600)
-    assert sent.captured(100.0) == 1600  # the last sample before the pause belongs to what came before it
+    assert sent.captured(100.0) == 1600  # the last sample before the pause
     assert sent.captured(150.0) == 16_800
 
 
-def test_what_was_lost_with_the_connection_was_not_sent() -> None:
+def test_audio_lost_with_connection_does_not_count_as_sent() -> None:
     sent = SentAudioMap()
     sent.add(Samples(0), 1600)
     sent.add(Samples(16_000), 1600)
@@ -35,7 +35,7 @@ def test_what_was_lost_with_the_connection_was_not_sent() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=40), st.data())
-def test_every_sent_sample_is_found_where_it_was_captured(runs: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_every_sent_sample_maps_to_its_capture_position(runs: list[tuple[int, int]], data: st.DataObject) -> None:
     sent, line = SentAudioMap(), 0
     captured: list[int] = []
     for gap, frames in runs:

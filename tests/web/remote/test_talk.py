@@ -1,4 +1,4 @@
-"""Whole conversations between this client and the real server on loopback; engines are scripts, time is real."""
+"""Whole conversations between the client and the real server on loopback; scripted engines, real time."""
 
 import asyncio
 import math
@@ -39,7 +39,7 @@ TEN = "One two three. Four five six. Seven eight nine. Ten."
 
 @dataclass
 class Here:
-    """This end: a client, and what it showed and played."""
+    """A client, what it showed and what it played."""
 
     talk: RemoteTalk
     facts: list[SessionEvent] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Here:
         return [trouble.text for trouble in self.of(Problem)]
 
     def heard(self) -> Pcm:
-        """What was played, from the loudspeaker's sample 0: ticks that a busy machine missed are silence in it."""
+        """The played audio from the loudspeaker's sample 0; ticks that a busy machine missed are silence."""
         line = np.zeros(round(self.sound[-1][0] * REPLY_RATE_HZ) + len(self.sound[-1][1]), np.int16)
         for at_s, pcm in self.sound:
             first = round(at_s * REPLY_RATE_HZ)
@@ -77,7 +77,7 @@ def run(
     *assignments: str,
     answers: tuple[str, ...] = ("It is ten o'clock.",),
 ) -> Here:
-    """Hold a conversation: `course` runs beside it; when it ends, so does the conversation."""
+    """Runs a conversation with `course` beside it; it ends when `course` ends."""
     kept: list[Here] = []
 
     async def main() -> None:
@@ -97,7 +97,7 @@ def run(
     return kept[0]
 
 
-def test_a_question_is_answered_and_its_latency_is_the_one_in_the_sound(tmp_path: Path) -> None:
+def test_question_is_answered_with_correct_latency(tmp_path: Path) -> None:
     says = [Says(600, 1500, "what time is it")]
 
     async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
@@ -112,7 +112,7 @@ def test_a_question_is_answered_and_its_latency_is_the_one_in_the_sound(tmp_path
     record = finished.record
     assert record.outcome == "answered"
     assert record.response_latency_ms is not None
-    # Both ends lie on this machine's clock: the scripted microphone's line, and the loudspeaker's.
+    # Microphone and loudspeaker share this machine's clock.
     begun_s = one.talk.speaker.begun_s  # type: ignore[attr-defined]
     onset = audible_onset(one.heard(), REPLY_RATE_HZ)
     assert onset is not None
@@ -124,7 +124,7 @@ def test_a_question_is_answered_and_its_latency_is_the_one_in_the_sound(tmp_path
     assert one.troubles == []
 
 
-def test_an_interruption_stops_the_sound_and_is_cut_where_it_was_heard(tmp_path: Path) -> None:
+def test_interruption_stops_playback_at_heard_position(tmp_path: Path) -> None:
     says = [Says(400, 900, "count"), Says(1900, 2900, "stop")]
 
     async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
@@ -140,7 +140,7 @@ def test_an_interruption_stops_the_sound_and_is_cut_where_it_was_heard(tmp_path:
     assert 200 < cut.heard_ms < 2000
 
 
-def test_typed_words_are_answered_and_the_reply_is_said_again(tmp_path: Path) -> None:
+def test_typed_text_is_answered_and_reply_is_repeated(tmp_path: Path) -> None:
     async def course(one: Here, _server: Served, workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open)
         assert not one.talk.repeat()
@@ -157,8 +157,8 @@ def test_typed_words_are_answered_and_the_reply_is_said_again(tmp_path: Path) ->
     assert one.of(TurnFinished)[0].record.response_latency_ms is None
 
 
-def test_what_is_typed_into_a_broken_connection_is_answered_once(tmp_path: Path) -> None:
-    """The socket is gone and neither end knows it yet: nothing of what is typed then has arrived."""
+def test_text_typed_into_broken_connection_is_answered_once(tmp_path: Path) -> None:
+    """The socket is dead and neither side knows it yet: texts typed then do not arrive."""
 
     async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open and not one.talk._greeting)
@@ -181,10 +181,10 @@ def test_what_is_typed_into_a_broken_connection_is_answered_once(tmp_path: Path)
 
 
 @pytest.mark.parametrize("interrupts", [False, True])
-def test_what_nobody_heard_for_want_of_a_loudspeaker_is_not_in_the_servers_history(
+def test_unheard_words_are_not_in_server_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupts: bool
 ) -> None:
-    """It leaves for good after 700 ms: three words were heard whole."""
+    """The loudspeaker disappears after 700 ms, when three words were completely heard."""
 
     async def course(one: Here, _server: Served, workshop: ScriptedWorkshop) -> None:
         told = one.talk.speaker.on_played
@@ -196,7 +196,7 @@ def test_what_nobody_heard_for_want_of_a_loudspeaker_is_not_in_the_servers_histo
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
         if interrupts:
-            await eventually(lambda: (one.talk.mouth.played_ms or 0) > 1200)
+            await eventually(lambda: (one.talk.playback.played_ms or 0) > 1200)
             one.talk.interrupt()
         await eventually(lambda: bool(one.of(TurnFinished)) and bool(one.of(ReplyStopped)))
         await asyncio.sleep(0.1)
@@ -209,13 +209,13 @@ def test_what_nobody_heard_for_want_of_a_loudspeaker_is_not_in_the_servers_histo
     assert [(cut.reason, cut.heard) for cut in one.of(ReplyStopped)][:1] == [("unheard", "One two three.")]
 
 
-def test_interrupting_by_key_is_the_clients_wish(tmp_path: Path) -> None:
+def test_key_interrupt_is_reported_as_client(tmp_path: Path) -> None:
     async def course(one: Here, _server: Served, _workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
-        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         one.talk.interrupt()
-        assert not one.talk.mouth.sounding
+        assert not one.talk.playback.sounding
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
@@ -223,7 +223,7 @@ def test_interrupting_by_key_is_the_clients_wish(tmp_path: Path) -> None:
     assert one.of(TurnFinished)[0].record.outcome == "interrupted"
 
 
-def test_push_to_talk_sends_only_what_was_said_with_the_key_down(tmp_path: Path) -> None:
+def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None:
     says = [Says(300, 1000, "not for you"), Says(1500, 2200, "what time is it")]
 
     async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
@@ -240,10 +240,10 @@ def test_push_to_talk_sends_only_what_was_said_with_the_key_down(tmp_path: Path)
 
     one = run(tmp_path, says, course)
     assert [taken.text for taken in one.of(UserTurnCommitted)] == ["what time is it"]
-    # The client asks for the answer, but while the words are still to come: it is the answer to them.
+    # The client requests the answer before the transcript arrives: it is the answer to it.
     record = one.of(TurnFinished)[-1].record
     assert record.no_latency_reason is None
-    # From where the speech ended, not from the key that was let go.
+    # From the end of the speech, not from the key release.
     begun_s = one.talk.speaker.begun_s  # type: ignore[attr-defined]
     first_s = begun_s + next(at_s for at_s, pcm in one.sound if pcm.any())
     said_s = one.talk.microphone.clock.offset_s + 2.2
@@ -251,11 +251,11 @@ def test_push_to_talk_sends_only_what_was_said_with_the_key_down(tmp_path: Path)
     assert sum(share.ms for share in record.stages.values()) == pytest.approx(record.response_latency_ms, abs=0.1)
 
 
-def test_a_lost_connection_in_the_midst_of_a_reply_loses_nothing_of_it(tmp_path: Path) -> None:
+def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
     async def course(one: Here, server: Served, _workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
-        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
         assert conversation.line is not None
         await conversation.line.socket.close(1011)
@@ -274,13 +274,13 @@ def test_a_lost_connection_in_the_midst_of_a_reply_loses_nothing_of_it(tmp_path:
 
 
 @pytest.mark.parametrize("answer", [TEN, "One two three. Four."])
-def test_a_reply_that_is_stopped_without_a_connection_is_stopped_at_the_server(tmp_path: Path, answer: str) -> None:
-    """In the midst of being sent, or wholly sent and only played."""
+def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer: str) -> None:
+    """The reply is still being sent, or completely sent and only played."""
 
     async def course(one: Here, server: Served, workshop: ScriptedWorkshop) -> None:
         await eventually(lambda: one.talk.wire.open)
         one.talk.type("count")
-        await eventually(lambda: (one.talk.mouth.played_ms or 0) > 300)
+        await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
         assert conversation.line is not None
         await conversation.line.socket.close(1011)

@@ -1,4 +1,4 @@
-"""Connections that cannot be had, end, and come back; the real server's shell on loopback."""
+"""Connections that fail, end and reconnect; the real server on loopback."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from assistant.config.settings import ServerSection
 from web.health import EngineState
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason, closed, why_not
-from web.remote.conversation import NotOursError
+from web.remote.conversation import UnsupportedServerError
 from web.remote.wire import RemoteWire, ServerLostError, _Connect
 
 TOKEN = "a-token-of-enough-letters"
@@ -28,7 +28,7 @@ TOKEN = "a-token-of-enough-letters"
 
 @dataclass
 class Ear:
-    """Whoever a wire belongs to."""
+    """Records the events of a wire."""
 
     on_event: Callable[[Mapping[str, Any]], None] = lambda _event: None
     events: list[Mapping[str, Any]] = field(default_factory=list)
@@ -57,14 +57,14 @@ def run(main: Coroutine[None, None, None]) -> None:
 
 
 async def greets(websocket: WebSocket) -> None:
-    """A conversation that says hello, then everything again."""
+    """A conversation that sends a greeting, then echoes every message."""
     await websocket.send_json({"type": "session.created", "query": websocket.url.query})
     while True:
         await websocket.send_text(await websocket.receive_text())
 
 
 async def refusal(url: str, token: str | None = None) -> str:
-    """Why there is no conversation."""
+    """Returns why connecting failed."""
     with pytest.raises(ServerLostError) as caught:
         await RemoteWire(address_of(url), token, Ear()).run()
     return str(caught.value)
@@ -84,26 +84,26 @@ async def refusal(url: str, token: str | None = None) -> str:
         ("ws://[::1]:80", "ws://[::1]:80/v1/realtime?model=repartee"),
     ],
 )
-def test_addresses(text: str, url: str) -> None:
+def test_address_is_converted_to_url(text: str, url: str) -> None:
     assert address_of(text).url({}) == url
 
 
 @pytest.mark.parametrize("text", ["", "ftp://x", "ws://", "ws://a b", "ws://host:port", "ws://host:99999"])
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="an address looks like"):
         address_of(text)
 
 
-def test_a_password_in_the_address_is_refused_and_not_shown() -> None:
+def test_password_in_address_is_refused_and_not_shown() -> None:
     with pytest.raises(ConfigError, match="REPARTEE_TOKEN") as caught:
         address_of("ws://me:secret@host")
     assert "secret" not in str(caught.value)
 
 
-# ---- no connection ----
+# ---- failed connections ----
 
 
-def test_nothing_listens_there() -> None:
+def test_refused_connection_is_explained() -> None:
     async def main() -> None:
         async with running() as server:
             port = server.port
@@ -114,14 +114,14 @@ def test_nothing_listens_there() -> None:
     run(main())
 
 
-def test_there_is_no_such_host() -> None:
+def test_unknown_host_is_explained() -> None:
     async def main() -> None:
         assert "there is no such host" in await refusal("ws://nobody.invalid")
 
     run(main())
 
 
-def test_a_wrong_path() -> None:
+def test_wrong_path_is_explained() -> None:
     async def main() -> None:
         async with running(converse=greets) as server:
             said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
@@ -130,7 +130,7 @@ def test_a_wrong_path() -> None:
     run(main())
 
 
-def test_a_proxy_that_is_none_for_web_sockets_is_told_of_in_the_servers_words() -> None:
+def test_proxy_without_websockets_shows_server_message() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         told = b'{"error": {"code": "no_websocket", "message": "this address speaks WebSocket"}}'
@@ -146,7 +146,7 @@ def test_a_proxy_that_is_none_for_web_sockets_is_told_of_in_the_servers_words() 
     run(main())
 
 
-def test_some_other_web_server_is_called_that() -> None:
+def test_other_web_server_is_explained() -> None:
     async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 2\r\n\r\nhi")
@@ -162,7 +162,7 @@ def test_some_other_web_server_is_called_that() -> None:
     run(main())
 
 
-def test_the_token_is_asked_for_and_taken() -> None:
+def test_token_is_requested_and_accepted() -> None:
     async def main() -> None:
         hall = ScriptedHall([EngineState("stt", "ready", "scripted")])
         async with running(hall, greets, token=TOKEN) as server:
@@ -177,7 +177,7 @@ def test_the_token_is_asked_for_and_taken() -> None:
     run(main())
 
 
-def test_plain_where_tls_was_meant() -> None:
+def test_tls_to_plain_port_is_explained() -> None:
     async def main() -> None:
         async with running(converse=greets) as server:
             assert "speaks no TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
@@ -185,7 +185,7 @@ def test_plain_where_tls_was_meant() -> None:
     run(main())
 
 
-def test_something_else_listens_there() -> None:
+def test_non_http_server_is_explained() -> None:
     async def main() -> None:
         async def gibberish(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             writer.write(b"220 mail.example ESMTP\r\n")
@@ -198,7 +198,7 @@ def test_something_else_listens_there() -> None:
     run(main())
 
 
-def test_one_that_says_nothing_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.remote.wire.FIRST_EVENT_TIMEOUT_S", 0.05)
 
     async def silent(websocket: WebSocket) -> None:
@@ -211,13 +211,13 @@ def test_one_that_says_nothing_is_not_waited_for_for_ever(monkeypatch: pytest.Mo
     run(main())
 
 
-def test_a_server_of_another_make() -> None:
+def test_foreign_realtime_server_is_explained() -> None:
     async def main() -> None:
         async with running(converse=greets) as server:
             ear = Ear()
 
             def refuse(_event: Mapping[str, Any]) -> None:
-                raise NotOursError("it is no Repartee server.")
+                raise UnsupportedServerError("it is no Repartee server.")
 
             ear.on_event = refuse
             with pytest.raises(ServerLostError, match="answers, but it is no Repartee server"):
@@ -241,7 +241,7 @@ def test_a_server_of_another_make() -> None:
         "7",
     ],
 )
-def test_a_message_that_makes_no_sense_ends_nothing(message: str) -> None:
+def test_invalid_message_does_not_end_the_connection(message: str) -> None:
     async def main() -> None:
         async def odd(websocket: WebSocket) -> None:
             await websocket.send_json({"type": "session.created"})
@@ -261,7 +261,7 @@ def test_a_message_that_makes_no_sense_ends_nothing(message: str) -> None:
     run(main())
 
 
-def test_a_proxy_that_needs_another_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_socks_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOCKS_PROXY", "socks5h://127.0.0.1:9")
     monkeypatch.setenv("NO_PROXY", "")
 
@@ -271,10 +271,10 @@ def test_a_proxy_that_needs_another_package_is_said(monkeypatch: pytest.MonkeyPa
     run(main())
 
 
-# ---- what is tried again ----
+# ---- retries ----
 
 
-def test_a_server_that_greets_and_dies_is_asked_less_and_less_often() -> None:
+def test_retries_slow_down_if_server_dies_after_greeting() -> None:
     connections: list[float] = []
 
     async def dies(websocket: WebSocket) -> None:
@@ -295,7 +295,7 @@ def test_a_server_that_greets_and_dies_is_asked_less_and_less_often() -> None:
     run(main())
 
 
-def test_a_full_server_is_asked_again() -> None:
+def test_full_server_is_retried() -> None:
     async def main() -> None:
         async with running(converse=greets, section=ServerSection(port=0, max_sessions=1)) as server:
             first = RemoteWire(address_of(server.ws), None, Ear())
@@ -314,7 +314,7 @@ def test_a_full_server_is_asked_again() -> None:
     run(main())
 
 
-def test_a_lost_connection_comes_back_and_says_how_to_go_on() -> None:
+def test_lost_connection_reconnects_with_resume_parameters() -> None:
     connections: list[str] = []
 
     async def breaks_once(websocket: WebSocket) -> None:
@@ -343,7 +343,7 @@ def test_a_lost_connection_comes_back_and_says_how_to_go_on() -> None:
     run(main())
 
 
-def test_what_was_said_last_arrives_before_the_line_is_hung_up() -> None:
+def test_queued_messages_are_sent_before_hanging_up() -> None:
     heard: list[str] = []
 
     async def listens(websocket: WebSocket) -> None:
@@ -368,8 +368,8 @@ def test_what_was_said_last_arrives_before_the_line_is_hung_up() -> None:
     run(main())
 
 
-def test_who_leaves_does_not_wait_for_a_server_that_never_answers() -> None:
-    """A firewall swallows what is sent, or something listens and says nothing: that is no reason to stay."""
+def test_leave_does_not_wait_for_silent_server() -> None:
+    """For example a firewall that drops packets, or a server that never answers."""
 
     async def main() -> None:
         async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -387,8 +387,8 @@ def test_who_leaves_does_not_wait_for_a_server_that_never_answers() -> None:
     run(main())
 
 
-def test_who_leaves_when_it_is_over_already_has_nothing_to_wait_for() -> None:
-    """What ends the conversation closes the rest of it, too: that must not hide why it ended."""
+def test_leave_after_end_does_not_hide_the_reason() -> None:
+    """Closing the rest of the conversation must not hide why it ended."""
 
     async def main() -> None:
         async with running() as server:
@@ -401,7 +401,7 @@ def test_who_leaves_when_it_is_over_already_has_nothing_to_wait_for() -> None:
     run(main())
 
 
-def test_sound_that_cannot_be_sent_is_left_out_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("web.remote.wire.MOST_WAITING_SOUND", 3)
 
     async def main() -> None:
@@ -423,7 +423,7 @@ def test_sound_that_cannot_be_sent_is_left_out_and_counted(monkeypatch: pytest.M
     run(main())
 
 
-# ---- words for it ----
+# ---- texts ----
 
 
 @pytest.mark.parametrize(
@@ -434,14 +434,14 @@ def test_sound_that_cannot_be_sent_is_left_out_and_counted(monkeypatch: pytest.M
         ("", "", "was lost", True),
     ],
 )
-def test_how_a_connection_ended(reason: str, farewell: str, said: str, again: bool) -> None:
+def test_close_reason_is_explained(reason: str, farewell: str, said: str, again: bool) -> None:
     error = ConnectionClosedError(Close(1012, reason), None)
     ending = closed(error, address_of("ws://h"), farewell)
     assert said in ending.sentence
     assert ending.again is again
 
 
-def test_what_may_pass_is_tried_again_only_after_a_conversation() -> None:
+def test_temporary_failure_is_retried_only_after_conversation() -> None:
     for error in (ConnectionRefusedError(), TimeoutError(), OSError(101, "Network is unreachable")):
         assert not why_not(error, address_of("ws://h")).again
         assert why_not(error, address_of("ws://h"), connected_before=True).again

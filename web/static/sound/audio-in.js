@@ -1,7 +1,7 @@
-/** The microphone: asked for, listened to, given back. */
+/** Captures the microphone. */
 
 /**
- * @typedef {object} Wishes
+ * @typedef {object} Wishes the requested microphone and processing
  * @property {string} deviceId "" for the browser's choice
  * @property {boolean} echoCancellation
  * @property {boolean} noiseSuppression
@@ -9,7 +9,7 @@
  */
 
 /**
- * Events: `chunk` (detail: Chunk, see capture.js), `lost` (the device went away or its permission was withdrawn).
+ * Events: `chunk` (detail: Chunk, see capture.js), `lost` (the device was removed or its permission was withdrawn).
  */
 export class AudioIn extends EventTarget {
   /** @param {AudioContext} context with capture-worklet.js loaded */
@@ -18,33 +18,33 @@ export class AudioIn extends EventTarget {
     this._context = context;
     this._stream = null;
     this._source = null;
-    this._asked = 0; // how often a microphone was asked for, or was no longer wanted
-    /** What the microphone brings; other nodes may listen too. */
+    this._asked = 0; // number of calls of open and close
+        /** The capture node; other nodes may be connected to the microphone too. */
     this.node = new AudioWorkletNode(context, "repartee-capture", { numberOfInputs: 1, numberOfOutputs: 0 });
     this.node.port.onmessage = ({ data }) => this.dispatchEvent(new CustomEvent("chunk", { detail: data }));
   }
 
-  /** @returns {MediaStreamAudioSourceNode | null} for whoever wants to record what is captured */
+  /** @returns {MediaStreamAudioSourceNode | null} the microphone's node, for recording */
   get source() {
     return this._source;
   }
 
-  /** @returns {MediaTrackSettings | null} what the browser granted */
+  /** @returns {MediaTrackSettings | null} the settings that the browser granted */
   get granted() {
     return this._stream?.getAudioTracks()[0].getSettings() ?? null;
   }
 
   /**
-   * Ask for a microphone; one that is open is given back first.
+   * Opens a microphone; one that is open is closed first.
    * @param {Wishes} wishes
-   * @returns {Promise<boolean>} false where it was closed before it was granted
+   * @returns {Promise<boolean>} false if it was closed before it was granted
    * @throws {DOMException} NotAllowedError, NotFoundError, NotReadableError ...
    */
   async open(wishes) {
     const { deviceId, ...processing } = wishes;
     const audio = { ...processing, channelCount: 1, ...(deviceId && { deviceId: { exact: deviceId } }) };
     const asked = ++this._asked;
-    this._giveBack(); // first: Chromium's second stream of an open microphone is processed like the first
+    this._giveBack(); // first, because Chromium processes a second stream of an open microphone like the first
     const stream = await navigator.mediaDevices.getUserMedia({ audio });
     if (asked !== this._asked) {
       stop(stream);
@@ -62,13 +62,13 @@ export class AudioIn extends EventTarget {
     return true;
   }
 
-  /** Give the microphone back: the browser's recording light goes out. One that was asked for is not wanted any more. */
+  /** Closes the microphone, so that the browser shows no recording. A pending request is dropped. */
   close() {
     this._asked++;
     this._giveBack();
   }
 
-  /** Nothing more is listened to. */
+  /** Closes the microphone and ends the capture processor. */
   end() {
     this.close();
     this.node.port.postMessage("end");
@@ -85,7 +85,7 @@ function stop(stream) {
   stream.getTracks().forEach((track) => track.stop());
 }
 
-/** @returns {Promise<{id: string, label: string}[]>} the microphones; labels are empty before permission was given */
+/** @returns {Promise<{id: string, label: string}[]>} the microphones; labels are empty until permission is granted */
 export async function microphones() {
   const devices = await navigator.mediaDevices.enumerateDevices();
   return devices.filter((one) => one.kind === "audioinput").map((one) => ({ id: one.deviceId, label: one.label }));

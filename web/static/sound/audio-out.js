@@ -1,4 +1,4 @@
-/** The loudspeaker: replies in, and what became of them out. */
+/** Plays replies on the loudspeaker and reports their playback. */
 
 import { DeviceDelay } from "./device-delay.js";
 import { Playback } from "./playback.js";
@@ -8,8 +8,8 @@ const LOOK_EVERY_MS = 500;
 
 /**
  * Events, each with a detail:
- *   `began` {reply}; `audible` {reply, leaves_s, device_ms}: the first audible sample leaves at that context time, and
- *   how much of that it spent here since it arrived; `progress` {reply, level}; `finished` {reply, played_ms};
+ *   `began` {reply}; `audible` {reply, leaves_s, device_ms}: context time at which the first audible sample leaves the
+ *   loudspeaker, and the time since it arrived here; `progress` {reply, level}; `finished` {reply, played_ms};
  *   `flushed` {reply, played_ms}; `dropped` {reply}.
  */
 export class AudioOut extends EventTarget {
@@ -19,7 +19,7 @@ export class AudioOut extends EventTarget {
     this._context = context;
     this._delay = new DeviceDelay(context);
     this._player = new AudioWorkletNode(context, "repartee-player", { numberOfInputs: 0, outputChannelCount: [1] });
-    /** After player and volume: what is really rendered. */
+    /** The output after player and volume. */
     this.node = new GainNode(context);
     this._player.connect(this.node).connect(context.destination);
     this._player.port.onmessage = ({ data }) => this._told(data);
@@ -28,20 +28,20 @@ export class AudioOut extends EventTarget {
     this._looking = setInterval(() => this._delay.look(), LOOK_EVERY_MS);
   }
 
-  /** @returns {number} ms from being rendered to leaving the loudspeaker */
+  /** @returns {number} ms from rendering to leaving the loudspeaker */
   get deviceDelayMs() {
     return this._delay.seconds * 1000;
   }
 
   /** @param {number} loudness 0..1 */
   set volume(loudness) {
-    // A power law: halfway sounds half as loud.
+    // A power law, so that the middle of the slider sounds half as loud.
     this.node.gain.setTargetAtTime(loudness ** 2, this._context.currentTime, 0.01);
   }
 
   /**
    * @param {string} reply
-   * @param {Int16Array} pcm 24 kHz; given away
+   * @param {Int16Array} pcm 24 kHz; its buffer is transferred
    */
   push(reply, pcm) {
     const known = this._of(reply);
@@ -51,35 +51,35 @@ export class AudioOut extends EventTarget {
     this._player.port.postMessage({ type: "push", reply, pcm }, [pcm.buffer]);
   }
 
-  /** No more will come of it. */
+  /** Ends a reply whose audio is complete. */
   end(reply) {
     if (this._replies.has(reply)) this._player.port.postMessage({ type: "end", reply });
   }
 
-  /** @returns {boolean} is sound of the reply here that was not played to its end, whether or not it has begun? */
+  /** @returns {boolean} whether the reply has audio here that was not completely played */
   holds(reply) {
     return this._replies.get(reply)?.over === false;
   }
 
-  /** Silence at once; what still comes of the replies that are here is dropped. */
+  /** Stops playback at once and drops further audio of the current replies. */
   flush() {
     for (const known of this._replies.values()) known.over = true;
     this._player.port.postMessage({ type: "flush" });
   }
 
-  /** Silence, and nothing is remembered: another conversation names its replies the same. */
+  /** Stops playback and forgets all replies, because another conversation uses the same reply ids. */
   forget() {
     this.flush();
     this._player.port.postMessage({ type: "forget" });
     this._replies.clear();
   }
 
-  /** @param {boolean} on 18 dB softer */
+  /** @param {boolean} on whether to lower the volume by 18 dB */
   duck(on) {
     this._player.port.postMessage({ type: "duck", on });
   }
 
-  /** @returns {number} ms of the reply's sound that have arrived here */
+  /** @returns {number} ms of the reply's audio that have arrived */
   receivedMs(reply) {
     return msOfSamples(this._replies.get(reply)?.received ?? 0);
   }
@@ -112,7 +112,7 @@ export class AudioOut extends EventTarget {
       return;
     }
     const known = this._replies.get(told.reply);
-    if (!known) return; // told just before it was forgotten
+    if (!known) return; // sent just before the reply was forgotten
     const { playback, arrivals } = known;
     if (told.type === "run") {
       playback.run(told.frame, told.sample);

@@ -1,4 +1,4 @@
-/** In the audio thread: what the microphone brings, as chunks. */
+/** Runs in the audio thread: converts the microphone's blocks to chunks. */
 
 import { Capture } from "./capture.js";
 

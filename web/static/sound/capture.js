@@ -1,4 +1,4 @@
-/** The microphone's blocks made into chunks for the wire, each with the context frame it begins at. Pure. */
+/** Converts the microphone's blocks to chunks for the wire, each with the context frame of its first sample. Pure. */
 
 import { levelDbfs, toInt16 } from "./pcm.js";
 import { StreamResampler } from "./resampler.js";
@@ -7,21 +7,21 @@ import { CHUNK_SAMPLES, WIRE_RATE_HZ } from "./units.js";
 /**
  * @typedef {object} Chunk
  * @property {Int16Array} pcm 20 ms at 24 kHz
- * @property {number} frame context frame (with fraction) at which its first sample was captured
+ * @property {number} frame context frame (fractional) at which its first sample was captured
  * @property {number} level RMS, dBFS
  */
 
 export class Capture {
-  /** @param {number} rateHz the context's, whole */
+  /** @param {number} rateHz sample rate of the context, an integer */
   constructor(rateHz) {
     this._rateHz = rateHz;
     this._restart(0);
   }
 
   /**
-   * @param {number} frame context frame of the block's first sample; a jump begins a new stream
+   * @param {number} frame context frame of the block's first sample; a jump starts a new stream
    * @param {Float32Array} block mono
-   * @returns {Chunk[]} those that the block completes
+   * @returns {Chunk[]} the chunks that the block completes
    */
   take(frame, block) {
     if (frame !== this._next) this._restart(frame);

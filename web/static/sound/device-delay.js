@@ -1,7 +1,7 @@
-/** How long a rendered sample takes until it leaves the loudspeaker, as far as the browser knows. */
+/** Estimates the delay from rendering a sample to its leaving the loudspeaker, as far as the browser reports it. */
 
 const KEPT = 15;
-const LONGEST_S = 1; // a longer one is a clock that has not started yet
+const LONGEST_S = 1; // a longer delay means that a clock has not started yet
 
 export class DeviceDelay {
   /** @param {AudioContext} context */
@@ -10,20 +10,20 @@ export class DeviceDelay {
     this._seen = [];
   }
 
-  /** Look once; called now and then while sound plays. */
+  /** Takes one measurement; called regularly while sound plays. */
   look() {
     const seconds = this._measured() ?? this._declared();
     this._seen.push(seconds);
     if (this._seen.length > KEPT) this._seen.shift();
   }
 
-  /** @returns {number} seconds: the median of the last looks, since the context's clock moves in steps */
+  /** @returns {number} seconds: the median of the last measurements, because the context's clock moves in steps */
   get seconds() {
     if (!this._seen.length) this.look();
     return [...this._seen].sort((a, b) => a - b)[Math.floor(this._seen.length / 2)];
   }
 
-  /** From the two clocks of the output: what is being rendered now, and what leaves now. */
+  /** Computes the delay from the context times of the sample being rendered and of the sample that leaves now. */
   _measured() {
     const leaving = this._context.getOutputTimestamp?.();
     if (!leaving?.performanceTime || !leaving.contextTime) return null;

@@ -1,34 +1,34 @@
-/** The lowpass of both resamplers: a sinc under a Kaiser window, one row of weights per phase. Pure. */
+/** Lowpass filter of both resamplers: a Kaiser-windowed sinc, one row of weights per phase. Pure. */
 
-const ZERO_CROSSINGS = 32; // each side; with BETA: -80 dB from Nyquist on, flat to 10 kHz of 12
+const ZERO_CROSSINGS = 32; // on each side; with BETA: -80 dB above Nyquist, flat to 10 of 12 kHz
 const BETA = 8;
-const ROLLOFF = 0.92; // of Nyquist: half of the transition lies below it
+const ROLLOFF = 0.92; // cutoff as a fraction of Nyquist: half of the transition band lies below it
 
 /**
- * Weights that make one rate out of another.
+ * Weights that convert one sample rate to another.
  *
- * An output sample lies at input position i + p / phases. Row p, weight j counts for input sample i - half + 1 + j.
- * After an output p grows by `step`; every `phases` in it are one input sample. All in integers: nothing drifts.
+ * An output sample lies at input position i + p / phases. Weight j of row p applies to input sample i - half + 1 + j.
+  * After each output sample, p increases by `step`; `phases` of it are one input sample. Integers avoid drift.
  */
 export class Kernel {
   /**
-   * @param {number} fromHz whole
-   * @param {number} toHz whole
+   * @param {number} fromHz an integer
+   * @param {number} toHz an integer
    */
   constructor(fromHz, toHz) {
     if (!(Number.isInteger(fromHz) && Number.isInteger(toHz) && fromHz > 0 && toHz > 0)) {
       throw new RangeError(`rates are whole and positive, not ${fromHz} and ${toHz} Hz`);
     }
     const common = gcd(fromHz, toHz);
-    /** Phases an output moves on by. */
+    /** Phases from one output sample to the next. */
     this.step = fromHz / common;
-    /** Phases of one input sample. */
+    /** Phases per input sample. */
     this.phases = toHz / common;
     const same = fromHz === toHz;
     const narrow = Math.min(1, toHz / fromHz);
-    /** Input samples that are needed after the one at hand. */
+    /** Input samples needed after the current one. */
     this.half = same ? 1 : Math.ceil(ZERO_CROSSINGS / narrow);
-    /** Weights in a row. */
+    /** Weights per row. */
     this.taps = 2 * this.half;
     /** All rows, one after the other. */
     this.weights = new Float32Array(this.phases * this.taps);
@@ -41,11 +41,11 @@ export class Kernel {
       const row = this.weights.subarray(phase * this.taps, (phase + 1) * this.taps);
       let sum = 0;
       for (let j = 0; j < this.taps; j++) {
-        const x = j - this.half + 1 - phase / this.phases; // from the output, in input samples
+        const x = j - this.half + 1 - phase / this.phases; // distance from the output sample in input samples
         row[j] = sinc(cutoff * x) * kaiser(x / this.half);
         sum += row[j];
       }
-      for (let j = 0; j < this.taps; j++) row[j] /= sum; // every phase as loud as the others
+      for (let j = 0; j < this.taps; j++) row[j] /= sum; // equal gain for every phase
     }
   }
 }

@@ -1,8 +1,8 @@
 /**
- * What was sent to the server, and which context frame each part of it was captured at. Pure.
+ * Maps positions in the audio sent to the server to the context frames at which it was captured. Pure.
  *
- * The server's line of sound is longer: it also holds the silence that was put in while nothing came (muted,
- * push-to-talk, a lost connection). The server says how much of that lies before a position; the rest was sent.
+ * The server's line is longer: it includes silence that the server inserted while nothing arrived (muted, push-to-talk,
+  * lost connection). The server tells how much silence lies before a position; the rest was sent.
  */
 
 import { WIRE_RATE_HZ } from "./units.js";
@@ -10,28 +10,28 @@ import { WIRE_RATE_HZ } from "./units.js";
 const MOST_STRETCHES = 256;
 
 /**
- * @typedef {object} Stretch sound that was captured and sent without a break
- * @property {number} sent_ms sound sent before it
+ * @typedef {object} Stretch audio that was captured and sent without a break
+  * @property {number} sent_ms audio sent before it
  * @property {number} frame context frame of its first sample
- * @property {number} samples its length at the wire's rate
+ * @property {number} samples its length at the wire's sample rate
  */
 
 export class Line {
-  /** @param {number} rateHz of the context */
+  /** @param {number} rateHz sample rate of the context */
   constructor(rateHz) {
     this._framesPerSample = rateHz / WIRE_RATE_HZ;
     this._framesPerMs = rateHz / 1000;
     this.begin();
   }
 
-  /** Nothing was sent yet. */
+  /** Starts another conversation. */
   begin() {
     /** @type {Stretch[]} */
     this._stretches = [];
   }
 
   /**
-   * A chunk was sent.
+   * Adds a chunk that was sent.
    * @param {number} frame context frame of its first sample
    * @param {number} samples
    */
@@ -46,8 +46,8 @@ export class Line {
   }
 
   /**
-   * The connection was lost, and the last of what was sent with it.
-   * @param {number} heardMs of sound that the server got
+   * Removes audio that was lost with a connection.
+      * @param {number} heardMs length of the audio that the server received
    */
   lost(heardMs) {
     while (this._stretches.length > 1 && this._stretches.at(-1).sent_ms >= heardMs) this._stretches.pop();
@@ -56,9 +56,9 @@ export class Line {
   }
 
   /**
-   * When a position in what was sent was captured.
-   * @param {number} sentMs of sound before it
-   * @returns {number | null} context frame; null where nothing was sent before it
+   * Returns when a position in the sent audio was captured.
+      * @param {number} sentMs length of the audio before it
+      * @returns {number | null} context frame; null if nothing was sent before it
    */
   captured(sentMs) {
     const stretch = this._stretches.findLast((one) => one.sent_ms < sentMs);

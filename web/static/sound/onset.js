@@ -1,4 +1,4 @@
-/** Where sound becomes audible: the same rule as the server's (audio/level.py), so that both count the same. Pure. */
+/** Finds where sound becomes audible, with the server's rule (audio/level.py), so that both agree. Pure. */
 
 import { FULL_SCALE } from "./units.js";
 
@@ -8,11 +8,11 @@ const ONSET_WINDOWS = 15;
 const SUSTAINED_WINDOWS = 8;
 
 /**
- * Finds the first sample of sustained sound: the start of the first loud 10 ms window from which 8 of 15 are loud.
- * The same for every way to cut the stream.
+ * Finds the first sample of sustained sound: the start of the first 10 ms window from which 8 of 15 windows are loud.
+  * The result does not depend on how the stream is divided into blocks.
  */
 export class OnsetFinder {
-  /** @param {number} rateHz of the stream */
+  /** @param {number} rateHz sample rate of the stream */
   constructor(rateHz) {
     this._window = Math.floor(rateHz / WINDOWS_PER_S);
     this._loudEnergy = this._window * (AUDIBLE_RMS * FULL_SCALE) ** 2;
@@ -20,13 +20,13 @@ export class OnsetFinder {
     this._windows = 0;
     this._energy = 0;
     this._samples = 0;
-    /** @type {number | null} the onset in samples from the first, once it is known */
+    /** @type {number | null} position of the onset in samples, once it is known */
     this.onset = null;
   }
 
   /**
    * @param {Int16Array} pcm the next samples
-   * @returns {number | null} the onset, known 80 ms after it at the earliest
+   * @returns {number | null} the onset, which is known at the earliest 80 ms later
    */
   feed(pcm) {
     for (let n = 0; n < pcm.length && this.onset === null; n++) {

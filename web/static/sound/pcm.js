@@ -1,8 +1,8 @@
-/** Samples in their three forms: floats of ±1, int16, and base64 of little-endian int16. Pure. */
+/** Converts samples between floats of ±1, int16, and base64 of little-endian int16. Pure. */
 
 import { FULL_SCALE, SILENCE_DBFS } from "./units.js";
 
-const BLOCK = 8192; // arguments of one String.fromCharCode call: engines limit them
+const BLOCK = 8192; // arguments of one String.fromCharCode call, which engines limit
 
 /**
  * @param {Float32Array} sound full scale ±1

@@ -1,9 +1,9 @@
-/** What of a reply was rendered when: context frames and the reply's samples, each from the other. Pure. */
+/** Maps context frames to the samples of a reply that were rendered at them. Pure. */
 
 import { WIRE_RATE_HZ } from "./units.js";
 
 export class Playback {
-  /** @param {number} rateHz of the context */
+  /** @param {number} rateHz sample rate of the context */
   constructor(rateHz) {
     this._samplesPerFrame = WIRE_RATE_HZ / rateHz;
     this._runs = [];
@@ -11,20 +11,20 @@ export class Playback {
     this.rendered = 0;
   }
 
-  /** Playing began or went on: `sample` is rendered at `frame`. */
+  /** Notes that playback started or continued: `sample` is rendered at `frame`. */
   run(frame, sample) {
     this._runs.push({ frame, sample });
     this.rendered = Math.max(this.rendered, sample);
   }
 
-  /** Everything before `sample` was rendered. */
+  /** Notes that everything before `sample` was rendered. */
   upTo(sample) {
     this.rendered = Math.max(this.rendered, sample);
   }
 
   /**
    * @param {number} frame
-   * @returns {number} how many samples were rendered before that frame
+   * @returns {number} number of samples rendered before that frame
    */
   sampleAt(frame) {
     const n = this._runs.findLastIndex((run) => run.frame <= frame);

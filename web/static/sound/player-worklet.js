@@ -1,4 +1,4 @@
-/** In the audio thread: plays replies and tells what became of them. */
+/** Runs in the audio thread: plays replies and reports their playback. */
 
 import { Player } from "./player.js";
 

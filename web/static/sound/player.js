@@ -1,9 +1,9 @@
 /**
- * What sits between replies and the loudspeaker: a queue, the rate, the fade, the duck, the count. Pure: no clock,
- * time is the context frame that `render` is asked for.
+ * Plays replies: queues, resamples, fades and ducks them, and counts what was rendered. Pure: it has no clock; time is
+  * the context frame passed to `render`.
  *
- * The first sample is played at once. Only where the queue once ran dry in the midst of a reply, 60 ms are gathered
- * before it goes on, and twice that after the next time; a reply that came through whole halves it again.
+ * The first sample is played at once. After an underrun within a reply, 60 ms are buffered before it continues, and twice
+  * as much after each further underrun. A reply without an underrun halves the buffer again.
  */
 
 import { Kernel } from "./kernel.js";
@@ -11,7 +11,7 @@ import { levelDbfs } from "./pcm.js";
 import { OnsetFinder } from "./onset.js";
 import { FULL_SCALE, samplesOfMs, WIRE_RATE_HZ } from "./units.js";
 
-const CAPACITY = 1 << 21; // 87 s at 24 kHz: what a server may send ahead
+const CAPACITY = 1 << 21; // samples, 87 s at 24 kHz: what a server may send ahead
 const FIRST_CUSHION_MS = 60;
 const MOST_CUSHION_MS = 480;
 const FADE_MS = 4;
@@ -19,43 +19,43 @@ const RAMP_MS = 20;
 const DUCKED = 10 ** (-18 / 20);
 
 /**
- * @typedef {object} Told something that happened in a block
+ * @typedef {object} Told an event of a block
  * @property {"run" | "audible" | "underrun" | "finished"} type
  * @property {string} reply
  * @property {number} frame context frame at which it happened
- * @property {number} sample of the reply, at the wire's rate
+ * @property {number} sample position in the reply, at the wire's sample rate
  */
 
 export class Player {
-  /** @param {number} rateHz of the context, whole */
+  /** @param {number} rateHz sample rate of the context, an integer */
   constructor(rateHz) {
     this._kernel = new Kernel(WIRE_RATE_HZ, rateHz);
     this._rateHz = rateHz;
     this._ring = new Float32Array(CAPACITY);
     this._written = 0; // samples ever put into the ring
     this._replies = [];
-    this._closed = null; // the reply that was flushed last: what still comes of it is dropped
+    this._closed = null; // the reply that was flushed last: its further audio is dropped
     this._cushionMs = 0;
     this._fade = Math.round((FADE_MS * rateHz) / 1000);
-    this._last = 0; // sample that was rendered last, before any duck
+    this._last = 0; // the last rendered sample, before ducking
     this._tail = new Float32Array(0);
     this._gain = 1;
     this._gainTarget = 1;
-    /** Level of the block rendered last, dBFS. */
+    /** Level of the last rendered block, dBFS. */
     this.level = levelDbfs(this._tail);
   }
 
-  /** @returns {{reply: string, sample: number} | null} the reply at hand and how much of it was rendered */
+  /** @returns {{reply: string, sample: number} | null} the current reply and how much of it was rendered */
   get position() {
     const reply = this._replies[0];
     return reply ? { reply: reply.id, sample: this._sampleOf(reply) } : null;
   }
 
   /**
-   * Queue sound of a reply; the first opens it.
+   * Queues audio of a reply; the first piece opens it.
    * @param {string} id
    * @param {Int16Array} pcm 24 kHz
-   * @returns {boolean} false where it was dropped: of a reply that was flushed, or more than fits
+   * @returns {boolean} false if it was dropped: the reply was flushed, or the queue is full
    */
   push(id, pcm) {
     if (id === this._closed) return false;
@@ -75,15 +75,15 @@ export class Player {
     return true;
   }
 
-  /** No more will come of a reply. */
+  /** Ends a reply whose audio is complete. */
   end(id) {
     const reply = this._replies.find((one) => one.id === id);
     if (reply) reply.ended = true;
   }
 
   /**
-   * Silence, from the next block on but for a fade of 4 ms.
-   * @returns {{reply: string, sample: number} | null} what was playing and how much of it was rendered
+   * Stops playback at the next block, with a fade of 4 ms.
+   * @returns {{reply: string, sample: number} | null} the reply that was playing and how much of it was rendered
    */
   flush() {
     const cut = this.position;
@@ -96,22 +96,22 @@ export class Player {
     }
     this._closed = this._replies.at(-1)?.id ?? this._closed;
     this._replies = [];
-    this._gainTarget = 1; // a duck was about what is gone now
+    this._gainTarget = 1; // the ducked reply is gone
     return cut;
   }
 
-  /** Names may be used again. */
+  /** Allows reply ids to be used again. */
   forget() {
     this._closed = null;
   }
 
-  /** Lower the reply at hand by 18 dB, or raise it again, within 20 ms. */
+  /** Lowers the current reply by 18 dB, or restores it, within 20 ms. */
   duck(on) {
     this._gainTarget = on && this._replies.length ? DUCKED : 1;
   }
 
   /**
-   * Fill the next block.
+   * Renders the next block.
    * @param {Float32Array} out all zeros
    * @param {number} frame context frame of its first sample
    * @returns {Told[]}
@@ -130,7 +130,7 @@ export class Player {
       this._tellAudible(reply, told);
       if (reply.ended && reply.at >= reply.end) this._finish(reply, frame + at, told);
       else if (at < out.length) {
-        reply.playing = false; // dry
+        reply.playing = false; // underrun
         at += this._fadeOut(out, at);
       }
     }
@@ -146,14 +146,14 @@ export class Player {
     };
   }
 
-  /** Begin or go on, if there is enough to do so. */
+  /** Starts or continues the reply if enough audio is buffered. */
   _begin(reply, frame, told) {
     const again = reply.runs.length > 0;
     const cushionMs = again ? Math.min(MOST_CUSHION_MS, 2 * this._cushionMs || FIRST_CUSHION_MS) : this._cushionMs;
     const enough = Math.max(samplesOfMs(cushionMs), this._kernel.half + 1);
     if (!reply.ended && reply.end - reply.at < enough) return false;
     const sample = this._sampleOf(reply);
-    if (again && reply.end - reply.at > this._kernel.half) { // else only its last bit was held back
+    if (again && reply.end - reply.at > this._kernel.half) { // otherwise only its last samples were held back
       reply.underruns++;
       reply.faded = 0;
       this._cushionMs = cushionMs;
@@ -172,7 +172,7 @@ export class Player {
     told.push({ type: "finished", reply: reply.id, frame, sample: reply.end - reply.start });
   }
 
-  /** The onset is known 80 ms after it at the earliest: its frame is looked up in the runs. */
+  /** Reports the onset. It is known at the earliest 80 ms later, so its frame is looked up in the runs. */
   _tellAudible(reply, told) {
     const onset = reply.onset.onset;
     if (reply.audible || onset === null || this._sampleOf(reply) < onset) return;
@@ -186,7 +186,7 @@ export class Player {
     return Math.min(reply.at, reply.end) - reply.start;
   }
 
-  /** Resample what is there into `out` from `at` on; returns how many samples that were. */
+  /** Resamples the queued audio into `out` from `at` on; returns the number of samples written. */
   _produce(reply, out, at) {
     const { half, taps, phases, step, weights } = this._kernel;
     const last = reply.ended ? reply.end : reply.end - half;
@@ -194,7 +194,7 @@ export class Player {
     for (; k < out.length && reply.at < last; k++) {
       const row = reply.phase * taps;
       const from = reply.at - half + 1;
-      const first = Math.max(0, reply.start - from); // before and after the reply there is silence
+      const first = Math.max(0, reply.start - from); // silence before and after the reply
       const beyond = Math.min(taps, reply.end - from);
       let sum = 0;
       for (let j = first; j < beyond; j++) sum += weights[row + j] * this._ring[(from + j) % CAPACITY];
@@ -206,7 +206,7 @@ export class Player {
     return k - at;
   }
 
-  /** The sound broke off: from its last sample to silence without a click. */
+  /** Fades from the last sample to silence after an underrun, to avoid a click. */
   _fadeOut(out, at) {
     const tail = Float32Array.from({ length: this._fade }, (_, k) => this._last * (1 - (k + 1) / this._fade));
     const n = Math.min(tail.length, out.length - at);
@@ -215,7 +215,7 @@ export class Player {
     return n;
   }
 
-  /** It goes on after it broke off. */
+  /** Fades in after an underrun. */
   _fadeIn(reply, out, at, rendered) {
     if (rendered) this._last = out[at + rendered - 1];
     for (let k = at; k < at + rendered && reply.faded < this._fade; k++) out[k] *= reply.faded++ / this._fade;

@@ -1,24 +1,24 @@
-/** Sound of one rate to another, block by block. Pure. */
+/** Converts audio from one sample rate to another, block by block. Pure. */
 
 import { Kernel } from "./kernel.js";
 
-/** Output sample k is the sound at k / toHz after the first input sample: the filter's delay is taken out. */
+/** Output sample k is the sound k / toHz after the first input sample: the filter's delay is compensated. */
 export class StreamResampler {
   /**
-   * @param {number} fromHz whole
-   * @param {number} toHz whole
+   * @param {number} fromHz an integer
+   * @param {number} toHz an integer
    */
   constructor(fromHz, toHz) {
     this._kernel = new Kernel(fromHz, toHz);
     this._phase = 0;
     this._held = new Float32Array(4096);
     this._count = this._kernel.half - 1; // silence before the first sample
-    this._at = this._count; // where in `_held` the next output lies
+    this._at = this._count; // position of the next output sample in `_held`
   }
 
   /**
-   * @param {Float32Array} block the next samples, gapless
-   * @returns {Float32Array} what is ready, possibly nothing
+   * @param {Float32Array} block the next samples, without a gap
+      * @returns {Float32Array} the samples that are ready, possibly none
    */
   push(block) {
     this._hold(block);

@@ -1,28 +1,28 @@
-/** One AudioContext for ear and mouth: one clock for both, which is what makes a latency measurable. */
+/** One AudioContext for input and output. Their shared clock makes the latency measurable. */
 
 import { AudioIn } from "./audio-in.js";
 import { AudioOut } from "./audio-out.js";
 
-const LAST_BLOCK_MS = 200; // a processor that has not ended by itself keeps its closed context in Chromium's memory
+const LAST_BLOCK_MS = 200; // time for the processors to end; otherwise Chromium keeps the closed context in memory
 
-/** What runs in the audio thread could not be fetched. */
+/** The worklet modules could not be fetched. */
 export class Unreachable extends Error {}
 
-/** Events: `state` (detail: the context's state, when it changes). */
+/** Events: `state` (detail: the new state of the context). */
 export class Sound extends EventTarget {
   /**
-   * Open it in a user's gesture, or it stays suspended.
+   * Creates the context. Must be called in a user gesture; otherwise the context stays suspended.
    * @returns {Promise<Sound>}
-   * @throws {Unreachable} where the server is
+   * @throws {Unreachable} if the server cannot be reached
    */
   static async open() {
     const context = new AudioContext({ latencyHint: "interactive" });
-    context.resume(); // not awaited: a browser that wants another gesture first answers when it has it
+    context.resume(); // not awaited: it may wait for another user gesture
     const modules = ["capture-worklet.js", "player-worklet.js"];
     try {
       await Promise.all(modules.map((name) => context.audioWorklet.addModule(new URL(name, import.meta.url))));
     } catch (error) {
-      await context.close(); // it would hold the sound card until the page is closed
+      await context.close(); // otherwise it holds the sound card until the page is closed
       throw error.name === "AbortError" ? new Unreachable(error.message) : error;
     }
     return new Sound(context);

@@ -1,19 +1,19 @@
-/** Rates and lengths that both ends of the wire agree on. */
+/** Sample rates and lengths of the wire format. */
 
 /** Samples per second on the wire, in both directions. */
 export const WIRE_RATE_HZ = 24000;
 
-/** Samples in one chunk of the microphone's sound: 20 ms. */
+/** Samples in one chunk of the microphone's audio: 20 ms. */
 export const CHUNK_SAMPLES = 480;
 
-/** The largest magnitude of an int16 sample, as the scale of ±1. */
+/** Scale between int16 samples and floats of ±1. */
 export const FULL_SCALE = 32768;
 
-/** What a level meter says of digital silence, dBFS. */
+/** Level that stands for digital silence, dBFS. */
 export const SILENCE_DBFS = -120;
 
 /**
- * @param {number} samples at the wire's rate
+ * @param {number} samples at the wire's sample rate
  * @returns {number} ms
  */
 export function msOfSamples(samples) {
@@ -22,7 +22,7 @@ export function msOfSamples(samples) {
 
 /**
  * @param {number} ms
- * @returns {number} samples at the wire's rate, whole
+ * @returns {number} samples at the wire's sample rate, rounded
  */
 export function samplesOfMs(ms) {
   return Math.round((ms * WIRE_RATE_HZ) / 1000);

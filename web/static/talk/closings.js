@@ -1,6 +1,6 @@
-/** Why a connection ended, and whether to try again. Pure. */
+/** Explains why a connection ended, and whether to try again. Pure. */
 
-/** The server's codes (web/admission.py, web/gatekeeper.py) and what each is called in troubles.js. */
+/** The server's codes (web/session_limits.py, web/access_control.py) and their names in troubles.js. */
 const BY_ERROR = {
   server_full: "full",
   server_loading: "loading",
@@ -17,7 +17,7 @@ const BY_STATUS = { 401: "token", 403: "refused", 503: "full" };
 const BY_CLOSE = { 1000: "ended", 1008: "refused", 1009: "ended", 1012: "restarting", 1013: "full" };
 const AGAIN = new Set(["lost", "full", "loading", "restarting"]);
 
-/** @param {string} code of an error event @returns {boolean} does it say why the connection ends? */
+/** @param {string} code of an error event @returns {boolean} whether it explains why the connection ends */
 export function isFarewell(code) {
   return code in BY_ERROR;
 }
@@ -26,7 +26,7 @@ export function isFarewell(code) {
  * @param {object} ending
  * @param {number} ending.code of the close frame; 1006 for none
  * @param {string} ending.reason of the close frame: a code, a colon, a sentence
- * @param {number} [ending.status] what a plain request of the address was answered with, where the handshake failed
+ * @param {number} [ending.status] HTTP status of a plain request of the address, if the handshake failed
  * @param {{code?: string, message?: string} | null} [ending.error] the last error event, or the answer to that request
  * @returns {{name: string, again: boolean, said: string}} `name` in troubles.js; `said`: the server's own words
  */

@@ -1,30 +1,30 @@
-/** What has been said by whom, out of the server's events and of what was heard. Pure: no page, no clock, no sound. */
+/** The items of the conversation, built from the server's events and from what was played. Pure. */
 
 import { startsOf, wordsOf } from "./words.js";
 
 /**
  * @typedef {object} Item
- * @property {string} id the server's; empty once that has forgotten it
+ * @property {string} id the server's id; empty once the server has forgotten it
  * @property {"user" | "assistant" | "call"} role
  * @property {string} text
- * @property {boolean} partial more may come
- * @property {boolean} stopped the speech is over; whether it was words is not known yet
- * @property {boolean} unfinished the conversation ended while it was said
- * @property {boolean} rough the recognizer calls it a guess
- * @property {boolean} spoken as sound; else typed or only shown
- * @property {string[]} words of the text, for an assistant's item
- * @property {number} heard how many of them were heard
- * @property {boolean} cut it was interrupted: the words after `heard` were never heard
- * @property {string | null} response its reply
+ * @property {boolean} partial whether more text may come
+  * @property {boolean} stopped whether the speech is over and its transcript is still to come
+  * @property {boolean} unfinished whether the conversation ended within it
+  * @property {boolean} rough whether the recognizer has low confidence
+  * @property {boolean} spoken whether it is audio; otherwise typed or only shown
+  * @property {string[]} words the words of an assistant's item
+  * @property {number} heard number of words that were heard
+  * @property {boolean} cut whether it was interrupted: the words after `heard` were not heard
+  * @property {string | null} response id of its reply
  * @property {import("./words.js").Placed[]} placed
- * @property {number[]} starts_ms of its words, from the reply's first sample
+ * @property {number[]} starts_ms start times of its words, from the reply's first sample
  */
 
 export class Conversation {
   constructor() {
     /** @type {Item[]} */
     this.items = [];
-    /** @type {Set<Item>} items that changed, or went, since somebody last looked and cleared it */
+    /** @type {Set<Item>} items that changed or were removed since the set was last cleared */
     this.changed = new Set();
   }
 
@@ -33,18 +33,18 @@ export class Conversation {
     return this.items.find((one) => one.id === id);
   }
 
-  /** @param {string} response @returns {Item | undefined} the words of a reply */
+  /** @param {string} response @returns {Item | undefined} the item of a reply */
   replyItem(response) {
     return this.items.findLast((one) => one.response === response && one.role === "assistant");
   }
 
-  /** Take note of a server's event; those that say nothing about words change nothing. */
+  /** Handles a server event; events that do not concern items change nothing. */
   tell(event) {
     HEARD[event.type]?.(this, event);
   }
 
   /**
-   * So much of a reply has left the loudspeaker.
+   * Notes how much of a reply has left the loudspeaker.
    * @param {string} response
    * @param {number} ms from its first sample
    */
@@ -55,19 +55,19 @@ export class Conversation {
     this._hear(item, heard < 0 ? item.words.length : heard);
   }
 
-  /** All of a reply has been played. */
+  /** Notes that all of a reply was played. */
   heardAll(response) {
     const item = this.replyItem(response);
     if (item && !item.cut) this._hear(item, item.words.length);
   }
 
-  /** A reply was stopped here: what was not heard of it never will be. */
+  /** Notes that a reply was stopped: its remaining words will not be heard. */
   cut(response) {
     const item = this.replyItem(response);
     if (item) this._cut(item);
   }
 
-  /** The conversation is over: a line that waits for more is settled with the words it has, or goes if it has none. */
+  /** Ends the conversation: unfinished items keep the words they have, and empty ones are removed. */
   end() {
     for (const item of [...this.items]) {
       if (!item.text) this.drop(item.id);
@@ -78,12 +78,12 @@ export class Conversation {
     }
   }
 
-  /** The connection is back, and the history comes again: what was being said is in it, or is told anew, or was nothing. */
+  /** Prepares for the history that is sent again after a reconnect: removes speech that is in no history. */
   resumed() {
     this._dropSpeech(() => true);
   }
 
-  /** Another conversation gives its items and replies the same names: what was said stays as it is, above it. */
+  /** Starts another conversation, which uses the same ids: earlier items stay unchanged above it. */
   forget() {
     this.end();
     for (const item of this.items) {
@@ -92,7 +92,7 @@ export class Conversation {
     }
   }
 
-  /** The item of this id, made if it is new; `fields` are written into it. */
+  /** Returns the item of this id, created if it is new, after writing `fields` into it. */
   put(id, fields) {
     let item = this.item(id);
     if (!item) {
@@ -113,7 +113,7 @@ export class Conversation {
     this.changed.add(...this.items.splice(at, 1));
   }
 
-  /** Speech that is in no history yet and of which this is true. */
+  /** Removes speech that is in no history yet and matches. */
   _dropSpeech(isMeant) {
     for (const item of this.items.filter((one) => one.role === "user" && one.partial && isMeant(one))) this.drop(item.id);
   }
@@ -131,7 +131,7 @@ export class Conversation {
     this.changed.add(item);
   }
 
-  /** Text or places of a reply's words have changed. */
+  /** Updates the words of a reply after its text or word times have changed. */
   place(item) {
     item.words = wordsOf(item.text);
     item.starts_ms = startsOf(item.words, item.placed);
@@ -140,7 +140,7 @@ export class Conversation {
   }
 }
 
-const PENDING = "pending"; // words that came before the server told of the speech they belong to
+const PENDING = "pending"; // words that arrived before the event of their speech
 
 const HEARD = {
   "input_audio_buffer.speech_started": (talk, { item_id }) => {
@@ -155,7 +155,7 @@ const HEARD = {
   "input_audio_buffer.speech_stopped": (talk, { item_id }) => {
     if (talk.item(item_id)?.partial) talk.put(item_id, { stopped: true });
   },
-  // Speech that is answered is in the history before its reply begins: any other that is over was without words.
+  // Speech that is answered is in the history before its reply begins. Other finished speech had no words.
   "response.created": (talk) => talk._dropSpeech(({ stopped }) => stopped),
   "input_audio_buffer.cleared": (talk) => talk.drop(PENDING),
   "repartee.nothing_said": (talk, { item_id }) => {
@@ -164,7 +164,7 @@ const HEARD = {
   },
   "conversation.item.added": (talk, { item, previous_item_id }) => added(talk, item, previous_item_id),
   "conversation.item.input_audio_transcription.completed": (talk, { item_id, transcript }) => {
-    if (!transcript) return talk.drop(item_id); // it was committed, and nothing was said in it
+    if (!transcript) return talk.drop(item_id); // it was committed and has no words
     talk.put(item_id, { text: transcript, partial: false });
   },
   "conversation.item.input_audio_transcription.failed": (talk, { item_id }) => {
@@ -173,7 +173,7 @@ const HEARD = {
   },
   "conversation.item.deleted": (talk, { item_id }) => talk.drop(item_id),
   "response.output_item.added": (talk, { item, response_id }) => {
-    // On a new connection a reply under way is told again from its beginning.
+    // A new connection sends a reply in progress again from its beginning.
     if (item.type === "message") talk.put(item.id, { role: "assistant", text: "", placed: [], partial: true, response: response_id });
     else if (item.type === "function_call") talk.put(item.id, { role: "call", text: item.name, partial: true });
   },
@@ -210,22 +210,22 @@ function spoken(talk, { item_id, delta }) {
   talk.place(item);
 }
 
-/** An item of the history: new, or one that has been shown while it grew. */
+/** Adds an item of the history, which may have been shown while it grew. */
 function added(talk, item, previous) {
   const text = (item.content ?? []).map((part) => part.text ?? part.transcript ?? "").join(" ").trim();
   if (item.role === "user") {
     const typed = (item.content ?? []).every((part) => part.type === "input_text");
     talk.drop(PENDING);
     const known = talk.item(item.id);
-    const partial = (item.content ?? []).some((part) => part.transcript === null); // its words follow
+    const partial = (item.content ?? []).some((part) => part.transcript === null); // its transcript follows
     talk.put(item.id, { role: "user", spoken: !typed, partial, stopped: false, text: text || known?.text || "" });
     if (!known) move(talk, item.id, previous);
   } else if (item.role === "assistant") {
     if (!talk.item(item.id)) {
       const put = talk.put(item.id, { role: "assistant", text, words: wordsOf(text) });
-      put.heard = put.words.length; // out of a history: it is there because it was heard
+      put.heard = put.words.length; // from a history, which contains only what was heard
     }
-    move(talk, item.id, previous); // where its response began, whatever came in between
+    move(talk, item.id, previous); // to the place where its response began
   }
 }
 

@@ -1,4 +1,4 @@
-/** Keeps a microphone open: asks for it, notices that it went away, takes it up again when it is back. */
+/** Keeps a microphone open: opens it, detects that it was removed, and opens it again when it is back. */
 
 import { microphoneTrouble } from "./troubles.js";
 
@@ -20,12 +20,12 @@ export class Ear extends EventTarget {
     this._watchPermission();
   }
 
-  /** @returns {boolean} is there a microphone? Also while it is asked for anew. */
+  /** @returns {boolean} whether there is a microphone, also while it is opened again */
   get hears() {
     return this._open;
   }
 
-  /** Open it, or open it again with other wishes. Never raises: what goes wrong is told. @returns {Promise<boolean>} */
+  /** Opens it, or opens it again with other settings. Never throws; reports problems as events. @returns {Promise<boolean>} */
   open() {
     this._opening ??= this._openAsWished().finally(() => (this._opening = null));
     return this._opening;
@@ -77,7 +77,7 @@ export class Ear extends EventTarget {
     try {
       this._permission = await navigator.permissions.query({ name: "microphone" });
     } catch {
-      return; // not every browser tells
+      return; // not every browser supports this
     }
     this._permission.onchange = () => {
       if (this._permission.state === "granted" && !this._open) this.open();

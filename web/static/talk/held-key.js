@@ -1,20 +1,20 @@
-/** Push-to-talk: which sound goes out, and when what was said is a turn. Pure. */
+/** Push-to-talk: decides which audio is sent, and when a turn is complete. Pure. */
 
 import { msOfSamples } from "../sound/units.js";
 
-const SHORTEST_MS = 100; // the server calls less than that an empty buffer
+const SHORTEST_MS = 100; // the server refuses shorter turns as an empty buffer
 
 export class HeldKey {
   constructor() {
-    /** Turns are taken with the key; false: all sound goes out. */
+    /** Whether push-to-talk is on; if not, all audio is sent. */
     this.wanted = false;
-    /** It is down. */
+    /** Whether the key is down. */
     this.down = false;
     this._closing = false;
     this._samples = 0;
   }
 
-  /** @returns {boolean} false where that means nothing: not wanted, or down already (keys repeat) */
+  /** @returns {boolean} false if it has no effect: push-to-talk is off, or the key is down already (keys repeat) */
   press() {
     if (!this.wanted || this.down) return false;
     this.down = true;
@@ -23,15 +23,15 @@ export class HeldKey {
     return true;
   }
 
-  /** The chunk that is being captured still goes out: the last syllable is in it. */
+  /** Releases the key. The chunk that is being captured is still sent, because it has the last syllable. */
   release() {
     this._closing = this.down;
     this.down = false;
   }
 
   /**
-   * @param {number} samples of a chunk, at the wire's rate
-   * @returns {boolean} does it go out?
+   * @param {number} samples length of a chunk, at the wire's sample rate
+      * @returns {boolean} whether it is sent
    */
   lets(samples) {
     if (!this.wanted && !this._closing) return true;
@@ -40,7 +40,7 @@ export class HeldKey {
     return true;
   }
 
-  /** Asked after every chunk: is what was said complete? @returns {"turn" | "nothing" | null} */
+  /** Called after every chunk: returns whether the turn is complete. @returns {"turn" | "nothing" | null} */
   closing() {
     if (!this._closing) return null;
     this._closing = false;

@@ -1,11 +1,11 @@
-/** Is the connection alive, and fast enough? By what was sent, what waits to leave, and when something came. Pure. */
+/** Decides whether the connection is alive and fast enough, from sent, queued and received data. Pure. */
 
-const MUCH_BYTES = 66_000; // a second of sound
+const MUCH_BYTES = 66_000; // one second of audio
 const SLOW_AFTER_MS = 2000;
 const STUCK_AFTER_MS = 6000;
-const QUIET_MS = 5000; // while nobody is answered the server says nothing: it has to be asked
+const QUIET_MS = 5000; // between replies the server sends nothing, so it has to be asked
 const ANSWER_WITHIN_MS = 5000;
-const ASLEEP_MS = 2500; // the page did not look for so long: what came meanwhile is still to be read
+const ASLEEP_MS = 2500; // the page was suspended: received data is still to be read
 
 export class Link {
   /** @param {number} nowMs */
@@ -13,14 +13,14 @@ export class Link {
     this._lookedMs = nowMs;
     this._left = 0; // bytes
     this._leftMs = nowMs;
-    this._crowdedMs = Infinity; // since when
-    this._came = 0; // bytes that were sent when something came last
+    this._crowdedMs = Infinity; // time since when too much is queued
+        this._came = 0; // bytes sent when the last message was received
     this._cameMs = nowMs;
     this._askedMs = Infinity;
   }
 
   /**
-   * Something came.
+   * Notes a received message.
    * @param {number} nowMs
    * @param {number} sent bytes so far
    */
@@ -33,8 +33,8 @@ export class Link {
   /**
    * Called twice a second.
    * @param {number} nowMs
-   * @param {number} sent bytes so far, those that wait included
-   * @param {number} waiting bytes that have not left
+   * @param {number} sent bytes so far, including queued ones
+      * @param {number} waiting queued bytes
    * @returns {{dead: boolean, slow: boolean, ask: boolean}} `ask`: send something that is answered
    */
   look(nowMs, sent, waiting) {
@@ -47,9 +47,9 @@ export class Link {
     }
     if (waiting < MUCH_BYTES / 2) this._crowdedMs = Infinity;
     else if (waiting > MUCH_BYTES) this._crowdedMs = Math.min(this._crowdedMs, nowMs);
-    const crowded = this._crowdedMs < Infinity; // then an answer may be late: the question waits as well
+    const crowded = this._crowdedMs < Infinity; // then an answer may be late, because the request is queued too
     const mute = nowMs - this._askedMs > ANSWER_WITHIN_MS && !crowded;
-    // Who sends nothing is not asked for: it would keep a session from ending that nobody uses.
+    // A page that sends nothing does not ask, because that would keep an unused session open.
     const ask = this._askedMs === Infinity && !crowded && sent > this._came && nowMs - this._cameMs > QUIET_MS;
     if (ask) this._askedMs = nowMs;
     return { dead: mute || nowMs - this._leftMs > STUCK_AFTER_MS, slow: nowMs - this._crowdedMs > SLOW_AFTER_MS, ask };

@@ -1,4 +1,4 @@
-/** The reply that sounds: what became of it, lit up in the conversation, timed, and reported to the server. */
+/** Follows the playback of replies: highlights their words, measures the latency, and reports to the server. */
 
 const REPORT_EVERY_MS = 100;
 
@@ -8,7 +8,7 @@ export class Mouth {
    * @param {import("./wire.js").Wire} wire
    * @param {import("../timing/turns.js").Turns} turns
    * @param {import("./conversation.js").Conversation} conversation
-   * @param {(type: string, detail?: unknown) => void} tell as an event of the Talk
+   * @param {(type: string, detail?: unknown) => void} tell dispatches an event of the Talk
    */
   constructor(sound, wire, turns, conversation, tell) {
     this._sound = sound;
@@ -17,7 +17,7 @@ export class Mouth {
     this._conversation = conversation;
     this._tell = tell;
     this._reportedMs = -Infinity;
-    /** @type {string | null} the reply that sounds */
+    /** @type {string | null} the reply that plays */
     this.playing = null;
     const { output } = sound;
     output.addEventListener("began", ({ detail }) => this._began(detail.reply));
@@ -28,7 +28,7 @@ export class Mouth {
     output.addEventListener("dropped", () => tell("trouble", { name: "overflow", said: "" }));
   }
 
-  /** Words light up as they leave the loudspeaker: called for every picture that is drawn. */
+  /** Highlights words as they leave the loudspeaker; called once per animation frame. */
   lightUp() {
     if (!this.playing) return;
     this._conversation.heard(this.playing, this._sound.output.heardMs(this.playing));

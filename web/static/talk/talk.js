@@ -1,4 +1,4 @@
-/** One conversation: what is heard here goes out, what comes back is played, shown and timed. The file to read first. */
+/** One conversation: sends the microphone's audio, plays and times the replies. Read this file first. */
 
 import { Line } from "../sound/line.js";
 import { fromBase64, toBase64 } from "../sound/pcm.js";
@@ -12,8 +12,8 @@ import { Mouth } from "./mouth.js";
  * @typedef {"connecting" | "reconnecting" | "listening" | "hearing" | "thinking" | "speaking"} Phase
  *
  * Events: `phase`; `words` (conversation.changed is not empty); `turn` (detail: the Turn); `session` (detail: the
- * session as the server states it); `notice` (detail: one sentence); `heard` and `spoke` (detail: {level}, dBFS);
- * `trouble` (detail: {name, said}), `well` (detail: the name of a trouble that is over), `ended`.
+  * server's session object); `notice` (detail: one sentence); `heard` and `spoke` (detail: {level}, dBFS);
+  * `trouble` (detail: {name, said}), `well` (detail: the name of a trouble that is over), `ended`.
  */
 export class Talk extends EventTarget {
   /**
@@ -31,17 +31,17 @@ export class Talk extends EventTarget {
     this.muted = false;
     this._line = new Line(sound.context.sampleRate);
     this._ready = false; // a session is open
-    this._before = false; // one was open already
-    this._token = null; // to resume it
-    this._detection = undefined; // how the server found turns before we changed that
-    this._response = null; // the reply under way
-    this._silenced = null; // the reply that we asked to stop
-    this._speaking = false; // the person is
-    this._awaited = false; // a reply is
-    this._owed = false; // one that we asked for has not begun
-    this._void = false; // and the words that it was to answer are none
-    this._again = false; // and there is more to answer by now
-    this._away = "lost"; // why there is no connection, as far as the server has said
+        this._before = false; // a session was open before
+        this._token = null; // to resume the session
+        this._detection = undefined; // the server's default turn detection
+        this._response = null; // the reply in progress
+        this._silenced = null; // the reply that the user stopped
+        this._speaking = false; // the user speaks
+        this._awaited = false; // a reply is awaited
+        this._owed = false; // a requested reply has not begun
+        this._void = false; // the turn that it was to answer has no words
+        this._again = false; // another reply must be requested after it
+        this._away = "lost"; // why there is no connection, as far as the server has told
     this.mouth = new Mouth(sound, wire, turns, this.conversation, (type, detail) => this._tell(type, detail));
     this._listen();
   }
@@ -54,20 +54,20 @@ export class Talk extends EventTarget {
     return this._awaited || this._response ? "thinking" : "listening";
   }
 
-  /** ms since the end of speech that a reply is awaited for; null where none is. */
+  /** ms since the end of the speech to be answered; null if no reply is awaited. */
   get waitingMs() {
     const turn = this.turns.all.at(-1);
     if (this.phase !== "thinking" || !turn?.captured_s || turn.leaves_s !== null) return null;
     return (this.sound.context.currentTime - turn.captured_s) * 1000;
   }
 
-  /** Connect; everything else follows from events. */
+  /** Connects; everything else follows from events. */
   begin() {
     this.wire.resume = () => this._resume();
     this.wire.connect();
   }
 
-  /** Hang up. */
+  /** Hangs up. */
   end() {
     this.wire.close();
     this.sound.output.flush();
@@ -75,9 +75,9 @@ export class Talk extends EventTarget {
     this._ready = false;
   }
 
-  // What the person does ----------------------------------------------------------------------------------------
+  // User actions ------------------------------------------------------------------------------------------------
 
-  /** @param {string} text @returns {boolean} false where it cannot be sent now: nothing was done then */
+  /** @param {string} text @returns {boolean} false if it cannot be sent now; then nothing was done */
   say(text) {
     if (!this._ready || !this.wire.takes) return false;
     this.interrupt();
@@ -87,7 +87,7 @@ export class Talk extends EventTarget {
     return sent;
   }
 
-  /** Stop the reply, whether it is being made or only still being played. */
+  /** Stops the reply, whether it is being generated or only played. */
   interrupt() {
     const stopped = this._response ?? this.mouth.playing;
     if (!stopped) return;
@@ -96,14 +96,14 @@ export class Talk extends EventTarget {
     this.sound.output.flush();
   }
 
-  /** @param {boolean} on turns are taken with a held key, not found in the sound */
+  /** @param {boolean} on whether turns are spoken with a held key instead of detected by the server */
   set pushToTalk(on) {
     this.held.wanted = on;
     if (this._ready) this._update();
     this._tell("phase");
   }
 
-  /** The key is pressed. */
+  /** Handles the key press. */
   press() {
     if (this.muted && this.held.wanted) return this._tell("notice", "The microphone is muted: unmute it (M) to talk.");
     if (!this.held.press()) return;
@@ -111,13 +111,13 @@ export class Talk extends EventTarget {
     this._tell("phase");
   }
 
-  /** The key is let go: what was said is a turn. */
+  /** Handles the key release: the turn is complete. */
   release() {
     this.held.release();
     this._tell("phase");
   }
 
-  // What the microphone brings ----------------------------------------------------------------------------------
+  // Microphone --------------------------------------------------------------------------------------------------
 
   _chunk({ pcm, frame, level }) {
     this._tell("heard", { level });
@@ -133,7 +133,7 @@ export class Talk extends EventTarget {
     }
   }
 
-  /** A reply, to all that was said. Behind one that is owed it would be refused: once that begins, it is asked for. */
+  /** Requests a reply. While a requested one has not begun, another would be refused; it is requested after that begins. */
   _ask() {
     if (this._owed) {
       this._awaited = this._again = true;
@@ -141,16 +141,16 @@ export class Talk extends EventTarget {
     }
     this.turns.asked();
     this._owesNothing();
-    this._awaited = this._owed = this.wire.send({ type: "response.create" }); // what did not go out is not waited for
+    this._awaited = this._owed = this.wire.send({ type: "response.create" }); // not awaited if it was not sent
     this._tell("phase");
   }
 
-  /** Of what was asked for nothing is to come any more. */
+  /** Drops requested replies. */
   _owesNothing() {
     this._owed = this._void = this._again = false;
   }
 
-  // What the server tells ---------------------------------------------------------------------------------------
+  // Server events -----------------------------------------------------------------------------------------------
 
   _event(event) {
     SERVER[event.type]?.(this, event);
@@ -171,13 +171,13 @@ export class Talk extends EventTarget {
     if (resumed) this.conversation.resumed();
     if (resumed) this._line.lost(session.repartee.heard_ms);
     else this._line.begin();
-    this.sound.output.duck(false); // the end of a duck may have gone down with the connection
+    this.sound.output.duck(false); // the end of ducking may have been lost with the connection
     this._ready = this._before = true;
     this._awaited = this._speaking = false;
     this._owesNothing();
     this._detection = session.audio?.input?.turn_detection ?? this._detection;
     this._update();
-    // What was stopped while there was no connection, or just before, the server may not know; nothing else is meant.
+    // The server may not know that a reply was stopped while, or just before, there was no connection.
     if (resumed && this._silenced) this.wire.send({ type: "response.cancel", response_id: this._silenced });
     this._session(session);
     this._away = "lost";
@@ -199,7 +199,7 @@ export class Talk extends EventTarget {
   _speechStarted() {
     this._speaking = true;
     this._awaited = false;
-    this.sound.output.flush(); // also what has not begun to sound
+    this.sound.output.flush(); // also audio that has not started to play
   }
 
   _replies(response) {
@@ -208,14 +208,14 @@ export class Talk extends EventTarget {
     const turn = this.turns.replied(response);
     this._date(turn);
     this._tell("turn", turn);
-    // Who asked for it goes on speaking, or has typed more: the next one answers all. Or there is nothing to answer.
+    // The user speaks again or has typed more, so the next reply answers all. Or there is nothing to answer.
     const more = this._again && !this.held.down;
     if (this._owed && (this.held.down || this._void || more)) this.interrupt();
     this._owesNothing();
     if (more) this._ask();
   }
 
-  /** When the end of speech was captured. */
+  /** Computes when the end of speech was captured. */
   _date(turn) {
     if (turn.speech_end_ms === null) return;
     const frame = this._line.captured(turn.speech_end_ms - turn.invented_ms);
@@ -224,7 +224,7 @@ export class Talk extends EventTarget {
 
   _refused({ code, message }) {
     if (HARMLESS.has(code)) return;
-    if (code === ACTIVE) { // one that began before it knew of what was said last
+    if (code === ACTIVE) { // a reply that began before the last message
       this.interrupt();
       if (!this.held.down) this._ask();
       return;
@@ -273,13 +273,13 @@ export class Talk extends EventTarget {
     this.wire.addEventListener("event", ({ detail }) => this._event(detail));
     this.wire.addEventListener("lost", ({ detail }) => this._lost(detail));
     this.wire.addEventListener("slow", ({ detail: slow }) => (slow ? this._tell("trouble", { name: "slow", said: "" }) : this._tell("well", "slow")));
-    this.wire.addEventListener("quiet", () => this._ready && this._update()); // it changes nothing, and is answered
+    this.wire.addEventListener("quiet", () => this._ready && this._update()); // has no effect and is answered
     this.wire.addEventListener("ended", ({ detail }) => this._hungUp(detail));
   }
 
   _lost({ trouble, said }) {
     this._ready = false;
-    if (trouble !== "lost" || this._away === "lost") { // what it said itself is not taken back by its silence
+    if (trouble !== "lost" || this._away === "lost") { // a reason from the server is kept
       for (const name of AWAY) if (name !== trouble) this._tell("well", name);
       this._tell("trouble", { name: trouble, said });
       this._away = trouble;
@@ -298,16 +298,16 @@ export class Talk extends EventTarget {
   }
 }
 
-/** Why there is no connection for now: one of them at a time. */
+/** Problems about a missing connection; one is shown at a time. */
 const AWAY = ["lost", "full", "loading", "restarting"];
 
-/** What was held to be a turn holds no sound. */
+/** Error code for a committed turn without audio. */
 const COMMIT_EMPTY = "input_audio_buffer_commit_empty";
 
-/** Another reply is under way. */
+/** Error code if another reply is in progress. */
 const ACTIVE = "conversation_already_has_active_response";
 
-/** Cancelling what has just ended by itself is no error to a person. */
+/** Errors of cancelling a reply that has just ended by itself; not shown to the user. */
 const HARMLESS = new Set(["response_cancel_not_active"]);
 
 const SERVER = {
@@ -320,13 +320,13 @@ const SERVER = {
     talk.turns.speechEnded(audio_end_ms, repartee.invented_ms);
   },
   "input_audio_buffer.committed": (talk, { repartee }) => {
-    if (repartee) talk.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms); // we said when the turn was over
+    if (repartee) talk.turns.speechEnded(repartee.audio_end_ms, repartee.invented_ms); // a turn that this page ended
   },
   "repartee.nothing_said": (talk) => {
     talk._speaking = talk._awaited = false;
     talk.turns.asked();
     if (!talk.held.wanted) return;
-    talk._void = talk._owed; // the reply that was asked for has nothing to answer
+    talk._void = talk._owed; // the requested reply has nothing to answer
     talk._tell("notice", "No words were heard.");
   },
   "response.created": (talk, { response }) => talk._replies(response.id),

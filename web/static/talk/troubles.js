@@ -1,10 +1,10 @@
-/** What can go wrong, in words: one sentence that says it, one that says what to do. Pure. */
+/** Texts of problems: one sentence for the problem, one for the remedy. Pure. */
 
 /**
  * @typedef {object} Trouble
  * @property {string} what
  * @property {string} remedy
- * @property {"reconnect" | "microphone" | "sound" | "token" | "start"} [action] what the button beside it does
+ * @property {"reconnect" | "microphone" | "sound" | "token" | "start"} [action] action of its button
  */
 
 /** @type {Record<string, Trouble>} */
@@ -126,7 +126,7 @@ const BY_EXCEPTION = {
 };
 
 /**
- * @param {{name: string}} exception what getUserMedia threw
+ * @param {{name: string}} exception thrown by getUserMedia
  * @returns {string} a name in TROUBLES
  */
 export function microphoneTrouble(exception) {
@@ -134,7 +134,7 @@ export function microphoneTrouble(exception) {
 }
 
 /**
- * What already stands in the way before anything was tried.
+ * Finds a problem that is known before anything is tried.
  * @param {{secure: boolean, worklet: boolean, devices: boolean}} browser
  * @returns {string | null} a name in TROUBLES
  */

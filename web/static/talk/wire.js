@@ -1,4 +1,4 @@
-/** The WebSocket: events out and in as objects; lost connections come back by themselves. */
+/** The WebSocket connection: sends and receives events as objects. Reconnects by itself. */
 
 import { explain } from "./closings.js";
 import { Link } from "./link.js";
@@ -6,17 +6,17 @@ import { Link } from "./link.js";
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8000;
 const CONNECT_TIMEOUT_MS = 8000;
-const MOST_QUEUED_BYTES = 256 * 1024; // 4 s of sound: what does not leave by then is not sent
+const MOST_QUEUED_BYTES = 256 * 1024; // 4 s of audio; beyond this nothing is sent
 const LOOK_EVERY_MS = 500;
 const PROTOCOL = "realtime";
-const TOKEN_PROTOCOL = "openai-insecure-api-key."; // the form in which stock browser clients carry a key
+const TOKEN_PROTOCOL = "openai-insecure-api-key."; // how OpenAI's browser clients send an API key
 const NO_TOKEN = "What was entered can be no token, which has no blanks, quotes, brackets or ,/:;=?@\\ in it: "
   + "paste it alone, without REPARTEE_TOKEN= or Bearer before it.";
 
 /**
- * Events: `event` (detail: a server event), `lost` and `ended` (detail: {trouble, said}; then it will not try again);
- * while it is open `slow` (detail: whether more waits to leave than the network takes) and `quiet` (nothing came for long:
- * send something that is answered, or it counts as lost).
+ * Events: `event` (detail: a server event), `lost` and `ended` (detail: {trouble, said}; `ended`: no further attempt);
+ * while it is open `slow` (detail: whether the network is too slow for what is sent) and `quiet` (nothing was received
+ * for long: send something that is answered, otherwise it counts as lost).
  */
 export class Wire extends EventTarget {
   /** @param {URL} url of /v1/realtime, http or https */
@@ -32,9 +32,9 @@ export class Wire extends EventTarget {
     this._looking = 0;
     this._sent = 0; // bytes on this connection
     this._slow = false;
-    /** For a server that asks for one. */
+    /** The token, for a server that requires one. */
     this.token = "";
-    /** @type {() => Record<string, string>} what a new connection says to go on where the last one ended */
+    /** @type {() => Record<string, string>} query parameters with which a new connection resumes the conversation */
     this.resume = () => ({});
   }
 
@@ -42,12 +42,12 @@ export class Wire extends EventTarget {
     return this._socket?.readyState === WebSocket.OPEN;
   }
 
-  /** Can anything be sent? */
+  /** Whether anything can be sent. */
   get takes() {
     return this.open && this._socket.bufferedAmount <= MOST_QUEUED_BYTES;
   }
 
-  /** Connect now, also in the midst of waiting for the next attempt. */
+  /** Connects now, also while waiting for the next attempt. */
   connect() {
     this.close();
     const url = new URL(this._url);
@@ -64,13 +64,13 @@ export class Wire extends EventTarget {
     this._socket = socket;
     this._error = null;
     let opened = false;
-    this._timer = setTimeout(() => this._giveUp(opened), CONNECT_TIMEOUT_MS); // until the server's first word
+    this._timer = setTimeout(() => this._giveUp(opened), CONNECT_TIMEOUT_MS); // until the server's first event
     socket.onopen = () => (opened = true);
     socket.onmessage = ({ data }) => this._received(data);
     socket.onclose = (closing) => this._closed(closing, opened);
   }
 
-  /** Hang up; nothing more is told. */
+  /** Hangs up; no further events are dispatched. */
   close() {
     const socket = this._socket;
     this._socket = null;
@@ -79,7 +79,7 @@ export class Wire extends EventTarget {
 
   /**
    * @param {object} event
-   * @returns {boolean} false where it could not be sent: no connection, or one that takes nothing
+   * @returns {boolean} false if it could not be sent: no connection, or too much is queued
    */
   send(event) {
     if (!this.takes) return false;
@@ -89,7 +89,7 @@ export class Wire extends EventTarget {
     return true;
   }
 
-  /** Nothing of a socket is waited for any more. */
+  /** Removes the handlers of a socket. */
   _let(socket) {
     clearTimeout(this._timer);
     clearInterval(this._looking);
@@ -100,7 +100,7 @@ export class Wire extends EventTarget {
     socket.close(1000);
   }
 
-  /** What is dead is closed by nobody. */
+  /** Gives up a dead connection, which gets no close event. */
   _giveUp(opened) {
     this._let(this._socket);
     this._closed({ code: 1006, reason: "" }, opened);
@@ -119,7 +119,7 @@ export class Wire extends EventTarget {
     this.dispatchEvent(new CustomEvent("slow", { detail: slow }));
   }
 
-  /** The server's first word on a connection. */
+  /** Handles the first event of a connection. */
   _begun() {
     clearTimeout(this._timer);
     this._sent = 0;
@@ -134,7 +134,7 @@ export class Wire extends EventTarget {
     try {
       event = JSON.parse(data);
     } catch {
-      return; // not ours to repair: the server sends JSON only
+      return; // the server sends JSON only
     }
     if (event.type === "session.created") this._waits = 0;
     if (event.type === "error") this._error = event.error;
@@ -145,7 +145,7 @@ export class Wire extends EventTarget {
     const socket = this._socket;
     this._let(socket);
     const answer = opened ? { status: 0, error: this._error } : await this._asked();
-    if (this._socket !== socket) return; // hung up, or connected anew, in the meantime
+    if (this._socket !== socket) return; // closed or replaced in the meantime
     const trouble = explain({ code, reason, ...answer });
     if (!trouble.again) {
       this._socket = null;
@@ -157,7 +157,7 @@ export class Wire extends EventTarget {
     this.dispatchEvent(new CustomEvent("lost", { detail: { trouble: trouble.name, said: trouble.said } }));
   }
 
-  /** A browser does not say why a handshake failed: a plain request of the same address may. */
+  /** Finds out why a handshake failed: browsers do not tell, but a plain request of the same address may. */
   async _asked() {
     const url = new URL(this._url);
     url.protocol = url.protocol === "wss:" ? "https:" : "http:";
@@ -165,7 +165,7 @@ export class Wire extends EventTarget {
     try {
       const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
       const answer = await fetch(url, { cache: "no-store", headers, signal });
-      const said = await answer.json().catch(() => null); // a page in between is no JSON
+      const said = await answer.json().catch(() => null); // a proxy's error page is not JSON
       return { status: answer.status, error: said?.error ?? null };
     } catch {
       return { status: 0, error: null };

@@ -1,6 +1,6 @@
-/** Which words of a text have been heard, from where the voice says they lie. Pure. */
+/** Finds when each word of a text is spoken, from the word times of the voice. Pure. */
 
-const LOOK_AHEAD = 4; // words that the voice may have run together or left out
+const LOOK_AHEAD = 4; // words that the voice may have joined or omitted
 
 /**
  * @typedef {object} Placed
@@ -9,16 +9,16 @@ const LOOK_AHEAD = 4; // words that the voice may have run together or left out
  * @property {number} end_ms
  */
 
-/** @returns {string[]} the words of a text as they are shown, each with the space before it */
+/** @returns {string[]} the words of a text as shown, each with the space before it */
 export function wordsOf(text) {
   return text.match(/\s*\S+/g) ?? [];
 }
 
 /**
- * When each word begins to sound. Words that the voice did not name begin with the next one it did.
+ * Returns when each word starts. A word without a time starts with the next word that has one.
  * @param {string[]} shown
  * @param {Placed[]} placed in order
- * @returns {number[]} ms; Infinity where the voice has not come that far
+ * @returns {number[]} ms; Infinity for words that are not synthesized yet
  */
 export function startsOf(shown, placed) {
   const starts = new Array(shown.length).fill(null);
@@ -31,7 +31,7 @@ export function startsOf(shown, placed) {
   }
   let next = Infinity;
   for (let n = starts.length - 1; n >= 0; n--) {
-    // After the last named word nothing is known: an unnamed tail belongs to it once all are placed.
+    // Words after the last one with a time are not known yet.
     next = starts[n] ?? next;
     starts[n] = next;
   }
@@ -45,7 +45,7 @@ function find(shown, from, text) {
     const word = plain(shown[n]);
     if (word === wanted || (word && (word.startsWith(wanted) || wanted.startsWith(word)))) return n;
   }
-  // Written one way and said another ("12:30", "half past twelve"): the next word it is.
+  // Written and spoken forms differ ("12:30", "half past twelve"): take the next word.
   return from < shown.length ? from : -1;
 }
 

@@ -1,6 +1,6 @@
-/** The stages a latency is cut into: their order, their names on the page, what they are. Pure. */
+/** The stages of the response latency: their order, their names on the page, and their meaning. Pure. */
 
-/** @type {{stage: string, name: string, is: string}[]} in the order in which a turn passes them */
+/** @type {{stage: string, name: string, is: string}[]} in the order of a turn */
 export const STAGES = [
   { stage: "endpoint_wait", name: "wait", is: "the silence that decides that you are done" },
   { stage: "stt", name: "words", is: "the words of your last sound" },
@@ -14,7 +14,7 @@ export const STAGES = [
 ];
 
 /**
- * The stages that took time.
+ * Returns the stages that took time.
  * @param {{stages: Record<string, {ms: number, slack_ms: number}>} | null} trace
  * @returns {{stage: string, name: string, ms: number, slack_ms: number}[]}
  */
@@ -24,14 +24,14 @@ export function paid(trace) {
   }));
 }
 
-const AGREE_MS = 100; // two ways to measure the same
+const AGREE_MS = 100; // accepted difference between two measurements of the same latency
 
 /**
- * The stages as they add up to what was measured here. What the server's record lacks of that by more than two ways to
- * measure may differ went by where the server does not look: on the way to it.
+ * Returns the stages so that they add up to the latency measured here. If the server's record lacks more than
+  * `AGREE_MS`, the rest counts as transport, which the server cannot measure.
  * @param {object | null} trace
  * @param {number | null} latency_ms
- * @returns {{stage: string, name: string, ms: number, shown_ms: number}[]} `shown_ms`: its length on the line
+ * @returns {{stage: string, name: string, ms: number, shown_ms: number}[]} `shown_ms`: its length as drawn
  */
 export function accounted(trace, latency_ms) {
   const stages = paid(trace);
@@ -44,10 +44,10 @@ export function accounted(trace, latency_ms) {
 }
 
 /**
- * The rows of a waterfall, on a line whose 0 is the last speech sample.
+ * Returns the rows of a waterfall, relative to the last speech sample.
  * @param {object} trace the turn's record, docs/traces.md
  * @returns {{name: string, stage: string, from_ms: number, to_ms: number, dropped: boolean, attempt: number}[]}
- *   by attempt, then by beginning
+ *   sorted by attempt, then by start
  */
 export function rows(trace) {
   const zero = trace.speech_end_ms ?? Math.min(...trace.spans.map((span) => span.start_ms));

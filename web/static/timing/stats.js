@@ -1,12 +1,12 @@
-/** Percentiles and the band that is promised. Pure. */
+/** Percentiles and the target band of the response latency. Pure. */
 
-/** Response latencies, ms: sooner sounds like an interruption, later like a wait. */
+/** Target band of the response latency, ms. Below it a reply seems to interrupt; above it the wait is noticeable. */
 export const BAND_MS = [200, 500];
 
 /**
  * @param {number[]} values at least one
  * @param {number} percent
- * @returns {number} the smallest value that at least that many do not exceed
+ * @returns {number} the smallest value that at least this percentage of the values does not exceed
  */
 export function nearestRank(values, percent) {
   const ordered = [...values].sort((a, b) => a - b);
@@ -24,7 +24,7 @@ export function verdictOn({ failed, latency_ms }) {
 
 /**
  * @param {number} ms
- * @returns {"sooner" | "within" | "later"} against the band
+ * @returns {"sooner" | "within" | "later"} relative to the band
  */
 export function verdict(ms) {
   if (ms < BAND_MS[0]) return "sooner";

@@ -1,4 +1,4 @@
-/** The turns of this page and the response latency of each. Pure: times come in. */
+/** The turns of this page and the response latency of each. Pure: times are passed in. */
 
 import { nearestRank, verdict } from "./stats.js";
 
@@ -12,15 +12,15 @@ const FAILED = new Set(["failed", "stuck"]);
  * @typedef {object} Turn
  * @property {number} number on this page, from 1
  * @property {number | null} turn the server's number
- * @property {string} response the reply
- * @property {number | null} speech_end_ms on the server's line; null: typed, or not asked by voice
- * @property {number | null} invented_ms silence the server put in before that
- * @property {number | null} captured_s context time at which that sample was captured
+ * @property {string} response id of the reply
+  * @property {number | null} speech_end_ms end of speech on the server's line; null: not a spoken turn
+  * @property {number | null} invented_ms silence that the server inserted before it
+  * @property {number | null} captured_s context time at which the end of speech was captured
  * @property {number | null} leaves_s context time at which the first audible sample of the reply left
- * @property {number | null} latency_ms their difference, measured here
- * @property {number | null} device_ms what of it was spent in this page's buffer and the device
+ * @property {number | null} latency_ms the difference: the response latency measured here
+  * @property {number | null} device_ms the part of it spent in this page's buffer and the device
  * @property {object | null} trace the server's record
- * @property {boolean} failed something went wrong in it: its latency is shown and not counted
+ * @property {boolean} failed whether it failed: its latency is shown but not counted
  */
 
 export class Turns {
@@ -32,22 +32,22 @@ export class Turns {
   }
 
   /**
-   * Speech was over.
+   * Notes the end of speech.
    * @param {number} lineMs on the server's line
-   * @param {number} inventedMs silence that the server put in before that
+   * @param {number} inventedMs silence that the server inserted before it
    */
   speechEnded(lineMs, inventedMs) {
     this._speechEndMs = lineMs;
     this._inventedMs = inventedMs;
   }
 
-  /** Words were typed, or a reply was asked for: what comes answers no voice. */
+  /** Notes that the next reply does not answer speech. */
   asked() {
     this._speechEndMs = null;
   }
 
   /**
-   * A reply begins. A second attempt of the same turn takes the place of the first.
+   * Adds the turn of a reply that begins. A second attempt of a turn replaces the first.
    * @param {string} response
    * @returns {Turn}
    */
@@ -73,7 +73,7 @@ export class Turns {
   }
 
   /**
-   * The first audible sample left.
+   * Notes when the first audible sample left the loudspeaker.
    * @param {Turn} turn
    * @param {number} leavesS context time
    * @param {number} deviceMs
@@ -85,7 +85,7 @@ export class Turns {
   }
 
   /**
-   * When the end of speech was captured is known.
+   * Notes when the end of speech was captured.
    * @param {Turn} turn
    * @param {number} capturedS context time
    */
@@ -95,9 +95,9 @@ export class Turns {
   }
 
   /**
-   * @param {number} number the server's
+   * @param {number} number the server's turn number
    * @param {object} trace
-   * @returns {Turn | undefined} whose it is
+   * @returns {Turn | undefined} the turn it belongs to
    */
   traced(number, trace) {
     const turn = this.all.findLast((one) => one.turn === number && one.trace === null);
@@ -107,9 +107,9 @@ export class Turns {
   }
 
   /**
-   * The server could not make the reply, or not all of it.
+   * Notes that the server could not generate the reply, or not all of it.
    * @param {string} response
-   * @returns {Turn | undefined} whose it is
+   * @returns {Turn | undefined} the turn it belongs to
    */
   replyFailed(response) {
     const turn = this.of(response);
@@ -117,14 +117,14 @@ export class Turns {
     return turn;
   }
 
-  /** A new conversation: the server counts from 1 again, and what is open here gets no trace any more. */
+  /** Starts a new conversation: the server counts from 1 again, and open turns get no trace. */
   forget() {
     for (const turn of this.all) turn.turn = null;
     this._speechEndMs = null;
   }
 
   /** @returns {{count: number, p50_ms: number, p95_ms: number, within: number} | null} null before the first latency;
-   *    turns that failed do not count */
+   *    failed turns do not count */
   get summary() {
     const values = this.all.filter((turn) => !turn.failed && turn.latency_ms !== null).map((turn) => turn.latency_ms);
     if (!values.length) return null;
@@ -138,7 +138,7 @@ export class Turns {
 }
 
 /**
- * What is copied and downloaded.
+ * Builds the record that can be copied and downloaded.
  * @param {Turn} turn
  * @param {object} page facts about this page: context rate, browser ...
  */

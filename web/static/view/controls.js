@@ -1,4 +1,4 @@
-/** Buttons, keys and switches: what a person does becomes calls; what is so becomes how they look. */
+/** Buttons, keys and switches: calls actions for user input and draws the current state. */
 
 import { microphones } from "../sound/audio-in.js";
 import { by, make } from "./page.js";
@@ -6,18 +6,18 @@ import { prefer, preferences } from "./preferences.js";
 
 const WISHES = ["echoCancellation", "noiseSuppression", "autoGainControl"];
 const TYPED_INTO = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
-const WORKED_BY_SPACE = "input[type=checkbox], summary"; // and by no other key
+const WORKED_BY_SPACE = "input[type=checkbox], summary"; // operated by the space bar only
 
 const NARROW = "(max-width: 860px)"; // as in the style sheets
 
-/** The volume stands among the controls where there is room, else among the settings: nothing moves when those open. */
+/** Puts the volume among the controls if there is room, otherwise in the settings, so that opening them moves nothing. */
 function placeVolume(narrow) {
   const volume = by("volume").parentElement;
   if (narrow) by("microphone").parentElement.after(volume);
   else by("settings").before(volume);
 }
 
-/** What is not to be worked now keeps its focus: `disabled` would drop it, and what is typed on would be shortcuts. */
+/** Enables or disables a control. Keeps its focus: with `disabled` it would lose it, and typed keys become shortcuts. */
 function allow(id, on) {
   by(id).setAttribute("aria-disabled", String(!on));
 }
@@ -34,7 +34,7 @@ function allowed(id) {
  * @property {() => void} press
  * @property {() => void} release
  * @property {(text: string) => boolean} say
- * @property {() => void} wished other microphone or other processing
+ * @property {() => void} wished called when the microphone or its processing was changed
  * @property {(on: boolean) => void} pushToTalk
  * @property {(loudness: number) => void} volume 0..1
  */
@@ -42,13 +42,13 @@ export class Controls {
   /** @param {Deeds} deeds */
   constructor(deeds) {
     this._deeds = deeds;
-    this._talking = false; // the space bar is held to talk
+    this._talking = false; // whether the space bar is held to talk
     this._buttons();
     this._settings();
     this._theme();
     addEventListener("keydown", (event) => this._key(event));
     addEventListener("keyup", (event) => this._keyUp(event));
-    addEventListener("blur", () => deeds.release()); // the key may come up elsewhere
+    addEventListener("blur", () => deeds.release()); // the key may be released in another window
   }
 
   /** @param {{running: boolean, muted: boolean, pushToTalk: boolean, held: boolean, phase: string}} state */
@@ -67,7 +67,7 @@ export class Controls {
     by("hold").setAttribute("aria-pressed", String(held));
   }
 
-  /** @param {MediaTrackSettings | null} granted what the browser does of what was asked */
+  /** @param {MediaTrackSettings | null} granted the settings that the browser granted */
   async listMicrophones(granted) {
     const select = by("microphone");
     const devices = navigator.mediaDevices ? await microphones() : [];
@@ -101,12 +101,12 @@ export class Controls {
       press();
     };
     by("hold").onclick = ({ detail }) => {
-      if (detail) return; // of a pointer: that was heard of already
+      if (detail) return; // from a pointer, which is handled already
       if (by("hold").classList.contains("held")) release();
       else press();
     };
     by("hold").onpointerup = by("hold").onpointercancel = release;
-    by("hold").oncontextmenu = (event) => event.preventDefault(); // a long touch is no request for a menu
+    by("hold").oncontextmenu = (event) => event.preventDefault(); // a long touch must not open a menu
     by("say-form").onsubmit = (event) => {
       event.preventDefault();
       const text = by("say").value.trim();
@@ -120,7 +120,7 @@ export class Controls {
     const narrow = matchMedia(NARROW);
     narrow.onchange = () => placeVolume(narrow.matches);
     placeVolume(narrow.matches);
-    const dock = by("settings").parentElement; // the panel takes the room above it
+    const dock = by("settings").parentElement; // the panel uses the space above it
     new ResizeObserver(() => document.documentElement.style.setProperty("--dock-height", `${dock.offsetHeight}px`)).observe(dock);
     for (const wish of WISHES) {
       by(wish).checked = set[wish];
@@ -162,7 +162,7 @@ export class Controls {
   _open(open) {
     by("settings").hidden = !open;
     by("settings-open").setAttribute("aria-expanded", String(open));
-    const still = { preventScroll: true }; // the panel is in sight, wherever the page is scrolled to
+    const still = { preventScroll: true }; // the panel is visible at every scroll position
     if (open) by("microphone").focus(still);
     else if (by("settings").contains(document.activeElement) || document.activeElement === document.body) by("settings-open").focus(still);
   }
@@ -178,14 +178,14 @@ export class Controls {
       if (!event.repeat) this._deeds.mute();
     } else if (event.code === "Space" && by("push-to-talk").checked && !by("hold").hidden) {
       if (event.target.matches?.(WORKED_BY_SPACE)) return;
-      event.preventDefault(); // nor does it scroll, or press the button that has the focus
+      event.preventDefault(); // must not scroll or press the focused button
       if (event.repeat) return;
       this._talking = true;
       this._deeds.press();
     }
   }
 
-  /** Wherever the focus is by now. */
+  /** Independent of the current focus. */
   _keyUp(event) {
     if (event.code !== "Space" || !this._talking) return;
     this._talking = false;

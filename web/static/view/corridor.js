@@ -1,10 +1,10 @@
-/** The pipeline and its milliseconds: your last sound, what was waited for, the first sound of the reply. */
+/** Draws the response latency by stage, from the user's last sound to the first sound of the reply. */
 
 import { BAND_MS, verdictOn } from "../timing/stats.js";
 import { accounted, STAGES } from "../timing/stages.js";
 import { by, make, said } from "./page.js";
 
-const SHORTEST_MS = 700; // what the line shows at least
+const SHORTEST_MS = 700; // the line shows at least this length
 const STEP_MS = 100;
 const WORDS = { sooner: "sooner than 200–500 ms", within: "within 200–500 ms", later: "later than 200–500 ms", failed: "the turn failed: not counted" };
 
@@ -17,12 +17,12 @@ export class Corridor {
       by("stages").append(cell);
       this._cells.set(stage, { cell, ms });
     }
-    this._long = Infinity; // before the first reply it would begin after the line
+    this._long = Infinity; // before the first reply nothing fits on the line
     this._rule(0);
   }
 
   /**
-   * While a reply is awaited: the time that runs.
+   * Shows the running time while a reply is awaited.
    * @param {number} ms since the end of speech
    */
   run(ms) {
@@ -69,8 +69,8 @@ export class Corridor {
   }
 
   /**
-   * Where on the line the reply begins.
-   * @param {HTMLElement} canvas the reply's wave, which spans line and margin
+   * Returns the position on the line where the reply begins.
+      * @param {HTMLElement} canvas the reply's wave, which spans line and margin
    * @returns {number} pixels from its left edge
    */
   replyAt(canvas) {
@@ -78,7 +78,7 @@ export class Corridor {
     return gap.offsetLeft - canvas.offsetLeft + (gap.offsetWidth * Math.min(this._end, this._long)) / this._end;
   }
 
-  /** The line as long as the longest thing on it. */
+  /** Makes the line as long as the longest part on it. */
   _rule(ms) {
     const end = Math.max(SHORTEST_MS, Math.ceil((ms * 1.08) / STEP_MS) * STEP_MS);
     if (end === this._end) return;

@@ -1,4 +1,4 @@
-/** What hears, thinks and speaks, and what runs in place of what was asked for. */
+/** Shows the engines, and which of them are fallbacks. */
 
 import { by, make } from "./page.js";
 
@@ -11,7 +11,7 @@ const DOES = {
   tts: "speaks",
 };
 const IN_ORDER = Object.keys(DOES);
-const NAMED = new Set(["stt", "llm", "tts"]); // in the line at the top; the others only in the list
+const NAMED = new Set(["stt", "llm", "tts"]); // shown in the line at the top; the others only in the list
 
 /** @param {{stage: string, name: string, detail: string, why: string, fallback: boolean}[]} engines */
 export function drawEngines(engines = []) {

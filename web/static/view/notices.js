@@ -1,4 +1,4 @@
-/** What went wrong or is worth knowing, in words, in the page. */
+/** Shows problems and notes in the page. */
 
 import { TROUBLES } from "../talk/troubles.js";
 import { by, make } from "./page.js";
@@ -8,7 +8,7 @@ const NOTICE_STAYS_MS = 8000;
 const MOST = 4;
 
 export class Notices {
-  /** @param {(action: string) => void} act what a notice's button does */
+  /** @param {(action: string) => void} act called when a notice's button is pressed */
   constructor(act) {
     this._act = act;
     this._shown = new Map();
@@ -16,9 +16,9 @@ export class Notices {
   }
 
   /**
-   * A trouble, until it is over or put away. The same one twice is one.
+   * Shows a problem until it is over or dismissed. The same problem is shown once.
    * @param {string} name in TROUBLES
-   * @param {string} said more of it, in the server's or the browser's own words
+   * @param {string} said details in the server's or the browser's own words
    */
   trouble(name, said = "") {
     const { what, remedy, action } = TROUBLES[name];
@@ -27,7 +27,7 @@ export class Notices {
     this._show(name, "trouble", texts, action);
   }
 
-  /** One sentence that goes away by itself. */
+  /** Shows one sentence that disappears by itself. */
   note(text) {
     const key = `note ${text}`;
     this._show(key, "note", [make("span", { text })]);
@@ -38,12 +38,12 @@ export class Notices {
 
   over(name) {
     const shown = this._shown.get(name);
-    if (shown?.contains(document.activeElement)) by("start").focus(); // not to the top of the page
+    if (shown?.contains(document.activeElement)) by("start").focus(); // otherwise the focus moves to the top of the page
     shown?.remove();
     this._shown.delete(name);
   }
 
-  /** A new start: what was is no more. */
+  /** Removes all notices, because the page starts anew. */
   clear() {
     for (const name of [...this._shown.keys()]) this.over(name);
   }
@@ -51,7 +51,7 @@ export class Notices {
   _show(key, kind, texts, action) {
     const told = make("p", {}, ...texts);
     const shown = this._shown.get(key)?.querySelector("p");
-    if (shown) { // its button keeps the focus, and it is read aloud again only where it says something else
+    if (shown) { // its button keeps the focus, and a screen reader reads it again only if its text changes
       if (shown.textContent !== told.textContent) shown.replaceWith(told);
       return;
     }

@@ -1,4 +1,4 @@
-/** Shorthands for what every part of the page does. */
+/** Helpers that all parts of the page use. */
 
 /**
  * @param {string} id
@@ -36,14 +36,14 @@ export function draw(tag, { text, ...attributes } = {}, ...children) {
   return element;
 }
 
-/** @param {number} ms @returns {string} whole from 10 on, with one decimal below; "0" for nothing */
+/** @param {number} ms @returns {string} without decimals from 10 on, with one decimal below; "0" for 0 */
 export function said(ms) {
   if (ms > 0 && ms < 0.05) return "<0.1";
   if (ms > 0 && ms < 9.95) return ms.toFixed(1);
   return String(Math.round(ms));
 }
 
-/** Does the person want things to stand still? */
+/** Returns whether the user prefers reduced motion. */
 export function still() {
   return matchMedia("(prefers-reduced-motion: reduce)").matches;
 }

@@ -1,9 +1,9 @@
-/** What a person has set, kept in the browser: the page works as well where nothing may be kept. */
+/** The user's settings, stored in the browser. The page also works if storage is blocked. */
 
 const KEY = "repartee";
 const TOKEN_KEY = "repartee-token";
 const AT_FIRST = {
-  theme: "", // the system's
+  theme: "", // system setting
   volume: 100,
   deviceId: "",
   echoCancellation: true,
@@ -12,7 +12,7 @@ const AT_FIRST = {
   pushToTalk: false,
 };
 
-// These hold; the browser has a copy for the next visit, where it takes one.
+// The current settings. The browser stores a copy for the next visit, if it can.
 let set = { ...AT_FIRST, ...parsed(stored("localStorage", KEY)) };
 let token = stored("sessionStorage", TOKEN_KEY);
 
@@ -33,7 +33,7 @@ export function prefer(changed) {
   store("localStorage", KEY, JSON.stringify(set));
 }
 
-/** @returns {string} the server's token, until the tab is closed; "" for none */
+/** @returns {string} the server's token, stored until the tab is closed; "" for none */
 export function keptToken() {
   return token;
 }
@@ -48,7 +48,7 @@ function stored(storage, key) {
   try {
     return window[storage].getItem(key) ?? "";
   } catch {
-    return ""; // site data are blocked
+    return ""; // storage is blocked
   }
 }
 
@@ -65,6 +65,6 @@ function store(storage, key, text) {
     if (text) window[storage].setItem(key, text);
     else window[storage].removeItem(key);
   } catch {
-    // Blocked, or full.
+    // Storage is blocked or full.
   }
 }

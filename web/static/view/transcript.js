@@ -1,14 +1,14 @@
-/** The conversation as it is said: each item a line, each word of a reply by itself. */
+/** Shows the conversation: one line per item, and each word of a reply as its own element. */
 
 import { by, make } from "./page.js";
 
 export class Transcript {
   constructor() {
-    this._follows = true; // its end is in sight; who has scrolled up to read is left there
+    this._follows = true; // whether the end is visible; if the user has scrolled up, the position stays
     this._height = 0; // pixels
     const list = by("transcript");
     list.onscroll = () => {
-      if (list.clientHeight !== this._height) return; // the window did it
+      if (list.clientHeight !== this._height) return; // the window was resized
       this._follows = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
     };
     new ResizeObserver(() => {
@@ -26,7 +26,7 @@ export class Transcript {
     by("empty").hidden = false;
   }
 
-  /** Draw what has changed. */
+  /** Draws what has changed. */
   draw() {
     for (const item of this._conversation.changed) {
       if (this._conversation.items.includes(item)) this._item(item);
@@ -62,7 +62,7 @@ export class Transcript {
     return parts;
   }
 
-  /** The line stands where its item does, also once that has moved. */
+  /** Moves the line to the place of its item. */
   _place(item, line) {
     const at = this._conversation.items.indexOf(item);
     const after = this._conversation.items.slice(at + 1).map((one) => this._lines.get(one)?.line).find((one) => one?.isConnected) ?? null;
@@ -79,7 +79,7 @@ export class Transcript {
     });
   }
 
-  /** A screen reader is told what is settled, once, not every partial. */
+  /** Announces a final text to screen readers, once, and no interim texts. */
   _aloud(item) {
     const parts = this._lines.get(item);
     if (parts.told || item.partial || !item.text) return;

@@ -1,14 +1,14 @@
-/** All turns: percentiles, the strip of dots, the list, and the waterfall of the one that is chosen. */
+/** All turns: percentiles, the strip of dots, the list, and the waterfall of the selected turn. */
 
 import { BAND_MS, verdict, verdictOn } from "../timing/stats.js";
 import { record } from "../timing/turns.js";
 import { by, draw, make } from "./page.js";
 import { drawWaterfall } from "./waterfall.js";
 
-const SHORTEST_MS = 800; // what the strip shows at least
+const SHORTEST_MS = 800; // the strip shows at least this length
 const LISTED = 12;
 
-/** What is read aloud and not seen. */
+/** Returns text for screen readers only. */
 function unseen(text) {
   return make("span", { class: "unseen", text });
 }
@@ -16,14 +16,14 @@ function unseen(text) {
 export class TurnPanel {
   /**
    * @param {import("../timing/turns.js").Turns} turns
-   * @param {() => object} facts about this page, for the JSON
-   * @param {(turn: import("../timing/turns.js").Turn) => void} chosen
+   * @param {() => object} facts returns facts about this page, for the JSON
+      * @param {(turn: import("../timing/turns.js").Turn) => void} chosen called when a turn is selected
    */
   constructor(turns, facts, chosen) {
     this._turns = turns;
     this._facts = facts;
     this._chosen = chosen;
-    this._choice = null; // null: the newest
+    this._choice = null; // the selected turn; null: the newest
     by("copy").onclick = () => this._copy();
     by("download").onclick = () => this._download();
     this._strip(null);
@@ -34,7 +34,7 @@ export class TurnPanel {
     return this._choice ?? this._turns.all.findLast((turn) => turn.trace) ?? this._turns.all.at(-1);
   }
 
-  /** A new turn has begun: it is what one wants to see. */
+  /** Selects the newest turn, because a new turn has begun. */
   follow() {
     this._choice = null;
   }
@@ -60,7 +60,7 @@ export class TurnPanel {
     const every = longest <= 1000 ? 200 : longest <= 3000 ? 500 : 1000;
     for (let at = 0; at <= longest; at += every) parts.push(draw("text", { class: "strip-tick", x: x(at), y: 74, text: at }));
     timed.forEach((turn, n) => {
-      const y = 30 + 13 * Math.sin(n * 2.4); // spread, so that equal ones are seen apart
+      const y = 30 + 13 * Math.sin(n * 2.4); // spread, so that equal latencies do not overlap
       const newest = turn === timed.at(-1) ? " newest" : "";
       parts.push(draw("circle", { class: `dot ${verdict(turn.latency_ms)}${newest}`, cx: x(turn.latency_ms), cy: y, r: newest ? 5 : 4 },
         draw("title", { text: `turn ${turn.number}: ${Math.round(turn.latency_ms)} ms` })));
@@ -86,7 +86,7 @@ export class TurnPanel {
   _button(turn) {
     const about = verdictOn(turn);
     const shown = about === "failed" ? "failed" : about === "untimed" ? "–" : String(Math.round(turn.latency_ms));
-    // The name of a button holds what is seen on it, in that order: who works the page by voice says what they see.
+    // The accessible name contains the visible text in its order, because users of voice control say what they see.
     const spoken = about === "failed" ? "" : about === "untimed" ? " not timed" : ` ms, ${about === "within" ? "in the band" : about}`;
     const button = make("button", {
       type: "button", class: `turn ${about}`, "data-number": String(turn.number), "aria-pressed": String(turn === this.choice),
@@ -109,7 +109,7 @@ export class TurnPanel {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      done = false; // not a secure page, or not allowed: the download is there for that
+      done = false; // not a secure page, or not allowed; the download still works
     }
     by("copy").textContent = done ? "Copied" : "Not allowed: download it";
     setTimeout(() => (by("copy").textContent = "Copy JSON"), 2000);

@@ -1,11 +1,11 @@
-/** One turn's work, drawn on a line whose 0 is your last sound: also what was hidden behind a wait, or abandoned. */
+/** Draws the spans of one turn relative to the user's last sound, including hidden and dropped work. */
 
 import { BAND_MS } from "../timing/stats.js";
 import { rows } from "../timing/stages.js";
 import { by, make, said } from "./page.js";
 
 const SHORTEST_MS = 600;
-const BEFORE_MS = 300; // of work done while you still spoke, at most
+const BEFORE_MS = 300; // most of the time before the end of speech that is shown
 
 /** @param {import("../timing/turns.js").Turn | undefined} turn */
 export function drawWaterfall(turn) {

@@ -1,19 +1,19 @@
-/** The level of a voice as bars: yours runs up to the gap, the reply's out of it. */
+/** Draws the level of a voice as bars that move towards the gap or away from it. */
 
 import { still } from "./page.js";
 
 const BAR_PX = 3;
 const PITCH_PX = 5;
-const QUIET_DBFS = -54; // a bar of no height
-const LOUD_DBFS = -14; // a bar of full height
+const QUIET_DBFS = -54; // height 0
+const LOUD_DBFS = -14; // full height
 const MOST_BARS = 400;
 const BAR_MS = 40; // two levels
-const ONSET_BARS = 15; // speech is noticed after it began
+const ONSET_BARS = 15; // speech is detected some time after its start
 
 export class Wave {
   /**
    * @param {HTMLCanvasElement} canvas
-   * @param {"left" | "right"} growing towards which side older bars move
+   * @param {"left" | "right"} growing direction in which older bars move
    */
   constructor(canvas, growing) {
     this._canvas = canvas;
@@ -21,14 +21,14 @@ export class Wave {
     this._bars = [];
     this._part = null;
     this._drawn = "";
-    /** Pixels that are left free beside the gap. */
+    /** Pixels left free beside the gap. */
     this.offset = 0;
-    /** @type {number[] | null} bars that stay as they are, whatever comes */
+    /** @type {number[] | null} frozen bars, drawn instead of the current ones */
     this._kept = null;
     new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
-  /** @param {number} level dBFS, of about 20 ms */
+  /** @param {number} level dBFS of about 20 ms */
   add(level) {
     const height = Math.max(0, Math.min(1, (level - QUIET_DBFS) / (LOUD_DBFS - QUIET_DBFS)));
     if (this._part === null) {
@@ -45,12 +45,12 @@ export class Wave {
     this._part = this._kept = null;
   }
 
-  /** Stay as it was so many ms ago: an utterance, without the silence after it. */
+  /** Freezes the bars of `agoMs` ago, so that the silence after an utterance is not shown. */
   keep(agoMs) {
     this._kept = this._bars.slice(0, Math.max(0, this._bars.length - Math.round(agoMs / BAR_MS)));
   }
 
-  /** Go on, from a little before now. */
+  /** Continues, starting slightly before now. */
   goOn() {
     if (!this._kept) return;
     this._kept = null;
@@ -78,20 +78,20 @@ export class Wave {
     }
   }
 
-  /** Bar n counts from the gap outwards. */
+  /** Draws bar n, counted from the gap outwards. */
   _heightAt(bars, n, room) {
     if (this._growing === "left") return bars[bars.length - 1 - n] ?? 0;
     return bars[Math.max(0, bars.length - room) + n] ?? 0;
   }
 
-  /** For people who want no motion: one level, not a wave that runs. */
+  /** Draws one level instead of moving bars, for reduced motion. */
   _steady() {
     const level = (this._kept ?? this._bars).at(-1) ?? 0;
     return [Math.round(level * 4) / 4];
   }
 }
 
-/** One bar, the fainter the further `away` (0..1) from the gap. */
+/** Draws one bar; it is fainter the further `away` (0..1) it is from the gap. */
 function bar(pen, x, height, tall, away) {
   const long = Math.max(BAR_PX, tall * (height - 4));
   pen.globalAlpha = (tall > 0.02 ? 1 : 0.28) * Math.min(1, 1.5 * (1 - away) + 0.02);
