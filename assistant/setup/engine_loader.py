@@ -1,6 +1,6 @@
-"""Loads the engines: what is at hand, what runs in place of what, what conversations share, and when each is loaded.
+"""Loads the engines: selects available ones, replaces missing ones, and shares engines between conversations.
 
-Which engine is which class is in build.py.
+build.py maps engine names to classes.
 """
 
 import asyncio
@@ -39,17 +39,16 @@ CLOSE_TIMEOUT_S = 3.0
 
 @dataclass(slots=True)
 class EngineLoader:
-    """Builds and loads engines: once what conversations share, and for each what it needs of its own.
+    """Builds and loads engines: shared ones once, and others for each conversation.
 
-    Shared are the skills' tables, the clients of the language models, the tools and the voice, which serialize what
-    they must.
-    A conversation's own are the detector, the recognizer's state, and what its skills have set going.
+    Shared: the skills' tables, the clients of the language models, the tools and the voice. They serialize access where
+    needed. Separate for each conversation: the detector, the recognizer's state, and the effects of its skills.
     """
 
     settings: Settings
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     chosen: list[EngineChoice] = field(default_factory=list)
-    export: "SpanExport | None" = None  # where turns go besides their files; its task is the caller's
+    export: "SpanExport | None" = None  # receives turns besides the trace files; the caller runs its task
     _skills: "Skills | None" = None
     _voice: Voice | None = None
     _model: ChatModel | None = None
@@ -57,14 +56,14 @@ class EngineLoader:
     _listener: AudioEndOfTurnModel | None = None
     _shared_whisper: "SharedWhisper | None" = None
     _sentences: tuple[str, ...] = ()
-    talks: bool = False  # at a microphone of its own: the settings of [talk] hold
+    talks: bool = False  # a local microphone is used, so the settings of [talk] apply
 
     async def open(self) -> None:
-        """Load what is shared. Raises EngineLoadError where a stage has nothing that works."""
+        """Loads the shared engines. Raises EngineLoadError if a stage has no working engine."""
         await self._open(await self._learn())
 
     async def engines(self) -> Engines:
-        """The engines of one conversation, loaded and warm; whoever holds it closes its transcriber.
+        """Returns the loaded engines of one conversation. The caller closes its recognizer.
 
         Raises EngineLoadError.
         """
@@ -72,12 +71,12 @@ class EngineLoader:
             return self.around(await self._transcriber())
         skills = await self._learn()
         if self._whisper_why():
-            await self._open(skills)  # with the model of all conversations
+            await self._open(skills)  # includes the shared Whisper model
             return self.around(await self._transcriber())
         return self.around(await self._beside(skills))
 
     async def _learn(self) -> "Skills":
-        """Read the skills' tables, and so the sentences that a recognizer is to know."""
+        """Loads the skills' tables and, with them, the sentences for the recognizer."""
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them."
@@ -91,27 +90,27 @@ class EngineLoader:
 
     @property
     def _is_called(self) -> bool:
-        """Whether only who says the wake phrase is answered."""
+        """Whether the assistant answers only after the wake phrase."""
         return self.talks and self.settings.talk.mode == "wake"
 
     async def _open(self, skills: "Skills") -> None:
-        """Load the rest of what is shared."""
+        """Loads the other shared engines."""
         try:
             self._voice = await self._make_voice()
             self._model = await self._make_model(skills)
             await self._open_tools()
             self._listener = await self._make_listener()
             if self._whisper_why():
-                await self._transcriber()  # loads the model of all conversations; what it makes of it costs nothing
+                await self._transcriber()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
             await self.aclose()
             raise
         self._skills = skills
-        spoken("1", language=self.settings.assistant.language)  # compiles what it looks for: up to 0.16 s
+        spoken("1", language=self.settings.assistant.language)  # compiles its regular expressions: up to 0.16 s
         judge_once(fitted_turn_end())
 
     async def _beside(self, skills: "Skills") -> Recognizer:
-        """Load what is shared while pocketsphinx, in a process of its own, loads: it takes longest (docs/talk.md)."""
+        """Loads the shared engines while pocketsphinx, which takes longest, loads in its own process (docs/talk.md)."""
         hearing: asyncio.Task[Recognizer | EngineLoadError] | None = None
         try:
             async with asyncio.TaskGroup() as loading:
@@ -122,7 +121,7 @@ class EngineLoader:
                 transcriber = hearing.result()
                 if not isinstance(transcriber, EngineLoadError):
                     await close_engine(transcriber, lambda _what: None)
-            raise first_of(error)  # noqa: B904 - the one of the group keeps its own cause
+            raise first_of(error)  # noqa: B904 - the raised exception keeps its own cause
         transcriber = hearing.result()
         if isinstance(transcriber, EngineLoadError):
             await self.aclose()
@@ -130,14 +129,14 @@ class EngineLoader:
         return transcriber
 
     async def _transcriber_or_why(self) -> Recognizer | EngineLoadError:
-        """Where both fail, what is shared is complained of, whichever failed first: so this one must not end it."""
+        """Returns the error instead of raising it: if both fail, the error of the shared engines is reported."""
         try:
             return await self._transcriber()
         except EngineLoadError as error:
             return error
 
     def around(self, transcriber: Recognizer) -> Engines:
-        """The engines of one conversation, the shared ones and new ones, around a recognizer that is ready."""
+        """Returns the engines of one conversation, shared and new ones, with a loaded recognizer."""
         assert self._skills is not None
         assert self._voice is not None
         deeds = SkillEffects(lambda _messages: None, build.local_now)
@@ -160,7 +159,7 @@ class EngineLoader:
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
-        """Stop what is shared, each within a limit."""
+        """Closes the shared engines, each with a time limit."""
         for engine in (self._voice, self._model, self._tools, self._shared_whisper):
             if engine is not None:
                 await close_engine(engine, report)
@@ -168,7 +167,7 @@ class EngineLoader:
 
     @property
     def fallbacks(self) -> list[str]:
-        """What runs in place of something else, and why."""
+        """The engines that replace others, with the reason."""
         return [f"{chosen.stage}: {chosen.name}, {chosen.why}" for chosen in self.chosen if chosen.fallback]
 
     # ---- voice activity ----
@@ -187,7 +186,7 @@ class EngineLoader:
     # ---- the end of a turn ----
 
     async def _make_listener(self) -> AudioEndOfTurnModel | None:
-        """Smart Turn where it is at hand and silences are judged at all."""
+        """Returns Smart Turn if its model is available and the end of turn is estimated at all."""
         began_s = _now_s()
         if self.settings.turn.hangover_ms:
             self._note("turn", "fixed silence", f"{self.settings.turn.hangover_ms} ms", "as configured", began_s)
@@ -211,7 +210,7 @@ class EngineLoader:
         return desk
 
     def _understands(self, text: str) -> bool:
-        """Whether the words are, whole, a sentence that a skill understands, whoever answers it."""
+        """Whether the text as a whole is a sentence that a skill understands, whichever model answers it."""
         return self._skills is not None and self._skills.match(text, self.settings.assistant.language) is not None
 
     # ---- speech to text ----
@@ -223,14 +222,14 @@ class EngineLoader:
         return await self._sphinx("" if self.settings.stt.engine == "pocketsphinx" else self._missing("whisper"))
 
     def _whisper_why(self) -> str:
-        """Why faster-whisper hears; "" where it does not."""
+        """Returns why faster-whisper is used; "" if it is not."""
         wanted = self.settings.stt.engine
         if wanted == "faster-whisper":
             return "as configured"
         return "" if wanted == "pocketsphinx" or self._missing("whisper") else "auto: its model is at hand"
 
     async def _whisper(self, why: str) -> Recognizer:
-        """A conversation's own seat at the model of all."""
+        """Returns a conversation's own recognizer on the shared model."""
         if self._shared_whisper is None:
             need = self._need("whisper")
             assert need is not None, "who wants Whisper names a model"
@@ -258,7 +257,7 @@ class EngineLoader:
         return transcriber
 
     def _no_recognizer(self) -> str:
-        """Why nothing understands a language that is not English; what to do names only what is not so already."""
+        """Returns why no recognizer knows the language, and the remedies that are not in effect already."""
         language = self.settings.assistant.language
         (need, *_) = needs(replace(self.settings, stt=replace(self.settings.stt, engine="faster-whisper")))
         wanted = ['set stt.engine = "auto"'] if self.settings.stt.engine == "pocketsphinx" else []
@@ -270,7 +269,7 @@ class EngineLoader:
         return f"{why}: {wanted[0]}, or {other}." if wanted else f"{why}, and {lacking[0]}; or {other}."
 
     def _missing(self, kind: Kind) -> str:
-        """What the best engine of a stage lacks; "" where its model is at hand."""
+        """Returns what the best engine of a stage lacks; "" if its model is available."""
         need = self._need(kind)
         if need is None:
             return f"no {kind} model is known for {self.settings.assistant.language}"
@@ -309,7 +308,7 @@ class EngineLoader:
     # ---- the model ----
 
     async def _make_model(self, skills: "Skills") -> ChatModel | None:
-        """The client of the endpoints; None where the skills answer alone."""
+        """Returns the client of the endpoints; None if only the skills answer."""
         began_s = _now_s()
         model: ChatModel | None = None
         if self.settings.llm.endpoints:
@@ -323,7 +322,7 @@ class EngineLoader:
         return model
 
     async def _open_tools(self) -> None:
-        """The tools of the configured servers; none where there is no model that could call them."""
+        """Opens the tools of the configured servers; none without a model that could call them."""
         servers = self.settings.tools.servers
         if not servers:
             return
@@ -339,7 +338,7 @@ class EngineLoader:
                 f"{' or '.join(WITHOUT_FUNCTIONS)}, or with a template): remove them, or add an endpoint of another "
                 "kind."
             )
-        # Known before it is loaded: whoever gives up waiting closes it.
+        # Assigned before loading, so that a caller that stops waiting can close it.
         self._tools = tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)
         await self._timed(tools.name, tools.load())
         troubles = [*(f"{name} takes no functions and cannot answer" for name in takes_none), *tools.troubles]
@@ -356,14 +355,14 @@ class EngineLoader:
             ) from error
 
     def _note(self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False) -> None:
-        if all(chosen.stage != stage for chosen in self.chosen):  # what the first conversation got, the others get too
+        if all(chosen.stage != stage for chosen in self.chosen):  # all conversations have the engines of the first
             self.chosen.append(EngineChoice(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
 
 
 async def close_engine(
     engine: "Recognizer | Voice | ChatModel | McpTools | SharedWhisper", report: Callable[[str], None]
 ) -> None:
-    """Stop an engine within a limit."""
+    """Closes an engine with a time limit."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await engine.aclose()

@@ -1,4 +1,4 @@
-"""From one [[llm.endpoints]] to the client of its service, by its kind. Each is imported on use."""
+"""Makes the client of one [[llm.endpoints]] entry, by its kind. Each client is imported on use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Common(TypedDict):
-    """What every client is told: waits and answers, as LlmSection has them, and what is the endpoint's own."""
+    """Arguments of every client: timeouts and limits of LlmSection, and the endpoint's own parameters and headers."""
 
     first_token_timeout_s: float
     token_gap_timeout_s: float
@@ -29,10 +29,10 @@ class Common(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """What a client is made from.
+    """Input of a client factory.
 
     Attributes:
-        key: The endpoint's; None where it has none.
+        key: The endpoint's API key; None if it has none.
     """
 
     endpoint: EndpointSection
@@ -41,10 +41,10 @@ class _Order:
 
 
 def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[str, str]) -> ChatModel:
-    """The client of an endpoint, not loaded yet.
+    """Returns the client of an endpoint, not loaded yet.
 
-    Raises ValueError, in one line that names the endpoint and the remedy: a key or an extra is missing, or a setting
-    can never work.
+    Raises ValueError, in one line with the endpoint and the remedy, if a key or an extra is missing or a setting is
+    invalid.
     """
     key = environ.get(endpoint.api_key_env) if endpoint.api_key_env else None
     if endpoint.api_key_env and not key:
@@ -68,7 +68,7 @@ def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[s
 
 
 def headers_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> dict[str, str]:
-    """The endpoint's own headers as they are sent. Raises ValueError: a variable that one of them names is not set."""
+    """Returns the endpoint's own headers as they are sent. Raises ValueError for a variable that is not set."""
     try:
         return endpoint.headers.filled(environ)
     except KeyError as error:
@@ -79,13 +79,13 @@ def headers_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> dict[st
 
 
 def address_of(endpoint: EndpointSection) -> str:
-    """Where the endpoint is asked, as an address with a scheme; AWS's by the region where none is set.
+    """Returns the endpoint's address with a scheme; on AWS by the region if none is set.
 
-    Raises ValueError where neither is known.
+    Raises ValueError if neither is known.
     """
     if endpoint.url or not endpoint.on_aws:
         return endpoint.url
-    # Imported on use: its neighbours look for botocore.
+    # Imported on use: other modules of the package look for botocore.
     from llm.aws.request import BEDROCK, SAGEMAKER, region_of  # noqa: PLC0415
     from llm.aws.sdk import demand_sdk  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""A new conversation on engines that are ready, as the settings say, its records on their way."""
+"""Starts a conversation on loaded engines."""
 
 import asyncio
 import secrets
@@ -33,9 +33,9 @@ def session(
     counters: Callable[[], Mapping[str, int]],
     in_use: Callable[[], Mapping[str, str]] = dict,
 ) -> Session:
-    """A conversation on these engines, as the settings say, its records on their way to `trace`.
+    """Returns a session on these engines, configured by the settings, that writes its turn records to `trace`.
 
-    `in_use`: what else is in use, asked at the end of every turn: it may be changed while the conversation lasts.
+    `in_use`: devices in use, read at the end of every turn, because they may change during the conversation.
     """
     settings, talk = workshop.settings, workshop.settings.talk
     export = workshop.export
@@ -86,5 +86,5 @@ def session(
 
 
 def conversation_name() -> str:
-    """When it began, and what tells it from others that began then."""
+    """Returns a unique name: the UTC start time and a random suffix."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"

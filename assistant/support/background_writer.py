@@ -1,4 +1,4 @@
-"""Entries on their way to a file, written aside so that no conversation waits for a disk."""
+"""Writes entries to a file in the background, so that no conversation waits for the disk."""
 
 import asyncio
 import errno
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 MOST_WAITING = 1000
-"""Entries kept while the disk is slow or full: hours of conversation. Then the oldest are given up, which is said."""
+"""Entries kept while the disk is slow or full: hours of conversation. Beyond it the oldest are dropped and reported."""
 
 LAST_WRITE_TIMEOUT_S = 5.0
 RETRY_S = 1.0
@@ -18,10 +18,10 @@ Entry = TypeVar("Entry")
 
 
 class BackgroundWriter(Generic[Entry]):
-    """What is to be written to one file. Lives on the event loop; the disk is touched in a thread.
+    """Writes entries to one file. Not thread-safe: call it on the event loop; the disk is accessed in a thread.
 
     Attributes:
-        dropped: Entries given up: too many waited, or they could not be written in the end.
+        dropped: Entries that were dropped: too many were queued, or they could not be written in the end.
     """
 
     def __init__(
@@ -36,17 +36,17 @@ class BackgroundWriter(Generic[Entry]):
         complain_lost: Callable[[str], None] | None = None,
         afterwards: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Nothing is written yet.
+        """Writes nothing yet.
 
         Args:
-            path: For the sentences.
-            write: Writes all or nothing, in a thread, one call at a time. Raises OSError.
-            complain: Hears one sentence when the disk begins to fail, and one of whatever is lost.
-            waits: What waits while it fails, and what to do; the end of the first sentence.
-            lost: From the number of entries that could not be written in the end to the end of the last one.
-            complain_lost: Hears the sentences about what is lost, in place of `complain`.
-            count_lost: Told at once whenever entries are given up: how many, and why.
-            afterwards: Awaited after whatever was written.
+            path: Used in messages.
+            write: Writes all entries or none, in a thread, one call at a time. Raises OSError.
+            complain: Receives one message when the disk begins to fail, and one whenever entries are lost.
+            waits: End of the first message: what is pending while the disk fails, and what to do.
+            lost: Returns the end of the last message for the number of entries that could not be written.
+            complain_lost: Receives the messages about lost entries instead of `complain`.
+            count_lost: Called whenever entries are dropped, with their number and the reason.
+            afterwards: Awaited after each successful write.
         """
         self.dropped = 0
         self._dropped_said = 0
@@ -56,7 +56,7 @@ class BackgroundWriter(Generic[Entry]):
         self._complained = False
         self._waits, self._lost, self._afterwards = waits, lost, afterwards
         self._count_lost, self._complain_lost = count_lost, complain_lost or complain
-        self._error = "the disk is too slow"  # or what it says
+        self._error = "the disk is too slow"  # or the last error of the disk
         self._waiting: deque[Entry] = deque()
         self._taken: tuple[Entry, ...] = ()
         self._writing: asyncio.Future[None] | None = None
@@ -65,7 +65,7 @@ class BackgroundWriter(Generic[Entry]):
         self._settled.set()
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Have entries written; never blocks."""
+        """Queues entries; never blocks."""
         self._waiting.extend(entries)
         if (too_many := len(self._waiting) - MOST_WAITING) > 0:
             for _ in range(too_many):
@@ -76,11 +76,11 @@ class BackgroundWriter(Generic[Entry]):
             self._came.set()
 
     async def settle(self) -> None:
-        """Wait until everything is written; the caller brings the deadline, for a disk may stay full."""
+        """Waits until everything is written. The caller sets the deadline, because a disk may stay full."""
         await self._settled.wait()
 
     async def run(self) -> None:
-        """The writer's task: writes what comes until it is cancelled, and then what is left."""
+        """Writes queued entries until cancelled, then writes the rest."""
         try:
             while True:
                 await self._came.wait()
@@ -96,7 +96,7 @@ class BackgroundWriter(Generic[Entry]):
             await self._write_the_rest()
 
     async def _write_the_rest(self) -> None:
-        """Also what the thread is at. What is lost is said."""
+        """Writes the remaining entries, including those being written. Reports what is lost."""
         error = "the disk did not answer"
         try:
             async with asyncio.timeout(LAST_WRITE_TIMEOUT_S):
@@ -106,7 +106,7 @@ class BackgroundWriter(Generic[Entry]):
                     error = await self._write() or error
         except TimeoutError:
             pass
-        finally:  # also where whoever ends this has no more time
+        finally:  # also if this coroutine is cancelled
             unwritten = len(self._taken) + len(self._waiting)
             self._taken = ()
             self._waiting.clear()
@@ -122,9 +122,9 @@ class BackgroundWriter(Generic[Entry]):
             self._count_lost(count, why)
 
     async def _write(self) -> str:
-        """Write what waits, or see what becomes of what is being written; says what is wrong.
+        """Writes the queued entries, or awaits the write in progress. Returns the error text, "" on success.
 
-        Cancelled, the thread goes on: it cannot be stopped, and what it writes must not be written again.
+        On cancellation the thread continues: it cannot be stopped, and its entries must not be written twice.
         """
         if self._writing is None:
             self._taken = tuple(self._waiting)
@@ -151,7 +151,7 @@ class BackgroundWriter(Generic[Entry]):
 
 
 def append_whole(file: int, content: bytes) -> None:
-    """Add all of it to an open file, or nothing; it is on the disk then. Raises OSError."""
+    """Appends all of `content` to an open file and syncs it, or appends nothing. Raises OSError."""
     whole = os.fstat(file).st_size
     left = memoryview(content)
     try:
@@ -159,7 +159,7 @@ def append_whole(file: int, content: bytes) -> None:
             left = left[os.write(file, left) :]
         os.fsync(file)
     except OSError:
-        os.ftruncate(file, whole)  # a full disk takes half a line
+        os.ftruncate(file, whole)  # a full disk may take part of a line
         raise
-    if not os.fstat(file).st_nlink:  # its name went while it was open: what was written goes with it
+    if not os.fstat(file).st_nlink:  # the file was removed while it was open, so the content is lost
         raise FileNotFoundError(errno.ENOENT, "the file was removed while it was written")
