@@ -1,7 +1,7 @@
-"""The tools of all MCP servers of the configuration, started once with the process.
+"""Manages the tools of all configured MCP servers, which start once per process.
 
-They have a thread with a loop of their own: the library that speaks to them is heavy, and no server, however slow, may
-hold up a conversation. What is asked of them and what goes wrong passes between the two loops.
+They run in a separate thread with its own event loop: the protocol library is slow to import and run, and a slow server
+must not delay a conversation. Calls and problem reports pass between the two loops.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from llm.chat import Function
 from llm.name_lookup import use_name_lookup
 
 FIRST_LOOK_S = 10.0
-"""How long the start waits for servers; one that takes longer joins when it is there."""
+"""Seconds that the start waits for servers. A slower server is added when it is connected."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class McpTools:
 
     Attributes:
         sections: The servers.
-        environ: Where the variables that they need are.
+        environ: Environment variables.
     """
 
     name = "tools"
@@ -44,11 +44,11 @@ class McpTools:
     _listeners: list[Callable[[str], None]] = field(default_factory=list)
 
     async def load(self) -> None:
-        """Start the servers, and wait for a while until they are there. Those that are not go on being tried.
+        """Starts the servers and waits a limited time for them. Servers that are not connected by then are retried.
 
-        Who cancels this has the servers stopped by `aclose`.
+        After a cancellation, `aclose` stops the servers.
 
-        Raises EngineLoadError where a variable is missing that a server needs.
+        Raises EngineLoadError if a variable that a server needs is missing.
         """
         for section in self.sections:
             for name in section.variables:
@@ -62,23 +62,23 @@ class McpTools:
         self._thread = threading.Thread(target=self._live, args=(looked,), name="tools", daemon=True)
         self._thread.start()
         waiting = asyncio.wrap_future(looked)
-        waiting.add_done_callback(asyncio.Future.exception)  # nobody may be left to hear of it
-        await asyncio.shield(waiting)  # the thread sets it, whether anybody waits or not
+        waiting.add_done_callback(asyncio.Future.exception)  # the exception may never be retrieved otherwise
+        await asyncio.shield(waiting)  # the thread sets the result, whether it is awaited or not
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """Of all servers, in the order of the configuration."""
+        """Functions of all servers, in the order of the configuration."""
         return tuple(function for server in self._servers for function in server.functions)
 
     @property
     def troubles(self) -> list[str]:
-        """What is wrong with which server, right now."""
+        """Current problems of all servers."""
         said = [(server.trouble, *server.remarks) for server in self._servers]
         return [what for one in said for what in one if what]
 
     @property
     def detail(self) -> str:
-        """One line for the screen."""
+        """One line for display."""
         there = [f"{server.section.name} ({len(server.functions)})" for server in self._servers if not server.trouble]
         return f"{len(self.functions)} tools: {', '.join(there)}" if there else "no server is there"
 
@@ -102,7 +102,7 @@ class McpTools:
         return lambda: self._listeners.remove(complain)
 
     async def aclose(self) -> None:
-        """Stop the servers. Idempotent; the caller limits it."""
+        """Stops the servers. Idempotent; the caller sets the timeout."""
         if self._thread is None:
             return
         if not self._stop.done():
@@ -146,7 +146,7 @@ class McpTools:
 
     def _complain(self, what: str) -> None:
         if self._home is not None:
-            with suppress(RuntimeError):  # the process is ending: nobody is left to be told
+            with suppress(RuntimeError):  # the process is ending, and its loop is closed
                 self._home.call_soon_threadsafe(self._tell, what)
 
     def _tell(self, what: str) -> None:
