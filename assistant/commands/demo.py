@@ -1,4 +1,4 @@
-"""A recording holds a conversation with the assistant, at the pace of real time."""
+"""Plays a recording to the assistant as a conversation, in real time."""
 
 import asyncio
 import os
@@ -41,11 +41,11 @@ SHIPPED = "recordings/conversation.wav"
 TAPE = "demo.wav"
 
 TAIL_S = 4.0
-"""Silence after the recording: room for the last turn's endpoint and reply."""
+"""Seconds of silence after the recording: time for the last end of turn and reply."""
 
 
 class _Taped:
-    """A microphone whose frames are also written to the left channel."""
+    """A microphone whose frames are also written to the left channel of the tape."""
 
     def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
         self.batching = Batching.OFF
@@ -77,16 +77,16 @@ async def demo(
     llm: str | None = None,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Let the recording (None: the shipped one) talk with the assistant; write `demo.wav` and the trace to `out`.
+    """Runs a conversation with the recording (None: the shipped one). Writes `demo.wav` and the trace to `out`.
 
     Args:
         wav: The recording.
-        out: A folder.
+        out: Output folder.
         loaded: The settings.
-        environ: Where keys are.
-        console: To show it on.
-        llm: As `choose` takes it: which language model answers.
-        ports: Where on this machine to look for one.
+        environ: Environment variables with the API keys.
+        console: Shows the conversation.
+        llm: Selects the language model, as for `choose`.
+        ports: Local ports to search for a language model.
 
     Raises:
         AudioError: The recording cannot be read, an engine cannot be loaded, or `out` cannot be written.
@@ -117,7 +117,7 @@ async def demo(
             microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
             await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
         whole = True
-    finally:  # also of a conversation that broke off
+    finally:  # also if the conversation was aborted
         screen.close()
         for close in (partial(close_engine, engines.recognizer), workshop.aclose):
             await close(lambda what: screen.show(Problem(what)))
@@ -127,7 +127,7 @@ async def demo(
 
 
 def _say_who_answers(console: Console, choice: LlmChoice, workshop: EngineLoader, mentioned: str) -> None:
-    """`--llm` is answered on the screen and goes into the table and the trace; else, who else could answer."""
+    """Shows the effect of `--llm` and records it for the table and the trace; without it, names usable servers."""
     if choice.said:
         console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
     if choice.why:
@@ -146,10 +146,10 @@ def _make(out: Path) -> None:
         raise AudioFileError(f"{out} cannot be made ({error.strerror}); name another folder with --out.") from error
     tape = out / TAPE
     begun = not tape.exists()
-    try:  # before the engines are loaded, and without touching what an earlier run has left
+    try:  # before engines are loaded, and without changing the output of an earlier run
         with open(open_private(tape, os.O_WRONLY | os.O_APPEND), "ab", buffering=0) as file:  # noqa: PTH123
             if begun:
-                file.write(b"\0")  # a full disk lets a file be made, and nothing be written
+                file.write(b"\0")  # on a full disk a file can be created but not written
     except OSError as error:
         remedy = "make room there" if begun and tape.exists() else "remove it"
         raise AudioFileError(
@@ -162,7 +162,7 @@ def _make(out: Path) -> None:
 
 
 def _taped(path: Path, tape: StereoWriter | None) -> str:
-    """What lies there of the conversation."""
+    """Describes the sound file that was written."""
     if tape is None or (tape.broke and not tape.duration_s):
         return "none: it could not be written"
     part = f"only the first {tape.duration_s:.1f} s could be written; " if tape.broke else ""
@@ -170,14 +170,14 @@ def _taped(path: Path, tape: StereoWriter | None) -> str:
 
 
 def _keep_beside(trace: Path, out: Path, *, finished: bool) -> str:
-    """This conversation's trace once more, beside its sound: what belongs together lies together.
+    """Copies the trace of this conversation beside its sound file. Returns its description.
 
-    `finished`: whether any turn was.
+    `finished`: whether any turn was completed.
     """
     beside = out / "trace.jsonl"
     try:
-        beside.unlink(missing_ok=True)  # an earlier run's
-        if not trace.is_file() or not trace.stat().st_size:  # a full disk takes the name of a file, and nothing in it
+        beside.unlink(missing_ok=True)  # from an earlier run
+        if not trace.is_file() or not trace.stat().st_size:  # on a full disk a file can be created but not written
             return f"none: {trace} could not be written" if finished else "none: no turn was finished"
         os.close(open_private(beside, os.O_WRONLY))
         shutil.copyfile(trace, beside)
@@ -230,6 +230,6 @@ async def _converse(  # noqa: PLR0917
 
 
 def _tape_reply(tape: StereoWriter, microphone: _Taped, speaker: WavSpeaker, at_s: float, pcm: Pcm) -> None:
-    """A block of the speaker belongs on the microphone's line: both started at about, but not exactly, one time."""
+    """Writes a speaker block at its time on the microphone clock; both started at slightly different times."""
     if microphone.clock.running and speaker.begun_s is not None:
         tape.assistant(speaker.begun_s + at_s - microphone.clock.to_loop_s(Samples(0)), pcm)

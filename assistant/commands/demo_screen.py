@@ -1,4 +1,4 @@
-"""The conversation on a terminal: what is heard while it is heard, the words, the reply, the waterfall."""
+"""Shows a conversation on a terminal: interim words, transcripts, replies and latency waterfalls."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -41,10 +41,10 @@ INDENT = " " * 11
 
 
 class Screen:
-    """Shows facts as they come: words being heard are rewritten in place, in a pipe they are lines of their own."""
+    """Shows events as they occur. Rewrites interim words in place on a terminal; prints them as lines in a pipe."""
 
     def __init__(self, console: Console) -> None:
-        """Show on this console."""
+        """Shows the conversation on this console."""
         self.console = console
         self.records: list[TurnRecord] = []
         self._live: Live | None = None
@@ -53,7 +53,7 @@ class Screen:
         self._reply: ReplyId | None = None
 
     def show(self, fact: SessionEvent) -> None:
-        """A fact of the conversation."""
+        """Shows one event of the conversation."""
         match fact:
             case SpeechStarted():
                 self._heard_turn = fact.turn
@@ -81,7 +81,7 @@ class Screen:
                 self._line("trouble", Text(fact.text, style="red"))
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Ends the display."""
         self._settle()
 
     def _line(self, label: str, text: Text) -> None:
@@ -108,7 +108,7 @@ class Screen:
             self._live = None
 
     def _finished(self, record: TurnRecord) -> None:
-        if record.turn >= self._heard_turn:  # else somebody has spoken into its reply, and speaks on
+        if record.turn >= self._heard_turn:  # otherwise the user is speaking during this turn's reply
             self._settle()
         self.records.append(record)
         if record.response_latency_ms is None:
@@ -120,7 +120,7 @@ class Screen:
 
 
 def waterfall(record: TurnRecord, most_cells: int) -> Text:
-    """One line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
+    """Returns one line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
     latency_ms = record.response_latency_ms or 0.0
     inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
     line = Text(INDENT)
@@ -145,7 +145,7 @@ def _how_it_failed(record: TurnRecord) -> str:
 def summary(
     console: Console, records: Iterable[TurnRecord], chosen: Iterable["EngineChoice"], *, whole: bool = True
 ) -> None:
-    """At the end: the distribution of the latency, and which engines ran and why. `whole`: it did not break off."""
+    """Prints the latency distribution and the engines used. `whole`: the conversation was not aborted."""
     records = list(records)
     latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
     failed = sum(record.failed for record in records)
@@ -181,7 +181,7 @@ def summary(
         why = Text(
             f"fallback: {engine.why}" if engine.fallback else engine.why, style="yellow" if engine.fallback else ""
         )
-        # Names and paths are no markup, whatever console this is.
+        # Names and paths are not markup, on any console.
         cells = (engine.stage, engine.name, f"{engine.load_ms:.0f} ms", engine.detail)
         table.add_row(*map(Text, cells), why)
     console.print(table)

@@ -1,4 +1,4 @@
-"""The commands `repartee trace ...`: reading traces instead of writing them."""
+"""The commands `repartee trace ...`, which read traces."""
 
 import os
 import sys

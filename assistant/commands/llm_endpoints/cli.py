@@ -1,4 +1,4 @@
-"""The commands `repartee endpoints ...`: language models, measured, added and removed."""
+"""The commands `repartee endpoints ...`: list, measure, add and remove language models."""
 
 import asyncio
 import os
@@ -78,7 +78,7 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
 
     wanted = NewEndpoint(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
     if config is None:
-        settings_of(None, None)  # says which file is not used
+        settings_of(None, None)  # reports an ignored file
     asyncio.run(add(wanted, config, os.environ, terminal()))
 
 
@@ -91,5 +91,5 @@ def remove_endpoint(
     from assistant.support.console import terminal
 
     if config is None:
-        settings_of(None, None)  # says which file is not used
+        settings_of(None, None)  # reports an ignored file
     remove(name, config, os.environ, terminal())

@@ -1,4 +1,4 @@
-"""`repartee endpoints add` and `remove`: an endpoint written into config.toml, its model asked of the server itself."""
+"""Implements `repartee endpoints add` and `remove`. Asks the server for its model and edits config.toml."""
 
 import asyncio
 import shlex
@@ -24,7 +24,7 @@ from llm.listing import ask
 ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
 MANY = 20
-"""Models named in an error; a cloud lists hundreds."""
+"""Most models named in an error; a cloud service lists hundreds."""
 
 
 async def add(
@@ -35,18 +35,18 @@ async def add(
     *,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Append a [[llm.endpoints]] table to the file, and say so.
+    """Appends a [[llm.endpoints]] table to the file and reports it.
 
     Args:
-        wanted: What is known of it. Without url, one of the servers found on this machine.
-        config: The file asked for; it is made if it is not there.
-        environ: Where the key is.
-        console: To say what was found and done.
-        ports: Where to look.
+        wanted: What is known of the endpoint. Without url, a server found on this machine.
+        config: The requested file; it is created if it does not exist.
+        environ: Environment variables with the key.
+        console: Reports what was found and done.
+        ports: Local ports to search.
 
     Raises:
-        ConfigError: It is not clear which server or model is meant, or the file cannot be changed so.
-        LlmError: The server refuses, or is none.
+        ConfigError: The server or model is ambiguous, or the file cannot be changed.
+        LlmError: The server refuses the request or is not a language-model service.
     """
     file = _file(config, environ)
     _check(wanted, file, config)
@@ -81,13 +81,13 @@ async def _write(
     _say(console, f"{'made' if new else 'added to'} {file.path}: {_spelled(endpoint)}")
     _next_after_add(file, endpoint, config, environ, console)
     following = f"repartee demo{told(config)}"
-    if not answers:  # it was taken at somebody's word
+    if not answers:  # the endpoint was not verified
         following = f"repartee endpoints{told(config)}, to see whether it answers"
     _say(console, f"next: {following}")
 
 
 def remove(name: str, config: Path | None, environ: Mapping[str, str], console: Console) -> None:
-    """Take an endpoint out of the file, and say so. Raises ConfigError: there is none of that name."""
+    """Removes an endpoint from the file and reports it. Raises ConfigError if there is none of that name."""
     file = _file(config, environ)
     endpoint = file.remove(name)
     _say(console, f"removed from {file.path}: {_spelled(endpoint)}")
@@ -101,7 +101,7 @@ def _file(config: Path | None, environ: Mapping[str, str]) -> ConfigFile:
 
 
 def _check(wanted: NewEndpoint, file: ConfigFile, config: Path | None) -> None:
-    """What can be refused before anybody is asked."""
+    """Checks what can be rejected without asking a server."""
     if wanted.name is not None:
         _check_free(wanted.name, file, config)
     try:
@@ -124,7 +124,7 @@ def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
 def _picked(
     found: Sequence[FoundServer], wanted: NewEndpoint, ports: Sequence[int], config: Path | None
 ) -> FoundServer:
-    """The one of the found servers that is meant."""
+    """Returns the found server that is meant."""
     by_handle = handles(found)
     if wanted.name in by_handle:
         return by_handle[wanted.name]
@@ -135,7 +135,7 @@ def _picked(
     if len(fit) == 1:
         return next(iter(fit.values()))
     if not fit and len(found) == 1:
-        return found[0]  # why it will not do is said of its models
+        return found[0]  # the error text about its models explains why it cannot be used
     if not fit:
         remedy = "start one (Ollama, llama.cpp, vLLM, LM Studio), or give the --url of another"
         raise ConfigError([f"{nothing_found(found, ports)}; {remedy}"])
@@ -149,7 +149,7 @@ def _opens(server: FoundServer, wanted: NewEndpoint) -> bool:
 
 
 async def _asked(wanted: NewEndpoint, environ: Mapping[str, str], console: Console) -> FoundServer:
-    """The service at an address, as if found. One that cannot be asked is taken at the person's word for the model."""
+    """Returns the service at an address as a found server. If it cannot be asked, the given model is accepted."""
     url = wanted.url or ""
     key = environ.get(wanted.api_key_env) or None
     if wanted.api_key_env and key is None:
@@ -163,7 +163,7 @@ async def _asked(wanted: NewEndpoint, environ: Mapping[str, str], console: Conso
     try:
         listing = await ask(name, url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
         if listing.models is None and urlsplit(url).path in {"", "/"} and "?" not in url:
-            # People give the address that a browser would take.
+            # Users often give the address without /v1.
             longer = url.rstrip("/") + "/v1"
             below = await ask(name, longer, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
             if below.models is not None:
@@ -244,7 +244,7 @@ def _spelled(endpoint: EndpointSection) -> str:
 
 
 def _shown(url: str) -> str:
-    """Some services take their key as a parameter of the address."""
+    """Some services take their key as a query parameter."""
     return url.partition("?")[0]
 
 

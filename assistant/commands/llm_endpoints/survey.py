@@ -1,4 +1,4 @@
-"""`repartee endpoints`: what is configured, what runs on this machine, whether it answers, and what to do next."""
+"""Implements `repartee endpoints`: configured and local language models, their answers, and the next steps."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ from llm.discovery import PORTS, FoundServer, discover
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Everybody's answers."""
+    """Results for all endpoints and servers."""
 
     configured: tuple[EndpointMeasurement, ...]
     found: tuple[FoundServer, ...]
@@ -37,7 +37,7 @@ class Survey:
     requests: int = 0
 
     def to_json(self) -> str:
-        """One object, in one line."""
+        """Returns the survey as one line of JSON."""
         return json.dumps(
             {
                 "schema": 1,
@@ -52,7 +52,7 @@ class Survey:
 async def survey(
     loaded: Loaded, environ: Mapping[str, str], *, requests: int = 0, ports: Sequence[int] = PORTS
 ) -> Survey:
-    """Ask all at once, localhost as `discover` does; `requests` short answers of each that is configured."""
+    """Measures all endpoints concurrently and searches localhost; `requests`: short answers per endpoint."""
     if requests:
         await get_ready(loaded.settings, environ)
     async with asyncio.TaskGroup() as asking:
@@ -65,14 +65,14 @@ async def survey(
 
 
 def said_in(loaded: Loaded) -> str:
-    """Where the endpoints come from: a file, a variable of the environment or an option; "" where no file was read."""
+    """Returns the source of the endpoints: a file, a variable or an option; "" if no file was read."""
     origin = loaded.origin["llm.endpoints"]
     elsewhere = origin.startswith(("environment ", "--set"))
     return origin if elsewhere else str(loaded.file or "")
 
 
 def show(seen: Survey, said_in: str, config: Path | None, console: Console) -> None:
-    """The survey as tables, and what to do next: `said_in`: where endpoints are set; `config` was asked for."""
+    """Prints the survey and the next steps. `said_in`: source of the endpoints; `config`: the requested file."""
     source = f" ({said_in})" if said_in else ""
     if seen.configured:
         rows = [
@@ -102,7 +102,7 @@ def show(seen: Survey, said_in: str, config: Path | None, console: Console) -> N
 
 
 def next_steps(seen: Survey, config: Path | None) -> list[str]:
-    """What the person may do now, with the file that was asked for: repairs first."""
+    """Returns what the user can do next, repairs first. `config`: the requested file."""
     lines = _repairs(seen.configured, config)
     taken = [check.endpoint for check in seen.configured]
     for handle, server in handles(seen.found).items():
@@ -145,7 +145,7 @@ def _works(check: EndpointMeasurement) -> bool:
 
 
 def _repairs(configured: Sequence[EndpointMeasurement], config: Path | None) -> list[str]:
-    """How many are broken, and for each of them what to do."""
+    """Returns the number of broken endpoints, and the remedy for each."""
     broken = [check for check in configured if check.problem]
     if not broken:
         return []
@@ -158,7 +158,7 @@ def _repairs(configured: Sequence[EndpointMeasurement], config: Path | None) -> 
 
 
 def _remedy(check: EndpointMeasurement) -> str:
-    """The last part of its problem, without what a service said of it."""
+    """Returns the last part of its problem, without the service's own text."""
     return check.problem.partition(': "')[0].rpartition(": ")[2]
 
 

@@ -1,4 +1,4 @@
-"""`repartee talk`: a conversation through this machine's microphone and loudspeaker."""
+"""Implements `repartee talk`: a conversation through this machine's microphone and loudspeaker."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +34,12 @@ TICK_S = 0.02
 
 CARD_TICK_S = 0.5
 CARD_STEP_MS = 10.0
-"""A card's latency is told anew with every block, and jumps by a few milliseconds: less than this is the same card."""
+"""Change of a card's latency in ms that is applied. The latency is reported with every block and varies by a few ms."""
 
 
 @dataclass(slots=True)
 class LocalTalker:
-    """A session of this process, as the keys reach into it. Implements `Talker`."""
+    """Connects the keys to a session of this process. Implements `Talker`."""
 
     session: Session
     cards: Cards
@@ -101,7 +101,7 @@ class LocalTalker:
         return {}
 
     def leave(self) -> None:
-        """See `Talker`; the microphone's end ends it."""
+        """See `Talker`. Ends the microphone's stream, which ends the session."""
         self.session.leave()
 
 
@@ -115,20 +115,20 @@ async def talk(
     resume: str | None = None,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Hold a conversation until the person leaves.
+    """Holds a conversation until the user quits.
 
     Args:
         loaded: The settings.
-        environ: Where keys are.
-        console: For what is said after the screen is left.
-        plain: Print lines.
-        llm: As `choose` takes it: which language model answers.
-        resume: Go on with the conversation of this name; "" is the latest, None a new one.
-        ports: Where on this machine to look for a language model.
+        environ: Environment variables with the API keys.
+        console: Receives the text after the screen is closed.
+        plain: Whether to print lines.
+        llm: Selects the language model, as for `choose`.
+        resume: Name of the conversation to resume; "" for the latest, None for a new one.
+        ports: Local ports to search for a language model.
 
     Raises:
         AudioError: There is no sound card, or an engine cannot be loaded.
-        ConfigError: There is no endpoint called `llm`, or no conversation to go on with.
+        ConfigError: There is no endpoint called `llm`, or no conversation to resume.
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
     settings = choice.settings
@@ -156,7 +156,7 @@ class _Local:
     memory: ConversationStore | None = None
 
     async def hold(self) -> None:
-        """Load, converse, close. Ends when the controls say so."""
+        """Loads the engines, runs the conversation and closes everything. Ends when the controls say so."""
         workshop = EngineLoader(self.settings, self.environ, talks=True)
         workshop.export = build.span_export(self.settings, self.environ, self._trouble)
         name = new_session.conversation_name()
@@ -222,13 +222,13 @@ class _Local:
         await cards.aclose()
 
     async def _announce(self, cards: Cards) -> None:
-        """Say when it listens."""
+        """Announces that the assistant listens."""
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
-                while not cards.ready:  # noqa: ASYNC110 - it tells nobody
+                while not cards.ready:  # noqa: ASYNC110 - the cards send no event
                     await asyncio.sleep(TICK_S)
         except TimeoutError:
-            return  # what is the matter was told
+            return  # the problem was reported already
         self.stage.ready()
         if self.settings.talk.ready_sound:
             cards.speaker.chime(chime())
@@ -237,7 +237,7 @@ class _Local:
         return await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, self._aside())
 
     def _aside(self) -> Callable[[str], None]:
-        """Tells of trouble from a thread."""
+        """Returns a function that reports problems from a thread."""
         loop = asyncio.get_running_loop()
 
         def report(what: str) -> None:
@@ -254,7 +254,7 @@ class _Local:
             await asyncio.sleep(TICK_S)
 
     def _remembered(self, name: str, report: Callable[[str], None]) -> ConversationStore | None:
-        """Blocks."""
+        """Opens or creates the stored conversation. Blocking."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         folder = conversations_folder(self.environ)
         if self.resume is not None:
@@ -279,7 +279,7 @@ class _Local:
         self.stage.show(Problem(what))
 
     def last_words(self) -> list[str]:
-        """Where things lie."""
+        """Returns the paths of the files written."""
         kept = [] if self.memory is None or not self.memory.path.is_file() else [f"kept   {self.memory.path}"]
         traced = [] if self.trace is None or not self.trace.path.is_file() else [f"trace  {self.trace.path}"]
         return [*traced, *kept]
@@ -290,7 +290,7 @@ def _endpoint(chosen: Sequence[EngineChoice]) -> str:
 
 
 async def _keep_promise(session: Session, cards: Cards) -> None:
-    """What the card takes of the 500 ms is not waited, also when another one is chosen."""
+    """Reduces the end-of-turn wait by the card's latency, to keep replies within 500 ms. Follows device changes."""
     own, taken_ms = session.turns.settings.patience, 0.0
     while own is not None:
         if abs(cards.latency_ms - taken_ms) >= CARD_STEP_MS:

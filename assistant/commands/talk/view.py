@@ -1,4 +1,4 @@
-"""What the screen of `repartee talk` says: fed with facts and what the controls tell, read by whoever draws. Pure."""
+"""Content of the screen of `repartee talk`, updated by events and the status. Pure."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
 MOST_ENTRIES = 200
-"""Of the transcript on the screen; older ones go."""
+"""Most transcript entries on the screen; older ones are removed."""
 
 MOST_LATENCIES = 1000
-"""Turns that the running percentiles stand on: the last ones."""
+"""Number of last turns in the running percentiles."""
 
 MOST_TYPED = 20
-"""Texts that were typed and whose turns are awaited: a server that is away gets no more of them."""
+"""Most typed texts whose turns are pending; more could only be pending if a server is unreachable."""
 
 MOST_CHARS = 2000
-"""Of one thing that a person said or that went wrong."""
+"""Longest text of a user message or problem, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Entry:
     """A paragraph of the transcript.
 
     Attributes:
-        key: Stays the same while the entry changes.
-        who: Who said it; "resumed", "fallback" and "trouble" are what the program has to say.
-        text: Fit for a terminal.
-        at: When, in words; only for what the program says.
-        mark: What else there is to say of it, such as "interrupted"; else "".
-        settled: It does not change any more. Words being heard are not.
-        first: It begins what they said; else it goes on with it.
-        lit: The word being spoken, from which character to which.
-        unheard_from: From this character on it was not heard (yet); None where all was.
+        key: Constant while the entry changes.
+        who: Speaker; "resumed", "fallback" and "trouble" are messages of the program.
+        text: Safe for a terminal.
+        at: Time as text; only for messages of the program.
+        mark: Note such as "interrupted"; else "".
+        settled: Whether it is final; interim words are not.
+        first: Whether it starts a message; else it continues one.
+        lit: Start and end character of the word being spoken.
+        unheard_from: First character that was not played (yet); None if all was.
     """
 
     key: int
@@ -73,7 +73,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The response latencies so far: of how many turns, how many of them within the band, and their percentiles."""
+    """Response latencies so far: number of turns, number within the band, and percentiles."""
 
     turns: int
     within: int
@@ -82,20 +82,20 @@ class Latencies:
 
 
 class View:
-    """Everything the screen says.
+    """Everything that the screen shows.
 
     Attributes:
         entries: The transcript.
-        chosen: The engines in use, as far as they are loaded.
-        last: The last turn whose latency is known.
+        chosen: The engines loaded so far.
+        last: The last turn with a known latency.
         latencies: None before the first.
-        troubles: How many there were.
-        trouble_at: When the last one was, in words; "" before any.
-        status: As last asked; None before.
+        troubles: Number of problems.
+        trouble_at: Time of the last problem as text; "" before any.
+        status: The last status; None before.
     """
 
     def __init__(self) -> None:
-        """Nothing happened so far."""
+        """Starts empty."""
         self.entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
         self.chosen: tuple[EngineChoice, ...] = ()
         self.last: TurnRecord | None = None
@@ -105,20 +105,21 @@ class View:
         self.status: Status | None = None
         self._keys = count()
         self._latencies_ms: deque[float] = deque(maxlen=MOST_LATENCIES)
-        self._heard = ""  # words that came before the speech they belong to was told
-        self._speaking: int | None = None  # the entry of who speaks
-        self._said: tuple[int, int] | None = None  # the turn that was taken last, and its entry
-        self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # on the screen, and their turns not yet taken
+        self._heard = ""  # words that arrived before the start of their speech was reported
+        self._speaking: int | None = None  # entry of the current speaker
+        self._said: tuple[int, int] | None = None  # the last committed turn, and its entry
+        self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # shown texts whose turns are not committed yet
         self._reply: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
-        self._passages: list[int] = []  # the entries of the reply
-        self._lit: tuple[HighlightedWord | None, int] = (None, 0)  # the word that is lit, and of how many passages
+        self._passages: list[int] = []  # entries of the reply
+        # the highlighted word, and the number of passages at that time
+        self._lit: tuple[HighlightedWord | None, int] = (None, 0)
 
     # What happens --------------------------------------------------------------------------------------------
 
     def tell(self, fact: SessionEvent, at: str) -> None:
-        """A fact of the conversation; `at` is the time of day, in words."""
+        """Applies one event of the conversation; `at` is the time of day as text."""
         match fact:
             case SpeechStarted():
                 self._listen()
@@ -143,15 +144,15 @@ class View:
             case Problem():
                 self._trouble(fact.text, at)
             case _:
-                pass  # of another reply, or nothing to be seen
+                pass  # an event of another reply, or without effect on the screen
 
     def ask(self, status: Status) -> None:
-        """How things stand now."""
+        """Applies the current status."""
         self.status = status
         self._light(status.played_ms)
 
     def engines(self, chosen: Sequence["EngineChoice"], at: str) -> None:
-        """The engines in use so far; of a stand-in it is said once what it stands in for."""
+        """Applies the engines loaded so far; adds an entry for each new fallback."""
         known = {(engine.stage, engine.name) for engine in self.chosen}
         self.chosen = tuple(chosen)
         for engine in self.chosen:
@@ -160,13 +161,13 @@ class View:
                 self._append(Entry(next(self._keys), "fallback", text, at=at))
 
     def resumed(self, past: Resumed, at: str) -> None:
-        """What was said in the conversation that is resumed."""
+        """Adds the last words of the resumed conversation."""
         self._append(Entry(next(self._keys), "resumed", printable(past.heading, MOST_CHARS), at=at))
         for who, text in past.last:
             self._append(Entry(next(self._keys), who, text, mark="earlier"))
 
     def typed(self, text: str) -> None:
-        """The person typed this."""
+        """Adds a typed text."""
         entry = Entry(next(self._keys), "you", printable(text, MOST_CHARS), mark="typed")
         self._typed.append(entry.text)
         self._append(entry)
@@ -195,16 +196,16 @@ class View:
         text = printable(fact.text, MOST_CHARS)
         if fact.origin == "requested" and text in self._typed:
             self._typed.remove(text)
-            text = ""  # it is on the screen already
+            text = ""  # already on the screen
         elif fact.origin == "requested" and not text:
-            self._typed.clear()  # a conversation here answers all that was typed, and tells none of it
+            self._typed.clear()  # a local conversation answers all typed texts at once, without repeating them
         if not text:
             if fact.origin == "spoken":
                 self._forget_speech()
             return
         mark = "roughly" if fact.low_confidence else "" if fact.answered else "not answered"
         if self._said is not None and self._said[0] == fact.turn:
-            # They went on: these words are all of the turn.
+            # The user continued: these words are the whole turn.
             self._remove(self._said[1])
         if self._speaking is None:
             self._listen()
@@ -234,7 +235,7 @@ class View:
         self._light(self.status.played_ms if self.status else None)
 
     def _light(self, played_ms: float | None) -> None:
-        """Light the word being spoken; without one, nothing of the reply is left to be said."""
+        """Highlights the word being spoken. None: everything was played."""
         lit = None if played_ms is None or not self._spoken else self._words.at(played_ms)
         if (lit, len(self._passages)) == self._lit:
             return
@@ -255,7 +256,7 @@ class View:
     def _cut(self, fact: ReplyStopped) -> None:
         self._light(None)
         if not fact.heard and fact.reason == "went on":
-            for key in self._passages:  # nobody heard of it
+            for key in self._passages:  # nothing of it was played
                 self._remove(key)
         else:
             passage, at = self._words.behind(fact.heard)
@@ -263,7 +264,7 @@ class View:
                 if index >= passage:
                     self._change(key, unheard_from=at if index == passage else 0)
             self._mark_reply("not heard" if fact.reason == "unheard" else "interrupted")
-        # What still comes of it is not shown, and no word of it lights up.
+        # Later parts of the reply are neither shown nor highlighted.
         self._words, self._passages, self._reply = ReplyWords(), [], None
 
     # The books -----------------------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ class View:
     # The transcript ------------------------------------------------------------------------------------------
 
     def _append(self, entry: Entry) -> None:
-        """Words being heard stay last: what settles meanwhile goes before them."""
+        """Appends an entry. Interim words stay last: other entries go before them."""
         if self.entries and self.entries[-1].key == self._speaking and entry.key != self._speaking:
             speaking = self.entries.pop()
             self.entries.append(entry)
@@ -296,7 +297,7 @@ class View:
             self.entries.append(entry)
 
     def _change(self, key: int, **changes: object) -> None:
-        """Nothing happens to an entry that has gone."""
+        """Changes an entry; has no effect on a removed one."""
         for index in range(len(self.entries) - 1, -1, -1):
             if self.entries[index].key == key:
                 self.entries[index] = replace(self.entries[index], **changes)  # type: ignore[arg-type]
