@@ -28,17 +28,17 @@ class _Commands(TyperGroup):
 
     def make_context(self, *given: Any, **more: Any) -> Any:
         """See the base class."""
-        with _safe_complaints():
+        with _safe_error_messages():
             return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """See the base class."""
-        with _safe_complaints():
+        with _safe_error_messages():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _safe_complaints() -> Generator[None]:
+def _safe_error_messages() -> Generator[None]:
     try:
         yield
     except Exception as error:
@@ -57,11 +57,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-LEAST_VALUE = 20
+MIN_VALUE_COLUMNS = 20
 """Least columns for a setting's value at which key and origin are not wrapped."""
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
@@ -72,7 +72,7 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def repartee(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is.")
     ] = False,
 ) -> None:
     """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
@@ -119,14 +119,14 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
-    from assistant.commands.llm_endpoints.local_search import chosen
+    from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
     from assistant.support.console import terminal
     from web.serve import serve as run_server
 
     async def run() -> None:
         console = terminal()
-        await run_server(await chosen(loaded, llm, console), os.environ, console, insecure=insecure)
+        await run_server(await with_llm_choice(loaded, llm, console), os.environ, console, insecure=insecure)
 
     address = [Option("--host", "server.host", host), Option("--port", "server.port", port)]
     loaded = settings_of(config, overrides, address)
@@ -203,9 +203,9 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
     # Not wrapped while the values keep enough room: columns that cannot wrap would take all of it.
     keys, origins = max(len(row.key) for row in rows), max(len(row.origin) for row in rows)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("key", overflow="fold", no_wrap=console.width >= keys + 2 * LEAST_VALUE)
+    table.add_column("key", overflow="fold", no_wrap=console.width >= keys + 2 * MIN_VALUE_COLUMNS)
     table.add_column("value", overflow="fold")
-    table.add_column("from", overflow="fold", no_wrap=console.width >= keys + origins + LEAST_VALUE)
+    table.add_column("from", overflow="fold", no_wrap=console.width >= keys + origins + MIN_VALUE_COLUMNS)
     for row in rows:
         table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
     console.print(table)
@@ -260,27 +260,27 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     with guarded(), as_ctrl_c():
         try:
-            _run_and_write()
+            _run_and_flush()
         except KeyboardInterrupt:  # outside the command, which handles it itself
             sys.exit(130)
 
 
-def _run_and_write() -> None:
+def _run_and_flush() -> None:
     why = ""
     try:
         _run()
     except* OSError:
         # The failed output is discarded. Writing one more line shows whether the output caused the error.
-        why = _unwritten(sys.stdout, "\n")
+        why = _flush_error(sys.stdout, "\n")
         if not why:
             raise
     finally:
-        if why := why or _unwritten(sys.stdout):
+        if why := why or _flush_error(sys.stdout):
             sys.stderr.write(f"repartee: the output cannot be written ({why})\n")
             sys.exit(1)
 
 
-def _unwritten(output: TextIO | None, more: str = "") -> str:
+def _flush_error(output: TextIO | None, more: str = "") -> str:
     """Flushes the output and writes `more`. Returns the error text; the output is then discarded from now on.
 
     A closed pipe is not an error.
@@ -321,15 +321,15 @@ def _run() -> None:
 def _program() -> TyperGroup:
     """Returns the commands of `app` without the Python types that Typer shows for flags ("--json <bool>")."""
     program = get_group(app)
-    _without_types(program)
+    _hide_types(program)
     return program
 
 
-def _without_types(command: object) -> None:
+def _hide_types(command: object) -> None:
     assert isinstance(command, TyperCommand | TyperGroup)
     for parameter in command.get_params(typer.Context(command)):
         if not isinstance(parameter, TyperOption) or parameter.is_flag:
             vars(parameter)["display_type_rich"] = lambda ctx: None  # replaces the method
     if isinstance(command, TyperGroup):
         for one in command.commands.values():
-            _without_types(one)
+            _hide_types(one)

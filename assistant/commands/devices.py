@@ -57,7 +57,7 @@ def devices(wanted: DevicesOptions, console: Console) -> int:
     """
     with hushed():
         found = list_devices()
-        told: dict[str, object] = {"devices": [asdict(device) for device in found]}
+        reported: dict[str, object] = {"devices": [asdict(device) for device in found]}
         seen = Console(quiet=True) if wanted.as_json else console
         show(found, seen)
         if found and wanted.input:
@@ -65,11 +65,11 @@ def devices(wanted: DevicesOptions, console: Console) -> int:
         if found and wanted.output:
             pick(found, wanted.output, "output")
         if found and wanted.meter_s is not None:
-            told["meter"] = asyncio.run(_meter(wanted.input, wanted.meter_s, seen))
+            reported["meter"] = asyncio.run(_meter(wanted.input, wanted.meter_s, seen))
         if found and wanted.tone:
-            told["tone"] = asyncio.run(_play_tone(wanted.output, seen))
+            reported["tone"] = asyncio.run(_play_tone(wanted.output, seen))
         if wanted.as_json:
-            console.print_json(json.dumps(told), ensure_ascii=True)
+            console.print_json(json.dumps(reported), ensure_ascii=True)
     return 0 if found else 1
 
 
@@ -109,8 +109,8 @@ def _table(found: Sequence[Device], direction: Direction) -> Table:
 
 async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, object]:
     """Shows the level for some seconds and prints the verdict. Returns the results for JSON."""
-    troubles = _Troubles(console)
-    microphone = CardMicrophone(wanted, report=troubles.tell)
+    troubles = _Reports(console)
+    microphone = CardMicrophone(wanted, report=troubles.add)
     loop = asyncio.get_running_loop()
     loudest_dbfs, until_s, shown_s, opened = -math.inf, loop.time() + seconds, 0.0, ""
     with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -132,7 +132,7 @@ async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, obj
         "loudest_dbfs": None if loudest_dbfs == -math.inf else round(loudest_dbfs, 1),
         "overflows": microphone.overflows,
         "verdict": said,
-        "troubles": troubles.told,
+        "troubles": troubles.reported,
     }
 
 
@@ -158,8 +158,8 @@ def verdict(loudest_dbfs: float, overflows: int) -> str:
 
 async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     """Plays two notes to the last sample and names the device. Returns the results for JSON."""
-    troubles = _Troubles(console)
-    speaker = CardSpeaker(wanted, report=troubles.tell)
+    troubles = _Reports(console)
+    speaker = CardSpeaker(wanted, report=troubles.add)
     ended = asyncio.Event()
 
     def played(_key: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
@@ -187,20 +187,20 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     return {
         "device": "" if opened is None else opened.device,
         "verdict": said,
-        "troubles": troubles.told,
+        "troubles": troubles.reported,
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Troubles:
+class _Reports:
     """Shows and stores the reports of a sound card."""
 
     console: Console
-    told: list[str] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
 
-    def tell(self, what: str) -> None:
+    def add(self, what: str) -> None:
         self.console.print(what)
-        self.told.append(what)
+        self.reported.append(what)
 
 
 def tone() -> Pcm:

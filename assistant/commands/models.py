@@ -35,8 +35,8 @@ def list_models(
     found = rows(needs(settings), everything=everything)
     console = terminal()
     # Names are meant to be copied, so they are not wrapped, unless a path or a narrow window needs the room.
-    whole = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
-    table.add_column("model", overflow="fold", no_wrap=whole)
+    unwrapped = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
+    table.add_column("model", overflow="fold", no_wrap=unwrapped)
     for heading in ("for", "size", "licence", "where"):
         table.add_column(heading, overflow="fold")
     remedies = []

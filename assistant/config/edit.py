@@ -76,7 +76,7 @@ class ConfigFile:
         try:
             marked = self.exists and self.path.read_bytes().startswith(codecs.BOM_UTF8)
             content = text.encode("utf-8-sig" if marked else "utf-8")
-            if not _says(content, self.path, expected):
+            if not _has_settings(content, self.path, expected):
                 raise self._not_in_tables()
             write_whole(self.path, content)
         except UnicodeEncodeError as error:
@@ -115,7 +115,7 @@ def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
     return ConfigFile(in_effect)
 
 
-def _says(content: bytes, file: Path, expected: Settings) -> bool:
+def _has_settings(content: bytes, file: Path, expected: Settings) -> bool:
     try:
         return settings_in(content, file) == expected
     except ConfigError:

@@ -51,17 +51,17 @@ _SOME_KINDS = frozenset(key for keys in OWN_KEYS.values() for key in keys)
 _AWS_REGION = re.compile(r"([a-z]{2,}(-[a-z]+)+-[0-9]+)?")
 
 
-def knows(kind: EndpointKind, key: str) -> bool:
+def accepts(kind: EndpointKind, key: str) -> bool:
     """Whether endpoints of this kind accept the key."""
     return key not in _SOME_KINDS or key in OWN_KEYS[kind]
 
 
-def foreign(kind: EndpointKind) -> str:
+def key_not_accepted(kind: EndpointKind) -> str:
     """Error text for a key that the kind does not accept."""
     return f'kind "{kind}" does not know it, only {", ".join(OWN_KEYS[kind])} and what every kind knows'
 
 
-def missing(kind: EndpointKind) -> str:
+def key_missing(kind: EndpointKind) -> str:
     """Error text for a missing key that the kind requires."""
     return "is missing" if kind == "openai" else f'is missing: kind "{kind}" needs it'
 
@@ -222,11 +222,11 @@ class EndpointSection(ConfigSection):
         """Raises ValueError with the key and the allowed values."""
         ConfigSection.__post_init__(self)
         for field in fields(self):
-            if not knows(self.kind, field.name) and getattr(self, field.name) != field.default:
-                raise ValueError(f"{field.name}: {foreign(self.kind)}")
+            if not accepts(self.kind, field.name) and getattr(self, field.name) != field.default:
+                raise ValueError(f"{field.name}: {key_not_accepted(self.kind)}")
         for key in NEEDED_KEYS[self.kind]:
             if not getattr(self, key):
-                raise ValueError(f"{key} {missing(self.kind)}")
+                raise ValueError(f"{key} {key_missing(self.kind)}")
         if self.url and not has_host(self.url):
             raise ValueError("url must be an address with a host and, if any, a port from 1 to 65535")
         if self.kind != "grpc" and self.url.startswith("grpc"):

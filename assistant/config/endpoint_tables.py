@@ -45,7 +45,7 @@ def without_table(text: str, index: int) -> str:
     first = headers[index] - 1
     after = (number - 1 for number, table in tables if number - 1 > first and not table.startswith(_INSIDE))
     end = next(after, len(lines))
-    while end > first + 1 and _says_nothing(lines[end - 1]):
+    while end > first + 1 and _is_blank_or_comment(lines[end - 1]):
         end -= 1
     while first > 0 and not lines[first - 1].strip():
         first -= 1
@@ -54,5 +54,5 @@ def without_table(text: str, index: int) -> str:
     return "\n".join(lines[:first] + lines[end:])
 
 
-def _says_nothing(line: str) -> bool:
+def _is_blank_or_comment(line: str) -> bool:
     return not line.strip() or line.lstrip().startswith("#")

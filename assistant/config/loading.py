@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from assistant.config.endpoint_settings import knows
+from assistant.config.endpoint_settings import accepts
 from assistant.config.ownership import MOST_BYTES, is_ours
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
@@ -59,13 +59,13 @@ class Loaded:
             tool servers the key "tools.servers".
         file: The file that was read, if any.
         ignored: A config.toml in the working directory that was not read because it belongs to another program.
-        keys_at_hand: Environment variables named by endpoints and tool servers that are set and not empty.
+        available_keys: Environment variables named by endpoints and tool servers that are set and not empty.
     """
 
     settings: Settings
     origin: Mapping[str, str]
     file: Path | None
-    keys_at_hand: frozenset[str]
+    available_keys: frozenset[str]
     ignored: Path | None = None
 
     @property
@@ -101,10 +101,10 @@ def load_settings(
     file, ignored = (config, None) if config is not None else _found_file()
     given: list[SourceValue] = []
     if file is not None:
-        given += _sound(from_file(file))
-    given += _sound(from_environment(environ))
-    given += _sound(from_overrides(overrides))
-    given += _sound(from_options(options))
+        given += _values_or_error(from_file(file))
+    given += _values_or_error(from_environment(environ))
+    given += _values_or_error(from_overrides(overrides))
+    given += _values_or_error(from_options(options))
     settings = _merged(given)
     key_variables = frozenset(name for endpoint in settings.llm.endpoints for name in endpoint.variables)
     key_variables |= {name for server in settings.tools.servers for name in server.variables}
@@ -130,7 +130,7 @@ def is_foreign(file: Path) -> bool:
 
 def settings_in(content: bytes, file: Path) -> Settings:
     """Returns the settings of `file` alone, if it had this content. Raises ConfigError."""
-    return _merged(_sound(from_content(content, file)))
+    return _merged(_values_or_error(from_content(content, file)))
 
 
 def render_effective(loaded: Loaded) -> list[ConfigRow]:
@@ -153,13 +153,13 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
         return [ConfigRow(ENDPOINTS, "[]", origin)]
     rows = []
     for index, endpoint in enumerate(loaded.settings.llm.endpoints):
-        for name in (name for name in ENDPOINT_KEYS if knows(endpoint.kind, name)):
+        for name in (name for name in ENDPOINT_KEYS if accepts(endpoint.kind, name)):
             text = str(getattr(endpoint, name))
             value = spelled(getattr(endpoint, name))
             if name == "api_key_env" and text:
-                value += " (set)" if text in loaded.keys_at_hand else " (not set)"
+                value += " (set)" if text in loaded.available_keys else " (not set)"
             if name == "headers" and text != "{}":
-                lacking = [one for one in endpoint.headers.variables if one not in loaded.keys_at_hand]
+                lacking = [one for one in endpoint.headers.variables if one not in loaded.available_keys]
                 value = spelled(endpoint.headers.shown) + (f" (not set: {', '.join(lacking)})" if lacking else "")
             if name == "url" and "?" in text:  # Some services take their key as a query parameter.
                 value = spelled(text.partition("?")[0] + "?…")
@@ -177,7 +177,7 @@ def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
             text = str(getattr(server, name))
             value = spelled(getattr(server, name))
             if name in {"env", "token_env"} and text:
-                lacking = [one for one in text.split() if one not in loaded.keys_at_hand]
+                lacking = [one for one in text.split() if one not in loaded.available_keys]
                 value += f" (not set: {', '.join(lacking)})" if lacking else " (set)"
             if name == "url" and "?" in text:
                 value = spelled(text.partition("?")[0] + "?…")
@@ -207,7 +207,7 @@ def _is_there(file: Path) -> bool:
         return True
 
 
-def _sound(found: SourceReading) -> list[SourceValue]:
+def _values_or_error(found: SourceReading) -> list[SourceValue]:
     if found.problems:
         raise ConfigError(found.problems)
     return found.given

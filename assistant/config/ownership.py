@@ -19,10 +19,10 @@ _COMMON = frozenset({"server", "audio", "trace", "tools"})
 _WEIGHT, _COMMON_WEIGHT, _SLIP_WEIGHT = 1.5, 0.5, 0.5
 """Weights of a section of Repartee, of one with a common name, and of a mistyped one. Any other section weighs 1."""
 
-_LIKE = 0.75
+_MIN_SIMILARITY = 0.75
 """Least difflib similarity (0-1) of a mistyped name to the right one; "tutn" and "turn" have this similarity."""
 
-_LEAST_BEGINNING = 5
+_MIN_PREFIX_LENGTH = 5
 """Least number of letters of a key that is matched as the beginning of a known key."""
 
 _LEAVES = frozenset(key.partition(".")[2] for key in (*KEYS, *LISTS))
@@ -46,24 +46,24 @@ def is_ours(content: bytes) -> bool:
     try:
         document: Mapping[str, object] = tomllib.loads(text)
     except (ValueError, RecursionError):
-        return _broken_is_ours(text)
+        return _invalid_file_is_ours(text)
     if not document:
         return True
     ours = theirs = 0.0
-    loose = False  # keys outside any section; Repartee has none
+    has_loose_keys = False  # keys outside any section; Repartee has none
     for name, value in document.items():
         if name in SECTIONS:
             if _holds_our_keys(name, value):
                 ours += _COMMON_WEIGHT if name in _COMMON else _WEIGHT
             else:
                 theirs += 1
-        elif _like(name, SECTIONS) or name in _LEAVES:
+        elif _resembles(name, SECTIONS) or name in _LEAVES:
             ours += _SLIP_WEIGHT
         elif isinstance(value, dict | list):
             theirs += 1
         else:
-            loose = True
-    return ours > theirs + loose
+            has_loose_keys = True
+    return ours > theirs + has_loose_keys
 
 
 def _holds_our_keys(section: str, value: object) -> bool:
@@ -71,20 +71,20 @@ def _holds_our_keys(section: str, value: object) -> bool:
     if not isinstance(value, dict) or not value:
         return True  # a mistake that is reported later
     keys = [key.partition(".")[2] for key in (*KEYS, *LISTS) if key.startswith(f"{section}.")]
-    known = sum(name in _LEAVES or _like(name, keys) or _begins(name, keys) for name in value)
+    known = sum(name in _LEAVES or _resembles(name, keys) or _is_prefix(name, keys) for name in value)
     return 2 * known >= len(value) if section in _COMMON else known > 0
 
 
-def _broken_is_ours(text: str) -> bool:
+def _invalid_file_is_ours(text: str) -> bool:
     """Decides by the headers of a file that is not valid TOML. A file without headers is not Repartee's."""
     headers = _HEADER.findall(text)
-    known = sum(name in SECTIONS or _like(name, SECTIONS) for name in headers)
+    known = sum(name in SECTIONS or _resembles(name, SECTIONS) for name in headers)
     return bool(headers) and 2 * known > len(headers)
 
 
-def _begins(name: str, known: list[str]) -> bool:
-    return len(name) >= _LEAST_BEGINNING and any(key.startswith(name) for key in known)
+def _is_prefix(name: str, known: list[str]) -> bool:
+    return len(name) >= _MIN_PREFIX_LENGTH and any(key.startswith(name) for key in known)
 
 
-def _like(name: str, known: tuple[str, ...] | list[str]) -> bool:
-    return bool(difflib.get_close_matches(name, known, n=1, cutoff=_LIKE))
+def _resembles(name: str, known: tuple[str, ...] | list[str]) -> bool:
+    return bool(difflib.get_close_matches(name, known, n=1, cutoff=_MIN_SIMILARITY))

@@ -13,9 +13,9 @@ from assistant.config.endpoint_settings import (
     RESERVED,
     EndpointKind,
     EndpointSection,
-    foreign,
-    knows,
-    missing,
+    accepts,
+    key_missing,
+    key_not_accepted,
 )
 from assistant.config.keys import Key, Value, keys_of
 from assistant.config.settings import KEYS, SECTIONS
@@ -157,7 +157,7 @@ def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: Source
         found.problems.append(f"{shown_as}: must be a list as TOML writes it: {LISTS[dotted]}")
         return
     reader = _Reader(origin, shown_as, {}, found)
-    reader.take(dotted, raw)
+    reader.read_key(dotted, raw)
 
 
 def from_file(file: Path) -> SourceReading:
@@ -188,7 +188,7 @@ def from_content(data: bytes, file: Path) -> SourceReading:
     except ValueError as error:
         found.problems.append(_syntax_problem(file, str(error)))
     else:
-        _Reader(str(file), str(file), lines_of_keys(text), found).document(table)
+        _Reader(str(file), str(file), lines_of_keys(text), found).read_document(table)
     return found
 
 
@@ -222,12 +222,12 @@ class _Reader:
         self._lines = lines
         self._found = found
 
-    def document(self, table: Mapping[str, object]) -> None:
+    def read_document(self, table: Mapping[str, object]) -> None:
         """Reads a whole file."""
         for section, content in table.items():
             if section in SECTIONS and isinstance(content, dict):
                 for name, raw in content.items():
-                    self.take(f"{section}.{name}", raw)
+                    self.read_key(f"{section}.{name}", raw)
             elif section in SECTIONS:
                 self._problem(section, f"must be a table, begun by a line [{section}]")
             elif isinstance(content, dict | list):
@@ -235,21 +235,21 @@ class _Reader:
             else:
                 self._problem(section, unknown(section, _EVERY_KEY))
 
-    def take(self, dotted: str, raw: object) -> None:
+    def read_key(self, dotted: str, raw: object) -> None:
         """Reads one key."""
         if dotted == ENDPOINTS:
-            self._take_tables(dotted, raw, self._endpoint, "endpoint")
+            self._read_tables(dotted, raw, self._endpoint, "endpoint")
         elif dotted == TOOL_SERVERS:
-            self._take_tables(dotted, raw, self._tool_server, "server")
+            self._read_tables(dotted, raw, self._tool_server, "server")
         elif dotted not in KEYS:
             self._problem(dotted, unknown(dotted, _EVERY_KEY))
         else:
             try:
-                self._give(dotted, KEYS[dotted].check(raw))
+                self._add(dotted, KEYS[dotted].check(raw))
             except ValueError as error:
                 self._problem(f"{dotted} = {shown(raw)}", str(error), at=dotted)
 
-    def _take_tables(self, dotted: str, raw: object, read: Callable[[str, object], _Listed | None], noun: str) -> None:
+    def _read_tables(self, dotted: str, raw: object, read: Callable[[str, object], _Listed | None], noun: str) -> None:
         """Reads a list of tables. `read` makes a section of each, or records what is wrong with it."""
         if not isinstance(raw, list):
             self._problem(dotted, f"must be a list of tables, each begun by a line [[{dotted}]]")
@@ -262,15 +262,15 @@ class _Reader:
                 self._problem(f"{name} = {shown(section.name)}", f"taken; each {noun} needs its own name", at=name)
             elif section is not None:
                 sections[section.name] = section
-        self._give(dotted, tuple(sections.values()))
+        self._add(dotted, tuple(sections.values()))
 
     def _endpoint(self, dotted: str, raw: object) -> EndpointSection | None:
         if not isinstance(raw, dict):
             self._problem(dotted, "must be a table with name, url and model")
             return None
         kind: EndpointKind = next((kind for kind in KINDS if kind == raw.get("kind")), "openai")
-        refused = {name: foreign(kind) for name in ENDPOINT_KEYS if not knows(kind, name)}
-        needed = dict.fromkeys(NEEDED_KEYS[kind], missing(kind))
+        refused = {name: key_not_accepted(kind) for name in ENDPOINT_KEYS if not accepts(kind, name)}
+        needed = dict.fromkeys(NEEDED_KEYS[kind], key_missing(kind))
         endpoint = self._section(dotted, raw, EndpointSection, ENDPOINT_KEYS, needed, refused)
         if endpoint is not None and endpoint.name in RESERVED:
             problem = "a word of --llm; give the endpoint another name"
@@ -325,7 +325,7 @@ class _Reader:
             self._problem(dotted, str(error))
             return None
 
-    def _give(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
+    def _add(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
         line = self._lines.get(dotted)
         self._found.given.append(SourceValue(dotted, f"{self._origin}:{line}" if line else self._origin, value))
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-LONGEST = 4000
+MAX_CHARS = 4000
 """Characters of the table as JSON."""
 
-DEEPEST = 8
+MAX_DEPTH = 8
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -39,8 +39,8 @@ class TomlTable:
             raise ValueError(f"must be {cls.form()}")
         cls._check(table)
         text = json.dumps(table, ensure_ascii=False)
-        if len(text) > LONGEST:
-            raise ValueError(f"must have {LONGEST} characters at most")
+        if len(text) > MAX_CHARS:
+            raise ValueError(f"must have {MAX_CHARS} characters at most")
         return cls(text)
 
     @classmethod
@@ -85,7 +85,7 @@ class Parameters(TomlTable):
 
     @classmethod
     def _check(cls, raw: Mapping[str, object]) -> None:
-        if not _is_json(raw, DEEPEST):
+        if not _is_json(raw, MAX_DEPTH):
             raise ValueError(f"must be {cls.form()}")
 
 
@@ -113,7 +113,7 @@ class Headers(TomlTable):
         """Names of the environment variables used in the values, each once."""
         return tuple(dict.fromkeys(name for value in self.values.values() for name in _VARIABLE.findall(str(value))))
 
-    def filled(self, environ: Mapping[str, str]) -> dict[str, str]:
+    def expanded(self, environ: Mapping[str, str]) -> dict[str, str]:
         """Returns the headers as they are sent. Raises KeyError for a variable that is not set or empty."""
 
         def value_of(found: re.Match[str]) -> str:

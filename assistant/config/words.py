@@ -34,7 +34,7 @@ def shown(raw: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 2]}…" + text[0] * (text[0] == '"')
 
 
-def told(config: Path | None) -> str:
+def config_option(config: Path | None) -> str:
     """Returns the option that names this configuration file, to end a suggested command; "" without a file."""
     return "" if config is None else f" --config {shlex.quote(str(config))}"
 

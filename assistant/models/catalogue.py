@@ -30,20 +30,20 @@ class HubFile:
         path: Path in the repository, with slashes.
         size_bytes: Exact size, if known in advance.
         sha256: Hash, if known in advance.
-        kept_as: File name on this machine; empty: the last part of `path`.
+        local_name: File name on this machine; empty: the last part of `path`.
         optional: Downloaded if the hub has it; not required on the hub or on disk.
     """
 
     path: str
     size_bytes: int | None = None
     sha256: str | None = None
-    kept_as: str = ""
+    local_name: str = ""
     optional: bool = False
 
     @property
     def name(self) -> str:
         """File name on this machine."""
-        return self.kept_as or self.path.rpartition("/")[2]
+        return self.local_name or self.path.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def is_hub_name(name: str) -> bool:
     return _HUB_NAME.fullmatch(name) is not None and ".." not in name and not name.endswith(".onnx")
 
 
-def _other_whisper(name: str) -> Model | None:
+def _uncatalogued_whisper(name: str) -> Model | None:
     """Returns a Whisper model outside the catalogue: one of faster-whisper's names, or owner/name for CTranslate2."""
     repository = _MORE_WHISPER.get(name) or (name if is_hub_name(name) else "")
     if not repository:
@@ -166,7 +166,7 @@ def piper_voice(name: str, licence: str = "see its MODEL_CARD") -> Model | None:
     folder = f"{language}/{language}_{region}/{voice}/{quality}"
     files = (
         HubFile(f"{folder}/{name}.onnx.json"),
-        HubFile(f"{folder}/MODEL_CARD", kept_as=f"{name}.MODEL_CARD", optional=True),
+        HubFile(f"{folder}/MODEL_CARD", local_name=f"{name}.MODEL_CARD", optional=True),
         HubFile(f"{folder}/{name}.onnx"),
     )
     # Single-speaker voices of quality medium have 63.2 MB; for others the hub reports the size.
@@ -260,4 +260,4 @@ def named(name: str) -> Model | None:
 
     Known are the catalogue, every voice of rhasspy/piper-voices, faster-whisper's other names, and owner/name.
     """
-    return MODELS.get(name) or piper_voice(name) or _other_whisper(name)
+    return MODELS.get(name) or piper_voice(name) or _uncatalogued_whisper(name)

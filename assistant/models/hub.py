@@ -51,7 +51,7 @@ class BusyError(HubError):
     """Another process is downloading the file."""
 
 
-class NotThereError(HubError):
+class FileMissingError(HubError):
     """The hub has no such file, or requires a token for it."""
 
 
@@ -84,7 +84,7 @@ def hub_client() -> httpx.Client:
     headers = {"user-agent": "repartee", **PLAIN}
     hooks = {"response": [refuse_compressed]}
     with _environment():
-        return httpx.Client(timeout=timeout, headers=headers, transport=_ByProxy(), event_hooks=hooks)
+        return httpx.Client(timeout=timeout, headers=headers, transport=_ProxyTransport(), event_hooks=hooks)
 
 
 @contextmanager
@@ -96,11 +96,11 @@ def _environment() -> Generator[None]:
         raise HubError(str(error), "then pull it again") from error
 
 
-class _ByProxy(httpx.BaseTransport):
+class _ProxyTransport(httpx.BaseTransport):
     """Sends each request through the proxy configured for its address, because a hub redirects to other hosts."""
 
     def __init__(self) -> None:
-        self._trusted = httpx.create_ssl_context()
+        self._ssl_context = httpx.create_ssl_context()
         self._transports: dict[str | None, httpx.HTTPTransport] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -108,7 +108,7 @@ class _ByProxy(httpx.BaseTransport):
         with _environment():
             proxy = proxy_for(request.url)
             if proxy not in self._transports:
-                self._transports[proxy] = httpx.HTTPTransport(verify=self._trusted, proxy=proxy)
+                self._transports[proxy] = httpx.HTTPTransport(verify=self._ssl_context, proxy=proxy)
         return self._transports[proxy].handle_request(request)
 
     def close(self) -> None:
@@ -126,8 +126,8 @@ def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
         HubError: The hub cannot be reached, or its files differ from the known ones.
     """
     try:
-        first = _within(FIRST_ANSWER_S, lambda: _ask(client, hub, model, model.files[0], model.revision))
-        return [first, *_ask_on(client, hub, model, first.commit)]
+        first = _call_within(FIRST_ANSWER_S, lambda: _ask(client, hub, model, model.files[0], model.revision))
+        return [first, *_ask_remaining(client, hub, model, first.commit)]
     except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
         raise HubError(f"{hub} is not the address of a hub", "check HF_ENDPOINT") from error
     except CompressedError as error:
@@ -136,12 +136,12 @@ def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
         raise HubError(f"{hub} cannot be reached", "check the network, then pull it again") from error
 
 
-def _ask_on(client: httpx.Client, hub: str, model: Model, commit: str) -> Iterator[Offer]:
+def _ask_remaining(client: httpx.Client, hub: str, model: Model, commit: str) -> Iterator[Offer]:
     """Requests the descriptions of all files but the first."""
     for file in model.files[1:]:
         try:
             yield _ask(client, hub, model, file, commit)
-        except NotThereError:
+        except FileMissingError:
             if not file.optional:
                 raise
 
@@ -158,7 +158,7 @@ def _ask(client: httpx.Client, hub: str, model: Model, file: HubFile, revision: 
         url = url.join(answer.headers["location"])
     if answer.status_code in {401, 403, 404}:
         what = f"{hub} has no {model.repository}/{file.path} (status {answer.status_code})"
-        raise NotThereError(what, "check the name")
+        raise FileMissingError(what, "check the name")
     if answer.status_code >= 400:
         raise HubError(f"{hub} answers with status {answer.status_code}", "pull it again later")
     etag = (answer.headers.get("x-linked-etag") or answer.headers.get("etag", "")).removeprefix("W/").strip('"')
@@ -180,7 +180,7 @@ def _is_hash(text: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
 
 
-def _within(limit_s: float, ask: Callable[[], Offer]) -> Offer:
+def _call_within(limit_s: float, ask: Callable[[], Offer]) -> Offer:
     """Returns the result of `ask` in time, or raises TimeoutError: a name lookup without a network can hang."""
     answers: queue.SimpleQueue[Offer | Exception] = queue.SimpleQueue()
 
@@ -221,16 +221,16 @@ def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[
         if file.tell() > offer.size_bytes:
             _empty(file)
         on_bytes(file.tell())
-        _fill(client, offer, file, on_bytes)
+        _download_with_retries(client, offer, file, on_bytes)
         file.flush()
         if (wrong := difference(part, offer)) is not None:
             part.unlink()
             raise HubError(f"what came for {offer.file.path} has {wrong} and was removed", "pull it again")
 
 
-def _fill(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
+def _download_with_retries(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
     """Retries after an early end of the connection, as long as each attempt brings more bytes."""
-    while (had_bytes := file.tell()) < offer.size_bytes:
+    while (start_bytes := file.tell()) < offer.size_bytes:
         cause: Exception | None = None
         try:
             _stream(client, offer, file, on_bytes)
@@ -238,21 +238,21 @@ def _fill(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable
             raise _compressed(offer.url, error) from error
         except httpx.HTTPError as error:
             cause = error
-        if file.tell() <= had_bytes:
+        if file.tell() <= start_bytes:
             megabytes = f"{file.tell() / 1e6:.1f} of {offer.size_bytes / 1e6:.1f} MB"
             raise HubError(f"the connection ended after {megabytes}", "pull it again to go on from there") from cause
 
 
 def _stream(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
-    had_bytes = file.tell()
-    headers = {"range": f"bytes={had_bytes}-"} if had_bytes else {}
+    start_bytes = file.tell()
+    headers = {"range": f"bytes={start_bytes}-"} if start_bytes else {}
     with client.stream("GET", offer.url, headers=headers, follow_redirects=True) as answer:
         if answer.status_code >= 400:
             raise HubError(f"{offer.file.path} is answered with status {answer.status_code}", "pull it again later")
-        goes_on = answer.headers.get("content-range", "").startswith(f"bytes {had_bytes}-")
-        if had_bytes and not (answer.status_code == 206 and goes_on):  # the server sent the file from its beginning
+        continues = answer.headers.get("content-range", "").startswith(f"bytes {start_bytes}-")
+        if start_bytes and not (answer.status_code == 206 and continues):  # the server sent the file from its beginning
             _empty(file)
-            on_bytes(-had_bytes)
+            on_bytes(-start_bytes)
         # unbuffered: bytes gathered into larger blocks would be lost when the connection breaks
         for block in answer.iter_raw():
             file.write(block)

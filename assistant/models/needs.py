@@ -48,7 +48,7 @@ class Need:
         return model if model is not None and model.kind == self.kind else None
 
     @property
-    def unfit(self) -> str:
+    def language_remedy(self) -> str:
         """Remedy for a model that lacks the language; "" if it has it or the languages are unknown."""
         if not self.language or self.model is None or self.model.covers(self.language):
             return ""
@@ -110,16 +110,16 @@ def at_hand(need: Need) -> Path | None:
     """
     if is_path(need.name):
         path = at_home(need.name)
-        return None if _lacking(path, need.kind) else path
+        return None if _missing_file(path, need.kind) else path
     model = need.model
-    return None if model is None or need.unfit else installed(model)
+    return None if model is None or need.language_remedy else installed(model)
 
 
 def installed(model: Model) -> Path | None:
     """Returns the path of a complete catalogue model on this machine, as `at_hand` does; None if it is missing."""
     if model.kind == "whisper":
         folders = (folder for folder in _snapshots(model) if _is_complete(model, folder))
-        return next((folder for folder in folders if not _lacking(folder, model.kind)), None)
+        return next((folder for folder in folders if not _missing_file(folder, model.kind)), None)
     folder = folder_of(model.kind)
     return folder / model.files[-1].name if _is_complete(model, folder) else None
 
@@ -128,10 +128,10 @@ def missing(need: Need) -> str:
     """Returns why a model is missing, and the remedy: "missing: repartee models pull base.en"."""
     if is_path(need.name):
         path = at_home(need.name)
-        what = _wrong_with(path, need.kind)
+        what = _problem_with(path, need.kind)
         return f"missing: {what}; correct {need.key}" if need.key else f"missing: {what}"
-    if need.unfit:
-        return f"missing: {need.unfit}"
+    if need.language_remedy:
+        return f"missing: {need.language_remedy}"
     if need.model is not None:
         return f"missing: repartee models pull {need.name}"
     known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)
@@ -142,8 +142,8 @@ def missing(need: Need) -> str:
 def lacking_model(need: Need) -> str:
     """As `missing`, as part of a sentence: "the Whisper model base is not at hand; fetch it: repartee ..."."""
     what = {"whisper": "Whisper model", "piper": "Piper voice", "smart-turn": "Smart Turn model"}[need.kind]
-    if need.unfit:
-        return f"the {what} {need.unfit}"
+    if need.language_remedy:
+        return f"the {what} {need.language_remedy}"
     if need.model is not None:
         return f"the {what} {need.name} is not at hand; fetch it: repartee models pull {need.name}"
     return f"the {what} is not at hand ({missing(need)})"
@@ -232,10 +232,10 @@ def _snapshots(model: Model) -> Iterator[Path]:
 
 
 def _is_complete(model: Model, folder: Path) -> bool:
-    return all(_is_whole(folder / file.name, file.size_bytes) for file in model.files if not file.optional)
+    return all(_is_complete_file(folder / file.name, file.size_bytes) for file in model.files if not file.optional)
 
 
-def _is_whole(path: Path, size_bytes: int | None) -> bool:
+def _is_complete_file(path: Path, size_bytes: int | None) -> bool:
     """Whether a file exists with its size. Hashes are checked on download; reading 1.6 GB at each start is too slow."""
     try:
         found_bytes = path.stat().st_size if path.is_file() else 0
@@ -244,19 +244,19 @@ def _is_whole(path: Path, size_bytes: int | None) -> bool:
     return found_bytes > 0 if size_bytes is None else found_bytes == size_bytes
 
 
-def _wrong_with(path: Path, kind: Kind) -> str:
+def _problem_with(path: Path, kind: Kind) -> str:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return f"there is no {path}"
     except OSError as error:
         return f"{path} cannot be read ({error.strerror})"
-    return f"{path} lacks {_lacking(path, kind)}"
+    return f"{path} lacks {_missing_file(path, kind)}"
 
 
-def _lacking(path: Path, kind: Kind) -> str:
+def _missing_file(path: Path, kind: Kind) -> str:
     """Returns the file that a path lacks for a kind of model; "" if none."""
     if kind == "whisper":
         return next(iter(whisper_folder.lacking(path)), "")
     wanted = [path, path.with_name(f"{path.name}.json")] if kind == "piper" else [path]
-    return next((file.name for file in wanted if not _is_whole(file, None)), "")
+    return next((file.name for file in wanted if not _is_complete_file(file, None)), "")

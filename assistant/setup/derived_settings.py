@@ -69,11 +69,11 @@ def stuck_after_s(settings: Settings) -> float:
 
 def with_phrase(sentences: Sequence[str], phrase: str) -> tuple[str, ...]:
     """Returns sentences to be recognized: each alone and after the wake phrase, and the wake phrase alone."""
-    called = " ".join(phrase.lower().split())
-    return (*sentences, called, *(f"{called} {sentence}" for sentence in sentences))
+    lower_phrase = " ".join(phrase.lower().split())
+    return (*sentences, lower_phrase, *(f"{lower_phrase} {sentence}" for sentence in sentences))
 
 
-def attention(settings: Settings) -> WakePhraseGate:
+def wake_phrase_gate(settings: Settings) -> WakePhraseGate:
     """Returns the gate for speech addressed to the assistant. Raises EngineLoadError for an invalid wake phrase."""
     if settings.talk.mode != "wake":
         return WakePhraseGate()
@@ -91,7 +91,7 @@ def session_settings(settings: Settings) -> SessionSettings:
         settings.stt.timeout_s,
         voice_timeout_s,
         settings.assistant.greeting,
-        reads(settings),
+        knows_grammar(settings),
         tool_settings(settings),
         partial(language_hint, settings),
     )
@@ -110,6 +110,6 @@ def tool_settings(settings: Settings) -> ToolSettings:
     )
 
 
-def reads(settings: Settings) -> bool:
+def knows_grammar(settings: Settings) -> bool:
     """Whether the end-of-turn estimate knows the grammar of the conversation's language."""
     return settings.assistant.language.partition("-")[0] == "en"

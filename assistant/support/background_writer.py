@@ -49,20 +49,20 @@ class BackgroundWriter(Generic[Entry]):
             afterwards: Awaited after each successful write.
         """
         self.dropped = 0
-        self._dropped_said = 0
+        self._dropped_reported = 0
         self._path = path
         self._write_all = write
-        self._complain = complain
-        self._complained = False
-        self._waits, self._lost, self._afterwards = waits, lost, afterwards
-        self._count_lost, self._complain_lost = count_lost, complain_lost or complain
+        self._report_failure = complain
+        self._failure_reported = False
+        self._pending_text, self._lost_text, self._after_write = waits, lost, afterwards
+        self._count_lost, self._report_lost = count_lost, complain_lost or complain
         self._error = "the disk is too slow"  # or the last error of the disk
         self._waiting: deque[Entry] = deque()
-        self._taken: tuple[Entry, ...] = ()
+        self._in_flight: tuple[Entry, ...] = ()
         self._writing: asyncio.Future[None] | None = None
-        self._came = asyncio.Event()
-        self._settled = asyncio.Event()
-        self._settled.set()
+        self._wakeup = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Queues entries; never blocks."""
@@ -70,32 +70,32 @@ class BackgroundWriter(Generic[Entry]):
         if (too_many := len(self._waiting) - MOST_WAITING) > 0:
             for _ in range(too_many):
                 self._waiting.popleft()
-            self._lose(too_many, self._error)
+            self._drop(too_many, self._error)
         if self._waiting:
-            self._settled.clear()
-            self._came.set()
+            self._idle.clear()
+            self._wakeup.set()
 
     async def settle(self) -> None:
         """Waits until everything is written. The caller sets the deadline, because a disk may stay full."""
-        await self._settled.wait()
+        await self._idle.wait()
 
     async def run(self) -> None:
         """Writes queued entries until cancelled, then writes the rest."""
         try:
             while True:
-                await self._came.wait()
-                self._came.clear()
+                await self._wakeup.wait()
+                self._wakeup.clear()
                 if error := await self._write():
                     self._error = error
-                    if not self._complained:
-                        self._complained = True
-                        self._complain(f"{self._path} cannot be written ({error}); {self._waits}")
+                    if not self._failure_reported:
+                        self._failure_reported = True
+                        self._report_failure(f"{self._path} cannot be written ({error}); {self._pending_text}")
                     await asyncio.sleep(RETRY_S)
-                    self._came.set()
+                    self._wakeup.set()
         finally:
-            await self._write_the_rest()
+            await self._flush()
 
-    async def _write_the_rest(self) -> None:
+    async def _flush(self) -> None:
         """Writes the remaining entries, including those being written. Reports what is lost."""
         error = "the disk did not answer"
         try:
@@ -107,16 +107,16 @@ class BackgroundWriter(Generic[Entry]):
         except TimeoutError:
             pass
         finally:  # also if this coroutine is cancelled
-            unwritten = len(self._taken) + len(self._waiting)
-            self._taken = ()
+            unwritten = len(self._in_flight) + len(self._waiting)
+            self._in_flight = ()
             self._waiting.clear()
             if unwritten:
-                self._lose(unwritten, error)
-            if lost := self.dropped - self._dropped_said:
-                self._dropped_said = self.dropped
-                self._complain_lost(f"{self._path}: {error}; {self._lost(lost)}")
+                self._drop(unwritten, error)
+            if lost := self.dropped - self._dropped_reported:
+                self._dropped_reported = self.dropped
+                self._report_lost(f"{self._path}: {error}; {self._lost_text(lost)}")
 
-    def _lose(self, count: int, why: str) -> None:
+    def _drop(self, count: int, why: str) -> None:
         self.dropped += count
         if self._count_lost is not None:
             self._count_lost(count, why)
@@ -127,26 +127,26 @@ class BackgroundWriter(Generic[Entry]):
         On cancellation the thread continues: it cannot be stopped, and its entries must not be written twice.
         """
         if self._writing is None:
-            self._taken = tuple(self._waiting)
+            self._in_flight = tuple(self._waiting)
             self._waiting.clear()
-            self._writing = asyncio.get_running_loop().run_in_executor(None, self._write_all, self._taken)
+            self._writing = asyncio.get_running_loop().run_in_executor(None, self._write_all, self._in_flight)
         await asyncio.wait([self._writing])
-        writing, taken = self._writing, self._taken
-        self._writing, self._taken = None, ()
+        writing, taken = self._writing, self._in_flight
+        self._writing, self._in_flight = None, ()
         try:
             writing.result()
         except OSError as error:
             self._waiting.extendleft(reversed(taken))
             return error.strerror or repr(error)
-        self._complained = False
-        if (lost := self.dropped - self._dropped_said) > 0:
-            self._dropped_said = self.dropped
+        self._failure_reported = False
+        if (lost := self.dropped - self._dropped_reported) > 0:
+            self._dropped_reported = self.dropped
             lines = "a line is" if lost == 1 else f"{lost} lines are"
-            self._complain_lost(f"{self._path}: the disk was full or too slow; {lines} lost.")
+            self._report_lost(f"{self._path}: the disk was full or too slow; {lines} lost.")
         if not self._waiting:
-            self._settled.set()
-        if self._afterwards is not None:
-            await self._afterwards()
+            self._idle.set()
+        if self._after_write is not None:
+            await self._after_write()
         return ""
 
 

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-WHISPER_MOST = 4
-PIPER_MOST = 2
+WHISPER_MAX_THREADS = 4
+PIPER_MAX_THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,15 @@ def cores() -> Cores:
 
 
 def whisper_threads(wanted: int, found: Cores) -> int:
-    """Returns the threads for faster-whisper. `wanted` 0: half of the cores, at most `WHISPER_MOST`.
+    """Returns the threads for faster-whisper. `wanted` 0: half of the cores, at most `WHISPER_MAX_THREADS`.
 
     Other work runs while it decodes the end of a turn: the EOT estimate, the LLM request and the audio input. On two
     cores,
     two threads were slower (docs/lab/experiments.md).
     """
-    return wanted or max(1, min(WHISPER_MOST, found.whole // 2))
+    return wanted or max(1, min(WHISPER_MAX_THREADS, found.whole // 2))
 
 
 def piper_threads(wanted: int, found: Cores) -> int:
-    """Returns the threads for Piper. `wanted` 0: all cores, at most `PIPER_MOST`; no other work is urgent then."""
-    return wanted or min(PIPER_MOST, found.whole)
+    """Returns the threads for Piper. `wanted` 0: all cores, at most `PIPER_MAX_THREADS`."""
+    return wanted or min(PIPER_MAX_THREADS, found.whole)

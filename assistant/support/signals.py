@@ -14,11 +14,11 @@ def as_ctrl_c() -> Generator[None]:
     exit
     status is that of the signal. Signals that were ignored at the start (nohup) stay ignored.
     """
-    came: list[int] = []
+    received: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
-        came.append(number)
+        received.append(number)
         # asyncio's handler while a loop runs; none if the shell started the program in the background
         handler = signal.getsignal(signal.SIGINT)
         (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
@@ -30,5 +30,5 @@ def as_ctrl_c() -> Generator[None]:
     try:
         yield
     finally:
-        if came:
-            signal.raise_signal(came[0])
+        if received:
+            signal.raise_signal(received[0])

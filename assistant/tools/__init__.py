@@ -58,7 +58,7 @@ def offered(tools: Sequence[Function], theirs: Sequence[Function]) -> tuple[Func
     return tuple(tool for tool in tools if tool.name not in taken)
 
 
-def with_ids_of_their_own(calls: Sequence[FunctionCall], before: Iterable[Message]) -> tuple[FunctionCall, ...]:
+def with_unique_ids(calls: Sequence[FunctionCall], before: Iterable[Message]) -> tuple[FunctionCall, ...]:
     """Gives each call an id that is unique in the history, because some services repeat ids.
 
     In the history, arguments that are not a JSON object become an empty object, and invalid function names are changed:

@@ -48,11 +48,11 @@ class LimitError(httpx2.StreamError):
 class LimitedBody(httpx2.AsyncByteStream):
     """The body of an HTTP response, read up to the limits. Raises LimitError beyond them."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, *, events: bool, tell: Callable[[str], None]) -> None:
-        """`events`: a stream of server-sent events, each one message; `tell` is called when a limit is exceeded."""
+    def __init__(self, body: httpx2.AsyncByteStream, *, events: bool, on_excess: Callable[[str], None]) -> None:
+        """`events`: a stream of server-sent events, each one message; `on_excess` is called beyond a limit."""
         self._body = body
         self._events = events
-        self._tell = tell
+        self._on_excess = on_excess
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         """Yields the chunks. Raises LimitError."""
@@ -73,7 +73,7 @@ class LimitedBody(httpx2.AsyncByteStream):
         await self._body.aclose()
 
     def _refuse(self, what: str) -> None:
-        self._tell(what)
+        self._on_excess(what)
         raise LimitError(what)
 
 
@@ -103,7 +103,7 @@ class LimitedParts:
 
     async def receive(self) -> SessionMessage | Exception:
         """Returns the next message."""
-        return _with_few_parts(await self._messages.receive())
+        return _limit_parts(await self._messages.receive())
 
     async def aclose(self) -> None:
         """Closes the stream."""
@@ -115,7 +115,7 @@ class LimitedParts:
 
     async def __anext__(self) -> SessionMessage | Exception:
         """Returns the next message."""
-        return _with_few_parts(await anext(self._messages))
+        return _limit_parts(await anext(self._messages))
 
     async def __aenter__(self) -> Self:
         """Returns itself."""
@@ -132,7 +132,7 @@ class LimitedParts:
         return getattr(self._messages, name)
 
 
-def _with_few_parts(message: SessionMessage | Exception) -> SessionMessage | Exception:
+def _limit_parts(message: SessionMessage | Exception) -> SessionMessage | Exception:
     answer = message.message if isinstance(message, SessionMessage) else None
     if isinstance(answer, JSONRPCResponse):
         content = answer.result.get("content")

@@ -40,11 +40,11 @@ CONNECT_TIMEOUT_S = 20.0
 """Longest time to start a program or connect to an address, and list its tools. Some programs install themselves
 first."""
 
-LOOK_EVERY_S = 15.0
-LOOK_TIMEOUT_S = 5.0
+CHECK_INTERVAL_S = 15.0
+CHECK_TIMEOUT_S = 5.0
 """Health check: interval, and the time after which a server that does not list its tools counts as lost."""
 
-FIRST_AGAIN_S, LAST_AGAIN_S = 1.0, 60.0
+FIRST_RETRY_S, MAX_RETRY_S = 1.0, 60.0
 """Delay before a reconnection: doubled after each failure, reset after a connection that lasted."""
 
 for _name in ("mcp", "client", "httpx2"):
@@ -66,7 +66,7 @@ class McpServer:
         environ: Environment variables.
         complain: Called with one sentence about each problem.
         functions: The server's functions. They stay during an interruption, so that prompts do not change.
-        tried: Set after the first connection attempt.
+        attempted: Set after the first connection attempt.
         trouble: Why its tools cannot be called now; "" if they can.
         remarks: Other problems, each once.
     """
@@ -75,40 +75,40 @@ class McpServer:
     environ: Mapping[str, str]
     complain: Callable[[str], None]
     functions: tuple[Function, ...] = ()
-    tried: asyncio.Event = field(default_factory=asyncio.Event)
+    attempted: asyncio.Event = field(default_factory=asyncio.Event)
     trouble: str = ""
     remarks: list[str] = field(default_factory=list)
     _tools: Mapping[str, str] = field(default_factory=dict)
     _client: Client | None = None
     _calls: int = 0  # number of running calls
-    _too_much: str = ""  # describes the limit exceeded by the last such HTTP response
+    _excess: str = ""  # describes the limit exceeded by the last such HTTP response
     _refusal: str = ""  # while connecting to an address: the problem and the remedy
-    _doubted: asyncio.Event = field(default_factory=asyncio.Event)
+    _check_requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
         """Keeps the server connected until cancelled."""
-        again_s = FIRST_AGAIN_S
+        retry_s = FIRST_RETRY_S
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
-            self._refusal = self._too_much = ""
+            self._refusal = self._excess = ""
             try:
                 async with self._connected() as client:
                     self._client, self.trouble = client, ""
-                    self.tried.set()
+                    self.attempted.set()
                     try:
-                        await self._watch(client)
+                        await self._monitor(client)
                     finally:
                         self._client = None  # before closing, which takes a while, so that no call starts then
             except Exception as error:  # the library and the system raise many kinds
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise asyncio.CancelledError from error  # an error during closing had replaced the cancellation
-                if loop.time() - began_s > LAST_AGAIN_S:
-                    again_s = FIRST_AGAIN_S
-                self._lost(error, again_s)
-            self.tried.set()
-            await asyncio.sleep(again_s)
-            again_s = min(2 * again_s, LAST_AGAIN_S)
+                if loop.time() - began_s > MAX_RETRY_S:
+                    retry_s = FIRST_RETRY_S
+                self._report_lost(error, retry_s)
+            self.attempted.set()
+            await asyncio.sleep(retry_s)
+            retry_s = min(2 * retry_s, MAX_RETRY_S)
 
     async def call(self, name: str, arguments: str) -> str:
         """Calls one of `functions`. Raises ToolError."""
@@ -116,18 +116,18 @@ class McpServer:
         if client is None:
             raise ToolError(f"the tool server {self.section.name} is not there at the moment; say so")
         self._calls += 1
-        self._too_much = ""
+        self._excess = ""
         try:
             result = await client.call_tool(self._tools[name], json.loads(arguments))
         except MCPError as error:
-            if what := error.message if error.code == TOO_LARGE else self._too_much:
-                self._too_much = ""
+            if what := error.message if error.code == TOO_LARGE else self._excess:
+                self._excess = ""
                 say = f"the tool server {self.section.name} returned {what}, which is not read; ask for less"
                 raise ToolError(say) from None
-            self._doubted.set()
+            self._check_requested.set()
             raise ToolError(f"the tool server {self.section.name} refused the call (code {error.code})") from error
         except Exception as error:
-            self._doubted.set()
+            self._check_requested.set()
             raise ToolError(f"the tool server {self.section.name} failed ({type(error).__name__})") from error
         finally:
             self._calls -= 1
@@ -142,7 +142,7 @@ class McpServer:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 transport = await self._transport(stack)
                 client = await stack.enter_async_context(Client(_limited(transport), cache=None))
-                self._take(await _listed(client))
+                self._update_tools(await _listed(client))
             yield client
 
     async def _transport(self, stack: AsyncExitStack) -> "Transport":
@@ -152,7 +152,7 @@ class McpServer:
             headers = {**PLAIN, **({"Authorization": f"Bearer {token}"} if token else {})}
             # No read timeout: an event stream may be silent for long, and calls have their own timeouts.
             timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
-            hooks = {"response": [self._note]}
+            hooks = {"response": [self._check_response]}
             try:
                 with environment_of_client():
                     http = httpx2.AsyncClient(
@@ -172,7 +172,7 @@ class McpServer:
         env = {name: self.environ[name] for name in section.variables}
         return running([program, *arguments], env)
 
-    async def _note(self, response: httpx2.Response) -> None:
+    async def _check_response(self, response: httpx2.Response) -> None:
         """Limits the body, and records why the server refused a request, which the library does not report.
 
         A refused GET or DELETE is not always an error.
@@ -181,58 +181,60 @@ class McpServer:
         assert isinstance(body, httpx2.AsyncByteStream)
         if coding := coding_of(response.headers):
             response.stream = RefusedBody(body)
-            self._too_much = f"a compressed answer (Content-Encoding: {coding})"
+            self._excess = f"a compressed answer (Content-Encoding: {coding})"
             self._refusal = f"it answers compressed (Content-Encoding: {coding}); turn that off there"
             return
         events = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = LimitedBody(body, events=events, tell=self._exceeded)
+        response.stream = LimitedBody(body, events=events, on_excess=self._exceeded)
         if self._client is None and response.request.method == "POST":
             kind = response.headers.get("content-type", "")
             self._refusal = refusal_of(response.status_code, kind, self.section.token_env)
 
     def _exceeded(self, what: str) -> None:
-        self._too_much = what
+        self._excess = what
 
-    async def _watch(self, client: Client) -> None:
+    async def _monitor(self, client: Client) -> None:
         """Checks the server regularly. Raises an error when it is lost."""
         while True:
             try:
-                async with asyncio.timeout(LOOK_EVERY_S):
-                    await self._doubted.wait()
+                async with asyncio.timeout(CHECK_INTERVAL_S):
+                    await self._check_requested.wait()
             except TimeoutError:
                 pass
-            self._doubted.clear()
+            self._check_requested.clear()
             if self._calls:
                 continue  # many servers answer nothing else during a call
-            async with asyncio.timeout(LOOK_TIMEOUT_S):
-                self._take(await _listed(client))
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                self._update_tools(await _listed(client))
 
-    def _lost(self, error: Exception, again_s: float) -> None:
-        too_much = f"it answers with {self._too_much}, which is not read; see its log" if self._too_much else ""
-        reason = self._refusal or too_much or reason_of(error, self.section.url)
+    def _report_lost(self, error: Exception, retry_s: float) -> None:
+        excess_text = f"it answers with {self._excess}, which is not read; see its log" if self._excess else ""
+        reason = self._refusal or excess_text or reason_of(error, self.section.url)
         trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
         if trouble != self.trouble:  # reported once, not at every attempt
             self.trouble = trouble
-            self.complain(f"{trouble}; trying again in {again_s:g} s, then less often")
+            self.complain(f"{trouble}; trying again in {retry_s:g} s, then less often")
 
     # ---- its tools ----
 
-    def _take(self, tools: Sequence[Tool]) -> None:
+    def _update_tools(self, tools: Sequence[Tool]) -> None:
         wanted = self.section.only.split()
         found = {tool.name: tool for tool in tools}
         if lacking := [name for name in wanted if name not in found]:
-            self._say_once(f"the tool server {self.section.name} has no tool {', '.join(lacking)}: see its key `only`")
+            self._report_once(
+                f"the tool server {self.section.name} has no tool {', '.join(lacking)}: see its key `only`"
+            )
         names = named(self.section.name, [name for name in found if not wanted or name in wanted])
         functions = [_function(name, found[tool]) for name, tool in names.items()]
         fitting = [one for one in functions if len(one.parameters) <= LONGEST_SCHEMA][:MOST_TOOLS]
         if len(fitting) < len(functions):
-            self._say_once(
+            self._report_once(
                 f"the tool server {self.section.name} has {len(functions) - len(fitting)} tools too many or with "
                 "descriptions too long, which are left out: name those that are needed in its key `only`"
             )
         self._tools, self.functions = names, tuple(fitting)
 
-    def _say_once(self, what: str) -> None:
+    def _report_once(self, what: str) -> None:
         if what not in self.remarks:
             self.remarks.append(what)
             self.complain(what)

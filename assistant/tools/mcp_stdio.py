@@ -66,7 +66,7 @@ async def running(argv: Sequence[str], env: Mapping[str, str]) -> AsyncGenerator
     finally:
         for stream in (messages, sending, arrived, to_send):
             stream.close()
-        await asyncio.shield(_end(process))
+        await asyncio.shield(_stop(process))
 
 
 class _Pipes:
@@ -95,7 +95,7 @@ class _Pipes:
                     if skipped:
                         skipped = 0
                     else:
-                        await self._take(line + end)
+                        await self._receive(line + end)
                     line.clear()
                 if skipped:
                     skipped = self._skip(skipped + len(rest))
@@ -120,7 +120,7 @@ class _Pipes:
         except OSError:
             self._arrived.close()
 
-    async def _take(self, line: bytearray) -> None:
+    async def _receive(self, line: bytearray) -> None:
         if what := excess(line):
             await self._refuse(line, what)
             return
@@ -136,7 +136,7 @@ class _Pipes:
     async def _refuse(self, line: bytearray, what: str) -> None:
         """Sends an error as the answer to the request that the line names, or to all open requests if none is found."""
         ends = bytes(line[:200]), bytes(line[-200:])
-        named = {request for request in self._open if any(_names(end, request) for end in ends)}
+        named = {request for request in self._open if any(_mentions_request(end, request) for end in ends)}
         for request in sorted(named or self._open, key=str):
             self._open.discard(request)
             await self._arrived.send(too_large(request, what))
@@ -148,14 +148,14 @@ class _Pipes:
         return max(size_bytes, 1)
 
 
-def _names(part: bytes, request: RequestId) -> bool:
+def _mentions_request(part: bytes, request: RequestId) -> bool:
     """Whether this beginning or end of a message contains the id of a request."""
     written = (f'"{request}"' if isinstance(request, str) else str(request)).encode()
     squeezed = b"".join(part.split())
     return any(b'"id":' + written + end in squeezed for end in (b",", b"}"))
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _stop(process: asyncio.subprocess.Process) -> None:
     """Closes the program's input, then ends it and its child processes with increasing force."""
     assert process.stdin is not None
     assert process.stdout is not None

@@ -18,7 +18,7 @@ from audio.errors import EngineLoadError
 from llm.chat import Function
 from llm.name_lookup import use_name_lookup
 
-FIRST_LOOK_S = 10.0
+START_WAIT_S = 10.0
 """Seconds that the start waits for servers. A slower server is added when it is connected."""
 
 
@@ -36,8 +36,8 @@ class McpTools:
     sections: Sequence[ToolServerSection]
     environ: Mapping[str, str]
     _servers: Sequence[McpServer] = ()
-    _home: asyncio.AbstractEventLoop | None = None
-    _away: asyncio.AbstractEventLoop | None = None
+    _main_loop: asyncio.AbstractEventLoop | None = None
+    _tools_loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
     _stop: "Future[None]" = field(default_factory=Future)
     _ended: "Future[None]" = field(default_factory=Future)
@@ -57,11 +57,11 @@ class McpTools:
                         f"tool server {section.name}: the environment variable {name} is not set; put its value there, "
                         "or remove it from env or token_env."
                     )
-        self._home = asyncio.get_running_loop()
-        looked: Future[None] = Future()
-        self._thread = threading.Thread(target=self._live, args=(looked,), name="tools", daemon=True)
+        self._main_loop = asyncio.get_running_loop()
+        checked: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run_thread, args=(checked,), name="tools", daemon=True)
         self._thread.start()
-        waiting = asyncio.wrap_future(looked)
+        waiting = asyncio.wrap_future(checked)
         waiting.add_done_callback(asyncio.Future.exception)  # the exception may never be retrieved otherwise
         await asyncio.shield(waiting)  # the thread sets the result, whether it is awaited or not
 
@@ -86,9 +86,9 @@ class McpTools:
         """See `Tools.call`."""
         for server in self._servers:
             if any(function.name == name for function in server.functions):
-                assert self._away is not None
+                assert self._tools_loop is not None
                 try:
-                    asked = asyncio.run_coroutine_threadsafe(server.call(name, arguments), self._away)
+                    asked = asyncio.run_coroutine_threadsafe(server.call(name, arguments), self._tools_loop)
                 except RuntimeError as error:
                     raise ToolError("the tools were stopped") from error
                 return await asyncio.wrap_future(asked)
@@ -111,44 +111,44 @@ class McpTools:
 
     # ---- in the thread ----
 
-    def _live(self, looked: "Future[None]") -> None:
+    def _run_thread(self, checked: "Future[None]") -> None:
         try:
-            asyncio.run(self._serve(looked))
+            asyncio.run(self._serve(checked))
         finally:
-            if not looked.done():
-                looked.set_exception(
+            if not checked.done():
+                checked.set_exception(
                     EngineLoadError("the tools did not start; see `repartee config` for their servers.")
                 )
             self._ended.set_result(None)
 
-    async def _serve(self, looked: "Future[None]") -> None:
-        self._away = asyncio.get_running_loop()
+    async def _serve(self, checked: "Future[None]") -> None:
+        self._tools_loop = asyncio.get_running_loop()
         use_name_lookup()
-        servers = [McpServer(section, self.environ, self._complain) for section in self.sections]
+        servers = [McpServer(section, self.environ, self._report) for section in self.sections]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(server.run(), name=f"tools of {server.section.name}") for server in servers]
-            tasks.append(group.create_task(self._look(servers, looked), name="first look"))
+            tasks.append(group.create_task(self._first_check(servers, checked), name="first look"))
             await asyncio.wrap_future(self._stop)
             for task in tasks:
                 task.cancel()
 
-    async def _look(self, servers: Sequence[McpServer], looked: "Future[None]") -> None:
+    async def _first_check(self, servers: Sequence[McpServer], checked: "Future[None]") -> None:
         try:
-            async with asyncio.timeout(FIRST_LOOK_S):
+            async with asyncio.timeout(START_WAIT_S):
                 for server in servers:
-                    await server.tried.wait()
+                    await server.attempted.wait()
         except TimeoutError:
             for server in servers:
-                if not server.tried.is_set():
+                if not server.attempted.is_set():
                     server.trouble = f"the tool server {server.section.name} is not there yet"
         self._servers = servers
-        looked.set_result(None)
+        checked.set_result(None)
 
-    def _complain(self, what: str) -> None:
-        if self._home is not None:
+    def _report(self, what: str) -> None:
+        if self._main_loop is not None:
             with suppress(RuntimeError):  # the process is ending, and its loop is closed
-                self._home.call_soon_threadsafe(self._tell, what)
+                self._main_loop.call_soon_threadsafe(self._notify, what)
 
-    def _tell(self, what: str) -> None:
+    def _notify(self, what: str) -> None:
         for listener in tuple(self._listeners):
             listener(what)

@@ -14,7 +14,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 
 from assistant.history.items import ToolUse, answer_messages
-from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_ids_of_their_own
+from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_unique_ids
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Message
 from llm.errors import LlmBroken
 
@@ -84,14 +84,14 @@ class ToolRounds:
     written: Callable[[], str]
     remember: Callable[[ToolUse], None]
     waiting: Callable[[float], None]
-    _ours: frozenset[str] = frozenset()
+    _offered_names: frozenset[str] = frozenset()
     _used: list[ToolUse] = field(default_factory=list)
     _finished: list[Finished] = field(default_factory=list)
 
     async def stream(self) -> AsyncGenerator[ReplyEvent]:
         """Yields the reply's events of all rounds. Raises LlmError; events already yielded stay valid."""
         functions = offered(self.tools.functions, self.options.functions)
-        self._ours = frozenset(function.name for function in functions)
+        self._offered_names = frozenset(function.name for function in functions)
         theirs = {function.name for function in self.options.functions}
         for number in range(self.settings.max_rounds + 1):
             calls: list[FunctionCall] = []
@@ -117,7 +117,7 @@ class ToolRounds:
             if others:
                 break  # a client must answer for its own functions first
         if self._finished:
-            yield summed(self._finished)
+            yield sum_of_rounds(self._finished)
 
     def _options(self, functions: tuple[Function, ...], number: int) -> ChatOptions:
         """Applies a client's required call only to the first round. The last round must answer."""
@@ -138,9 +138,9 @@ class ToolRounds:
 
     async def _results(self, calls: list[FunctionCall], round_: int) -> tuple[ToolWait, ...]:
         """Runs all calls concurrently. Each is recorded as soon as it returns, because it may have had effects."""
-        named = with_ids_of_their_own(calls, (*self.messages, *answer_messages("", tuple(self._used))))
+        named = with_unique_ids(calls, (*self.messages, *answer_messages("", tuple(self._used))))
         at = len(self.written())
-        with self._telling():
+        with self._reporting_progress():
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
@@ -164,11 +164,11 @@ class ToolRounds:
         self._used.append(replace(used, output=output))
         self.remember(self._used[-1])
         # an invented name may contain words of the conversation
-        name = call.name if call.name in self._ours else "unknown"
+        name = call.name if call.name in self._offered_names else "unknown"
         return ToolWait(name, began_s, loop.time(), outcome, len(output))
 
     async def _call(self, call: FunctionCall, number: int) -> str:
-        if call.name not in self._ours:
+        if call.name not in self._offered_names:
             raise ToolError("there is no tool of that name")
         if number >= MOST_CALLS:
             raise ToolError(f"not done: at most {MOST_CALLS} calls at a time; call it again if it is needed")
@@ -178,17 +178,17 @@ class ToolRounds:
         return await self.tools.call(call.name, arguments)
 
     @contextmanager
-    def _telling(self) -> Generator[None]:
+    def _reporting_progress(self) -> Generator[None]:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         tick: asyncio.TimerHandle
 
-        def tell() -> None:
+        def report() -> None:
             nonlocal tick
             self.waiting(loop.time() - began_s)
-            tick = loop.call_later(TICK_S, tell)
+            tick = loop.call_later(TICK_S, report)
 
-        tick = loop.call_later(0, tell)
+        tick = loop.call_later(0, report)
         try:
             yield
         finally:
@@ -206,7 +206,7 @@ async def without_made_up(
                 yield event
 
 
-def summed(rounds: Sequence[Finished]) -> Finished:
+def sum_of_rounds(rounds: Sequence[Finished]) -> Finished:
     """Combines the ends of all rounds, with the sums of the tokens; a sum is None if a round has no count."""
 
     def total(counts: Iterable[int | None]) -> int | None:

@@ -79,11 +79,11 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
         return _run(_conversation(settings))
     if look := {"endpoint": _endpoint, "tools": _tools}.get(kind):
         return _run(look(settings, int(names[0])))
-    measured = _run(_measured(settings, cast("Stage", kind), names[0]))
+    measured = _run(_measure(settings, cast("Stage", kind), names[0]))
     return {**asdict(measured), "threads": _os_threads()}
 
 
-async def _measured(settings: Settings, stage: "Stage", name: str) -> "EngineMeasurement":
+async def _measure(settings: Settings, stage: "Stage", name: str) -> "EngineMeasurement":
     from assistant.commands.doctor import measures as measure
     from assistant.setup import build, engine_catalog
 
@@ -105,16 +105,16 @@ async def _conversation(settings: Settings) -> Found:
     """Loads the engines of one conversation as the program does. Reports those chosen before an error, too."""
     from assistant.setup.engine_loader import EngineLoader, close_engine
 
-    workshop = EngineLoader(settings)
+    loader = EngineLoader(settings)
     error = ""
     left: list[str] = []
     try:
-        await close_engine((await workshop.engines()).recognizer, left.append)
+        await close_engine((await loader.engines()).recognizer, left.append)
     except (AudioError, LlmError) as failure:
         error = str(failure)
     finally:
-        await workshop.aclose(left.append)
-    return {"chosen": [asdict(chosen) for chosen in workshop.chosen], "error": error, "left": left}
+        await loader.aclose(left.append)
+    return {"chosen": [asdict(chosen) for chosen in loader.chosen], "error": error, "left": left}
 
 
 async def _servers() -> Found:

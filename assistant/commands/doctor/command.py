@@ -65,14 +65,14 @@ async def examine(
     """
     loop = asyncio.get_running_loop()
     began_s = loop.time()
-    clinic = ProbeRunner("" if config is None else str(config), tuple(overrides), began_s + LIMIT_S)
+    runner = ProbeRunner("" if config is None else str(config), tuple(overrides), began_s + LIMIT_S)
     settings = loaded.settings
     async with asyncio.TaskGroup() as tasks:
         # Network checks run concurrently with the others; CPU-bound checks run one after another.
-        network = tasks.create_task(_network(clinic, settings), name="endpoints")
-        sound = tasks.create_task(devices(clinic), name="devices")
-        packages = await versions(clinic)
-        speech = await engines(clinic, settings)
+        network = tasks.create_task(_network(runner, settings), name="endpoints")
+        sound = tasks.create_task(devices(runner), name="devices")
+        packages = await versions(runner)
+        speech = await engines(runner, settings)
     servers, answers, tools = network.result()
     seen = servers_of(servers)
     return DoctorReport(
@@ -92,16 +92,16 @@ async def examine(
     )
 
 
-async def _network(clinic: ProbeRunner, settings: Settings) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult]]:
+async def _network(runner: ProbeRunner, settings: Settings) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult]]:
     """Checks the local servers, each endpoint and each tool server."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def ask(what: str, limit_s: float) -> ProbeResult:
         async with turns:
-            return await clinic.examine(what, limit_s)
+            return await runner.examine(what, limit_s)
 
     async with asyncio.TaskGroup() as tasks:
-        servers = tasks.create_task(clinic.examine("servers", SERVERS_LIMIT_S), name="servers")
+        servers = tasks.create_task(runner.examine("servers", SERVERS_LIMIT_S), name="servers")
         endpoints = [
             tasks.create_task(ask(f"endpoint {index}", ENDPOINT_LIMIT_S), name=f"endpoint {index}")
             for index in range(len(settings.llm.endpoints))

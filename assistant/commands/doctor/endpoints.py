@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from assistant.commands.llm_endpoints.handshake import shake_hands
+from assistant.commands.llm_endpoints.handshake import measure_handshake
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.setup.engine_catalog import chat, key_of
@@ -90,7 +90,7 @@ def _key_remedy(endpoint: EndpointSection) -> str:
 
 
 async def _connect(found: EndpointProbe, address: str, ca_file: str) -> None:
-    made = await shake_hands(address, ca_file)
+    made = await measure_handshake(address, ca_file)
     found.lookup_ms, found.connect_ms, found.tls_ms, found.proxy = (
         made.lookup_ms,
         made.connect_ms,

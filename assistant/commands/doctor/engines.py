@@ -37,18 +37,18 @@ class InUse:
     fallback: bool
 
 
-async def engines(clinic: ProbeRunner, settings: Settings) -> ReportSection:
+async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
     """Checks all engines, and whether a conversation has one for each stage. Never raises.
 
     The checks run one after another, because concurrent ones would slow each other down.
     """
-    conversation = await clinic.examine("conversation", CONVERSATION_LIMIT_S)
+    conversation = await runner.examine("conversation", CONVERSATION_LIMIT_S)
     in_use = chosen_of(conversation)
     answers: dict[tuple[str, str], ProbeResult] = {}
     # Engines in use first: if time runs out, the others are skipped.
     for stage, name in sorted(ENGINES, key=lambda engine: engine[1] not in in_use.get(engine[0], {})):
         if not lacking(settings, name):
-            answers[stage, name] = await clinic.examine(f"{stage} {name}", LIMIT_S)
+            answers[stage, name] = await runner.examine(f"{stage} {name}", LIMIT_S)
     findings = [
         engine_finding(stage, name, answers.get((stage, name)), in_use.get(stage, {}), lacking(settings, name))
         for stage, name in ENGINES

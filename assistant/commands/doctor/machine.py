@@ -59,9 +59,9 @@ def python_finding() -> CheckResult:
     return CheckResult("ok", "python", text, facts={"version": platform.python_version()})
 
 
-async def versions(clinic: ProbeRunner) -> ReportSection:
+async def versions(runner: ProbeRunner) -> ReportSection:
     """Checks that the packages are installed and can be imported. Never raises."""
-    imported = await clinic.examine(f"imports {' '.join(IMPORTS.values())}", IMPORT_LIMIT_S)
+    imported = await runner.examine(f"imports {' '.join(IMPORTS.values())}", IMPORT_LIMIT_S)
     findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
     findings += [package_finding(package, version_of(package), imported) for package in IMPORTS]
     return ReportSection(
@@ -153,9 +153,9 @@ def _wanted(name: str, wanted: int, most: int, text: str, remedy: str) -> CheckR
     return CheckResult("ok", name, text, facts=facts)
 
 
-async def devices(clinic: ProbeRunner) -> ReportSection:
+async def devices(runner: ProbeRunner) -> ReportSection:
     """Checks the sound cards. Never raises."""
-    return devices_section(await clinic.examine("devices", DEVICES_LIMIT_S), version_of("sounddevice"))
+    return devices_section(await runner.examine("devices", DEVICES_LIMIT_S), version_of("sounddevice"))
 
 
 def devices_section(answer: ProbeResult, installed: str) -> ReportSection:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.commands.engine_bench.meter import hear, real_time_factor, speak
+from assistant.commands.engine_bench.meter import real_time_factor, recognize, speak
 from audio.frame import Frame
 from audio.recording import open_recording
 from audio.stt import Recognizer, SegmentId
@@ -100,7 +100,7 @@ async def measure_transcriber(make: Callable[[], Recognizer]) -> EngineMeasureme
         await transcriber.load()
         load_ms = (now_s() - began_s) * 1000
         first_rtf = await real_time_factor(transcriber, clip, SegmentId(0))
-        heard = await hear(transcriber, clip, Samples(0), SegmentId(1))
+        heard = await recognize(transcriber, clip, Samples(0), SegmentId(1))
         rtf = await real_time_factor(transcriber, clip, SegmentId(2))
         detail = transcriber.detail
     finally:

@@ -16,7 +16,7 @@ GRACE_S = 1.0
 """Seconds for a killed process to end, and seconds beyond a process's own limit before it is killed."""
 
 ANSWER_MAX_BYTES = 1 << 20
-SAID_MAX_CHARS = 200
+STDERR_MAX_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,4 +122,4 @@ def read_answer(answer: bytes, said: str, code: int) -> ProbeResult:
         name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
         return ProbeResult({}, f"crashed ({name}): a library that does not fit this machine; install its package again")
     last = next((line for line in reversed(said.splitlines()) if line.strip()), "no word of why")
-    return ProbeResult({}, f"ended with status {code}: {last.strip()[:SAID_MAX_CHARS]}")
+    return ProbeResult({}, f"ended with status {code}: {last.strip()[:STDERR_MAX_CHARS]}")

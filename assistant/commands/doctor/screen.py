@@ -71,19 +71,19 @@ def _section(page: Page, section: ReportSection) -> None:
     if section.note:
         page.block([], section.note, "dim", indent=MARK_WIDTH)
     if section.brief:
-        _brief(page, [finding for finding in findings if finding.level == "ok"])
+        _summary_lines(page, [finding for finding in findings if finding.level == "ok"])
         findings = tuple(finding for finding in findings if finding.level != "ok")
     if section.columns:
         cells = "".join(f"{head:>{CELL_WIDTH}}" for head in section.columns)
         page.line((f"{'':{MARK_WIDTH + NAME_WIDTH}}{cells}", "dim"))
     for finding in findings:
         if section.columns:
-            _figures(page, finding)
+            _figure_line(page, finding)
         else:
-            _words(page, finding)
+            _text_line(page, finding)
 
 
-def _words(page: Page, finding: CheckResult) -> None:
+def _text_line(page: Page, finding: CheckResult) -> None:
     """Prints one line: mark, name, text and duration."""
     mark, style = MARKS[finding.level]
     indent = MARK_WIDTH + NAME_WIDTH
@@ -96,7 +96,7 @@ def _words(page: Page, finding: CheckResult) -> None:
         page.block([(f"{' ' * indent}{REMEDY}", style)], finding.remedy, style, indent=indent + len(REMEDY))
 
 
-def _figures(page: Page, finding: CheckResult) -> None:
+def _figure_line(page: Page, finding: CheckResult) -> None:
     """Prints a line of figures under the headings, and the text below it."""
     mark, style = MARKS[finding.level]
     cells = "".join(f"{cell:>{CELL_WIDTH}}" for cell in finding.cells)
@@ -106,7 +106,7 @@ def _figures(page: Page, finding: CheckResult) -> None:
         page.block([(f"{' ' * MARK_WIDTH}{REMEDY}", style)], finding.remedy, style, indent=MARK_WIDTH + len(REMEDY))
 
 
-def _brief(page: Page, findings: list[CheckResult]) -> None:
+def _summary_lines(page: Page, findings: list[CheckResult]) -> None:
     """Prints several results per line, without wrapping inside one."""
     words = []
     for finding in findings:

@@ -38,11 +38,11 @@ def endpoints_section(
         findings += lines
         if all(line.level != "fail" for line in lines):
             usable.append(endpoint.name)
-    findings.append(_together(endpoints, usable, servers, skills=skills))
+    findings.append(_answering_model(endpoints, usable, servers, skills=skills))
     return ReportSection("endpoints", "Language models", tuple(findings))
 
 
-def _together(
+def _answering_model(
     endpoints: Sequence[EndpointSection], usable: Sequence[str], servers: Sequence[FoundServer], *, skills: bool
 ) -> CheckResult:
     name = "who answers"

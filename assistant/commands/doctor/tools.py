@@ -58,7 +58,7 @@ async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolP
         life = tasks.create_task(server.run(), name=f"tools of {section.name}")
         try:
             async with asyncio.timeout(REACH_TIMEOUT_S):
-                await server.tried.wait()
+                await server.attempted.wait()
         except TimeoutError:
             found.failure = f"does not list its tools within {REACH_TIMEOUT_S:g} s: {_remedy(section)}"
         else:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from assistant.commands.engine_bench.clips import Clip, clip_of, read_labels
-from assistant.commands.engine_bench.meter import RecognitionTiming, SynthesisTiming, hear, real_time_factor, speak
+from assistant.commands.engine_bench.meter import RecognitionTiming, SynthesisTiming, real_time_factor, recognize, speak
 from assistant.commands.engine_bench.words import WordErrors, word_errors
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import Settings
@@ -273,7 +273,7 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
         for number, clip in enumerate(clip for _ in range(rounds) for clip in clips):
             try:
                 factors.append(await real_time_factor(engine, clip.pcm, SegmentId(2 * number)))
-                heard.append((clip, await hear(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1))))
+                heard.append((clip, await recognize(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1))))
             except SttError as error:  # as in a conversation: the transcript is lost and the engine is loaded again
                 lost.append(error)
                 async with asyncio.timeout(LOAD_TIMEOUT_S):

@@ -45,7 +45,7 @@ class SynthesisTiming:
     sound_s: float
 
 
-async def hear(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: SegmentId) -> RecognitionTiming:
+async def recognize(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: SegmentId) -> RecognitionTiming:
     """Feeds a segment in real time, with speech from `onset`. Raises SttError, TimeoutError."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()

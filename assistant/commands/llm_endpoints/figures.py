@@ -96,7 +96,7 @@ class EndpointMeasurement:
 
 def given_up(measured: Sequence[EndpointMeasurement]) -> list[EndpointMeasurement]:
     """Returns the endpoints that are given up before they answer, because others are available."""
-    answered = quickest_first(measured)
+    answered = fastest_first(measured)
     return [
         each for each in answered if len(answered) > 1 and (each.first_token_ms(50) or 0.0) > given_up_after_ms(each)
     ]
@@ -107,7 +107,7 @@ def given_up_after_ms(measured: EndpointMeasurement) -> float:
     return measured.endpoint.patience_s * 1000 or GIVEN_UP_AFTER_MS
 
 
-def quickest_first(measured: Sequence[EndpointMeasurement]) -> list[EndpointMeasurement]:
+def fastest_first(measured: Sequence[EndpointMeasurement]) -> list[EndpointMeasurement]:
     """Returns the endpoints that answered, sorted by their median."""
     answered = [each for each in measured if each.answers]
     return sorted(answered, key=lambda each: each.first_token_ms(50) or 0.0)

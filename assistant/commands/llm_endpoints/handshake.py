@@ -36,7 +36,7 @@ class Handshake:
     proxy: bool = False
 
 
-async def shake_hands(address: str, ca_file: str = "") -> Handshake:
+async def measure_handshake(address: str, ca_file: str = "") -> Handshake:
     """Measures a new connection. Steps that fail have no figure; the next request reports the error.
 
     Args:

@@ -42,7 +42,7 @@ async def beside(ports: Sequence[int], *, wanted: bool) -> AsyncGenerator[list[F
         found += [server for server in results if server is not None]
 
 
-async def chosen(loaded: Loaded, llm: str | None, console: Console, ports: Sequence[int] = PORTS) -> Loaded:
+async def with_llm_choice(loaded: Loaded, llm: str | None, console: Console, ports: Sequence[int] = PORTS) -> Loaded:
     """Returns the settings of a run with `--llm` and reports the choice. Without `--llm`, names usable servers.
 
     Raises ConfigError as `choose` does.

@@ -14,7 +14,7 @@ from assistant.commands.llm_endpoints.figures import (
     PRICED_TURNS,
     PROMPT_TOKENS,
     EndpointMeasurement,
-    quickest_first,
+    fastest_first,
 )
 from assistant.config.loading import ConfigError
 from assistant.support.atomic_file import write_whole
@@ -71,7 +71,7 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
 
 def bars(measured: Sequence[EndpointMeasurement]) -> list[str]:
     """Returns a line for each endpoint that answered, fastest first; the longest p95 has BAR_CELLS cells."""
-    answered = quickest_first(measured)
+    answered = fastest_first(measured)
     longest_ms = max((each.first_token_ms(95) or 0.0 for each in answered), default=0.0)
     width = max((len(each.endpoint.name) for each in answered), default=0)
     lines = []
@@ -87,7 +87,7 @@ def bars(measured: Sequence[EndpointMeasurement]) -> list[str]:
 
 def draw(measured: Sequence[EndpointMeasurement], file: Path, form: Literal["svg", "png"]) -> None:
     """Draws the bars to a file. Raises ConfigError if there is nothing to draw or the file cannot be written."""
-    answered = quickest_first(measured)
+    answered = fastest_first(measured)
     if not answered:
         raise ConfigError([f"{file}: no endpoint answered, so there is nothing to draw"])
     import matplotlib as mpl  # noqa: PLC0415 - on use: it takes half a second

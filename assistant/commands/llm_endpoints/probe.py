@@ -6,7 +6,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
-from assistant.commands.llm_endpoints.handshake import shake_hands
+from assistant.commands.llm_endpoints.handshake import measure_handshake
 from assistant.commands.llm_endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
@@ -25,7 +25,7 @@ MAX_TOKENS = 24
 QUESTION = (Message("user", "Count from one to ten in words."),)
 
 
-async def get_ready(settings: Settings, environ: Mapping[str, str]) -> None:
+async def import_clients(settings: Settings, environ: Mapping[str, str]) -> None:
     """Imports and reads in advance what the clients need, so that it does not add to measured times."""
     for endpoint in settings.llm.endpoints:
         # Its problem is reported when the endpoint is asked.
@@ -34,17 +34,17 @@ async def get_ready(settings: Settings, environ: Mapping[str, str]) -> None:
             await model.aclose()
 
 
-async def measured(
+async def measure_endpoint(
     endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str], *, requests: int
 ) -> EndpointMeasurement:
     """Measures one endpoint. Never raises; stops at the first question without an answer.
 
     `requests`: number of short answers, one after another; 0: none, which costs nothing.
     """
-    found = await _looked_at(endpoint, environ, asked=requests > 0)
+    found = await _check_before_question(endpoint, environ, asked=requests > 0)
     if found.problem or not found.address:
         return found
-    made = await shake_hands(found.address, endpoint.ca_file)
+    made = await measure_handshake(found.address, endpoint.ca_file)
     found = replace(found, handshake=made)
     if not requests:
         return found if made.proxy or made.connect_ms is not None else _unreachable(found)
@@ -66,7 +66,9 @@ async def measured(
     return replace(found, state=state, answers=tuple(answers))
 
 
-async def _looked_at(endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool) -> EndpointMeasurement:
+async def _check_before_question(
+    endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool
+) -> EndpointMeasurement:
     """Checks the key, the address and, for kind openai, the list of models. `asked`: whether questions follow."""
     key = environ.get(endpoint.api_key_env) or None
     if endpoint.api_key_env and key is None:

@@ -47,7 +47,7 @@ class NewEndpoint:
         )
 
 
-def kind_of(text: str) -> EndpointKind:
+def parse_kind(text: str) -> EndpointKind:
     """Parses the kind given by a flag. Raises ConfigError."""
     for kind in KINDS:
         if kind == text:
@@ -55,7 +55,7 @@ def kind_of(text: str) -> EndpointKind:
     raise ConfigError([f'--kind "{text}": must be one of {", ".join(KINDS)}'])
 
 
-def more_of(pairs: Sequence[str]) -> Mapping[str, Value]:
+def parse_settings(pairs: Sequence[str]) -> Mapping[str, Value]:
     """Parses the --set flags, each "key=value". Raises ConfigError for an unknown key or an invalid value."""
     values: dict[str, Value] = {}
     known = [name for name in ENDPOINT_KEYS if name not in _FLAGS]

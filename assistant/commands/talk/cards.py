@@ -58,7 +58,7 @@ class Cards:
         card = self.microphone if direction == "input" else self.speaker
         await card.use(name)
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Lists the devices again."""
         self._devices = await asyncio.to_thread(list_devices)
 
@@ -72,7 +72,7 @@ class Cards:
         used = {"input": self.microphone.opened, "output": self.speaker.opened}
         directions: tuple[Direction, ...] = ("input", "output")
         return [
-            DeviceChoice(direction, device.full_name, _is_it(device, used[direction]))
+            DeviceChoice(direction, device.full_name, _is_same(device, used[direction]))
             for direction in directions
             for device in self._devices
             if device.channels(direction)
@@ -211,7 +211,7 @@ def _chosen_echo(name: str, detail: str, why: str, *, fallback: bool = False) ->
 _HALF = "the microphone is silent while a reply sounds: interrupt with a key"
 
 
-def _is_it(device: Device, opened: Opened | None) -> bool:
+def _is_same(device: Device, opened: Opened | None) -> bool:
     return opened is not None and (device.name, device.host_api) == (opened.device, opened.host_api)
 
 

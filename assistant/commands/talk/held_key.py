@@ -7,7 +7,7 @@ by the repeated presses that the keyboard then sends.
 REPEATS_WITHIN_S = 1.0
 """Keyboards begin to repeat 0.25–0.7 s after the press: a second press within this time may be a repetition."""
 
-SURE_S = 0.1
+SINGLE_PRESS_S = 0.1
 """Without another press for this time, a press was not a repetition: keyboards repeat every 30–40 ms."""
 
 RELEASED_S = 0.15
@@ -46,7 +46,7 @@ class HeldKey:
         """Returns the time at which `wait` has to decide, on the clock of the presses; None if there is none."""
         if self._pressed_s is None or not (self._held or self._doubtful):
             return None
-        return self._pressed_s + (RELEASED_S if self._held else SURE_S)
+        return self._pressed_s + (RELEASED_S if self._held else SINGLE_PRESS_S)
 
     def wait(self, at_s: float) -> None:
         """Handles time that passed without a press."""

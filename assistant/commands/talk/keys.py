@@ -15,7 +15,7 @@ from audio.errors import DeviceError
 KEY_TICK_S = 0.02
 """Delay in s after which the microphone follows the key."""
 
-MOST_WISHES = 20
+MOST_PENDING_ACTIONS = 20
 """Most pending actions that take time. If there are more, the sound system hangs, which has been reported."""
 
 
@@ -91,7 +91,9 @@ class TalkControls:
     talker: Talker | None = None
     muted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    _wishes: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(default_factory=lambda: asyncio.Queue(MOST_WISHES))
+    _actions: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(
+        default_factory=lambda: asyncio.Queue(MOST_PENDING_ACTIONS)
+    )
 
     async def run(self) -> None:
         """Runs actions that take time, one after another, until cancelled."""
@@ -99,9 +101,9 @@ class TalkControls:
             if self.mode == "push-to-talk":
                 tasks.create_task(self._follow_key(), name="the talk key")
             while True:
-                wish = await self._wishes.get()
+                action = await self._actions.get()
                 try:
-                    await wish
+                    await action
                 except DeviceError as error:
                     self.tell(Problem(str(error)))
 
@@ -138,7 +140,7 @@ class TalkControls:
         if on and self.talker is not None:
             self.talker.forget()
         if self.cards is not None and self.mode != "push-to-talk":
-            self._wish(self.cards.microphone.mute(on))
+            self._start(self.cards.microphone.mute(on))
 
     def talk(self, on: bool) -> None:
         """See `Controls`."""
@@ -149,13 +151,13 @@ class TalkControls:
         """See `Controls`."""
         if self.cards is None:
             return ()
-        self._wish(self.cards.look())  # for the next call
+        self._start(self.cards.refresh())  # for the next call
         return self.cards.choices()
 
     def use(self, direction: Direction, name: str) -> None:
         """See `Controls`."""
         if self.cards is not None:
-            self._wish(self.cards.use(direction, name))
+            self._start(self.cards.use(direction, name))
 
     def status(self) -> Status:
         """See `Controls`."""
@@ -189,9 +191,9 @@ class TalkControls:
         floor = self.talker.floor
         return "muted" if self.muted and floor in {"listening", "asleep"} else floor
 
-    def _wish(self, wish: Coroutine[Any, Any, None]) -> None:
+    def _start(self, action: Coroutine[Any, Any, None]) -> None:
         try:
-            self._wishes.put_nowait(wish)
+            self._actions.put_nowait(action)
         except asyncio.QueueFull:
-            wish.close()
+            action.close()
             self.tell(Problem("the sound system does not answer: what you asked of it is left undone"))

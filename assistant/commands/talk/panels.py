@@ -92,8 +92,8 @@ def paragraph(entry: Entry) -> tuple[Content, Content]:
         if entry.unheard_from is not None:
             # Text still to come is faint; text that was never played is also struck through, as on the web page.
             text = text.stylize("$faint strike" if entry.mark else "$faint", entry.unheard_from)
-        if entry.lit is not None:
-            text = text.stylize("bold reverse", *entry.lit)
+        if entry.highlight is not None:
+            text = text.stylize("bold reverse", *entry.highlight)
         if not entry.settled and entry.text:
             text = Content.assemble(text, (" …", "$soft"))
     else:

@@ -15,7 +15,7 @@ LEAST_CEILING_MS = 380.0
 """Lower limit in ms. A Bluetooth headset's 250 ms cannot be compensated without cutting users off."""
 
 
-def with_card(patience: EndOfTurnProfile, card_ms: float) -> EndOfTurnProfile:
+def adapt_to_card(patience: EndOfTurnProfile, card_ms: float) -> EndOfTurnProfile:
     """Returns the profile adapted to a sound card with a total latency of `card_ms`.
 
     A profile without the promise is unchanged, and so is one whose ceiling leaves enough time. The promise does not

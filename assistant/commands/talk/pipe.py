@@ -22,7 +22,7 @@ MOST_TYPED = 16
 LINE_CHARS = 2000
 """Longest line that is read, in characters; longer lines are dropped."""
 
-CLOSING_S = 1.0
+CLOSE_TIMEOUT_S = 1.0
 """Seconds to write the last lines."""
 
 
@@ -57,7 +57,7 @@ class LineWriter:
                 self._lines.put_nowait(None)
             except queue.Full:
                 return  # blocked: nobody reads the output
-            await asyncio.to_thread(self._thread.join, CLOSING_S)
+            await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
 
     def _write(self) -> None:
         encoding = self._file.encoding or "utf-8"
@@ -67,9 +67,9 @@ class LineWriter:
                 self._file.write(text.encode(encoding, "replace").decode(encoding, "replace") + "\n")
                 self._file.flush()
         except (OSError, ValueError):
-            self._let_go()
+            self._discard_output()
 
-    def _let_go(self) -> None:
+    def _discard_output(self) -> None:
         with suppress(OSError, ValueError):
             # Otherwise the interpreter reports an error for the same pipe at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())

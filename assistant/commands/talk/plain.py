@@ -46,7 +46,7 @@ COMMANDS = (
 _SUMMARY_COLUMNS = 200
 
 
-def unfit(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: str) -> str:
+def screen_problem(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: str) -> str:
     """Returns why the screen cannot be used and lines are printed, in one sentence; "" if it can.
 
     Args:
@@ -102,7 +102,7 @@ class TalkPlain:
         self._ends = ends_with_input if ends_with_input is not None else bool(self._typed and self._typed.isatty())
         self._note = note
         self._start_s = start_s
-        self._held: list[str] | None = []  # lines of the start; None once they are written
+        self._held_back: list[str] | None = []  # lines of the start; None once they are written
         self._began = False
         self._over = asyncio.Event()
         self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
@@ -117,35 +117,35 @@ class TalkPlain:
             self._begin()
         match fact:
             case UserTurnCommitted() if fact.text and not _is_printed(fact):
-                self._say("you", f"{fact.text} (roughly)" if fact.low_confidence else fact.text)
+                self._print("you", f"{fact.text} (roughly)" if fact.low_confidence else fact.text)
             case ChunkSpoken():
-                self._say("repartee", fact.text)
+                self._print("repartee", fact.text)
             case ReplyStopped() if fact.reason == "unheard":
-                self._say("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
+                self._print("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
             case ReplyStopped() if fact.heard_ms > 0:
-                self._say("repartee", "(interrupted)")
+                self._print("repartee", "(interrupted)")
             case TurnFinished():
                 self._finished(fact.record)
             case Problem():
-                self._say(f"trouble {self._clock()}", fact.text)
+                self._print(f"trouble {self._clock()}", fact.text)
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
         """Prints the engines loaded so far, each once."""
         for engine in chosen[len(self._chosen) :]:
             why = f" (fallback: {engine.why})" if engine.fallback else ""
-            self._say(engine.stage, f"{engine.name}, {engine.detail}{why}")
+            self._print(engine.stage, f"{engine.name}, {engine.detail}{why}")
         self._chosen = tuple(chosen)
 
     def resumed(self, past: Resumed) -> None:
         """Prints the last words of the resumed conversation."""
-        self._say("resumed", past.heading)
+        self._print("resumed", past.heading)
         for who, text in past.last:
-            self._say(f"{who} (earlier)", text)
+            self._print(f"{who} (earlier)", text)
 
     def ready(self) -> None:
         """Reports that everything is loaded."""
         self._begin()
-        self._say("ready", "speak, or type; /help names the commands")
+        self._print("ready", "speak, or type; /help names the commands")
 
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
@@ -159,7 +159,7 @@ class TalkPlain:
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(self._read(), name="typed lines")
             while not self._over.is_set():
-                self._watch(self._controls.status())
+                self._print_changes(self._controls.status())
                 if loop.time() >= held_until_s:
                     self._release()
                 try:
@@ -183,7 +183,7 @@ class TalkPlain:
         for line in written.getvalue().splitlines():
             self._write(_columns(line))
         if self._out.left_out:
-            self._say("left out", f"{self._out.left_out} lines, which nobody read in time")
+            self._print("left out", f"{self._out.left_out} lines, which nobody read in time")
         await self._out.aclose()
 
     def _begin(self) -> None:
@@ -192,34 +192,34 @@ class TalkPlain:
 
     def _release(self) -> None:
         """Writes the lines held back, and all later lines at once."""
-        if self._held is None:
+        if self._held_back is None:
             return
-        held, self._held = self._held, None
+        held, self._held_back = self._held_back, None
         if self._note:
             sys.stderr.write(f"repartee: {self._note}\n")
         for line in held:
             self._out.write(line)
 
-    def _say(self, label: str, text: str) -> None:
+    def _print(self, label: str, text: str) -> None:
         self._write(f"{label}: {printable(text)}")
 
     def _write(self, line: str) -> None:
-        if self._held is None:
+        if self._held_back is None:
             self._out.write(line)
         else:
-            self._held.append(line)
+            self._held_back.append(line)
 
     def _finished(self, record: TurnRecord) -> None:
         self.records.append(record)
         if record.response_latency_ms is None:
             if record.outcome in {"failed", "stuck"}:
-                self._say("latency", f"turn {record.turn} {record.outcome}: no reply was heard")
+                self._print("latency", f"turn {record.turn} {record.outcome}: no reply was heard")
             return
         parts = [f"{SHORT_NAMES[part.stage]} {part.ms:.0f}" for part in segments(record, 1) if part.ms >= 0.5]
         latency_ms = record.response_latency_ms
-        self._say("latency", f"{latency_ms:.0f} ms, {verdict_on(record)}: {', '.join(parts)}")
+        self._print("latency", f"{latency_ms:.0f} ms, {verdict_on(record)}: {', '.join(parts)}")
 
-    def _watch(self, status: Status) -> None:
+    def _print_changes(self, status: Status) -> None:
         before, self._status = self._status, status
         if status.floor != "starting":
             self._begin()
@@ -231,12 +231,12 @@ class TalkPlain:
             self._device("echo", status.echo)
         waking = status.mode == "wake" and status.floor != "starting"
         if waking and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
-            self._say("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
+            self._print("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
 
     def _device(self, label: str, line: str) -> None:
         """Prints a device. One that is not open yet is skipped: it opens soon, or a problem is reported."""
         if line != NOT_YET:
-            self._say(label, line)
+            self._print(label, line)
 
     # What is typed -------------------------------------------------------------------------------------------
 
@@ -244,14 +244,14 @@ class TalkPlain:
         if self._typed is not None:
             async with aclosing(lines_of(self._typed)) as lines:
                 async for line in lines:
-                    self._do(line)
+                    self._execute(line)
         if self._ends:
             self._over.set()
 
-    def _do(self, line: str) -> None:
+    def _execute(self, line: str) -> None:
         self._release()
         if not line.startswith("/"):
-            self._say("you (typed)", line)
+            self._print("you (typed)", line)
             self._controls.type(line)
             return
         command, _, rest = line.partition(" ")
@@ -266,7 +266,7 @@ class TalkPlain:
                 self._controls.repeat()
             case "/devices":
                 for choice in self._controls.devices():
-                    self._say(choice.direction, f"{choice.name}{' (in use)' if choice.in_use else ''}")
+                    self._print(choice.direction, f"{choice.name}{' (in use)' if choice.in_use else ''}")
             case "/use":
                 self._use(*rest.strip().partition(" ")[::2])
             case "/help":
@@ -275,12 +275,12 @@ class TalkPlain:
             case "/quit":
                 self._over.set()
             case _:
-                self._say("unknown", f"there is no command {command}; /help names those there are")
+                self._print("unknown", f"there is no command {command}; /help names those there are")
 
     def _talk(self) -> None:
         status = self._controls.status()
         if status.mode != "push-to-talk":
-            self._say("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
+            self._print("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
             return
         self._controls.talk(not status.talking)
 
@@ -289,7 +289,7 @@ class TalkPlain:
             case "input" | "output":
                 self._controls.use(direction, name.strip())
             case _:
-                self._say("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
+                self._print("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
 
 
 def _is_printed(fact: UserTurnCommitted) -> bool:

@@ -130,7 +130,7 @@ class TalkScreen(App[None]):
 
     def show(self, fact: SessionEvent) -> None:
         """Shows one event of the conversation."""
-        self.view.tell(fact, self._clock())
+        self.view.apply(fact, self._clock())
         self._draw_soon()
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
@@ -181,9 +181,9 @@ class TalkScreen(App[None]):
 
     def _poll(self) -> None:
         before, status = self.view.status, self._controls.status()
-        self.view.ask(status)
+        self.view.set_status(status)
         self._draw_levels(status)
-        if before is None or _slow(before) != _slow(status):
+        if before is None or _without_levels(before) != _without_levels(status):
             self._draw()
         else:
             self._transcript.show(tuple(self.view.entries))
@@ -201,13 +201,15 @@ class TalkScreen(App[None]):
         colours = None if self._shade == "none" else STAGE_COLOURS
         cells = columns - 4 if brief else panels.SIDE_CELLS - 4
         floor = status.floor if self._loaded and status is not None else "starting"
-        self._put("short", Content(f"{columns} × {rows}: make it {LEAST_COLUMNS} × {LEAST_ROWS} to see everything"))
-        self._put("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= LEAST_COLUMNS))
-        self._put("hint", Content(panels.hint(status, floor) if status is not None else ""))
-        self._put("latency", panels.latency(view, cells, colours, brief=brief))
-        self._put("engines", panels.engines(view, cells, brief=brief))
-        self._put("sound", panels.sound(view, cells))
-        self._put("keys", panels.keys(status, columns - (4 if rows >= AIRY_ROWS else 2)))
+        self._update_part(
+            "short", Content(f"{columns} × {rows}: make it {LEAST_COLUMNS} × {LEAST_ROWS} to see everything")
+        )
+        self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= LEAST_COLUMNS))
+        self._update_part("hint", Content(panels.hint(status, floor) if status is not None else ""))
+        self._update_part("latency", panels.latency(view, cells, colours, brief=brief))
+        self._update_part("engines", panels.engines(view, cells, brief=brief))
+        self._update_part("sound", panels.sound(view, cells))
+        self._update_part("keys", panels.keys(status, columns - (4 if rows >= AIRY_ROWS else 2)))
         self._transcript.show(tuple(view.entries))
 
     def _draw_levels(self, status: Status) -> None:
@@ -216,9 +218,9 @@ class TalkScreen(App[None]):
         for name, dbfs in (("mic", status.input_dbfs), ("out", status.output_dbfs)):
             self._filled[name] = panels.level_cells(dbfs, self._filled[name], cells)
             bars.append(panels.level(name, self._filled[name], cells, dbfs=dbfs))
-        self._put("levels", Content("\n").join(bars))
+        self._update_part("levels", Content("\n").join(bars))
 
-    def _put(self, name: str, content: Content) -> None:
+    def _update_part(self, name: str, content: Content) -> None:
         """Updates a part only if it changed, and its layout only if its size changed."""
         before = self._drawn.get(name)
         if before is not None and before.is_same(content):
@@ -318,6 +320,6 @@ class TalkScreen(App[None]):
         return asyncio.get_running_loop().time()
 
 
-def _slow(status: Status) -> Status:
+def _without_levels(status: Status) -> Status:
     """Returns the status without its frequently changing fields."""
     return replace(status, input_dbfs=0.0, output_dbfs=0.0, played_ms=None)

@@ -20,7 +20,7 @@ from audio.portaudio.owner import library_in_use
 if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
-LEAVE_S = 1.5
+LEAVE_TIMEOUT_S = 1.5
 """Seconds for the conversation to end after the screen is closed. Then it is cancelled; its records are still
 written."""
 
@@ -66,7 +66,7 @@ class Stage(Protocol):
         ...
 
 
-class _OnScreen:
+class _ScreenStage:
     """The Textual app."""
 
     def __init__(self, controls: TalkControls) -> None:
@@ -125,14 +125,14 @@ class _OnScreen:
 
 def stage_of(controls: TalkControls, *, plain: bool) -> Stage:
     """Returns the screen, or lines if requested or if a screen cannot be drawn, which is reported."""
-    from assistant.commands.talk.plain import TalkPlain, unfit  # noqa: PLC0415 - only here
+    from assistant.commands.talk.plain import TalkPlain, screen_problem  # noqa: PLC0415 - only here
 
     encoding = sys.stdout.encoding or ""
     terminal = sys.stdout.isatty() and sys.stderr.isatty()  # the screen is drawn on stderr, except on Windows
-    why = unfit(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
+    why = screen_problem(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
     if plain or why:
         return TalkPlain(controls, clock=time_of_day, note="" if plain else why)
-    return _OnScreen(controls)
+    return _ScreenStage(controls)
 
 
 async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Awaitable[None]]) -> None:
@@ -156,7 +156,7 @@ async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Await
             finally:
                 controls.quit()
                 if controls.talker is not None:  # otherwise it is still loading
-                    await asyncio.wait({talking}, timeout=LEAVE_S)
+                    await asyncio.wait({talking}, timeout=LEAVE_TIMEOUT_S)
                 talking.cancel()
                 work.cancel()
     await stage.aclose()

@@ -117,11 +117,11 @@ class TranscriptView(VerticalScroll):
         """
         if not self.following:
             return
-        lit = next((entry.key for entry in self._entries if entry.lit is not None), None)
-        if lit is None:
+        highlight = next((entry.key for entry in self._entries if entry.highlight is not None), None)
+        if highlight is None:
             self.scroll_end(animate=False, force=True)
         else:
-            self.call_after_refresh(self.scroll_to_widget, self._paragraphs[lit], animate=False, force=True)
+            self.call_after_refresh(self.scroll_to_widget, self._paragraphs[highlight], animate=False, force=True)
 
     def on_mouse_scroll_up(self) -> None:
         """The mouse wheel scrolls back."""

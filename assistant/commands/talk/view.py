@@ -56,7 +56,7 @@ class Entry:
         mark: Note such as "interrupted"; else "".
         settled: Whether it is final; interim words are not.
         first: Whether it starts a message; else it continues one.
-        lit: Start and end character of the word being spoken.
+        highlight: Start and end character of the word being spoken.
         unheard_from: First character that was not played (yet); None if all was.
     """
 
@@ -67,7 +67,7 @@ class Entry:
     mark: str = ""
     settled: bool = True
     first: bool = True
-    lit: tuple[int, int] | None = None
+    highlight: tuple[int, int] | None = None
     unheard_from: int | None = None
 
 
@@ -105,40 +105,40 @@ class View:
         self.status: Status | None = None
         self._keys = count()
         self._latencies_ms: deque[float] = deque(maxlen=MOST_LATENCIES)
-        self._heard = ""  # words that arrived before the start of their speech was reported
-        self._speaking: int | None = None  # entry of the current speaker
-        self._said: tuple[int, int] | None = None  # the last committed turn, and its entry
+        self._interim = ""  # words that arrived before the start of their speech was reported
+        self._speech_key: int | None = None  # entry of the current speaker
+        self._last_turn: tuple[int, int] | None = None  # the last committed turn, and its entry
         self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # shown texts whose turns are not committed yet
         self._reply: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
         self._passages: list[int] = []  # entries of the reply
         # the highlighted word, and the number of passages at that time
-        self._lit: tuple[HighlightedWord | None, int] = (None, 0)
+        self._highlighted: tuple[HighlightedWord | None, int] = (None, 0)
 
     # What happens --------------------------------------------------------------------------------------------
 
-    def tell(self, fact: SessionEvent, at: str) -> None:
+    def apply(self, fact: SessionEvent, at: str) -> None:
         """Applies one event of the conversation; `at` is the time of day as text."""
         match fact:
             case SpeechStarted():
-                self._listen()
+                self._begin_speech()
             case InterimWords():
-                self._hear(fact.text)
+                self._show_interim(fact.text)
             case SpeechDiscarded():
-                self._forget_speech()
+                self._remove_speech()
             case UserTurnCommitted():
-                self._take(fact)
+                self._commit(fact)
             case ReplyStarted():
-                self._begin(fact.reply, spoken=fact.spoken)
+                self._begin_reply(fact.reply, spoken=fact.spoken)
             case ChunkSpoken():
-                self._say(fact)
+                self._add_chunk(fact)
             case WordsTimed() if fact.reply == self._reply:
                 self._words.place(fact.words)
             case ReplySent() if fact.reply == self._reply and fact.incomplete:
                 self._mark_reply(f"stopped early: {printable(fact.incomplete, MOST_CHARS)}")
             case ReplyStopped() if fact.reply == self._reply:
-                self._cut(fact)
+                self._stop_reply(fact)
             case TurnFinished():
                 self._finish(fact.record, at)
             case Problem():
@@ -146,10 +146,10 @@ class View:
             case _:
                 pass  # an event of another reply, or without effect on the screen
 
-    def ask(self, status: Status) -> None:
+    def set_status(self, status: Status) -> None:
         """Applies the current status."""
         self.status = status
-        self._light(status.played_ms)
+        self._highlight(status.played_ms)
 
     def engines(self, chosen: Sequence["EngineChoice"], at: str) -> None:
         """Applies the engines loaded so far; adds an entry for each new fallback."""
@@ -174,25 +174,25 @@ class View:
 
     # The person ----------------------------------------------------------------------------------------------
 
-    def _listen(self) -> None:
-        if self._speaking is None:
+    def _begin_speech(self) -> None:
+        if self._speech_key is None:
             entry = Entry(next(self._keys), "you", "", settled=False)
-            self._speaking = entry.key
+            self._speech_key = entry.key
             self._append(entry)
-        if self._heard:
-            self._hear(self._heard)
+        if self._interim:
+            self._show_interim(self._interim)
 
-    def _hear(self, text: str) -> None:
-        self._heard = text
-        if self._speaking is not None:
-            self._change(self._speaking, text=printable(text, MOST_CHARS))
+    def _show_interim(self, text: str) -> None:
+        self._interim = text
+        if self._speech_key is not None:
+            self._change(self._speech_key, text=printable(text, MOST_CHARS))
 
-    def _forget_speech(self) -> None:
-        if self._speaking is not None:
-            self._remove(self._speaking)
-        self._speaking, self._heard = None, ""
+    def _remove_speech(self) -> None:
+        if self._speech_key is not None:
+            self._remove(self._speech_key)
+        self._speech_key, self._interim = None, ""
 
-    def _take(self, fact: UserTurnCommitted) -> None:
+    def _commit(self, fact: UserTurnCommitted) -> None:
         text = printable(fact.text, MOST_CHARS)
         if fact.origin == "requested" and text in self._typed:
             self._typed.remove(text)
@@ -201,29 +201,29 @@ class View:
             self._typed.clear()  # a local conversation answers all typed texts at once, without repeating them
         if not text:
             if fact.origin == "spoken":
-                self._forget_speech()
+                self._remove_speech()
             return
         mark = "roughly" if fact.low_confidence else "" if fact.answered else "not answered"
-        if self._said is not None and self._said[0] == fact.turn:
+        if self._last_turn is not None and self._last_turn[0] == fact.turn:
             # The user continued: these words are the whole turn.
-            self._remove(self._said[1])
-        if self._speaking is None:
-            self._listen()
-        assert self._speaking is not None
-        self._change(self._speaking, text=text, mark=mark, settled=True)
-        self._said = (fact.turn, self._speaking)
-        self._speaking, self._heard = None, ""
+            self._remove(self._last_turn[1])
+        if self._speech_key is None:
+            self._begin_speech()
+        assert self._speech_key is not None
+        self._change(self._speech_key, text=text, mark=mark, settled=True)
+        self._last_turn = (fact.turn, self._speech_key)
+        self._speech_key, self._interim = None, ""
 
     # The reply -----------------------------------------------------------------------------------------------
 
-    def _begin(self, reply: ReplyId, *, spoken: bool) -> None:
-        self._light(None)
+    def _begin_reply(self, reply: ReplyId, *, spoken: bool) -> None:
+        self._highlight(None)
         self._reply, self._spoken = reply, spoken
         self._words, self._passages = ReplyWords(), []
 
-    def _say(self, fact: ChunkSpoken) -> None:
+    def _add_chunk(self, fact: ChunkSpoken) -> None:
         if fact.reply != self._reply:
-            self._begin(fact.reply, spoken=True)
+            self._begin_reply(fact.reply, spoken=True)
         self._words.add(fact.text, spaced=self._spoken)
         texts = self._words.passages
         if self._passages:
@@ -232,34 +232,34 @@ class View:
             entry = Entry(next(self._keys), "repartee", text, first=not self._passages)
             self._passages.append(entry.key)
             self._append(entry)
-        self._light(self.status.played_ms if self.status else None)
+        self._highlight(self.status.played_ms if self.status else None)
 
-    def _light(self, played_ms: float | None) -> None:
+    def _highlight(self, played_ms: float | None) -> None:
         """Highlights the word being spoken. None: everything was played."""
-        lit = None if played_ms is None or not self._spoken else self._words.at(played_ms)
-        if (lit, len(self._passages)) == self._lit:
+        highlight = None if played_ms is None or not self._spoken else self._words.at(played_ms)
+        if (highlight, len(self._passages)) == self._highlighted:
             return
-        self._lit = (lit, len(self._passages))
+        self._highlighted = (highlight, len(self._passages))
         for index, key in enumerate(self._passages):
             word, ahead = None, None
-            if lit is not None and index == lit.passage:
-                word = (lit.start, lit.end) if lit.end > lit.start else None
-                ahead = lit.end
-            elif lit is not None and index > lit.passage:
+            if highlight is not None and index == highlight.passage:
+                word = (highlight.start, highlight.end) if highlight.end > highlight.start else None
+                ahead = highlight.end
+            elif highlight is not None and index > highlight.passage:
                 ahead = 0
-            self._change(key, lit=word, unheard_from=ahead)
+            self._change(key, highlight=word, unheard_from=ahead)
 
     def _mark_reply(self, mark: str) -> None:
         if self._passages:
             self._change(self._passages[-1], mark=mark)
 
-    def _cut(self, fact: ReplyStopped) -> None:
-        self._light(None)
+    def _stop_reply(self, fact: ReplyStopped) -> None:
+        self._highlight(None)
         if not fact.heard and fact.reason == "went on":
             for key in self._passages:  # nothing of it was played
                 self._remove(key)
         else:
-            passage, at = self._words.behind(fact.heard)
+            passage, at = self._words.unheard_position(fact.heard)
             for index, key in enumerate(self._passages):
                 if index >= passage:
                     self._change(key, unheard_from=at if index == passage else 0)
@@ -289,7 +289,7 @@ class View:
 
     def _append(self, entry: Entry) -> None:
         """Appends an entry. Interim words stay last: other entries go before them."""
-        if self.entries and self.entries[-1].key == self._speaking and entry.key != self._speaking:
+        if self.entries and self.entries[-1].key == self._speech_key and entry.key != self._speech_key:
             speaking = self.entries.pop()
             self.entries.append(entry)
             self.entries.append(speaking)

@@ -39,7 +39,7 @@ class ReplyWords:
         self._words: list[HighlightedWord] = []
         self._end_ms = 0.0
         self._at = (0, 0)  # passage and character after the last word found
-        self._waiting: list[TimedWord] = []  # timed words whose text has not arrived
+        self._unplaced: list[TimedWord] = []  # timed words whose text has not arrived
 
     def add(self, text: str, *, spaced: bool) -> None:
         """Adds the next chunk. `spaced`: a blank separates it from the previous one; plain text has its own blanks."""
@@ -53,13 +53,13 @@ class ReplyWords:
             self.passages.append(shown)
         else:
             self.passages[-1] = f"{last} {shown}" if blank else f"{last}{shown}"
-        self._find_waiting()
+        self._find_unplaced()
 
     def place(self, words: Iterable[TimedWord]) -> None:
         """Adds the times of the next words, in order."""
-        self._waiting.extend(words)
-        self._find_waiting()
-        del self._waiting[:-MOST_WAITING]
+        self._unplaced.extend(words)
+        self._find_unplaced()
+        del self._unplaced[:-MOST_WAITING]
 
     def at(self, played_ms: float) -> HighlightedWord | None:
         """Returns the word that is spoken after `played_ms` of the reply; during a pause, the word before.
@@ -74,7 +74,7 @@ class ReplyWords:
         word = self._words[found]
         return word if played_ms < self._end_ms else HighlightedWord(word.passage, word.end, word.end)
 
-    def behind(self, heard: str) -> tuple[int, int]:
+    def unheard_position(self, heard: str) -> tuple[int, int]:
         """Returns the passage and character after `heard`, where the unheard text begins, as far as both agree."""
         left = len(printable(heard, most=2 * len(heard) + len(CUT)))
         for index, passage in enumerate(self.passages):
@@ -84,13 +84,13 @@ class ReplyWords:
             left = max(0, left)
         return len(self.passages), 0
 
-    def _find_waiting(self) -> None:
-        while self._waiting:
-            place = self._find(self._waiting[0])
+    def _find_unplaced(self) -> None:
+        while self._unplaced:
+            place = self._find(self._unplaced[0])
             # If a later word is found, this one has another spelling on the screen and is skipped.
-            if place is None and not any(self._find(later) for later in self._waiting[1:]):
+            if place is None and not any(self._find(later) for later in self._unplaced[1:]):
                 return
-            word = self._waiting.pop(0)
+            word = self._unplaced.pop(0)
             if place is not None and (not self._starts_ms or word.start_ms >= self._starts_ms[-1]):
                 self._starts_ms.append(word.start_ms)
                 self._words.append(place)

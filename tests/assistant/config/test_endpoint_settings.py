@@ -19,7 +19,7 @@ from assistant.config.endpoint_settings import (
     EndpointSection,
     Payload,
     TritonBackend,
-    knows,
+    accepts,
 )
 from assistant.config.loading import ConfigError, load_settings, render_effective
 from llm.aws.bedrock import Api, Family, Latency
@@ -65,7 +65,7 @@ def test_every_key_of_a_kind_is_a_key() -> None:
     assert {key for keys in (*OWN_KEYS.values(), *NEEDED_KEYS.values()) for key in keys} <= names
     assert set(OWN_KEYS) == set(NEEDED_KEYS) == set(KINDS)
     for kind in KINDS:
-        assert all(knows(kind, key) for key in NEEDED_KEYS[kind])
+        assert all(accepts(kind, key) for key in NEEDED_KEYS[kind])
     assert kinds_of("name") == KINDS
     assert kinds_of("ca_file") == ("grpc",)
 

@@ -447,7 +447,7 @@ def test_no_refusal_repeats_a_secret() -> None:
 def test_variables_that_hold_keys_are_no_unknown_settings() -> None:
     environ = {"REPARTEE_NEAR_KEY": SECRET, "REPARTEE_TOKEN": SECRET}
     found = loaded(ENDPOINT + 'api_key_env = "REPARTEE_NEAR_KEY"', environ)
-    assert found.keys_at_hand == {"REPARTEE_NEAR_KEY"}
+    assert found.available_keys == {"REPARTEE_NEAR_KEY"}
     assert problems(ENDPOINT, environ)[0].startswith("environment REPARTEE_NEAR_KEY: ")
 
 

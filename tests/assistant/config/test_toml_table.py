@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.config.toml_table import DEEPEST, LONGEST, Headers, Parameters
+from assistant.config.toml_table import MAX_CHARS, MAX_DEPTH, Headers, Parameters
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 VALUES = st.recursive(
@@ -21,7 +21,7 @@ def test_what_is_spelled_is_read_as_the_same(raw: dict[str, object]) -> None:
     try:
         table = Parameters.of(raw)
     except ValueError:
-        assert len(str(raw)) > LONGEST or depth(raw) > DEEPEST
+        assert len(str(raw)) > MAX_CHARS or depth(raw) > MAX_DEPTH
         return
     assert table.values == raw
     assert Parameters.read(str(table)) == table
@@ -44,7 +44,7 @@ def test_what_no_request_can_carry_is_refused(text: str) -> None:
 
 def test_a_table_has_a_bound() -> None:
     with pytest.raises(ValueError, match="4000 characters at most"):
-        Parameters.of({"a": "x" * LONGEST})
+        Parameters.of({"a": "x" * MAX_CHARS})
 
 
 def test_tables_are_compared_and_hashed_by_what_is_in_them() -> None:
@@ -57,11 +57,11 @@ def test_variables_are_filled_in_and_values_never_shown() -> None:
     headers = Headers.of({"api-key": "${MY_KEY}", "x-team": "voice $5 {x}", "x-both": "${A} ${MY_KEY}"})
     assert headers.variables == ("MY_KEY", "A")
     assert headers.shown == "api-key (MY_KEY), x-team, x-both (A, MY_KEY)"
-    filled = headers.filled({"MY_KEY": "secret\n", "A": "b"})
-    assert filled == {"api-key": "secret", "x-team": "voice $5 {x}", "x-both": "b secret"}
+    expanded = headers.expanded({"MY_KEY": "secret\n", "A": "b"})
+    assert expanded == {"api-key": "secret", "x-team": "voice $5 {x}", "x-both": "b secret"}
     for environ in ({"MY_KEY": "s"}, {"MY_KEY": "s", "A": " "}):
         with pytest.raises(KeyError, match="A"):
-            headers.filled(environ)
+            headers.expanded(environ)
 
 
 @pytest.mark.parametrize(

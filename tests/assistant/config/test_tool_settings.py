@@ -36,7 +36,7 @@ def test_a_program_and_an_address(tmp_path: Path) -> None:
     assert notes.argv == ["notes", "--folder", "my notes"]
     assert notes.variables == ("REPARTEE_NOTES", "HOME")
     assert home.variables == ("HOME_TOKEN",)
-    assert found.keys_at_hand == {"REPARTEE_NOTES", "HOME_TOKEN"}
+    assert found.available_keys == {"REPARTEE_NOTES", "HOME_TOKEN"}
     shown = {row.key: row.value for row in render_effective(found)}
     assert shown["tools.servers[0].env"] == '"REPARTEE_NOTES HOME" (not set: HOME)'
     assert shown["tools.servers[1].token_env"] == '"HOME_TOKEN" (set)'

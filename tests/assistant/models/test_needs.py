@@ -295,11 +295,11 @@ def test_a_model_of_another_kind_is_unknown() -> None:
 
 def test_remedy_for_a_language_pulls_no_model_that_is_at_hand(home: Path) -> None:
     (need, *_) = needed(language="de", stt_engine="auto", stt_model="base.en", tts_engine="auto", voice="")
-    assert need.unfit.endswith("repartee models pull base")
-    assert lacking_model(need) == f"the Whisper model {need.unfit}"
+    assert need.language_remedy.endswith("repartee models pull base")
+    assert lacking_model(need) == f"the Whisper model {need.language_remedy}"
     base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
     write(base, *WHISPER_FILES)
-    assert need.unfit == 'base.en knows English only: set stt.model = "base"'
+    assert need.language_remedy == 'base.en knows English only: set stt.model = "base"'
 
 
 @pytest.mark.parametrize(

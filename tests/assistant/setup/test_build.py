@@ -16,7 +16,7 @@ from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import BALANCED
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
-from assistant.setup.derived_settings import attention, turn_settings, with_phrase
+from assistant.setup.derived_settings import turn_settings, wake_phrase_gate, with_phrase
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
@@ -129,7 +129,7 @@ def test_a_smart_turn_that_loads_and_fails_when_it_is_asked_is_done_without(
     monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: tmp_path)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service.SmartTurn", _Unfit)
     shop = workshop()
-    assert asyncio.run(shop._make_listener()) is None
+    assert asyncio.run(shop._make_end_of_turn_model()) is None
     (turn,) = shop.chosen
     assert (turn.name, turn.fallback) == ("estimate", True)
     assert "without Smart Turn: Smart Turn failed" in turn.why
@@ -359,10 +359,10 @@ def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
         "hey computer",
         "hey computer what time is it",
     )
-    assert attention(load_settings(None, {}, ["talk.mode=open"]).settings) == WakePhraseGate()
-    wake = attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
+    assert wake_phrase_gate(load_settings(None, {}, ["talk.mode=open"]).settings) == WakePhraseGate()
+    wake = wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
     assert (wake.listen, wake.address("hey computer stop", Samples(0)).text) == (32_000, "stop")
-    assert not attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
+    assert not wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
 
 
 @pytest.mark.slow
@@ -372,7 +372,7 @@ def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
 def test_a_wake_phrase_that_pocketsphinx_cannot_hear_is_told_as_any_fallback(phrase: str, lacks: str) -> None:
     async def scene(shop: EngineLoader) -> list[str]:
         shop._sentences = with_phrase(("what time is it",), phrase)
-        await close_engine(await shop._transcriber(), pytest.fail)
+        await close_engine(await shop._make_recognizer(), pytest.fail)
         return shop.fallbacks
 
     wanted = ("stt.engine=pocketsphinx", "talk.mode=wake", f"talk.wake_phrase={phrase}")
@@ -395,5 +395,5 @@ def test_a_smart_turn_that_must_hear_less_is_told_as_any_fallback(
     monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: network)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.262)
     shop = workshop()
-    assert asyncio.run(shop._make_listener()) is not None
+    assert asyncio.run(shop._make_end_of_turn_model()) is not None
     assert shop.fallbacks == ["turn: estimate, Smart Turn hears 4 s in place of 8, of which it takes 262 ms here"]

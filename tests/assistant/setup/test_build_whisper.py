@@ -23,10 +23,10 @@ WORDS = "what time is it".split()
 
 
 async def heard(engines: Engines, words: int) -> str:
-    hearing = engines.recognizer.open(SegmentId(0), lambda _words: None)
-    hearing.feed(loud(seconds_of(words)))
-    text = (await hearing.transcript()).text
-    hearing.close()
+    recognizer_task = engines.recognizer.open(SegmentId(0), lambda _words: None)
+    recognizer_task.feed(loud(seconds_of(words)))
+    text = (await recognizer_task.transcript()).text
+    recognizer_task.close()
     return text
 
 
@@ -103,7 +103,7 @@ def test_a_model_that_is_not_at_hand_is_refused_as_repartee_models_has_it(
     def refused(model: str) -> str:
         settings = load_settings(None, {}, ["stt.engine=faster-whisper", f"stt.model={model}"]).settings
         with pytest.raises(EngineLoadError) as why:
-            asyncio.run(EngineLoader(settings, {})._transcriber())
+            asyncio.run(EngineLoader(settings, {})._make_recognizer())
         with pytest.raises(EngineLoadError, match=re.escape(str(why.value))):
             transcriber(settings, "faster-whisper")
         return str(why.value)
@@ -138,7 +138,7 @@ def test_missing_recognizer_names_no_setting_that_is_so_already(
     monkeypatch.chdir(tmp_path)
     settings = load_settings(None, {}, ["assistant.language=de", *overrides]).settings
     with pytest.raises(EngineLoadError) as why:
-        asyncio.run(EngineLoader(settings, {})._transcriber())
+        asyncio.run(EngineLoader(settings, {})._make_recognizer())
     assert str(why.value).startswith("pocketsphinx understands English only, not 'de'")
     assert says in str(why.value)
     assert str(why.value).endswith('or set assistant.language = "en".')

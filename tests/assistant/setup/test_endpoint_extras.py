@@ -10,7 +10,7 @@ from aws_server import own_environment
 from endpoint_services import ALL_KINDS, Service, serving_kind, table_of
 from llm_server import HELLO, answer, ask, serving, status
 
-from assistant.commands.llm_endpoints.probe import measured
+from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.endpoint_tables import table_of as toml_of
 from assistant.config.endpoint_tables import with_table, without_table
@@ -205,9 +205,9 @@ def test_the_list_of_models_is_asked_for_with_them() -> None:
     async def scene() -> str:
         async with serving_kind("openai", "Everest.", more=(HEADERS,)) as service:
             settings = configured(service.table)
-            found = await measured(settings.llm.endpoints[0], settings, ENVIRON, requests=1)
+            found = await measure_endpoint(settings.llm.endpoints[0], settings, ENVIRON, requests=1)
             assert found.problem == ""
-            found = await measured(settings.llm.endpoints[0], settings, {}, requests=1)
+            found = await measure_endpoint(settings.llm.endpoints[0], settings, {}, requests=1)
             return found.problem
 
     assert "the environment variable MY_KEY is not set" in asyncio.run(scene())

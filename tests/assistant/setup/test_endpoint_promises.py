@@ -185,9 +185,9 @@ def test_tools(kind: EndpointKind) -> None:
 
         assert asyncio.run(scene()) == 0
         return
-    *_, called, finished = heard(kind, call(kind), options=CALLING)
-    assert isinstance(called, FunctionCall)
-    assert (called.call_id, called.name, json.loads(called.arguments)) == ("c1", "lamp", {"on": True})
+    *_, phrase_words, finished = heard(kind, call(kind), options=CALLING)
+    assert isinstance(phrase_words, FunctionCall)
+    assert (phrase_words.call_id, phrase_words.name, json.loads(phrase_words.arguments)) == ("c1", "lamp", {"on": True})
     assert isinstance(finished, Finished)
 
 

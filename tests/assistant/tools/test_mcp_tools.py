@@ -128,7 +128,7 @@ def test_a_call_can_be_cancelled_and_others_go_on() -> None:
 
 
 def test_a_server_that_dies_is_said_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_AGAIN_S", 0.5)
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
 
     async def test() -> None:
         async with tools_of(section()) as (tools, told):
@@ -177,7 +177,7 @@ async def stopped(tools: McpTools) -> None:
 
 @pytest.mark.parametrize("look_s", [10, 0.3], ids=["before the first look", "after the first look"])
 def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.MonkeyPatch, look_s: float) -> None:
-    monkeypatch.setattr(mcp_tools, "FIRST_LOOK_S", look_s)
+    monkeypatch.setattr(mcp_tools, "START_WAIT_S", look_s)
 
     async def test() -> None:
         tools = McpTools((SILENT,), ENVIRON)
@@ -228,8 +228,8 @@ BUSY = Path(__file__).parent.parent.parent / "mcp_busy_program.py"
 
 def test_a_server_that_does_one_thing_at_a_time_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """While a call works, such a server lists nothing; it was taken for dead, and killed after it had acted."""
-    monkeypatch.setattr(mcp_server, "LOOK_EVERY_S", 0.2)
-    monkeypatch.setattr(mcp_server, "LOOK_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(mcp_server, "CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(mcp_server, "CHECK_TIMEOUT_S", 0.5)
 
     async def test() -> None:
         async with tools_of(section("busy", f"'{sys.executable}' '{BUSY}'", "")) as (tools, told):
@@ -336,7 +336,7 @@ def free_port() -> int:
 
 
 def test_a_server_at_an_address_is_called_and_its_restart_survived(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_AGAIN_S", 0.5)
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # is for the world outside, not for this machine
     port = free_port()
 

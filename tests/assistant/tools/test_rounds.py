@@ -14,7 +14,7 @@ from assistant.history.items import AssistantMessage, FunctionCallItem
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply import NOTHING_CAME
 from assistant.tools import ToolSettings
-from assistant.tools.rounds import MOST_CALLS, summed
+from assistant.tools.rounds import MOST_CALLS, sum_of_rounds
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from llm.chat import ChatOptions, Finished, Function, Message
@@ -107,7 +107,7 @@ def test_the_tokens_of_all_rounds_count() -> None:
 
 
 def test_what_is_not_counted_is_not_known_of_the_whole() -> None:
-    end = summed((Finished("tool_calls", 5, 6, cached_tokens=None), Finished("stop", 7, None, cached_tokens=1)))
+    end = sum_of_rounds((Finished("tool_calls", 5, 6, cached_tokens=None), Finished("stop", 7, None, cached_tokens=1)))
     assert end == Finished("stop", 12, None, cached_tokens=None)
 
 

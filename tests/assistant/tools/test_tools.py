@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.history.items import ToolUse, answer_messages
-from assistant.tools import is_object, offered, shortened, with_ids_of_their_own
+from assistant.tools import is_object, offered, shortened, with_unique_ids
 from assistant.tools.names import LONGEST, named
 from llm.chat import CallExtra, Function, FunctionCall, Message
 
@@ -42,7 +42,7 @@ def test_every_call_has_an_id_of_its_own() -> None:
     before = [Message("assistant", "", (FunctionCall("call_0", "a", "{}"),))]
     signed = FunctionCall("call_0", "a", "{}", CallExtra("near", '{"signature":"x"}'))
     calls = [signed, FunctionCall("x", "a", "{}"), FunctionCall("", "a", "{}")]
-    renamed = with_ids_of_their_own(calls, before)
+    renamed = with_unique_ids(calls, before)
     ids = [call.call_id for call in renamed]
     assert renamed[0].extra == signed.extra
     assert ids[1] == "x"
@@ -90,5 +90,5 @@ def test_what_only_python_calls_json_is_no_object() -> None:
     assert is_object('{"place": "K\\u00f6ln \\ud83d\\ude00"}')
     for arguments in ('{"x": NaN}', '{"x": -Infinity}', '{"place": "\\ud83d"}', '{"\\udc00": 1}'):
         assert not is_object(arguments)
-        (call,) = with_ids_of_their_own([FunctionCall("1", "look", arguments)], [])
+        (call,) = with_unique_ids([FunctionCall("1", "look", arguments)], [])
         assert call.arguments == "{}"

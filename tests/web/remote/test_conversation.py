@@ -318,7 +318,7 @@ def test_no_server_breaks_the_client_or_its_screen(events: list[tuple[str, dict[
         view = View()
         speaker = WavSpeaker(lambda _at_s, _pcm: None)
         microphone = ScriptedMicrophone([], 20)
-        talk = RemoteTalk(address_of("ws://127.0.0.1"), None, microphone, speaker, lambda fact: view.tell(fact, ""))
+        talk = RemoteTalk(address_of("ws://127.0.0.1"), None, microphone, speaker, lambda fact: view.apply(fact, ""))
         for kind, fields in events:
             try:
                 talk.event({**fields, "type": kind})

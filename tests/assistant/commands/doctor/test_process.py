@@ -16,8 +16,8 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner, read_ans
 
 def examined(what: str, limit_s: float = 8.0, *, left_s: float = 10.0, config: str = "") -> ProbeResult:
     async def scene() -> ProbeResult:
-        clinic = ProbeRunner(config, (), asyncio.get_running_loop().time() + left_s)
-        return await clinic.examine(what, limit_s)
+        runner = ProbeRunner(config, (), asyncio.get_running_loop().time() + left_s)
+        return await runner.examine(what, limit_s)
 
     return asyncio.run(scene())
 

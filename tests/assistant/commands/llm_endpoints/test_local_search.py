@@ -9,7 +9,7 @@ from llm_server import Wait, serving, status
 from rich.console import Console
 from stopwatch import Stopwatch
 
-from assistant.commands.llm_endpoints.local_search import beside, chosen
+from assistant.commands.llm_endpoints.local_search import beside, with_llm_choice
 from assistant.config.loading import load_settings
 
 MODELS = {"object": "list", "data": [{"id": "m", "owned_by": "vllm"}]}
@@ -85,7 +85,7 @@ def test_what_fails_meanwhile_fails_as_it_is() -> None:
 def test_a_run_that_is_asked_not_to_use_its_endpoints_says_so() -> None:
     loaded = load_settings(None, {}, ['llm.endpoints=[{name="far", url="http://127.0.0.1:9/v1", model="m"}]'])
     console = Console(file=StringIO(), width=200)
-    asked = asyncio.run(chosen(loaded, "skills", console, ports=()))
+    asked = asyncio.run(with_llm_choice(loaded, "skills", console, ports=()))
     assert asked.settings.llm.endpoints == ()
     assert console.file.getvalue() == "no language model, as asked: skills answer\n"  # type: ignore[attr-defined]
-    assert asyncio.run(chosen(loaded, None, console, ports=())).settings == loaded.settings
+    assert asyncio.run(with_llm_choice(loaded, None, console, ports=())).settings == loaded.settings

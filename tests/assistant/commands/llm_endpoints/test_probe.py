@@ -12,8 +12,8 @@ from grpc_server import answer, self_signed, serving
 
 from assistant.commands.llm_endpoints import probe as endpoint_probe
 from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
-from assistant.commands.llm_endpoints.handshake import Handshake, shake_hands
-from assistant.commands.llm_endpoints.probe import measured
+from assistant.commands.llm_endpoints.handshake import Handshake, measure_handshake
+from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
@@ -32,7 +32,7 @@ def configured(table: str) -> Settings:
 
 async def probed(table: str, requests: int = 2, environ: Mapping[str, str] | None = None) -> EndpointMeasurement:
     settings = configured(table)
-    return await measured(settings.llm.endpoints[0], settings, environ or {}, requests=requests)
+    return await measure_endpoint(settings.llm.endpoints[0], settings, environ or {}, requests=requests)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
@@ -112,7 +112,7 @@ def test_tls_is_timed_where_the_certificate_is_trusted(tmp_path: Path) -> None:
     async def scene() -> tuple[EndpointMeasurement, float | None]:
         async with serving(answer("One."), tls=(key, certificate)) as triton:
             found = await probed(table_of("grpc", triton.url, f'ca_file = "{certificate}"'), 1)
-            return found, (await shake_hands(triton.url)).tls_ms
+            return found, (await measure_handshake(triton.url)).tls_ms
 
     found, untrusted = asyncio.run(scene())
     assert found.problem == ""
@@ -123,14 +123,14 @@ def test_tls_is_timed_where_the_certificate_is_trusted(tmp_path: Path) -> None:
 
 def test_a_proxy_is_named_instead_of_being_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    made = asyncio.run(shake_hands("https://far.example/v1"))
+    made = asyncio.run(measure_handshake("https://far.example/v1"))
     assert made.proxy
     assert made.connect_ms is None
 
 
 @pytest.mark.parametrize("address", ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"])
 def test_a_name_that_can_be_no_hosts_leaves_the_figures_out(address: str) -> None:
-    assert asyncio.run(shake_hands(address)) == Handshake()
+    assert asyncio.run(measure_handshake(address)) == Handshake()
 
 
 def test_of_several_addresses_the_first_that_answers_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,9 +145,9 @@ def test_of_several_addresses_the_first_that_answers_is_timed(monkeypatch: pytes
                 return [(0, 1, 6, "", (host, address.port or 0)) for host in hosts]
 
             monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
-            made = await shake_hands(f"http://localhost:{address.port}")
+            made = await measure_handshake(f"http://localhost:{address.port}")
             hosts.pop()
-            assert (await shake_hands(f"http://localhost:{address.port}")).connect_ms is None
+            assert (await measure_handshake(f"http://localhost:{address.port}")).connect_ms is None
             return made.connect_ms
 
     assert asyncio.run(scene()) is not None

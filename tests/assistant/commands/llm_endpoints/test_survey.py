@@ -13,7 +13,7 @@ from rich.console import Console
 from assistant.commands.llm_endpoints import probe as endpoint_probe
 from assistant.commands.llm_endpoints.figures import GIVEN_UP_AFTER_MS, EndpointMeasurement, TestAnswer
 from assistant.commands.llm_endpoints.handshake import Handshake
-from assistant.commands.llm_endpoints.survey import Survey, next_steps, said_in, show, survey
+from assistant.commands.llm_endpoints.survey import Survey, endpoint_source, next_steps, show, survey
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import DEFAULTS, LlmSection, Settings
@@ -132,9 +132,12 @@ def test_where_the_endpoints_come_from_is_said(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.touch()
     text = '[{name="near",url="http://127.0.0.1:9/v1",model="m"}]'
-    assert said_in(load_settings(file, {}, [])) == str(file)
-    assert said_in(load_settings(file, {"REPARTEE_LLM_ENDPOINTS": text}, [])) == "environment REPARTEE_LLM_ENDPOINTS"
-    assert said_in(load_settings(file, {}, [f"llm.endpoints={text}"])) == "--set"
+    assert endpoint_source(load_settings(file, {}, [])) == str(file)
+    assert (
+        endpoint_source(load_settings(file, {"REPARTEE_LLM_ENDPOINTS": text}, []))
+        == "environment REPARTEE_LLM_ENDPOINTS"
+    )
+    assert endpoint_source(load_settings(file, {}, [f"llm.endpoints={text}"])) == "--set"
 
 
 def test_what_was_asked_and_not_answered_is_not_called_unasked() -> None:

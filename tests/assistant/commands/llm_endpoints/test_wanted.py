@@ -2,12 +2,12 @@
 
 import pytest
 
-from assistant.commands.llm_endpoints.wanted import NewEndpoint, kind_of, more_of
+from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
 from assistant.config.loading import ConfigError
 
 
 def test_further_keys_are_read_as_what_they_are() -> None:
-    assert more_of(["template=llama3", "tier=2", "bos=true", "weight=0.5"]) == {
+    assert parse_settings(["template=llama3", "tier=2", "bos=true", "weight=0.5"]) == {
         "template": "llama3",
         "tier": 2,
         "bos": True,
@@ -25,10 +25,10 @@ def test_further_keys_are_read_as_what_they_are() -> None:
         ("api_key=sk-1", "put the key in an environment variable"),
     ],
 )
-def test_what_is_wrong_is_one_line(pair: str, told: str) -> None:
+def test_what_is_wrong_is_one_line(pair: str, config_option: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        more_of([pair])
-    assert told in str(refused.value)
+        parse_settings([pair])
+    assert config_option in str(refused.value)
     assert "sk-1" not in str(refused.value)
 
 
@@ -37,8 +37,8 @@ def test_a_server_may_say_the_rest_only_where_it_can_be_asked() -> None:
     with pytest.raises(ValueError, match="model must be"):
         NewEndpoint(name="near", kind="tgi").section()
     assert (
-        NewEndpoint("a", "http://h", "m", kind=kind_of("triton"), more={"template": "llama3"}).section().kind
+        NewEndpoint("a", "http://h", "m", kind=parse_kind("triton"), more={"template": "llama3"}).section().kind
         == "triton"
     )
     with pytest.raises(ConfigError, match="must be one of openai, tgi"):
-        kind_of("vllm")
+        parse_kind("vllm")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.held_key import RELEASED_S, REPEATS_WITHIN_S, SURE_S, HeldKey
+from assistant.commands.talk.held_key import RELEASED_S, REPEATS_WITHIN_S, SINGLE_PRESS_S, HeldKey
 
 
 def talking(presses_s: list[float], until_s: float) -> list[tuple[float, bool]]:
@@ -25,7 +25,7 @@ def test_two_presses() -> None:
 
 
 def test_a_short_word_between_two_presses() -> None:
-    assert talking([1.0, 1.5], 5.0) == [(1.0, True), (1.5 + SURE_S, False)]
+    assert talking([1.0, 1.5], 5.0) == [(1.0, True), (1.5 + SINGLE_PRESS_S, False)]
 
 
 def test_held_like_a_radio() -> None:

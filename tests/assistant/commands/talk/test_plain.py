@@ -13,7 +13,7 @@ import pytest
 
 from assistant.commands.talk.controls import NOT_YET, Status
 from assistant.commands.talk.pipe import LINE_CHARS, MOST_LINES, LineWriter, lines_of
-from assistant.commands.talk.plain import TalkPlain, unfit
+from assistant.commands.talk.plain import TalkPlain, screen_problem
 from assistant.commands.talk.resumed import Resumed
 from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStopped, TurnFinished, UserTurnCommitted
 from assistant.history.items import ItemId, UserMessage
@@ -338,6 +338,6 @@ def test_a_thread_that_waits_for_input_does_not_keep_the_program() -> None:
     ],
 )
 def test_where_the_screen_cannot_be_drawn(environ: dict[str, str], changed: dict[str, object], said: str) -> None:
-    reason = unfit(environ, **{**FIT, **changed})  # type: ignore[arg-type]
+    reason = screen_problem(environ, **{**FIT, **changed})  # type: ignore[arg-type]
     assert reason.find(said) >= 0
     assert bool(reason) == bool(said)

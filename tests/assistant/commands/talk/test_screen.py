@@ -218,8 +218,10 @@ def test_the_status_is_asked_for_and_shown() -> None:
         assert "counted  3 overflows" in shown
         assert "none" not in shown
         (row,) = [at for at, line in enumerate(lines(screen)) if "one two three" in line]
-        lit = [seg.text for seg in screen.screen._compositor.render_strips()[row] if seg.style and seg.style.reverse]
-        assert lit == ["two"]
+        highlight = [
+            seg.text for seg in screen.screen._compositor.render_strips()[row] if seg.style and seg.style.reverse
+        ]
+        assert highlight == ["two"]
 
     with_screen(use)
 

@@ -35,7 +35,7 @@ REPLY = ReplyId(1, 1)
 def told(*facts: SessionEvent) -> View:
     view = View()
     for fact in facts:
-        view.tell(fact, AT)
+        view.apply(fact, AT)
     return view
 
 
@@ -61,14 +61,14 @@ def test_words_are_heard_in_place_and_settle() -> None:
     view = told(started(), InterimWords("what", low_confidence=False), InterimWords("what time", low_confidence=False))
     (heard,) = view.entries
     assert (heard.text, heard.settled) == ("what time", False)
-    view.tell(taken("what time is it", rough=True), AT)
+    view.apply(taken("what time is it", rough=True), AT)
     assert list(view.entries) == [Entry(heard.key, "you", "what time is it", mark="roughly")]
 
 
 def test_words_may_come_before_the_speech_they_belong_to() -> None:
     view = told(InterimWords("stop", low_confidence=False))
     assert not view.entries
-    view.tell(started(), AT)
+    view.apply(started(), AT)
     assert plain(view) == [("you", "stop", "")]
 
 
@@ -79,8 +79,8 @@ def test_a_cough_leaves_nothing() -> None:
 
 def test_who_goes_on_has_said_one_thing() -> None:
     view = told(started(), taken("set a timer"), begun(), ReplyStopped(REPLY, "", 0.0, "went on"))
-    view.tell(started(), AT)
-    view.tell(taken("set a timer for ten minutes"), AT)
+    view.apply(started(), AT)
+    view.apply(taken("set a timer for ten minutes"), AT)
     assert plain(view) == [("you", "set a timer for ten minutes", "")]
 
 
@@ -91,18 +91,18 @@ def test_a_reply_nobody_heard_of_is_gone() -> None:
 
 def test_the_word_being_spoken_is_lit_and_what_follows_is_not_yet_heard() -> None:
     view = told(begun(), ChunkSpoken(REPLY, "It's ten past."), placed(REPLY, "It's ten past."))
-    view.ask(replace(STATUS, floor="speaking", played_ms=1.5 * WORD_MS))
-    assert [(entry.lit, entry.unheard_from) for entry in view.entries] == [((5, 8), 8)]
-    view.ask(STATUS)
-    assert [(entry.lit, entry.unheard_from) for entry in view.entries] == [(None, None)]
+    view.set_status(replace(STATUS, floor="speaking", played_ms=1.5 * WORD_MS))
+    assert [(entry.highlight, entry.unheard_from) for entry in view.entries] == [((5, 8), 8)]
+    view.set_status(STATUS)
+    assert [(entry.highlight, entry.unheard_from) for entry in view.entries] == [(None, None)]
 
 
 @pytest.mark.parametrize(("why", "mark"), [("voice", "interrupted"), ("unheard", "not heard")])
 def test_an_interruption_says_what_was_not_heard(why: Literal["voice", "unheard"], mark: str) -> None:
     view = told(begun(), ChunkSpoken(REPLY, "one two three"), ReplyStopped(REPLY, "one two", 700.0, why))
     assert [(entry.unheard_from, entry.mark) for entry in view.entries] == [(7, mark)]
-    view.ask(replace(STATUS, played_ms=100.0))
-    assert [entry.lit for entry in view.entries] == [None]
+    view.set_status(replace(STATUS, played_ms=100.0))
+    assert [entry.highlight for entry in view.entries] == [None]
 
 
 def test_words_said_during_a_reply_stay_last() -> None:
@@ -113,7 +113,7 @@ def test_words_said_during_a_reply_stay_last() -> None:
 def test_typed_words_are_on_the_screen_at_once_and_only_once() -> None:
     view = View()
     view.typed("hello [red]there")
-    view.tell(taken("hello [red]there", origin="requested"), AT)
+    view.apply(taken("hello [red]there", origin="requested"), AT)
     assert plain(view) == [("you", "hello [red]there", "typed")]
 
 
@@ -122,7 +122,7 @@ def test_what_was_typed_while_the_server_was_away_is_shown_once_each() -> None:
     for text in ("one", "two"):
         view.typed(text)
     for text in ("one", "two", "from before"):
-        view.tell(taken(text, origin="requested"), AT)
+        view.apply(taken(text, origin="requested"), AT)
     assert plain(view) == [("you", "one", "typed"), ("you", "two", "typed"), ("you", "from before", "")]
 
 
@@ -131,7 +131,7 @@ def test_words_that_were_typed_before_may_be_said_again() -> None:
     view.typed("yes")
     seemed_to_go_on = (started(2), InterimWords("and", low_confidence=False), taken("yes", 2, "requested"))
     for fact in (taken("", origin="requested"), started(2), taken("yes", 2), *seemed_to_go_on):
-        view.tell(fact, AT)
+        view.apply(fact, AT)
     assert [(entry.text, entry.mark, entry.settled) for entry in view.entries] == [
         ("yes", "typed", True),
         ("yes", "", True),
@@ -223,17 +223,17 @@ def test_whatever_happens_the_entries_hold_together(facts: list[SessionEvent | f
     view = View()
     for fact in facts:
         if isinstance(fact, float):
-            view.ask(replace(STATUS, played_ms=fact))
+            view.set_status(replace(STATUS, played_ms=fact))
         else:
-            view.tell(fact, AT)
+            view.apply(fact, AT)
         keys = [entry.key for entry in view.entries]
         assert len(set(keys)) == len(keys)
         assert sum(not entry.settled for entry in view.entries) <= 1
-        assert sum(entry.lit is not None for entry in view.entries) <= 1
+        assert sum(entry.highlight is not None for entry in view.entries) <= 1
         for entry in view.entries:
             assert "\n" not in entry.text
             assert entry.unheard_from is None or 0 <= entry.unheard_from <= len(entry.text)
-            assert entry.lit is None or 0 <= entry.lit[0] < entry.lit[1] <= len(entry.text)
+            assert entry.highlight is None or 0 <= entry.highlight[0] < entry.highlight[1] <= len(entry.text)
             assert entry.settled or entry is view.entries[-1]
 
 
@@ -241,6 +241,6 @@ def test_a_long_conversation_keeps_its_end() -> None:
     view = View()
     for turn in range(MOST_ENTRIES):
         for fact in exchange(turn, f"question {turn}", ["An answer."], {}):
-            view.tell(fact, AT)
+            view.apply(fact, AT)
     assert len(view.entries) == MOST_ENTRIES
     assert view.entries[-2].text == f"question {MOST_ENTRIES - 1}"

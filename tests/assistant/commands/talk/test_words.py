@@ -81,10 +81,10 @@ def test_a_long_reply_is_told_in_passages_and_a_word_lights_up_in_the_later_ones
 def test_where_the_unheard_begins() -> None:
     reply = ReplyWords()
     reply.add("one two three", spaced=True)
-    assert reply.behind("") == (0, 0)
-    assert reply.behind("one two") == (0, 7)
-    assert reply.behind("one two three") == (0, 13)
-    assert reply.behind("more than there is on the screen")[0] == 1
+    assert reply.unheard_position("") == (0, 0)
+    assert reply.unheard_position("one two") == (0, 7)
+    assert reply.unheard_position("one two three") == (0, 13)
+    assert reply.unheard_position("more than there is on the screen")[0] == 1
 
 
 @given(st.lists(st.text(st.sampled_from("ab \x1b\u0301日"), max_size=8), max_size=12), st.data())
@@ -100,4 +100,4 @@ def test_every_place_is_within_its_passage(units: list[str], data: st.DataObject
         place = reply.at(ms)
         if place is not None:
             assert 0 <= place.start <= place.end <= len(reply.passages[place.passage])
-    assert len(reply._waiting) <= MOST_WAITING
+    assert len(reply._unplaced) <= MOST_WAITING
