@@ -20,7 +20,7 @@ GIVEN_UP_AFTER_MS = 2000.0
 
 
 @dataclass(frozen=True, slots=True)
-class TestAnswer:
+class ProbeAnswer:
     """One short answer.
 
     Attributes:
@@ -54,7 +54,7 @@ class EndpointMeasurement:
     problem: str = ""
     address: str = ""
     handshake: Handshake | None = None
-    answers: tuple[TestAnswer, ...] = ()
+    answers: tuple[ProbeAnswer, ...] = ()
 
     @property
     def shown_address(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
+from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
 from assistant.commands.llm_endpoints.handshake import measure_handshake
 from assistant.commands.llm_endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.config.endpoint_settings import EndpointSection
@@ -48,7 +48,7 @@ async def measure_endpoint(
     found = replace(found, handshake=made)
     if not requests:
         return found if made.proxy or made.connect_ms is not None else _unreachable(found)
-    answers: list[TestAnswer] = []
+    answers: list[ProbeAnswer] = []
     try:
         model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=FIRST_TOKEN_TIMEOUT_S)
         try:
@@ -115,7 +115,7 @@ def _unreachable(found: EndpointMeasurement) -> EndpointMeasurement:
     return replace(found, state="no connection", problem=problem)
 
 
-async def _answer(model: ChatModel) -> TestAnswer:
+async def _answer(model: ChatModel) -> ProbeAnswer:
     """Asks one question and reads the whole answer, so that the connection can be reused. Raises LlmError."""
     loop = asyncio.get_running_loop()
     asked_s = loop.time()
@@ -136,7 +136,7 @@ async def _answer(model: ChatModel) -> TestAnswer:
                     pass
     ended_s = loop.time()
     first_s = ended_s if first_s is None else first_s
-    return TestAnswer(
+    return ProbeAnswer(
         (first_s - asked_s) * 1000,
         None if round_trip_s is None else round_trip_s * 1000,
         pieces if counted is None else counted,

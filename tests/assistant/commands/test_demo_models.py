@@ -13,10 +13,10 @@ from synthetic_whisper import scripted_whisper
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(300)]
 
 REPARTEE = Path(sys.executable).with_name("repartee")
-RECORDING = Path(__file__).parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
+RECORDING = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
 
 
-def test_the_demo_runs_on_faster_whisper_and_piper(tmp_path: Path) -> None:
+def test_demo_runs_with_faster_whisper_and_piper(tmp_path: Path) -> None:
     words = ["what", "time", "is", "it"]
     whisper = scripted_whisper(tmp_path / "whisper", words)
     voice = tone_voice(tmp_path)

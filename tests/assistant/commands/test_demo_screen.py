@@ -27,7 +27,7 @@ def drawn(*facts: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) ->
     return out.getvalue()
 
 
-def test_who_interrupts_is_still_heard_when_the_reply_has_ended() -> None:
+def test_interim_words_stay_after_the_interrupted_reply_ended() -> None:
     first, second = SpeechStarted(1, 0.0, ItemId("item_1")), SpeechStarted(2, 900.0, ItemId("item_3"))
     cut = ReplyStopped(ReplyId(1, 1), "It is", 400.0, "voice")
     interrupted = TurnFinished(replace(TIMED, turn=1, outcome="interrupted"))

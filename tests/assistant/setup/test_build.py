@@ -64,7 +64,7 @@ def asked(shop: EngineLoader, messages: Sequence[Message]) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-def test_without_an_endpoint_the_skills_answer_and_that_is_named_a_fallback() -> None:
+def test_skills_answer_as_a_fallback_without_endpoints() -> None:
     shop = workshop()
     by, text = asked(shop, WHAT_TIME)
     assert by == "skills"
@@ -74,9 +74,7 @@ def test_without_an_endpoint_the_skills_answer_and_that_is_named_a_fallback() ->
 
 
 @pytest.mark.slow
-def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     shop = workshop()
@@ -97,7 +95,7 @@ def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
         ("./gone/eva.onnx", "missing: there is no gone/eva.onnx; correct tts.voice"),
     ],
 )
-def test_espeak_stands_in_for_a_piper_voice_that_is_configured_and_not_at_hand(
+def test_espeak_replaces_a_missing_piper_voice(
     voice: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -123,9 +121,7 @@ class _Unfit:
         raise EngineError("Smart Turn failed inside onnxruntime")
 
 
-def test_a_smart_turn_that_loads_and_fails_when_it_is_asked_is_done_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_smart_turn_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: tmp_path)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service.SmartTurn", _Unfit)
     shop = workshop()
@@ -142,7 +138,7 @@ class _Slow:
         time.sleep(0.1)
 
 
-def test_what_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_that_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.setup.engine_loader.LOAD_TIMEOUT_S", 0.01)
     monkeypatch.setattr(build, "skills", _Slow)
     with pytest.raises(EngineLoadError, match=r"^skills did not load within 0\.01 s: see `repartee doctor`"):
@@ -150,7 +146,7 @@ def test_what_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
-def test_what_was_asked_for_is_no_fallback() -> None:
+def test_configured_engine_is_no_fallback() -> None:
     shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
     asked(shop, WHAT_TIME)
     fallen_back = {chosen.stage for chosen in shop.chosen if chosen.fallback}
@@ -162,7 +158,7 @@ def test_what_was_asked_for_is_no_fallback() -> None:
     ("override", "told"),
     [("stt.engine=faster-whisper", "models pull tiny.en"), ("tts.engine=piper", "models pull en_US")],
 )
-def test_an_engine_without_its_model_is_refused_with_the_remedy(
+def test_engine_without_its_model_is_refused_with_the_remedy(
     override: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
@@ -204,13 +200,13 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en knows English only: set stt.model = "tiny"'),
     ],
 )
-def test_what_cannot_work_is_refused_in_one_sentence(overrides: tuple[str, ...], told: str) -> None:
+def test_unusable_settings_are_one_sentence(overrides: tuple[str, ...], told: str) -> None:
     with pytest.raises(EngineLoadError, match=told) as refused:
         asyncio.run(workshop(*overrides).engines())
     assert "\n" not in str(refused.value)
 
 
-def test_the_settings_reach_turn_taking() -> None:
+def test_settings_reach_turn_taking() -> None:
     made = turn_settings(
         load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings, "pocketsphinx"
     )
@@ -235,7 +231,7 @@ def test_the_settings_reach_turn_taking() -> None:
 
 
 @pytest.mark.parametrize("engine", ["silero", "cascade", "webrtc"])
-def test_every_detector_can_be_chosen(engine: str) -> None:
+def test_every_detector_can_be_selected(engine: str) -> None:
     async def scene() -> EngineLoader:
         shop = workshop(f"vad.engine={engine}")
         vad, _ = shop._make_vads()
@@ -253,7 +249,7 @@ NEAR = 'name="near", url="http://127.0.0.1:9/v1", model="m"'
 FAR = 'name="far", url="http://127.0.0.1:9/v1", model="m"'
 
 
-def test_several_endpoints_are_one_model_of_all_conversations() -> None:
+def test_conversations_share_a_router_over_several_endpoints() -> None:
     placed = "latitude=52.5, longitude=13.4"
     shop = workshop(
         several(f"{NEAR}, {placed}, tier=2, weight=3.0, price_in_per_million=2.0, patience_s=4.0", FAR),
@@ -273,17 +269,17 @@ def test_several_endpoints_are_one_model_of_all_conversations() -> None:
     assert model.routing.here == GeoPoint(48.9, 2.4)
 
 
-def test_one_endpoint_needs_no_router() -> None:
+def test_single_endpoint_needs_no_router() -> None:
     assert build.routed(workshop(several(NEAR)).settings, {}).name == "near"
 
 
-def test_nearness_needs_to_know_where_this_machine_stands() -> None:
+def test_policy_geo_requires_a_location() -> None:
     with pytest.raises(EngineLoadError, match=r"llm\.latitude"):
         build.routed(workshop(several(NEAR, FAR), "llm.policy=geo").settings, {})
 
 
 @pytest.mark.slow
-def test_where_the_first_endpoint_is_down_the_second_answers() -> None:
+def test_second_endpoint_answers_if_the_first_is_down() -> None:
     async def scene() -> tuple[str, str]:
         async with serving(answer("Once upon a time.")) as server:
             up = f'name="up", url="{server.url}", model="m"'
@@ -303,7 +299,7 @@ NOTES = 'tools.servers=[{name="notes", command="/nowhere/notes"}]'
 
 
 @pytest.mark.slow
-def test_tools_need_a_model_and_a_server_and_both_are_said() -> None:
+def test_tools_without_model_or_server_are_reported() -> None:
     async def fallback(*overrides: str) -> str:
         shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, *overrides)
         await shop.open()
@@ -317,7 +313,7 @@ def test_tools_need_a_model_and_a_server_and_both_are_said() -> None:
 
 
 @pytest.mark.slow
-def test_tools_need_an_endpoint_that_takes_functions() -> None:
+def test_tools_require_an_endpoint_with_function_calls() -> None:
     near = endpoint("http://127.0.0.1:9/", kind="tgi", template="chatml")
     shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
     with pytest.raises(EngineLoadError, match=re.escape("no endpoint takes functions (near: kind tgi or triton or")):
@@ -325,7 +321,7 @@ def test_tools_need_an_endpoint_that_takes_functions() -> None:
 
 
 @pytest.mark.slow
-def test_a_start_that_is_cancelled_stops_the_tools() -> None:
+def test_cancelled_start_stops_the_tools() -> None:
     silent = f"""tools.servers=[{{name="silent", command="'{sys.executable}' -c 'import time; time.sleep(60)'"}}]"""
 
     async def scene() -> None:
@@ -353,7 +349,7 @@ def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatc
         build.mcp_tools((), {})
 
 
-def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
+def test_talk_modes_reach_recognizer_and_turn_taking() -> None:
     assert with_phrase(("what time is it",), "Hey  Computer") == (
         "what time is it",
         "hey computer",
@@ -369,7 +365,7 @@ def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
 @pytest.mark.parametrize(
     ("phrase", "lacks"), [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')]
 )
-def test_a_wake_phrase_that_pocketsphinx_cannot_hear_is_told_as_any_fallback(phrase: str, lacks: str) -> None:
+def test_wake_phrase_outside_the_dictionary_is_a_fallback(phrase: str, lacks: str) -> None:
     async def scene(shop: EngineLoader) -> list[str]:
         shop._sentences = with_phrase(("what time is it",), phrase)
         await close_engine(await shop._make_recognizer(), pytest.fail)
@@ -387,9 +383,7 @@ def test_a_wake_phrase_that_pocketsphinx_cannot_hear_is_told_as_any_fallback(phr
     assert asyncio.run(scene(shop)) == ([told] if lacks else [])
 
 
-def test_a_smart_turn_that_must_hear_less_is_told_as_any_fallback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
     monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: network)

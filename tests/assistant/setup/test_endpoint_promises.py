@@ -25,7 +25,7 @@ from llm.errors import LlmError, LlmRefused
 
 LAMP = Function("lamp", "Switch it.", '{"type":"object","properties":{"on":{"type":"boolean"}}}')
 CALLING = ChatOptions(functions=(LAMP,))
-PAGE = Path(__file__).parent.parent.parent / "docs" / "endpoints.md"
+PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md"
 
 Steps = tuple[Script, grpc_server.Script]
 """Of a server over HTTP, and of one over gRPC; the other is empty."""
@@ -153,12 +153,12 @@ def call(kind: EndpointKind) -> Steps:
     ), ()
 
 
-def test_the_table_has_every_kind() -> None:
+def test_table_has_every_kind() -> None:
     assert tuple(CELLS) == ALL_KINDS
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_streams(kind: EndpointKind) -> None:
+def test_kind_streams_tokens(kind: EndpointKind) -> None:
     """What has come is passed on while the rest is still to come."""
 
     async def scene() -> ChatEvent:
@@ -173,7 +173,7 @@ def test_streams(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_tools(kind: EndpointKind) -> None:
+def test_kind_supports_tools_as_documented(kind: EndpointKind) -> None:
     if CELLS[kind]["tools"] == "no":
 
         async def scene() -> int:
@@ -198,7 +198,7 @@ def test_tools(kind: EndpointKind) -> None:
         ("bedrock", 'api = "invoke"\nfamily = "llama"\ntemplate = "chatml"'),
     ],
 )
-def test_tools_but_for_those_that_are_asked_by_template(kind: EndpointKind, more: str) -> None:
+def test_endpoint_with_template_refuses_tools(kind: EndpointKind, more: str) -> None:
     told = {"sagemaker": "without `template`", "bedrock": "yes, but for Llama by `invoke`"}
     assert CELLS[kind]["tools"] == told[kind]
     with pytest.raises(LlmRefused, match="takes no functions"):
@@ -206,7 +206,7 @@ def test_tools_but_for_those_that_are_asked_by_template(kind: EndpointKind, more
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_counts_tokens(kind: EndpointKind) -> None:
+def test_kind_counts_tokens_as_documented(kind: EndpointKind) -> None:
     finished = heard(kind, body(kind, text="Hi"))[-1]
     assert isinstance(finished, Finished)
     if kind == "grpc":
@@ -219,13 +219,13 @@ def test_counts_tokens(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_errors_mid_stream(kind: EndpointKind) -> None:
+def test_error_during_the_stream_is_raised(kind: EndpointKind) -> None:
     with pytest.raises(LlmError):
         heard(kind, body(kind, text="Hi", fault=True))
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_an_answer_that_merely_stops_is_an_error_but_for_triton(kind: EndpointKind) -> None:
+def test_incomplete_answer_is_an_error_except_for_triton(kind: EndpointKind) -> None:
     """Triton's generate extension has no end mark: there the end of the body is the end of the answer."""
     if kind == "triton":
         assert "missing" not in CELLS[kind]["errors mid-stream"]
@@ -236,7 +236,7 @@ def test_an_answer_that_merely_stops_is_an_error_but_for_triton(kind: EndpointKi
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_cancelled_answer_closes(kind: EndpointKind) -> None:
+def test_cancelled_answer_closes_the_connection(kind: EndpointKind) -> None:
     async def scene() -> None:
         async with asking(kind, body(kind, text="Hi", ends=False)) as (model, left, _):
             async with aclosing(model.stream(HELLO)) as events:
@@ -250,7 +250,7 @@ def test_a_cancelled_answer_closes(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_thoughts_are_heard_of_no_kind(kind: EndpointKind) -> None:
+def test_reasoning_is_not_spoken_for_any_kind(kind: EndpointKind) -> None:
     assert words(kind, "<think>", "Hm.", "</think>", "\nHi.") == "Hi."
 
 
@@ -258,7 +258,7 @@ THINKER = "{% for message in messages %}{{ message.content }}\n{% endfor %}<|im_
 
 
 @pytest.mark.parametrize("kind", ["tgi", "triton", "grpc", "sagemaker"])
-def test_a_template_that_says_the_first_mark_is_believed(kind: EndpointKind, tmp_path: Path) -> None:
+def test_template_with_its_own_bos_token_gets_no_other(kind: EndpointKind, tmp_path: Path) -> None:
     (tmp_path / "thinker.jinja").write_text(THINKER, encoding="utf-8")
     assert words(kind, "Hm.", "</think>", "\nHi.", template="thinker.jinja") == "Hi."
 

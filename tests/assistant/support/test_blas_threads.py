@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 COUNTED = """
 import assistant.commands.cli
@@ -19,7 +19,7 @@ print(len(os.listdir("/proc/self/task")))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
 @pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2)])
-def test_the_program_computes_without_threads_of_blas_unless_asked_for_them(wanted: str | None, threads: int) -> None:
+def test_program_runs_without_blas_threads_by_default(wanted: str | None, threads: int) -> None:
     """They spin after each product, on cores that the engines need."""
     if (os.cpu_count() or 1) < threads:
         pytest.skip("OpenBLAS takes no more threads than there are cores")

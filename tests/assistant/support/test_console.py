@@ -44,21 +44,21 @@ def test_character_that_controls_a_terminal_is_replaced(char: str) -> None:
     ["plain\n\ttext", "Grüße, 東京 ░▒▓", "[red]no markup[/red]", "می‌خواهم", "👩‍🚀", "a\u00a0b", "שלום"],
     ids=["lines", "letters", "brackets", "persian", "emoji", "blank", "hebrew"],
 )
-def test_ordinary_text_is_left_alone(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert safe(text) == text
 
 
-def test_joiner_behind_ascii_is_replaced() -> None:
+def test_joiner_after_ascii_is_replaced() -> None:
     assert safe("pay\u200dpal") == f"pay{REPLACED}pal"
 
 
-def test_json_stays_exact() -> None:
+def test_json_keeps_its_meaning() -> None:
     text = json.dumps({"name": HOSTILE}, ensure_ascii=False, indent=2)
     assert unsafe_in(safe_json(text)) == []
     assert json.loads(safe_json(text)) == {"name": HOSTILE}
 
 
-def test_console_replaces_what_is_printed_in_any_form() -> None:
+def test_console_replaces_characters_in_any_form() -> None:
     out = io.StringIO()
     console = terminal(file=out, width=200)
     table = Table(title=HOSTILE)

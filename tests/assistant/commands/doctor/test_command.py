@@ -70,7 +70,7 @@ async def with_an_endpoint() -> "subprocess.CompletedProcess[str]":
         return await asyncio.to_thread(doctor, "--json", "--set", endpoint)
 
 
-def test_a_mistake_in_the_configuration_ends_with_2() -> None:
+def test_invalid_configuration_exits_with_2() -> None:
     done = doctor("--set", "tts.sped=2")
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
@@ -82,7 +82,7 @@ def test_a_mistake_in_the_configuration_ends_with_2() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_this_machine_is_examined_and_left_as_it_was(runs: Runs) -> None:
+def test_doctor_checks_this_machine_and_changes_nothing(runs: Runs) -> None:
     done = runs.as_it_is.result()
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
@@ -122,7 +122,7 @@ def _left_behind(mark: bytes) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_an_endpoint_that_refuses_makes_it_end_with_1(runs: Runs) -> None:
+def test_endpoint_that_refuses_exits_with_1(runs: Runs) -> None:
     done = runs.refusing.result()
     assert done.returncode == 1
     assert "✗ fail  llm dead" in done.stdout
@@ -132,7 +132,7 @@ def test_an_endpoint_that_refuses_makes_it_end_with_1(runs: Runs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_an_endpoint_that_answers_is_timed(runs: Runs) -> None:
+def test_endpoint_answer_is_timed(runs: Runs) -> None:
     done = runs.answering.result()
     assert done.returncode == 0, done.stdout
     lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
@@ -143,7 +143,7 @@ def test_an_endpoint_that_answers_is_timed(runs: Runs) -> None:
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize("name", ["silero", "cascade", "webrtc"])
-def test_detectors_hear_the_sentence_and_date_its_end(name: str) -> None:
+def test_detectors_find_the_sentence_and_its_end(name: str) -> None:
     async def scene() -> None:
         measured = measure_vad(lambda: build.vad(name))
         assert measured.ok
@@ -155,7 +155,7 @@ def test_detectors_hear_the_sentence_and_date_its_end(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_voice_and_the_skills_are_measured(tmp_path: Path) -> None:
+def test_voice_and_skills_are_measured(tmp_path: Path) -> None:
     settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}"]).settings
 
     async def scene() -> None:
@@ -170,14 +170,14 @@ def test_a_voice_and_the_skills_are_measured(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_the_clip_is_the_sentence() -> None:
+def test_measured_clip_contains_the_sentence() -> None:
     assert len(sound(126)) == 126 * 320
     quiet, speech = sound(60)[3200:], sound(110)[30000:]
     assert abs(speech).mean() > 20 * abs(quiet).mean()
 
 
 @pytest.mark.slow
-def test_engines_alone_are_those_of_a_conversation(tmp_path: Path) -> None:
+def test_single_engines_match_those_of_a_conversation(tmp_path: Path) -> None:
     """The table makes its own; what they say of themselves must be what the workshop's say."""
     settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}", "tts.speed=1.5", "stt.threads=1"]).settings
 

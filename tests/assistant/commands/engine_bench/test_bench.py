@@ -34,7 +34,7 @@ from audio.tts import Chunk
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
 
 REPARTEE = Path(sys.executable).with_name("repartee")
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 
 
@@ -146,7 +146,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeTranscriber) -> BenchRow:
 # which settings
 
 
-def test_without_models_every_engine_still_has_a_row() -> None:
+def test_every_engine_has_a_row_without_models() -> None:
     assert [(row.engine, row.setting) for row in rows()] == [
         ("pocketsphinx", ""),
         ("faster-whisper", "tiny.en"),
@@ -155,7 +155,7 @@ def test_without_models_every_engine_still_has_a_row() -> None:
     ]
 
 
-def test_what_is_named_is_measured_and_nothing_else() -> None:
+def test_only_named_engines_are_measured() -> None:
     assert [row.engine for row in rows(["pocketsphinx"])] == ["pocketsphinx"]
     assert [row.engine for row in rows((), ["espeak-ng"])] == ["espeak-ng"]
     assert [(row.engine, row.setting) for row in rows(["tiny"], ["de_DE-thorsten-medium"])] == [
@@ -164,7 +164,7 @@ def test_what_is_named_is_measured_and_nothing_else() -> None:
     ]
 
 
-def test_a_model_at_hand_is_measured_with_every_window_and_number_of_threads(tmp_path: Path) -> None:
+def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path) -> None:
     model = scripted_whisper(tmp_path / "mine", ["what"])
     found = list(variants(settings(f"stt.model={model}"), ["faster-whisper"], ()))
     assert [variant.row.setting for variant in found] == [
@@ -179,11 +179,11 @@ def test_a_model_at_hand_is_measured_with_every_window_and_number_of_threads(tmp
     assert (stt.model, stt.encoder_window, stt.threads) == (str(model), "full", 1)
 
 
-def test_a_voice_of_another_language_is_not_taken_for_the_configured_one() -> None:
+def test_voice_of_another_language_is_not_measured() -> None:
     assert [row.setting for row in rows((), ["piper"], "assistant.language=de")] == ["de_DE-thorsten-medium"]
 
 
-def test_a_missing_model_is_a_row_with_the_remedy() -> None:
+def test_missing_model_is_a_row_with_the_remedy() -> None:
     notes = [row.note for row in measured(Bench({}, stt=["base.en", "./nowhere"], tts=["piper"])).rows]
     assert notes[0] == "missing: repartee models pull base.en"
     assert "there is no nowhere" in notes[1]
@@ -199,7 +199,7 @@ def test_a_missing_model_is_a_row_with_the_remedy() -> None:
         ("", "base.en", "no such voice (known: espeak-ng, piper, "),
     ],
 )
-def test_a_name_that_is_none_is_refused_with_those_that_are(stt: str, tts: str, said: str) -> None:
+def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
         rows([stt] if stt else [], [tts] if tts else [])
     flag = f'--stt "{stt}"' if stt else f'--tts "{tts}"'
@@ -211,7 +211,7 @@ def test_a_name_that_is_none_is_refused_with_those_that_are(stt: str, tts: str, 
 
 
 @pytest.mark.usefixtures("one_clip")
-def test_a_recognizer_is_timed_at_the_pace_of_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeTranscriber()
     row = heard(monkeypatch, engine)
     assert row.wait is not None
@@ -230,7 +230,7 @@ def test_a_recognizer_is_timed_at_the_pace_of_real_time(monkeypatch: pytest.Monk
     assert sum(at_pace) == samples_of_ms(660)
 
 
-def test_a_clip_without_a_transcript_gives_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
+def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
     monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [replace(one_clip, transcript=None)])
     row = heard(monkeypatch, FakeTranscriber())
     assert row.wait is not None
@@ -238,7 +238,7 @@ def test_a_clip_without_a_transcript_gives_times_only(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("one_clip")
-def test_a_recording_on_which_the_engine_died_is_counted_and_the_rest_is_measured(
+def test_recording_is_counted_as_lost_if_the_engine_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine = FakeTranscriber()
@@ -266,14 +266,14 @@ def test_a_recording_on_which_the_engine_died_is_counted_and_the_rest_is_measure
         (TimeoutError(), "too slow: no answer in time"),
     ],
 )
-def test_an_engine_that_fails_is_a_row_too(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
+def test_failing_engine_has_a_row(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
     engine = FakeTranscriber(failure=failure)
     row = heard(monkeypatch, engine)
     assert (row.note, row.wait, row.words) == (note, None, None)
     assert engine.closed
 
 
-def test_a_voice_is_timed_to_its_first_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voice_is_timed_to_its_first_audio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice())
     (row,) = measured(Bench({}, tts=["espeak-ng"], rounds=2)).rows
     assert row.wait is not None
@@ -283,7 +283,7 @@ def test_a_voice_is_timed_to_its_first_sound(monkeypatch: pytest.MonkeyPatch) ->
     assert row.words is None
 
 
-def test_a_voice_that_says_nothing_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_voice_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice(chunks=0))
     (row,) = measured(Bench({}, tts=["espeak-ng"])).rows
     assert (row.note, row.wait, row.real_time_factor) == ("it said nothing", None, None)
@@ -305,7 +305,7 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["tables", "json"])
-def test_what_was_measured_is_shown_although_it_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
+def test_results_are_shown_even_if_they_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "out").touch()
     done = subprocess.run(
         [str(REPARTEE), "bench", "engines", "--tts", "en_GB-alan-medium", *form],
@@ -321,7 +321,7 @@ def test_what_was_measured_is_shown_although_it_cannot_be_written(form: tuple[st
     assert done.stderr == "repartee: out cannot be written (File exists); name another folder with --out.\n"
 
 
-def test_the_name_of_what_is_being_measured_is_no_markup(
+def test_measured_name_is_not_interpreted_as_markup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def measure(_bench: Bench, tell: Callable[[str], None]) -> BenchReport:
@@ -337,7 +337,7 @@ def test_the_name_of_what_is_being_measured_is_no_markup(
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
-def test_the_command_measures_real_engines_and_writes_what_it_found(tmp_path: Path) -> None:
+def test_command_measures_real_engines_and_writes_results(tmp_path: Path) -> None:
     words = ["what", "time", "is", "it"]
     model, voice = scripted_whisper(tmp_path / "whisper", words), tone_voice(tmp_path)
     line = next(line for line in (RECORDINGS / "manifest.jsonl").read_text().splitlines() if "what-time-is-it" in line)

@@ -19,7 +19,7 @@ def port_of(url: str) -> int:
     return int(url.removesuffix("/v1").rpartition(":")[2])
 
 
-def test_what_is_found_meanwhile_is_there_afterwards() -> None:
+def test_servers_found_during_the_block_are_returned() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = status(200, MODELS)
@@ -32,7 +32,7 @@ def test_what_is_found_meanwhile_is_there_afterwards() -> None:
     asyncio.run(run())
 
 
-def test_nobody_waits_for_a_slow_one() -> None:
+def test_slow_server_does_not_delay_the_block() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = (Wait(30),)
@@ -47,7 +47,7 @@ def test_nobody_waits_for_a_slow_one() -> None:
     asyncio.run(run())
 
 
-def test_one_that_hangs_hides_no_other_and_a_busy_loop_no_server_at_all() -> None:
+def test_hanging_server_or_busy_loop_hides_no_other_server() -> None:
     async def run() -> None:
         async with serving() as hangs, serving() as server:
             hangs.models, server.models = (Wait(30),), status(200, MODELS)
@@ -61,7 +61,7 @@ def test_one_that_hangs_hides_no_other_and_a_busy_loop_no_server_at_all() -> Non
     asyncio.run(run())
 
 
-def test_nobody_is_asked_unless_wanted() -> None:
+def test_nothing_is_searched_unless_wanted() -> None:
     async def run() -> None:
         async with serving() as server:
             async with beside([port_of(server.url)], wanted=False) as found:
@@ -71,7 +71,7 @@ def test_nobody_is_asked_unless_wanted() -> None:
     asyncio.run(run())
 
 
-def test_what_fails_meanwhile_fails_as_it_is() -> None:
+def test_error_in_the_block_is_raised_unchanged() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = (Wait(30),)
@@ -82,7 +82,7 @@ def test_what_fails_meanwhile_fails_as_it_is() -> None:
         asyncio.run(run())
 
 
-def test_a_run_that_is_asked_not_to_use_its_endpoints_says_so() -> None:
+def test_run_without_its_configured_endpoints_reports_it() -> None:
     loaded = load_settings(None, {}, ['llm.endpoints=[{name="far", url="http://127.0.0.1:9/v1", model="m"}]'])
     console = Console(file=StringIO(), width=200)
     asked = asyncio.run(with_llm_choice(loaded, "skills", console, ports=()))

@@ -12,7 +12,7 @@ from virtual_card import MICROPHONE, SPEAKER, VOICE, VirtualCard, virtual_card, 
 
 pytestmark = [pytest.mark.slow, pytest.mark.calm, pytest.mark.timeout(300)]
 
-RECORDINGS = Path(__file__).parent.parent.parent / "recordings"
+RECORDINGS = Path(__file__).parent.parent.parent.parent / "recordings"
 WHAT_TIME = RECORDINGS / "rhasspy3_what-time-is-it.wav"
 SET_TIMER = RECORDINGS / "rhasspy3_set-timer.wav"
 CALL = RECORDINGS.parent.parent / "bench" / "clips" / "cognitive-services_kws-whatstheweatherlike.wav"
@@ -68,9 +68,7 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
     assert [record["no_latency_reason"] for record in (typed, again)] == ["requested", "repeated"]
 
 
-def test_a_closed_microphone_is_closed_and_what_was_being_said_is_not_answered(
-    card: VirtualCard, tmp_path: Path
-) -> None:
+def test_muting_closes_the_microphone_and_discards_speech(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         assert listeners(card) == 1
@@ -95,7 +93,7 @@ def test_a_closed_microphone_is_closed_and_what_was_being_said_is_not_answered(
     assert [record["outcome"] for record in app.records()] == ["cleared", "answered"]
 
 
-def test_another_device_is_used_and_in_the_trace(card: VirtualCard, tmp_path: Path) -> None:
+def test_selected_device_is_used_and_traced(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         app.say("/devices")
@@ -118,7 +116,7 @@ def test_another_device_is_used_and_in_the_trace(card: VirtualCard, tmp_path: Pa
     assert app.records()[1]["response_latency_ms"] is not None
 
 
-def test_push_to_talk_hears_between_two_presses_only(card: VirtualCard, tmp_path: Path) -> None:
+def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--mode", "push-to-talk") as app:
         app.until("ready:")
         app.eventually(lambda: listeners(card) == 0)
@@ -137,7 +135,7 @@ def test_push_to_talk_hears_between_two_presses_only(card: VirtualCard, tmp_path
     assert (record["outcome"], record["words"]["user"]) == ("answered", "what time is it")
 
 
-def test_in_wake_mode_who_does_not_call_is_overheard(card: VirtualCard, tmp_path: Path) -> None:
+def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--mode", "wake", "--set", "talk.wake_phrase=computer") as app:
         app.until('wake: say "computer"')
         app.until("ready:")
@@ -156,7 +154,7 @@ def test_in_wake_mode_who_does_not_call_is_overheard(card: VirtualCard, tmp_path
     assert [record["outcome"] for record in app.records()] == ["answered", "answered"]
 
 
-def test_both_devices_are_pulled_out_and_put_back(card: VirtualCard, tmp_path: Path) -> None:
+def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--input", MICROPHONE, "--output", SPEAKER) as app:
         app.until("ready:")
         app.until(f"loudspeaker: {SPEAKER}, ALSA")
@@ -185,7 +183,7 @@ def test_both_devices_are_pulled_out_and_put_back(card: VirtualCard, tmp_path: P
     assert heard["response_latency_ms"] is not None
 
 
-def test_a_sound_server_that_is_restarted_is_waited_for(card: VirtualCard, tmp_path: Path) -> None:
+def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         app.until("loudspeaker: default, ALSA")

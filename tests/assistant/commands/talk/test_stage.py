@@ -58,7 +58,7 @@ def plain(drawn: bytes) -> str:
     return re.sub(rb"\x1b(\[[0-9;?<>=]*[a-zA-Z]|[=>])", b"", drawn).decode(errors="replace")
 
 
-def test_what_libraries_print_is_not_on_the_screen_and_a_turn_is(terminal: Terminal) -> None:
+def test_library_output_is_not_on_the_screen_but_a_turn_is(terminal: Terminal) -> None:
     terminal.until(b"LISTENING")
     terminal.press(b"t")
     terminal.until(b"escape leaves")

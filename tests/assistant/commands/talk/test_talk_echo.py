@@ -111,13 +111,13 @@ def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[st
     return record
 
 
-def test_with_the_canceller_it_does_not_interrupt_itself(card: VirtualCard, tmp_path: Path) -> None:
+def test_echo_canceller_prevents_self_interruption(card: VirtualCard, tmp_path: Path) -> None:
     pytest.importorskip("livekit.rtc")
     record = spoken_to_its_own_ear(tmp_path, card, "cancel")
     assert record["engines"]["echo"] == "cancel"
     assert record["outcome"] == "answered"
 
 
-def test_with_headphones_on_the_table_it_does(card: VirtualCard, tmp_path: Path) -> None:
+def test_headphones_mode_with_a_loudspeaker_interrupts_itself(card: VirtualCard, tmp_path: Path) -> None:
     """The echo is really there: without anything against it the same reply is cut."""
     assert spoken_to_its_own_ear(tmp_path, card, "headphones")["outcome"] == "interrupted"
