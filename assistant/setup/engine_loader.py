@@ -188,7 +188,7 @@ class EngineLoader:
         self._record_choice("vad", vad.name, "20 ms frames", why, began_s, fallback=fallback)
         return vad, spare
 
-    # ---- the end of a turn ----
+    # ---- end of turn ----
 
     async def _make_end_of_turn_model(self) -> AudioEndOfTurnModel | None:
         """Returns Smart Turn if its model is available and the end of turn is estimated at all."""
@@ -316,7 +316,7 @@ class EngineLoader:
         self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
         return voice
 
-    # ---- the model ----
+    # ---- language model ----
 
     async def _make_model(self, skills: "Skills") -> ChatModel | None:
         """Returns the client of the endpoints; None if only the skills answer."""

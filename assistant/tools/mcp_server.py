@@ -133,7 +133,7 @@ class McpServer:
             self._calls -= 1
         return text_of(result)
 
-    # ---- the connection ----
+    # ---- connection ----
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[Client]:
@@ -215,7 +215,7 @@ class McpServer:
             self.trouble = trouble
             self.complain(f"{trouble}; trying again in {retry_s:g} s, then less often")
 
-    # ---- its tools ----
+    # ---- tools ----
 
     def _update_tools(self, tools: Sequence[Tool]) -> None:
         wanted = self.section.only.split()

@@ -109,7 +109,7 @@ class McpTools:
             self._stop.set_result(None)
         await asyncio.shield(asyncio.wrap_future(self._ended))
 
-    # ---- in the thread ----
+    # ---- thread ----
 
     def _run_thread(self, checked: "Future[None]") -> None:
         try:

@@ -77,7 +77,7 @@ def _remedy(section: ToolServerSection) -> str:
     return f"run {section.argv[0]} by hand, with the arguments of its command, to see what it says"
 
 
-# ---- what is said ----
+# ---- results ----
 
 
 def tools_section(

@@ -157,7 +157,7 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
     return BenchReport(tuple(rows), len(clips), speech_s, after_ms, machine)
 
 
-# ---- what to measure ----
+# ---- variants ----
 
 
 def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iterator[Variant]:
@@ -225,7 +225,7 @@ def _short(need: Need) -> str:
     return need.name.rpartition("/")[2].removesuffix(".onnx")
 
 
-# ---- measuring ----
+# ---- measurement ----
 
 
 async def _row(bench: Bench, variant: Variant, clips: Sequence[Clip]) -> BenchRow:

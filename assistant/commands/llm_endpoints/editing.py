@@ -118,7 +118,7 @@ def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
         raise ConfigError([f'{file.path}: the endpoint "{name}" is there already; {remedy}'])
 
 
-# ---- which server ----
+# ---- selecting the server ----
 
 
 def _select_server(
@@ -216,7 +216,7 @@ def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
     return server.models[0]
 
 
-# ---- what is said ----
+# ---- output ----
 
 
 def _next_after_add(

@@ -109,7 +109,7 @@ class TalkPlain:
         self._chosen: tuple[EngineChoice, ...] = ()
         self._status: Status | None = None
 
-    # What happens --------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------
 
     def show(self, fact: SessionEvent) -> None:
         """Prints one event of the conversation; interim words are not printed."""
@@ -238,7 +238,7 @@ class TalkPlain:
         if line != NOT_YET:
             self._print(label, line)
 
-    # What is typed -------------------------------------------------------------------------------------------
+    # Commands ------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
         if self._typed is not None:

@@ -126,7 +126,7 @@ class TalkScreen(App[None]):
             self.register_theme(theme)
         self.theme = THEMES[shade].name
 
-    # What happens --------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------
 
     def show(self, fact: SessionEvent) -> None:
         """Shows one event of the conversation."""
@@ -148,7 +148,7 @@ class TalkScreen(App[None]):
         self._loaded = True
         self._draw_soon()
 
-    # The screen ----------------------------------------------------------------------------------------------
+    # Drawing -------------------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         """Builds the parts from top to bottom."""
@@ -229,7 +229,7 @@ class TalkScreen(App[None]):
         sized = before is not None and len(before) == len(content) and name not in SIDE
         self._parts[name].update(content, layout=not sized)
 
-    # The keys ------------------------------------------------------------------------------------------------
+    # Keys ----------------------------------------------------------------------------------------------------
 
     def action_talk(self) -> None:
         """Starts or ends push-to-talk."""

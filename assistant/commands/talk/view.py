@@ -116,7 +116,7 @@ class View:
         # the highlighted word, and the number of passages at that time
         self._highlighted: tuple[HighlightedWord | None, int] = (None, 0)
 
-    # What happens --------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------
 
     def apply(self, fact: SessionEvent, at: str) -> None:
         """Applies one event of the conversation; `at` is the time of day as text."""
@@ -172,7 +172,7 @@ class View:
         self._typed.append(entry.text)
         self._append(entry)
 
-    # The person ----------------------------------------------------------------------------------------------
+    # User speech ---------------------------------------------------------------------------------------------
 
     def _begin_speech(self) -> None:
         if self._speech_key is None:
@@ -214,7 +214,7 @@ class View:
         self._last_turn = (fact.turn, self._speech_key)
         self._speech_key, self._interim = None, ""
 
-    # The reply -----------------------------------------------------------------------------------------------
+    # Reply ---------------------------------------------------------------------------------------------------
 
     def _begin_reply(self, reply: ReplyId, *, spoken: bool) -> None:
         self._highlight(None)
@@ -267,7 +267,7 @@ class View:
         # Later parts of the reply are neither shown nor highlighted.
         self._words, self._passages, self._reply = ReplyWords(), [], None
 
-    # The books -----------------------------------------------------------------------------------------------
+    # Latencies and problems ----------------------------------------------------------------------------------
 
     def _finish(self, record: TurnRecord, at: str) -> None:
         if record.response_latency_ms is not None:
@@ -285,7 +285,7 @@ class View:
         self.trouble_at = at
         self._append(Entry(next(self._keys), "trouble", printable(what, MOST_CHARS), at=at))
 
-    # The transcript ------------------------------------------------------------------------------------------
+    # Transcript ----------------------------------------------------------------------------------------------
 
     def _append(self, entry: Entry) -> None:
         """Appends an entry. Interim words stay last: other entries go before them."""

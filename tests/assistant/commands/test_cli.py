@@ -1,4 +1,4 @@
-"""The program's outside: help, configuration, and one line for a mistake."""
+"""The program as a user calls it: help, configuration, and errors of one line."""
 
 import os
 import subprocess

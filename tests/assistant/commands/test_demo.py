@@ -1,4 +1,4 @@
-"""The demo as a newcomer runs it: once, in real time, with the real engines; then the sound it leaves is measured."""
+"""Runs the demo once, in real time, with real engines, and measures its recording."""
 
 import json
 import os
@@ -24,7 +24,7 @@ LABELS = Path(assistant.__file__).parent / "recordings" / "conversation.json"
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run of the demo left."""
+    """Results of a run of the demo."""
 
     began: datetime
     screen: str
@@ -100,10 +100,10 @@ def test_stages_of_a_turn_sum_to_its_latency(ran: Ran) -> None:
 
 
 def end_of_sound_s(left: "np.ndarray[tuple[int], np.dtype[np.int16]]", about_s: float, rate_hz: int) -> float:
-    """The last sustained sound within 0.8 s of a moment: the project's own measure of audible, read backwards.
+    """Returns the end of the last sustained sound within 0.8 s of a moment, by the project's measure of audible.
 
-    The room is only a few dB below the limit, so that a window here and there passes it by chance: the median over ten
-    places of the windows does not.
+    The room noise is only a few dB below the limit, so single windows may exceed it. The median over ten positions of
+    the windows does not.
     """
     ends = []
     for shift in range(0, rate_hz // 100, rate_hz // 1000):
@@ -152,7 +152,7 @@ def test_screen_shows_the_whole_conversation(ran: Ran) -> None:
 
 
 def test_replay_repeats_the_decisions(ran: Ran) -> None:
-    """From the trace as it is without words."""
+    """Uses the trace without words."""
     conversation = conversation_of([{**record, "words": None} for record in ran.records])
     assert len(conversation.records) == len(ran.records) >= 3
     assert conversation.disagree == ()

@@ -1,6 +1,7 @@
-"""`repartee demo --llm`: who answers, what screen and trace say of it, and what a found server was asked by then.
+"""`repartee demo --llm`: which model answers, what screen and trace show, and the requests of a found server.
 
-Each demo goes at the pace of real time; three are held at once, on one event loop."""
+Each demo runs in real time; three run at once on one event loop.
+"""
 
 import asyncio
 import json
@@ -29,7 +30,7 @@ class Case:
 
     Attributes:
         llm: As `--llm`.
-        models: What the server says of its models; None: there is none.
+        models: Models that the server lists; None: there is no server.
         overrides: Settings.
     """
 
@@ -47,18 +48,18 @@ CASES = {
     "hangs": Case(None, (Wait(60),)),
 }
 AT_ONCE = 3
-"""Conversations beside each other: a core runs about ten, yet the engines of each are loaded at its start."""
+"""Concurrent conversations: a core runs about ten, but each loads its engines at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A demo that is over.
+    """A finished demo.
 
     Attributes:
         screen: On one line.
         record: Its turn in the trace.
-        seen: What the server was asked.
-        url: The server's.
+        seen: Requests of the server.
+        url: Address of the server.
     """
 
     screen: str

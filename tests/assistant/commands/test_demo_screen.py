@@ -1,4 +1,4 @@
-"""The lines of `repartee demo`: what is being heard stands at their end, whatever else ends meanwhile."""
+"""Lines of `repartee demo`: interim words stay at their end, whatever else ends meanwhile."""
 
 import io
 from dataclasses import replace
@@ -17,7 +17,7 @@ from bench.talk_picture import CONVERSATION
 
 
 def drawn(*facts: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) -> str:
-    """What the last fact has drawn on a terminal."""
+    """Returns what the last event has drawn on a terminal."""
     out = io.StringIO()
     screen = Screen(Console(file=out, force_terminal=True, width=100))
     for fact in facts:
@@ -40,7 +40,7 @@ APOLOGY = replace(TIMED, turn=2, response_latency_ms=235.0, error="llm endpoint 
 
 
 def summed_up(*records: TurnRecord) -> str:
-    """The line about latencies at the end."""
+    """Returns the line about latencies at the end."""
     out = io.StringIO()
     summary(Console(file=out, width=200), records, [])
     return out.getvalue().splitlines()[0]

@@ -1,4 +1,4 @@
-"""A real conversation, from its sound to a collector: header, record and spans are of one trace."""
+"""A real conversation, from its audio to a collector: header, record and spans belong to one trace."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`repartee models` as people see it."""
+"""Output of `repartee models`."""
 
 import os
 import subprocess

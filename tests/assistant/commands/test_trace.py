@@ -1,4 +1,4 @@
-"""The commands from outside: what they print, and with which status they end."""
+"""The trace commands: their output and exit status."""
 
 import json
 import os
@@ -17,7 +17,7 @@ REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
-    """In this process: exit status, what was printed, and what was complained about."""
+    """Runs a command in this process. Returns its exit status, its output and its errors."""
     done = CliRunner().invoke(trace, [str(argument) for argument in arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit)
     return done.exit_code, done.stdout, done.stderr
@@ -198,7 +198,8 @@ def test_field_of_wrong_type_is_at_most_one_line(tmp_path: Path, field: str) -> 
     began = sorted(turn).index(field)
     for number, value in enumerate(values):
         record = turn | {field: value}
-        # Each field meets each command twice, each value over the fields all of them: all with all took five minutes.
+        # Each field meets each command twice, and each value is used over the fields: all combinations took five
+        # minutes.
         code, _, err = run(commands[(began + number + number // 5) % 5], written(tmp_path / "a.jsonl", [record]))
         assert code in {0, 2}
         assert code == 0 or err.startswith("repartee: ")

@@ -1,4 +1,4 @@
-"""Changes of the file of settings: whole and checked, or not at all."""
+"""Changes of the configuration file: complete and checked, or none."""
 
 import os
 from dataclasses import replace
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> ConfigFile:
 
 
 def only(file: ConfigFile) -> None:
-    """No draft was left behind."""
+    """Asserts that no draft was left."""
     assert [path.name for path in file.path.parent.iterdir()] == [file.path.name]
 
 
@@ -97,7 +97,7 @@ def test_endpoints_not_written_as_tables_are_kept(file: ConfigFile, text: str) -
 
 
 def test_unknown_header_never_removes_another_endpoint(file: ConfigFile) -> None:
-    """The quoted header is not seen, so that counting would take the second table for the first."""
+    """The quoted header is not recognized, so counting would take the second table for the first."""
     text = "".join(
         f'[[{header}]]\nname = "{name}"\nurl = "http://h/v1"\nmodel = "m"\n'
         for header, name in (('llm."endpoints"', "a"), ("llm.endpoints", "b"))

@@ -1,4 +1,4 @@
-"""The keys of an endpoint: which kind knows which, and what is said of the others."""
+"""Keys of an endpoint: which kind accepts which, and the errors for others."""
 
 from collections.abc import Mapping
 from dataclasses import fields

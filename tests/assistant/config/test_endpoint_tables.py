@@ -1,4 +1,4 @@
-"""Endpoints in the text of a config.toml: one more, one less, all else as it was."""
+"""Endpoints in the text of a config.toml: adding and removing leaves all other text unchanged."""
 
 import tomllib
 from pathlib import Path

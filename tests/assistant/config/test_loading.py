@@ -1,4 +1,4 @@
-"""Settings: what they may be, where they come from, and that file and documentation say the same."""
+"""Settings: allowed values, sources, and agreement of file and documentation."""
 
 import dataclasses
 import tomllib
@@ -20,7 +20,7 @@ from assistant.config.toml_lines import lines_of_keys
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A working directory without settings."""
+    """Changes to a working directory without settings."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -43,7 +43,7 @@ def problems(
 
 ENDPOINT = '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\nmodel = "m"\n'
 
-# Defaults, the file and the documentation
+# Defaults, file and documentation
 
 
 def test_defaults_are_those_other_parts_expect() -> None:
@@ -200,7 +200,7 @@ def test_hangover_is_the_profiles_unless_given() -> None:
     assert TurnSection("patient", hangover_ms=300).hangover_in_use_ms == 300
 
 
-# Refusals: one line each, with file and line, key, value, what is allowed
+# Errors: one line each, with file and line, key, value and allowed values
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_key_variables_are_not_unknown_settings() -> None:
     assert problems(ENDPOINT, environ)[0].startswith("environment REPARTEE_NEAR_KEY: ")
 
 
-# What is shown
+# Display
 
 
 def test_every_setting_is_shown_with_value_and_origin() -> None:

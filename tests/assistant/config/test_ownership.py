@@ -1,4 +1,4 @@
-"""A config.toml in the working directory is read only if it is Repartee's."""
+"""A config.toml in the working directory is read only if it belongs to Repartee."""
 
 import subprocess
 import sys
@@ -59,7 +59,7 @@ def test_config_file_of_another_program_is_recognized(name: str) -> None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with another program's config.toml."""
+    """Returns the working directory, with another program's config.toml."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "config.toml"
     file.write_text(THEIRS["a dashboard"])

@@ -1,4 +1,4 @@
-"""A table as the value of one setting."""
+"""A TOML table as the value of one setting."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""The servers of tools in the configuration: what they may be, what is shown of them, and what is no secret's place."""
+"""Tool servers in the configuration: allowed values, display, and errors for misplaced secrets."""
 
 import os
 from collections.abc import Mapping

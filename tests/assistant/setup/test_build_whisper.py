@@ -1,4 +1,4 @@
-"""The model of faster-whisper is loaded once, for all conversations."""
+"""The faster-whisper model is loaded once for all conversations."""
 
 import asyncio
 import json
@@ -70,12 +70,12 @@ def test_conversations_share_the_whisper_model(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.slow
 def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fetched by commit, as other programs do; beside a folder that is called like it."""
+    """Downloaded by commit, as other programs do; beside a folder of the same name."""
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.chdir(tmp_path)
     write_nothing(tmp_path / "base.en")
     scripted_whisper(tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c", WORDS)
-    # As the hub has it, where CTranslate2 converts it to a .json.
+    # As on the hub, where CTranslate2 converts it to a .json.
     vocabulary = tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "vocabulary.json"
     vocabulary.with_suffix(".txt").write_text("\n".join(json.loads(vocabulary.read_text(encoding="utf-8"))))
     vocabulary.unlink()

@@ -1,4 +1,4 @@
-"""Parameters and headers of an endpoint, from the text of a configuration to the wire of every kind of service."""
+"""Parameters and headers of an endpoint, from the configuration to the request of every kind of service."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ def configured(text: str) -> Settings:
 
 
 async def asked(service: Service, options: ChatOptions | None = None) -> tuple[str, Mapping[str, str]]:
-    """The body and the headers of a request, as the service saw them."""
+    """Returns the body and the headers of a request, as the service received them."""
     settings = configured("[llm]\nmax_tokens = 77\ntemperature = 0.25\n" + service.table).llm
     model = model_of(settings.endpoints[0], settings, ENVIRON)
     try:

@@ -28,7 +28,7 @@ CALLING = ChatOptions(functions=(LAMP,))
 PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md"
 
 Steps = tuple[Script, grpc_server.Script]
-"""Of a server over HTTP, and of one over gRPC; the other is empty."""
+"""Steps of an HTTP server and of a gRPC server; the other is empty."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def cells() -> Mapping[str, Mapping[str, str]]:
-    """Of the table: kind to heading to cell."""
+    """Returns the table: kind to heading to cell."""
     text = PAGE.read_text(encoding="utf-8").partition("## Kinds of services\n")[2]
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
     heads, _, *lines = [[cell.strip() for cell in row] for row in rows[: 2 + len(ALL_KINDS)]]
@@ -52,7 +52,7 @@ CELLS = cells()
 async def asking(
     kind: EndpointKind, steps: Steps, *more: str
 ) -> AsyncGenerator[tuple[ChatModel, Callable[[], Awaitable[object]], Callable[[], int]]]:
-    """The client of a server that does these steps; what waits until that saw it leave; how often it was asked."""
+    """Yields the client of a server with these steps, an awaitable for the disconnection, and the request count."""
     http, grpc = steps
     serving = serving_aws if kind in {"sagemaker", "bedrock"} else llm_server.serving
     if kind == "grpc":
@@ -85,7 +85,7 @@ async def client(table: str) -> AsyncGenerator[ChatModel]:
 
 
 def heard(kind: EndpointKind, steps: Steps, *more: str, options: ChatOptions | None = None) -> list[ChatEvent]:
-    """Everything until the end; an error is raised."""
+    """Returns all events until the end; raises errors."""
 
     async def scene() -> list[ChatEvent]:
         async with (
@@ -98,7 +98,7 @@ def heard(kind: EndpointKind, steps: Steps, *more: str, options: ChatOptions | N
 
 
 def body(kind: EndpointKind, *, text: bytes | str, ends: bool = True, fault: bool = False) -> Steps:
-    """An answer of one token; then its end, an error in the service's own words, or nothing at all."""
+    """Returns an answer of one token; then its end, an error in the service's own words, or nothing."""
     text = str(text)
     if kind == "grpc":
         parts: tuple[Part | Hang, ...] = (Part(text.encode()),)
@@ -131,13 +131,13 @@ def body(kind: EndpointKind, *, text: bytes | str, ends: bool = True, fault: boo
 
 
 def torn(kind: EndpointKind) -> Steps:
-    """One token, and then the body ends, as if that were all."""
+    """Returns a body that ends after one token without an end mark."""
     http, grpc = body(kind, text="Hi", ends=False)
     return (*http[:-1], LAST_CHUNK) if http else (), grpc[:-1]
 
 
 def call(kind: EndpointKind) -> Steps:
-    """A function is called."""
+    """Returns an answer that calls a function."""
     pieces = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "lamp", "arguments": '{"on":true}'}}]
     as_openai = llm_server.event(tool_calls=pieces) + llm_server.event(finish="tool_calls") + DONE
     if kind == "openai":
@@ -159,7 +159,7 @@ def test_table_has_every_kind() -> None:
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
 def test_kind_streams_tokens(kind: EndpointKind) -> None:
-    """What has come is passed on while the rest is still to come."""
+    """Received tokens are passed on while the rest is still to come."""
 
     async def scene() -> ChatEvent:
         async with (
@@ -178,7 +178,7 @@ def test_kind_supports_tools_as_documented(kind: EndpointKind) -> None:
 
         async def scene() -> int:
             async with asking(kind, body(kind, text="Hi")) as (model, _, asked):
-                stream = model.stream(HELLO, CALLING)  # never raises: only what is pulled may
+                stream = model.stream(HELLO, CALLING)  # never raises: only iterating may
                 with pytest.raises(LlmRefused, match="function"):
                     await anext(stream)
                 return asked()
@@ -210,7 +210,7 @@ def test_kind_counts_tokens_as_documented(kind: EndpointKind) -> None:
     finished = heard(kind, body(kind, text="Hi"))[-1]
     assert isinstance(finished, Finished)
     if kind == "grpc":
-        assert CELLS[kind]["counts tokens"] == "with `details`"  # tests/llm/triton/test_grpc.py has what they bring
+        assert CELLS[kind]["counts tokens"] == "with `details`"  # tests/llm/triton/test_grpc.py tests the counts
         assert finished.completion_tokens is None
         return
     assert finished.prompt_tokens is not None
@@ -264,7 +264,7 @@ def test_template_with_its_own_bos_token_gets_no_other(kind: EndpointKind, tmp_p
 
 
 def words(kind: EndpointKind, *texts: str, template: str = "") -> str:
-    """What is heard of an answer."""
+    """Returns the text of an answer."""
 
     async def scene() -> str:
         async with serving_kind(kind, *texts) as service:

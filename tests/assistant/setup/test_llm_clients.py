@@ -1,4 +1,4 @@
-"""Each kind of service built from the text of a configuration: it answers, and what cannot work is one line."""
+"""Clients of each kind of service built from a configuration: they answer, or the error is one line."""
 
 import asyncio
 import importlib.util
@@ -32,7 +32,7 @@ def configured(text: str) -> LlmSection:
 
 
 def refusal(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """Of building it, as a conversation would be told."""
+    """Returns the error of building a client, as a conversation reports it."""
     (endpoint,) = configured(text).endpoints
     settings = load_settings(Path("given.toml"), {}, ()).settings
     with pytest.raises(EngineLoadError) as refused:

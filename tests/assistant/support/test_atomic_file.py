@@ -1,4 +1,4 @@
-"""Files that a person names: whole or not at all, and never one that is read."""
+"""Output files: written completely or not at all, and never over an input."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Whatever a disk does, nobody waits for it, and what is lost is counted and said."""
+"""A slow or failing disk delays nothing, and lost entries are counted and reported."""
 
 import asyncio
 import errno
@@ -23,11 +23,11 @@ def full() -> OSError:
 
 
 class Disk:
-    """Takes what it is given, unless told otherwise.
+    """Accepts entries, unless configured otherwise.
 
     Attributes:
-        written: What it has taken, call by call.
-        free: While it is not set, it hangs.
+        written: The entries of each call.
+        free: The disk hangs while this is not set.
     """
 
     def __init__(self, refuses: Sequence[bool] = ()) -> None:
@@ -55,7 +55,7 @@ def behind(disk: Disk, complain: Callable[[str], None] = pytest.fail) -> Backgro
 
 @asynccontextmanager
 async def running(lines: BackgroundWriter[int]) -> AsyncIterator[None]:
-    """While its writer runs; afterwards it has been stopped."""
+    """Runs the writer inside the context and stops it at the end."""
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(lines.run(), name="writer")
         yield
@@ -72,7 +72,7 @@ def test_entries_are_written_in_order_and_flushed_at_the_end() -> None:
 
     async def scene() -> None:
         lines = behind(disk)
-        await settled(lines)  # nothing is to be written yet
+        await settled(lines)  # nothing must be written yet
         async with running(lines):
             lines.put([1, 2])
             await settled(lines)
@@ -202,7 +202,7 @@ def test_failed_write_during_stop_is_retried() -> None:
 
 
 class Losses:
-    """What was said and counted of entries that were given up."""
+    """Reports and counts of dropped entries."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -258,7 +258,7 @@ def test_entries_without_time_left_are_counted_as_lost() -> None:
         await asyncio.sleep(0.05)
         lines.put([3])
         try:
-            for _ in range(2):  # the second time while it waits for the disk
+            for _ in range(2):  # the second cancellation comes while it waits for the disk
                 writing.cancel()
                 await asyncio.sleep(0.05)
             with pytest.raises(asyncio.CancelledError):

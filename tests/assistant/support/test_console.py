@@ -1,4 +1,4 @@
-"""Nothing that comes from outside controls the terminal, whichever command writes it."""
+"""External text never controls the terminal, in the output of any command."""
 
 import io
 import json
@@ -142,7 +142,7 @@ def test_hostile_arguments_reach_no_terminal(command: tuple[str, ...], tmp_path:
 
 
 def hostile_trace(folder: Path) -> Path:
-    """The demo's trace with a hostile text wherever a text may stand."""
+    """Returns the demo's trace with a hostile text in every text field."""
     lines = []
     for line in DEMO.read_text().splitlines():
         record = json.loads(line)
@@ -169,7 +169,7 @@ def test_hostile_trace_reaches_no_terminal(command: str, colour: bool, tmp_path:
     done = run(tmp_path, "trace", *command.split(), *files, **({"FORCE_COLOR": "1"} if colour else {}))
     said = done.stdout + done.stderr
     assert said.strip()
-    own = ["1b", "d"] if colour else []  # our own styles, and the spinner's
+    own = ["1b", "d"] if colour else []  # the program's own styles, and the spinner's
     assert [char for char in unsafe_in(said) if char not in own] == []
     assert "\x1b]" not in said
     assert "\x1b[2J" not in said

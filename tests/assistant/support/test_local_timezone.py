@@ -1,4 +1,4 @@
-"""The zone of this machine, where the clocks change."""
+"""The local time zone with daylight saving."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where the home folder is, and where there is none."""
+"""Expansion of the home folder, and errors without one."""
 
 import os
 import pwd
@@ -28,7 +28,7 @@ def test_unknown_user_is_reported() -> None:
 
 @pytest.fixture
 def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a container runs a program under a number that /etc/passwd does not have."""
+    """Imitates a container that runs a program under a user id without an entry in /etc/passwd."""
 
     def unknown(number: int) -> None:
         raise KeyError(number)

@@ -1,4 +1,4 @@
-"""A program that is ended from outside leaves its terminal in order, and says by its status what ended it."""
+"""A program ended by a signal restores its terminal, and its exit status names the signal."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ ENVIRON = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
 
 
 def ended_by(number: int, once: bytes, command: Sequence[str | Path], folder: Path) -> tuple[int, bytes]:
-    """The exit status of a program that gets the signal once it has written something, and all that it wrote."""
+    """Returns the exit status and output of a program that receives the signal after its first output."""
     terminal = Terminal(command, ENVIRON, folder)
     try:
         terminal.until(once)

@@ -1,4 +1,4 @@
-"""What an MCP server may answer is bounded before it is parsed."""
+"""Answers of an MCP server are limited before they are parsed."""
 
 import asyncio
 import resource
@@ -39,7 +39,7 @@ def section(way: str, port: int) -> ToolServerSection:
 
 
 async def called(section: ToolServerSection, *kinds: str) -> tuple[list[str], float]:
-    """What each call came to, and the longest time that the event loop stood still."""
+    """Returns the result of each call, and the longest time that the event loop was blocked."""
     tools = McpTools([section], {})
     await tools.load()
     assert tools.functions, tools.troubles
@@ -78,7 +78,7 @@ def test_result_beyond_the_limits_is_an_error_naming_them(way: str, kind: str, p
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 100_000
     assert refused.startswith("refused: the tool server far returned more than ")
     assert refused.endswith("which is not read; ask for less")
-    assert after == "x"  # the server was kept
+    assert after == "x"  # the connection was kept
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Real MCP servers, in processes of their own, over stdio and over HTTP."""
+"""Real MCP servers in separate processes, over stdio and over HTTP."""
 
 import asyncio
 import gc
@@ -96,7 +96,7 @@ def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
 
 
 def test_invalid_utf_8_does_not_end_a_program() -> None:
-    """Many greet on their stdout in whatever encoding; the rest of what they wrote was read by nobody."""
+    """Many programs print a greeting to stdout in any encoding; their other output must still be read."""
     code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PROGRAM}", run_name="__main__")'
 
     async def test() -> None:
@@ -187,7 +187,7 @@ def test_server_can_be_stopped_after_a_cancelled_load(monkeypatch: pytest.Monkey
         if look_s < 1:
             await until(lambda: tools.troubles == ["the tool server silent is not there yet"])
         await stopped(tools)
-        await asyncio.sleep(0)  # what the thread says last is heard
+        await asyncio.sleep(0)  # lets the last message of the thread arrive
 
     complaints: list[object] = []
 
@@ -227,7 +227,7 @@ BUSY = Path(__file__).parent.parent.parent / "mcp_busy_program.py"
 
 
 def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a call works, such a server lists nothing; it was taken for dead, and killed after it had acted."""
+    """During a call such a server lists nothing; it was considered lost, and killed after it had acted."""
     monkeypatch.setattr(mcp_server, "CHECK_INTERVAL_S", 0.2)
     monkeypatch.setattr(mcp_server, "CHECK_TIMEOUT_S", 0.5)
 
@@ -333,7 +333,7 @@ def free_port() -> int:
 
 def test_server_at_an_address_is_called_and_survives_restart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
-    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # is for the world outside, not for this machine
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # applies to other machines, not to this one
     port = free_port()
 
     def start() -> "subprocess.Popen[bytes]":

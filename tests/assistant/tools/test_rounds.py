@@ -1,4 +1,4 @@
-"""Tools in a conversation, on virtual time: none called in vain, none unanswered in the history, all of it booked."""
+"""Tools in a conversation, in virtual time: no needless call, no call without a result, and complete traces."""
 
 import json
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def calling(rule: object = looks_it_up) -> CallingModel:
 
 
 def tool_messages(conversation: History) -> list[Message]:
-    """Calls and results; each call is right before its own result, and no id is there twice."""
+    """Returns calls and results; each call must directly precede its result, with a unique id."""
     found = [message for message in conversation.messages() if message.calls or message.role == "tool"]
     ids = [call.call_id for message in found for call in message.calls]
     assert len(ids) == len(set(ids))
@@ -69,7 +69,7 @@ def test_tool_result_continues_the_reply() -> None:
         "tool",
         "assistant",
     ]
-    assert performance.told(FunctionCalled) == []  # it is none of the client's business
+    assert performance.told(FunctionCalled) == []  # the client must not see it
     assert performance.records[0].outcome == "answered"
 
 
@@ -124,7 +124,7 @@ def test_slow_tool_is_announced_by_a_moment() -> None:
     assert moment <= first_sound_ms <= moment + 100
     assert performance.units == ["It is sunny."]
     assert "moment" not in json.dumps([str(item) for item in performance.conversation.items])
-    # It is not the reply: that is heard after the tool has returned.
+    # It is not the reply, which plays after the tool has returned.
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 3000
     assert record.stages["queue"].ms > 2900
@@ -202,7 +202,7 @@ def test_long_call_is_not_considered_stuck() -> None:
     assert [record.outcome for record in performance.records] == ["answered"]
 
 
-# Several at once
+# Concurrent calls
 
 BOTH = Calls((("home_weather", '{"place":"here"}'), ("home_weather", '{"place":"there"}')))
 
@@ -213,7 +213,7 @@ def both_then_one(messages: Sequence[Message], _options: ChatOptions) -> str | C
 
 
 def test_signed_calls_are_returned_together() -> None:
-    """Gemini 3 refuses an answer's first call without its signature, and results between calls made at once."""
+    """Gemini 3 rejects the first call of an answer without its signature, and results between concurrent calls."""
     model = calling(both_then_one)
     model.signs = True
     tools = ScriptedTools(waits_s={'{"place":"here"}': 0.5})
@@ -240,7 +240,7 @@ def test_unsigned_calls_are_returned_one_by_one() -> None:
     ]
 
 
-# What goes wrong
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_invented_tool_is_reported_to_the_model() -> None:
     assert tools.called == []
     assert performance.told(FunctionCalled) == []
     called, returned = model.asked[-1][-2:]
-    assert called.calls[0].name == "get_weather__"  # services refuse other signs, also in a history
+    assert called.calls[0].name == "get_weather__"  # services reject other characters, also in a history
     assert returned.content == "error: there is no tool of that name"
     assert "get weather" not in performance.records[0].to_json()
 
@@ -351,7 +351,7 @@ def test_subscription_ends_with_the_conversation() -> None:
 
 
 def _valid(messages: Sequence[Message]) -> bool:
-    """Whether a service would take it: each call is answered by the very next message."""
+    """Whether a service would accept it: each call is answered by the very next message."""
     for at, message in enumerate(messages):
         if message.calls and [call.call_id for call in message.calls] != [messages[at + 1].call_id]:
             return False
@@ -359,7 +359,7 @@ def _valid(messages: Sequence[Message]) -> bool:
 
 
 def common(one: str, other: str) -> int:
-    """How many bytes two prompts have in common at their beginning."""
+    """Returns the number of bytes at the beginning that two prompts have in common."""
     first, second = one.encode(), other.encode()
     return next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
@@ -367,7 +367,7 @@ def common(one: str, other: str) -> int:
 
 
 def conversation_of(turns: int) -> list[Says]:
-    """Every fourth turn is gone on with after its commit, every fifth interrupts the reply to the one before."""
+    """Every fourth turn continues after its commit; every fifth interrupts the previous reply."""
     says = []
     at_ms = 500
     for turn in range(turns):
@@ -407,7 +407,7 @@ def test_each_prompt_extends_the_previous_one() -> None:
         if after[1:2] != before[1:2]:
             cuts += 1
             continue
-        # What follows the user's last words is new or was cut short; all before it has been read already.
+        # What follows the user's last words is new or was cut; all before it was sent already.
         known = len(earlier.encode()) - sum(len(as_text(one).encode()) for one in before[last_user(before) :])
         assert common(earlier, later) >= known
     turns = len({record.turn for record in performance.records})

@@ -1,4 +1,4 @@
-"""Names, ids and results of tools: pure."""
+"""Names, ids and results of tools. Pure."""
 
 import json
 import string

@@ -1,6 +1,7 @@
-"""`repartee doctor` from outside: with real engines, with a wrong configuration, and what it leaves behind.
+"""`repartee doctor` as a program: with real engines, with an invalid configuration, and what it leaves behind.
 
-The runs that load everything are under way together: they mostly wait for processes of their own."""
+Runs that load everything execute concurrently, because they mostly wait for processes of their own.
+"""
 
 import asyncio
 import json
@@ -38,10 +39,10 @@ def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subproces
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs under way; the tests wait for theirs.
+    """Runs in progress; each test awaits its own.
 
     Attributes:
-        home: Where the first keeps its models, data and traces, if it keeps any.
+        home: Where the first one stores its models, data and traces, if any.
     """
 
     home: Path
@@ -109,14 +110,14 @@ def test_doctor_checks_this_machine_and_changes_nothing(runs: Runs) -> None:
 
 
 def _left_behind(mark: bytes) -> list[str]:
-    """Processes whose environment holds a mark: those that were started here, and those that they started."""
+    """Returns processes with a mark in their environment: those started here, and their children."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (process / "environ").read_bytes():
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
-            continue  # gone meanwhile, or somebody else's
+            continue  # ended meanwhile, or owned by another user
     return found
 
 
@@ -178,12 +179,12 @@ def test_measured_clip_contains_the_sentence() -> None:
 
 @pytest.mark.slow
 def test_single_engines_match_those_of_a_conversation(tmp_path: Path) -> None:
-    """The table makes its own; what they say of themselves must be what the workshop's say."""
+    """The catalogue makes its own engines; their descriptions must equal those of `EngineLoader`."""
     settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}", "tts.speed=1.5", "stt.threads=1"]).settings
 
     async def scene() -> None:
-        workshop = EngineLoader(settings, {})
-        engines = await workshop.engines()
+        loader = EngineLoader(settings, {})
+        engines = await loader.engines()
         try:
             alone = engine_catalog.voice(settings, engines.voice.name)
             await alone.load()
@@ -195,6 +196,6 @@ def test_single_engines_match_those_of_a_conversation(tmp_path: Path) -> None:
             await recognizer.aclose()
         finally:
             await engines.recognizer.aclose()
-            await workshop.aclose()
+            await loader.aclose()
 
     asyncio.run(scene())

@@ -1,4 +1,4 @@
-"""One endpoint, asked for real over loopback: what it lists, how soon it answers, and how it says no."""
+"""Checks of one endpoint over loopback: its model list, its times and its refusals."""
 
 import asyncio
 from collections.abc import Mapping

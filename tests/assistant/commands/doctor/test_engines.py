@@ -1,4 +1,4 @@
-"""The lines about engines: which is in use and why, what it costs, what it lacks. No engine runs here."""
+"""Results for engines: which is in use and why, its times, and what it lacks. No engine runs here."""
 
 import asyncio
 from collections.abc import Mapping
@@ -46,13 +46,13 @@ def test_working_engine_has_its_level(in_use: Mapping[str, InUse], more: Mapping
     assert finding.ms == 12.34
     assert finding.cells == ("80", "3.0", format(more.get("rtf", 0.25), ".3f"), "12.3")
     assert finding.facts["in_use"] is ("espeak-ng" in in_use)
-    assert "pull" not in finding.text  # the missing engine's own line says that
+    assert "pull" not in finding.text  # the missing engine's own result says that
 
 
 def test_engine_without_audio_has_no_real_time_factor() -> None:
     finding = engine_finding("llm", "skills", ProbeResult({**MEASURED, "rtf": None}), {}, "")
     assert finding.cells[2] == "–"
-    assert not finding.text.startswith(("in use", "not in use"))  # nobody knows
+    assert not finding.text.startswith(("in use", "not in use"))  # unknown
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_failing_conversation_is_essential() -> None:
 
 
 class Asked(ProbeRunner):
-    """Says what it was asked instead of asking."""
+    """Records the requested checks instead of running them."""
 
     async def examine(self, what: str, limit_s: float) -> ProbeResult:
         asked.append((what, limit_s))

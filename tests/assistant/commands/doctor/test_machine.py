@@ -1,4 +1,4 @@
-"""Packages, threads, sound cards and the disk: what is said of each state they may be in."""
+"""Results for packages, threads, sound cards and the disk in each of their states."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A process that answers, hangs, crashes or is forgotten: each ends in one line, and no process is left."""
+"""A child process that answers, hangs, crashes or is abandoned ends in one line and leaves no process."""
 
 import asyncio
 import json
@@ -23,16 +23,16 @@ def examined(what: str, limit_s: float = 8.0, *, left_s: float = 10.0, config: s
 
 
 def module(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Have `text` run in place of the examination."""
+    """Runs `text` instead of the check."""
     (folder / "stand_in.py").write_text(text)
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setattr(doctor_process, "CHILD", "stand_in")
 
 
 def gone(pid: int, within_s: float = 20.0) -> bool:
-    """Whether there is soon no such process, or only what is left of it until somebody asks.
+    """Whether the process soon ends, or only a zombie remains.
 
-    A signal is sent at once and taken when the process is next run, which on a busy machine is later.
+    The signal is sent at once, but takes effect when the process is next scheduled; a busy machine delays that.
     """
     until_s = time.monotonic() + within_s
     while time.monotonic() < until_s:

@@ -1,4 +1,4 @@
-"""What follows from the lines: the verdict, the exit code, what to do, the JSON object."""
+"""Conclusions from the results: the verdict, the exit code, the remedies and the JSON object."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The page: aligned, within 80 columns, readable without colour, commands and paths in one piece."""
+"""The printed report: aligned, within 80 columns, readable without colour, commands and paths not wrapped."""
 
 import io
 

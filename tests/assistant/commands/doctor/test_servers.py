@@ -1,4 +1,4 @@
-"""The lines about language models: what each step's outcome looks like, and who answers in the end."""
+"""Results for language models: the outcome of each step, and which model answers."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What the doctor says of tool servers: real ones, missing ones, and the lines of every case."""
+"""Results for tool servers: real ones, missing ones, and every kind of problem."""
 
 import asyncio
 import sys
@@ -31,7 +31,7 @@ def answer(found: ToolProbe) -> ProbeResult:
     return ProbeResult(asdict(found))
 
 
-# Reaching them.
+# Connecting to servers.
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.fatal
 
 
-# What is said.
+# Results.
 
 
 def test_working_server_is_ok() -> None:

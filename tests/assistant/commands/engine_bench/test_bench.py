@@ -1,4 +1,4 @@
-"""Engines measured: which settings there are, what their rows hold, and what a missing model says."""
+"""Measured engines: their variants, the content of their rows, and rows of missing models."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 
 
 class FakeHearing:
-    """Says `words` once it was asked; a partial after the tenth frame."""
+    """Returns `words` as the final transcript, and an interim transcript after the tenth frame."""
 
     def __init__(self, words: str, on_partial: Callable[[Transcript], None]) -> None:
         self.segment = SegmentId(0)
@@ -112,14 +112,14 @@ class FakeVoice:
 
 @pytest.fixture(autouse=True)
 def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whatever this machine has: here is nothing at hand."""
+    """Hides the models of this machine."""
     for name in NO_MODELS:
         monkeypatch.setenv(name, str(tmp_path / "none"))
 
 
 @pytest.fixture
 def one_clip(monkeypatch: pytest.MonkeyPatch) -> Label:
-    """Instead of the shipped conversation."""
+    """Replaces the shipped conversation."""
     label = Label("clip", RECORDINGS / "rhasspy3_what-time-is-it.wav", 1.0, 1.2, "what time is it")
     monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [label])
     return label
@@ -143,7 +143,7 @@ def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeTranscriber) -> BenchRow:
     return row
 
 
-# which settings
+# Variants.
 
 
 def test_every_engine_has_a_row_without_models() -> None:
@@ -207,7 +207,7 @@ def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: s
     assert str(error.value).endswith(", or a path)")
 
 
-# what the rows hold
+# Content of the rows.
 
 
 @pytest.mark.usefixtures("one_clip")
@@ -216,7 +216,7 @@ def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) ->
     row = heard(monkeypatch, engine)
     assert row.wait is not None
     assert 30 <= row.wait.p50_ms < 600
-    # The tenth frame ends 200 ms after the beginning, the speech begins 300 ms after it: the pre-roll.
+    # The tenth frame ends 200 ms after the start; the speech begins at 300 ms, after the pre-roll.
     assert row.first_partial is not None
     assert -110 <= row.first_partial.p50_ms < 400
     assert row.real_time_factor is not None
@@ -301,7 +301,7 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
     assert (row.words, row.note) == (None, "no real weights")
 
 
-# the command
+# The command.
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["tables", "json"])

@@ -1,4 +1,4 @@
-"""Manifests: what is read, what is cut, and what is refused in one sentence."""
+"""Manifests: what is read, what is cut, and errors of one sentence."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def written(folder: Path, *lines: object) -> Path:
 
 
 def recorded(folder: Path, *, seconds: float = 2.0, rate_hz: int = 16_000) -> None:
-    """A tone from 0.5 to 1.5 s."""
+    """Writes a tone from 0.5 to 1.5 s."""
     at_s = np.arange(round(seconds * rate_hz)) / rate_hz
     tone = 0.5 * np.sin(2 * np.pi * 440 * at_s) * ((at_s >= 0.5) & (at_s < 1.5))
     soundfile.write(folder / "tone.wav", tone, rate_hz)

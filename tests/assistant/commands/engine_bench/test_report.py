@@ -1,4 +1,4 @@
-"""What is left of a measurement: table, JSON and plot."""
+"""Reports of a measurement: table, JSON and plot."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Word errors: one form for what was said and what was heard, and the distance between them."""
+"""Word errors: normalization of both texts, and the distance between them."""
 
 import pytest
 from hypothesis import given

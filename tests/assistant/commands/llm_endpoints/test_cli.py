@@ -1,4 +1,4 @@
-"""`repartee endpoints` from outside: the commands, their help, and one line for a mistake."""
+"""`repartee endpoints` as a program: the commands, their help, and errors of one line."""
 
 import json
 import os

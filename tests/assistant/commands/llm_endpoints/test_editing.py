@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 def added(
     wanted: NewEndpoint, file: Path, *scripts: Script, environ: Mapping[str, str] | None = None
 ) -> tuple[str, list[int]]:
-    """What is said when this is added where a server each serves these lists, and their ports.
+    """Returns the output of adding an endpoint, with a server for each of these lists, and the servers' ports.
 
     In the url, "{n}" stands for the n-th port.
     """
@@ -76,7 +76,7 @@ def refused(
     return str(error.value)
 
 
-# ---- servers found on this machine ----
+# ---- local servers ----
 
 
 def test_only_server_with_its_only_model_is_added(file: Path) -> None:
@@ -168,7 +168,7 @@ def test_further_endpoint_explains_how_to_use_it_alone(file: Path) -> None:
 
 
 def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
-    """Found, then asked once more with the key: this server opens for anybody the second time."""
+    """The server is found, then asked again with the key; it accepts any key the second time."""
     screen = io.StringIO()
 
     async def run() -> None:
@@ -189,7 +189,7 @@ def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
     assert "Bearer" not in screen.getvalue()
 
 
-# ---- an address that is given ----
+# ---- servers at an address ----
 
 
 def test_server_at_an_address_is_asked_for_its_model(file: Path) -> None:
@@ -199,7 +199,7 @@ def test_server_at_an_address_is_asked_for_its_model(file: Path) -> None:
 
 
 def test_base_path_is_added_to_an_address(file: Path) -> None:
-    """Without /v1 this server knows no list: a 404 for all but the right path."""
+    """Without /v1 this server has no list: it answers 404 for all other paths."""
 
     async def run() -> str:
         screen = io.StringIO()
@@ -307,7 +307,7 @@ def test_missing_file_is_created(tmp_path: Path) -> None:
     assert len(endpoints(file)) == 1
 
 
-# ---- one less ----
+# ---- removal ----
 
 
 def test_removal_is_reported(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Looking for servers while the engines load: nothing waits for it, and nothing is left of it."""
+"""Searching for servers while the engines load: it causes no delay, and no task remains."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What `--llm` means, and what is said of servers that are there."""
+"""Meaning of `--llm`, and notes about local servers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""`repartee endpoints` on the screen, in JSON and as a file, from figures that are always the same."""
+"""`repartee endpoints` on the terminal, as JSON and as a file, from constant figures."""
 
 import io
 import json

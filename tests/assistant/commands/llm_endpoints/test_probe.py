@@ -1,4 +1,4 @@
-"""Each kind of service asked as `repartee endpoints` asks it."""
+"""Each kind of service measured as `repartee endpoints` does it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -134,7 +134,7 @@ def test_invalid_host_name_has_no_figures(address: str) -> None:
 
 
 def test_first_reachable_address_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`localhost` is ::1 before it is 127.0.0.1, and many servers listen at the latter alone."""
+    """`localhost` is ::1 before it is 127.0.0.1, and many servers listen only at the latter."""
 
     async def scene() -> float | None:
         async with serving_kind("tgi", "One.") as service:

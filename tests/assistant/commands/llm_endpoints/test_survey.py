@@ -1,4 +1,4 @@
-"""`repartee endpoints`: who is configured, who is there, and what is said about it."""
+"""`repartee endpoints`: configured and local servers, and the next steps."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""What flags say of an endpoint to be added."""
+"""Flags that describe a new endpoint."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The whole app as a person runs it, on a virtual sound card: what is played into its microphone, what leaves it."""
+"""The whole program on a virtual sound card: audio goes to its microphone, and its output is recorded."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def card() -> Generator[VirtualCard]:
 
 
 def question(folder: Path) -> Path:
-    """The recording with silence around it, at the card's rate."""
+    """Returns the recording with silence around it, at the card's rate."""
     pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
     quiet = np.zeros(rate_hz // 2, np.int16)
     return write_wav(folder / "question.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)
@@ -64,7 +64,7 @@ def test_recorded_gap_equals_the_traced_latency(card: VirtualCard, tmp_path: Pat
     assert record["words"]["user"] == "what time is it"
     assert record["engines"]["echo"] in {"cancel", "half-duplex"}
     assert {"overflows", "underflows", "underruns"} <= record["counters"].keys()
-    # Both recordings end together, within what a recorder holds back.
+    # Both recordings end together, within the buffer of a recorder.
     from_end_s = len(said.pcm) / said.rate_hz - end_of_sound_s(said.pcm, said.rate_hz)
     onset = audible_onset(heard.pcm, heard.rate_hz)
     assert onset is not None
@@ -80,7 +80,7 @@ def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path
         app.say("what time is it")
         app.until("repartee:")
         card.unplug(SPEAKER)
-        card.unplug(VOICE)  # else PulseAudio moves the stream there, and nothing is lost
+        card.unplug(VOICE)  # otherwise PulseAudio moves the stream there, and nothing is lost
         app.until(f'the loudspeaker "{SPEAKER}" has gone')
         card.plug(SPEAKER)
         card.plug(VOICE)

@@ -1,4 +1,4 @@
-"""Pressed twice, or held: what is said lasts from the first press to the second, or to the release."""
+"""Two presses, or a held key: recording lasts from the first press to the second, or to the release."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ from assistant.commands.talk.held_key import RELEASED_S, REPEATS_WITHIN_S, SINGL
 
 
 def talking(presses_s: list[float], until_s: float) -> list[tuple[float, bool]]:
-    """When talking changed, asked every 10 ms as the conversation knows it."""
+    """Returns when recording changed, polled every 10 ms as the conversation does."""
     key, at = HeldKey(), 0.0
     changes: list[tuple[float, bool]] = []
     while at <= until_s:
@@ -43,7 +43,7 @@ def test_ending_press_may_be_held_briefly() -> None:
 def test_recording_ended_by_the_conversation_restarts() -> None:
     key = HeldKey()
     key.press(1.0, talking=False)
-    key.press(5.0, talking=False)  # the conversation ended it meanwhile
+    key.press(5.0, talking=False)  # the conversation ended recording meanwhile
     assert key.talking
 
 

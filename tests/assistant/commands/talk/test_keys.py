@@ -1,4 +1,4 @@
-"""Whatever a person can do at the keys, through the whole app on a virtual sound card: it is done, and in the trace."""
+"""All keys of the whole program on a virtual sound card: each has its effect, and the trace shows it."""
 
 import time
 from collections.abc import Generator
@@ -26,14 +26,14 @@ def card() -> Generator[VirtualCard]:
 
 
 def say(card: VirtualCard, folder: Path, recording: Path) -> None:
-    """Into the microphone, with half a second of silence before and after it."""
+    """Plays into the microphone, with half a second of silence before and after it."""
     pcm, rate_hz = soundfile.read(recording, dtype="int16")
     quiet = np.zeros(rate_hz // 2, np.int16)
     card.speak(write_wav(folder / "said.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)).wait()
 
 
 def listeners(card: VirtualCard) -> int:
-    """How many streams are open at the microphone."""
+    """Returns the number of open streams of the microphone."""
     sources = [line.split("\t") for line in card.pactl("list", "short", "sources").splitlines()]
     (number,) = [index for index, name, *_ in sources if name == MICROPHONE]
     outputs = [line.split("\t") for line in card.pactl("list", "short", "source-outputs").splitlines()]
@@ -75,7 +75,7 @@ def test_muting_closes_the_microphone_and_discards_speech(card: VirtualCard, tmp
         pcm, rate_hz = soundfile.read(SET_TIMER, dtype="int16")
         speaking = card.speak(write_wav(tmp_path / "cut.wav", np.concatenate([pcm, pcm]), rate_hz))
         app.eventually(lambda: listeners(card) == 1)
-        time.sleep(1.3)  # in the midst of it
+        time.sleep(1.3)  # during the speech
         app.say("/mute")
         app.until("microphone: closed; /mute opens it")
         app.eventually(lambda: listeners(card) == 0)
@@ -142,7 +142,7 @@ def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path
         say(card, tmp_path, WHAT_TIME)
         time.sleep(1.0)
         say(card, tmp_path, CALL)
-        app.until("you:")  # what else it hears in it is pocketsphinx's guess
+        app.until("you:")  # pocketsphinx's other words are a guess
         recorded(app, 1)
         app.until("wake: speak")
         say(card, tmp_path, WHAT_TIME)  # within the window after a reply
@@ -158,7 +158,7 @@ def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path:
     with talking(tmp_path, card.environ, "--input", MICROPHONE, "--output", SPEAKER) as app:
         app.until("ready:")
         app.until(f"loudspeaker: {SPEAKER}, ALSA")
-        for name in (SPEAKER, VOICE):  # of one alone, PulseAudio moves the streams to the other
+        for name in (SPEAKER, VOICE):  # after unplugging only one, PulseAudio moves the streams to the other
             card.unplug(name)
         for what in (f'loudspeaker "{SPEAKER}"', f'microphone "{MICROPHONE}"'):
             app.until(f"the {what} has gone")

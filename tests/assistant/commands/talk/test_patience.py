@@ -1,4 +1,4 @@
-"""A sound card that takes its time leaves less of the 500 ms to wait in."""
+"""A slow sound card leaves less of the 500 ms for silence."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Lines in place of the screen: what is printed, what is typed, and what stalls nothing."""
+"""Conversations as lines: what is printed, what is typed, and that nothing blocks."""
 
 import asyncio
 import io
@@ -27,7 +27,7 @@ FIT = {"keys": True, "terminal": True, "encoding": "utf-8"}
 def talked(
     typed: str, then: Callable[[TalkPlain], None] = lambda _: None, status: Status = STATUS, *, ends: bool = True
 ) -> tuple[list[str], list[tuple[object, ...]]]:
-    """The lines that were printed, and what the controls were asked to do."""
+    """Returns the printed lines, and the calls of the controls."""
     out = io.StringIO()
     controls = ScriptedControls(status)
 
@@ -71,7 +71,7 @@ def test_conversation_is_printed_as_lines() -> None:
 
 
 def test_typed_text_is_not_repeated_but_offline_speech_is_printed() -> None:
-    def converse(plain: TalkPlain) -> None:  # as a new connection tells it
+    def converse(plain: TalkPlain) -> None:  # as a new connection reports it
         plain.show(
             UserTurnCommitted(1, "typed", False, UserMessage(ItemId("a"), "typed", spoken=False), None, "requested")
         )
@@ -158,7 +158,7 @@ def test_unread_output_does_not_block() -> None:
             for _ in range(2 * MOST_LINES):
                 writer.write("x" * 1000)
             assert writer.left_out > 0
-            os.close(ours)  # so that the thread can leave
+            os.close(ours)  # so that the thread can end
             await writer.aclose()
 
     asyncio.run(run())
@@ -246,7 +246,7 @@ def loaded(plain: TalkPlain) -> None:
 def started(
     then: Callable[[TalkPlain], None] = load, *, typed: str = "", start_s: float = 5.0, status: Status = STARTING
 ) -> list[str]:
-    """The lines of a conversation that is being started for a tenth of a second."""
+    """Returns the lines of a conversation that starts for a tenth of a second."""
     out = io.StringIO()
 
     async def run() -> None:

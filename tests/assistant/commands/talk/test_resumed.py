@@ -1,4 +1,4 @@
-"""A resumed conversation: what is shown of it."""
+"""Summary of a resumed conversation."""
 
 from datetime import UTC
 

@@ -1,4 +1,4 @@
-"""The screen through Textual's pilot: what it shows at each size, and what its keys do."""
+"""The screen through Textual's pilot: its content at each size, and the effects of its keys."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -29,7 +29,7 @@ NASTY = "\x1b[2J\x1b[31mred [bold]not markup[/bold] \u202eשלום עולם 日�
 
 
 def lines(screen: TalkScreen) -> list[str]:
-    """What is on the screen, line by line."""
+    """Returns the screen, line by line."""
     width, height = screen.size
     strips = screen.screen._compositor.render_strips()
     assert len(strips) == height
@@ -40,7 +40,7 @@ def lines(screen: TalkScreen) -> list[str]:
 def with_screen(
     use: Use, status: Status = STATUS, size: tuple[int, int] = (120, 40), environ: Mapping[str, str] | None = None
 ) -> list[tuple[object, ...]]:
-    """Run it, ready and with its engines; what the controls were asked to do."""
+    """Runs the screen with its engines loaded. Returns the calls of the controls."""
     controls = ScriptedControls(status)
 
     async def run() -> None:
@@ -56,7 +56,7 @@ def with_screen(
 
 
 def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[object, ...]]:
-    """What is done of it; `times`: so many things are waited for."""
+    """Presses keys and returns the calls. `times`: number of calls to wait for."""
 
     async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         await pilot.press(*keys)
@@ -355,5 +355,5 @@ def test_picture_in_the_docs_shows_this_screen() -> None:
 
 
 def texts(svg: str) -> list[str]:
-    """The words of an SVG."""
+    """Returns the words of an SVG."""
     return [part.partition("</text>")[0].partition(">")[2] for part in svg.split("<text ")[1:]]

@@ -1,5 +1,4 @@
-"""Whole conversations in which not everybody is listened to, or only while a key is held; and what else a person at
-the screen can do. In virtual time."""
+"""Whole conversations with wake phrase, push-to-talk and other actions of the user, in virtual time."""
 
 import asyncio
 import json
@@ -28,7 +27,7 @@ def listener(listen_s: float = 4.0) -> WakePhraseGate:
 
 
 def asked(rehearsal: Rehearsal) -> list[str]:
-    """The last message of every request to the model."""
+    """Returns the last message of every request to the model."""
     return [messages[-1].content for messages in rehearsal.model.asked]
 
 
@@ -37,7 +36,7 @@ def said(performance: Performance) -> list[str]:
 
 
 def partial(rehearsal: Rehearsal, text: str) -> None:
-    """The recognizer has these words so far."""
+    """Sets the interim words of the recognizer."""
     hearing = rehearsal.transcriber.hearings[-1]
     hearing.on_partial(Transcript(hearing.segment, Samples(hearing.segment + hearing.until), text))
 
@@ -118,7 +117,7 @@ def test_only_words_after_the_phrase_are_shown() -> None:
 
 @pytest.mark.parametrize("until_ms", [3500, 9000])
 def test_side_talk_during_a_reply_is_in_no_record(until_ms: int) -> None:
-    """Whether they are done before it ends, or not."""
+    """The side talk may end before or after the reply."""
     rehearsal = Rehearsal(
         [Says(500, 1500, "hey computer tell me a story"), Says(3000, until_ms, "the doctor said")],
         length_ms=11000,
@@ -134,7 +133,7 @@ def test_side_talk_during_a_reply_is_in_no_record(until_ms: int) -> None:
 
 @pytest.mark.parametrize("cut_by", ["typing", "length"])
 def test_side_talk_after_an_interruption_is_in_no_record(cut_by: str) -> None:
-    """Whether somebody types meanwhile, or it is longer than a turn may be."""
+    """The user may type meanwhile, or the side talk may be longer than a turn may be."""
     longest_s = 60.0 if cut_by == "typing" else 2.0
     rehearsal = Rehearsal(
         [Says(500, 4500, "the doctor said it is serious"), Says(6000, 7000, "hey computer what time is it")],
@@ -212,12 +211,12 @@ def test_only_addressed_words_reach_the_model(turns: list[tuple[bool, int]]) -> 
             over_ms = next(at_ms for at_ms in begun if at_ms > part.start_ms) + 500
             open_until_ms = over_ms + 3000
         elif part.start_ms <= open_until_ms + 300:
-            return  # on the edge: the reply's end is not known so exactly here
+            return  # at the edge: the end of the reply is not known exactly enough here
     assert said(performance) == expected
     assert {messages[-1].content for messages in rehearsal.model.asked} == set(expected)
 
 
-# ---- push to talk ----
+# ---- push-to-talk ----
 
 
 def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
@@ -250,7 +249,7 @@ def test_turn_is_the_speech_while_the_key_was_held() -> None:
 
 @pytest.mark.parametrize("late_ms", [0, 60, 140])
 def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None:
-    """The key is let go when the last word is over; the last frames have not come by then."""
+    """The key is released at the end of the last word; the last frames have not arrived by then."""
     rehearsal = Rehearsal([Says(1000, 2000, "what time is it")], turns=HELD, key=PushToTalk())
 
     def release() -> None:
@@ -269,7 +268,7 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
 
 @pytest.mark.parametrize("begins_ms", [1780, 1860, 1940])
 def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
-    """One of 250 ms; the key is let go at 1960, the reply waits for no more than the end of the word."""
+    """A word of 250 ms; the key is released at 1960 ms, and the reply waits only for the end of the word."""
     says = [Says(1000, 1500, "lights"), Says(begins_ms, begins_ms + 250, "on")]
     rehearsal = Rehearsal(says, turns=HELD, key=PushToTalk())
     rehearsal.transcriber.word_by_word = True
@@ -330,7 +329,7 @@ def test_end_of_the_microphone_ends_the_held_turn() -> None:
     assert [record.outcome for record in performance.records] == ["answered"]
 
 
-# ---- what else a person can do ----
+# ---- other actions of the user ----
 
 
 def test_last_reply_is_repeated_without_a_request() -> None:
@@ -391,7 +390,7 @@ def test_text_typed_during_speech_is_answered_first(typed_ms: int) -> None:
 
 
 def test_side_talk_while_typing_is_discarded() -> None:
-    """The window that the reply opens is not for what began before it."""
+    """The window that the reply opens does not apply to speech that began before it."""
     rehearsal = Rehearsal(
         [Says(500, 2600, "did you see the match")],
         attention=WakePhraseGate(WakePhrase("hey computer"), samples_of_s(8.0)),

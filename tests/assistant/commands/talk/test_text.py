@@ -1,4 +1,4 @@
-"""Whatever people and models say: one line, no control, and as wide as it is taken to be."""
+"""Text of users and models: one line, no control characters, and of the expected width."""
 
 import unicodedata
 

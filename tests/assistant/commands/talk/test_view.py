@@ -1,4 +1,4 @@
-"""What the screen says, fact by fact."""
+"""Content of the screen after each event."""
 
 from dataclasses import replace
 from typing import Literal, get_args

@@ -1,4 +1,4 @@
-"""The word being spoken is found in the text, however the two come."""
+"""The word being spoken is found in the text, in whatever order times and text arrive."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from assistant.history.spoken_transcript import TimedWord
 
 
 def words(text: str, start_ms: float = 0.0) -> list[TimedWord]:
-    """100 ms each."""
+    """Returns words of 100 ms each."""
     return [
         TimedWord(word, start_ms + 100 * at, start_ms + 100 * at + 100, estimated=False)
         for at, word in enumerate(text.split())
