@@ -16,7 +16,7 @@ from pathlib import Path
 
 from assistant.commands.llm_endpoints.figures import EndpointMeasurement
 from assistant.commands.llm_endpoints.picture import draw
-from assistant.commands.llm_endpoints.probe import QUESTION, measured
+from assistant.commands.llm_endpoints.probe import QUESTION, measure_endpoint
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from bench.controlled_llm import LlmBehaviour
@@ -88,7 +88,7 @@ async def compare(requests: int, places: Sequence[Place] = PLACES) -> list[Place
                 price_in_per_million=place.price_in,
                 price_out_per_million=place.price_out,
             )
-            figures = await measured(endpoint, Settings(), {}, requests=requests)
+            figures = await measure_endpoint(endpoint, Settings(), {}, requests=requests)
             cold = sorted([await _cold_ms(server.url) for _ in range(COLD_REQUESTS)])
             asked.append(PlaceFigures(figures, cold[len(cold) // 2]))
     await asyncio.sleep(SETTLE_S)

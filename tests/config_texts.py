@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from assistant.config.endpoint_settings import KINDS, NEEDED_KEYS, EndpointKind, EndpointSection, knows
+from assistant.config.endpoint_settings import KINDS, NEEDED_KEYS, EndpointKind, EndpointSection, accepts
 from assistant.config.keys import Key, keys_of
 from assistant.config.settings import DEFAULTS, SECTIONS
 from assistant.config.sources import ENDPOINT_KEYS, TOOL_SERVER_KEYS
@@ -49,7 +49,7 @@ _TOOL_SERVER_EXAMPLES = (
 
 def kinds_of(key: str) -> tuple[EndpointKind, ...]:
     """Returns the endpoint kinds that have the key."""
-    return tuple(kind for kind in KINDS if knows(kind, key))
+    return tuple(kind for kind in KINDS if accepts(kind, key))
 
 
 def config_toml() -> str:

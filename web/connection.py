@@ -375,7 +375,7 @@ def _longest_answer(configured: int) -> Limit:
 
 
 def _left_on_purpose(disconnect: Message) -> bool:
-    """Returns whether the client closed the connection itself. uvicorn reports 1005 for a lost one, without a reason."""
+    """Returns whether the client closed the connection. uvicorn reports 1005 for a lost one, too, without a reason."""
     return disconnect.get("code") in LEFT and "reason" in disconnect
 
 

@@ -24,21 +24,21 @@ from assistant.support.signals import as_ctrl_c
 
 
 class _Commands(TyperGroup):
-    """The commands; a mistake in the arguments, which are quoted, is told without what would control the terminal."""
+    """The command group. Removes terminal control characters from error messages, which quote arguments."""
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """As the base."""
-        with _safe_complaints():
+        """See the base class."""
+        with _safe_error_messages():
             return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
-        """As the base."""
-        with _safe_complaints():
+        """See the base class."""
+        with _safe_error_messages():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _safe_complaints() -> Generator[None]:
+def _safe_error_messages() -> Generator[None]:
     try:
         yield
     except Exception as error:
@@ -57,11 +57,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-LEAST_VALUE = 20
-"""Columns of a setting's value on the screen, where its name and origin are in one piece."""
+MIN_VALUE_COLUMNS = 20
+"""Least columns for a setting's value at which key and origin are not wrapped."""
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
@@ -72,7 +72,7 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def repartee(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is.")
     ] = False,
 ) -> None:
     """A voice assistant that answers within 200-500 ms, and accounts for every millisecond."""
@@ -119,14 +119,14 @@ def serve(  # noqa: PLR0917 - each is an option of the command
     overrides: Overrides = None,
 ) -> None:
     """Talk from a web page, or from any client of the OpenAI Realtime protocol."""
-    from assistant.commands.llm_endpoints.local_search import chosen
+    from assistant.commands.llm_endpoints.local_search import with_llm_choice
     from assistant.config.sources import Option
     from assistant.support.console import terminal
     from web.serve import serve as run_server
 
     async def run() -> None:
         console = terminal()
-        await run_server(await chosen(loaded, llm, console), os.environ, console, insecure=insecure)
+        await run_server(await with_llm_choice(loaded, llm, console), os.environ, console, insecure=insecure)
 
     address = [Option("--host", "server.host", host), Option("--port", "server.port", port)]
     loaded = settings_of(config, overrides, address)
@@ -200,12 +200,12 @@ def config(config: Config = None, overrides: Overrides = None) -> None:
 
     loaded = settings_of(config, overrides)
     console, rows = terminal(), render_effective(loaded)
-    # In one piece where the values keep some room beside them: what cannot wrap would take all of theirs.
+    # Not wrapped while the values keep enough room: columns that cannot wrap would take all of it.
     keys, origins = max(len(row.key) for row in rows), max(len(row.origin) for row in rows)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("key", overflow="fold", no_wrap=console.width >= keys + 2 * LEAST_VALUE)
+    table.add_column("key", overflow="fold", no_wrap=console.width >= keys + 2 * MIN_VALUE_COLUMNS)
     table.add_column("value", overflow="fold")
-    table.add_column("from", overflow="fold", no_wrap=console.width >= keys + origins + LEAST_VALUE)
+    table.add_column("from", overflow="fold", no_wrap=console.width >= keys + origins + MIN_VALUE_COLUMNS)
     for row in rows:
         table.add_row(row.key, row.value, row.origin, style="dim" if row.origin == "default" else None)
     console.print(table)
@@ -253,37 +253,37 @@ app.add_typer(trace, name="trace")
 
 
 def main() -> None:
-    """Run the program; a user's mistake ends in one clear line."""
-    # An output that knows few letters shows a question mark for the others: it is no reason to end in a traceback.
+    """Runs the program. A user error ends with one line of text."""
+    # A limited output encoding replaces unknown characters with question marks instead of raising an error.
     for stream in (sys.stdout, sys.stderr):  # None where there is no console
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     with guarded(), as_ctrl_c():
         try:
-            _run_and_write()
-        except KeyboardInterrupt:  # before or behind the command, which answers it itself
+            _run_and_flush()
+        except KeyboardInterrupt:  # outside the command, which handles it itself
             sys.exit(130)
 
 
-def _run_and_write() -> None:
+def _run_and_flush() -> None:
     why = ""
     try:
         _run()
     except* OSError:
-        # What could not be written does not wait any more: one more line tells whether it is the output that failed.
-        why = _unwritten(sys.stdout, "\n")
+        # The failed output is discarded. Writing one more line shows whether the output caused the error.
+        why = _flush_error(sys.stdout, "\n")
         if not why:
             raise
     finally:
-        if why := why or _unwritten(sys.stdout):
+        if why := why or _flush_error(sys.stdout):
             sys.stderr.write(f"repartee: the output cannot be written ({why})\n")
             sys.exit(1)
 
 
-def _unwritten(output: TextIO | None, more: str = "") -> str:
-    """Writes what is left, and `more`; says why it cannot be, and then nothing tries again.
+def _flush_error(output: TextIO | None, more: str = "") -> str:
+    """Flushes the output and writes `more`. Returns the error text; the output is then discarded from now on.
 
-    A reader who has left is no mistake.
+    A closed pipe is not an error.
     """
     if output is None or output.closed:
         return ""
@@ -299,7 +299,7 @@ def _unwritten(output: TextIO | None, more: str = "") -> str:
 
 
 def _run() -> None:
-    # A Python-heavy moment of one thread must not hold the event loop for the default 5 ms.
+    # A thread that runs Python code must not block the event loop for the default 5 ms.
     sys.setswitchinterval(0.0005)
     from assistant.config.loading import ConfigError
     from assistant.models.needs import ModelError
@@ -307,7 +307,7 @@ def _run() -> None:
     from audio.errors import AudioError
     from llm.errors import LlmError
 
-    # Inside an except* block an exit would itself become part of a group: so it is taken after it.
+    # An exit inside an except* block would become part of an exception group, so it follows the block.
     message, code = "", 0
     try:
         _program()()
@@ -319,17 +319,17 @@ def _run() -> None:
 
 
 def _program() -> TyperGroup:
-    """What `app` describes, without the Python types that Typer shows of flags and arguments ("--json <bool>")."""
+    """Returns the commands of `app` without the Python types that Typer shows for flags ("--json <bool>")."""
     program = get_group(app)
-    _without_types(program)
+    _hide_types(program)
     return program
 
 
-def _without_types(command: object) -> None:
+def _hide_types(command: object) -> None:
     assert isinstance(command, TyperCommand | TyperGroup)
     for parameter in command.get_params(typer.Context(command)):
         if not isinstance(parameter, TyperOption) or parameter.is_flag:
-            vars(parameter)["display_type_rich"] = lambda ctx: None  # in place of the method
+            vars(parameter)["display_type_rich"] = lambda ctx: None  # replaces the method
     if isinstance(command, TyperGroup):
         for one in command.commands.values():
-            _without_types(one)
+            _hide_types(one)

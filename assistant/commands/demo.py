@@ -1,4 +1,4 @@
-"""A recording holds a conversation with the assistant, at the pace of real time."""
+"""Plays a recording to the assistant as a conversation, in real time."""
 
 import asyncio
 import os
@@ -41,11 +41,11 @@ SHIPPED = "recordings/conversation.wav"
 TAPE = "demo.wav"
 
 TAIL_S = 4.0
-"""Silence after the recording: room for the last turn's endpoint and reply."""
+"""Seconds of silence after the recording: time for the last end of turn and reply."""
 
 
-class _Taped:
-    """A microphone whose frames are also written to the left channel."""
+class _TapedMicrophone:
+    """A microphone whose frames are also written to the left channel of the tape."""
 
     def __init__(self, microphone: WavMicrophone, tape: StereoWriter) -> None:
         self.batching = Batching.OFF
@@ -77,16 +77,16 @@ async def demo(
     llm: str | None = None,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Let the recording (None: the shipped one) talk with the assistant; write `demo.wav` and the trace to `out`.
+    """Runs a conversation with the recording (None: the shipped one). Writes `demo.wav` and the trace to `out`.
 
     Args:
         wav: The recording.
-        out: A folder.
+        out: Output folder.
         loaded: The settings.
-        environ: Where keys are.
-        console: To show it on.
-        llm: As `choose` takes it: which language model answers.
-        ports: Where on this machine to look for one.
+        environ: Environment variables with the API keys.
+        console: Shows the conversation.
+        llm: Selects the language model, as for `choose`.
+        ports: Local ports to search for a language model.
 
     Raises:
         AudioError: The recording cannot be read, an engine cannot be loaded, or `out` cannot be written.
@@ -96,15 +96,15 @@ async def demo(
     recording = open_recording(wav if wav is not None else Path(str(files("assistant") / SHIPPED)))
     if is_among(recording.path, [out / TAPE]):
         raise AudioFileError(f"{wav} would be written over by this run's {TAPE}; name another folder with --out.")
-    _make(out)
+    _prepare_output(out)
     _headline(console, recording)
-    workshop = EngineLoader(choice.settings, environ)
+    loader = EngineLoader(choice.settings, environ)
     screen = Screen(console)
-    workshop.export = build.span_export(choice.settings, environ, lambda what: screen.show(Problem(what)))
+    loader.export = build.span_export(choice.settings, environ, lambda what: screen.show(Problem(what)))
     with console.status("loading engines"):
         async with beside(ports, wanted=llm is None and not loaded.settings.llm.endpoints) as found:
-            engines = await workshop.engines()
-    _say_who_answers(console, choice, workshop, mention(loaded.settings, llm, found))
+            engines = await loader.engines()
+    _show_llm_choice(console, choice, loader, mention(loaded.settings, llm, found))
     trace = TraceFile(
         loaded.settings.trace.dir,
         new_session.conversation_name(),
@@ -114,70 +114,70 @@ async def demo(
     tape, whole = None, False
     try:
         with StereoWriter(out / TAPE) as tape:
-            microphone = _Taped(WavMicrophone(recording, tail_s=TAIL_S), tape)
-            await _converse(microphone, tape, loaded.settings, trace, workshop, engines, screen)
+            microphone = _TapedMicrophone(WavMicrophone(recording, tail_s=TAIL_S), tape)
+            await _converse(microphone, tape, loaded.settings, trace, loader, engines, screen)
         whole = True
-    finally:  # also of a conversation that broke off
+    finally:  # also if the conversation was aborted
         screen.close()
-        for close in (partial(close_engine, engines.recognizer), workshop.aclose):
+        for close in (partial(close_engine, engines.recognizer), loader.aclose):
             await close(lambda what: screen.show(Problem(what)))
-        summary(console, screen.records, workshop.chosen, whole=whole)
-        console.print(f"\nsound  {_taped(out / TAPE, tape)}", soft_wrap=True)
-        console.print(f"trace  {_keep_beside(trace.path, out, finished=bool(screen.records))}", soft_wrap=True)
+        summary(console, screen.records, loader.chosen, whole=whole)
+        console.print(f"\nsound  {_sound_description(out / TAPE, tape)}", soft_wrap=True)
+        console.print(f"trace  {_copy_trace(trace.path, out, finished=bool(screen.records))}", soft_wrap=True)
 
 
-def _say_who_answers(console: Console, choice: LlmChoice, workshop: EngineLoader, mentioned: str) -> None:
-    """`--llm` is answered on the screen and goes into the table and the trace; else, who else could answer."""
+def _show_llm_choice(console: Console, choice: LlmChoice, loader: EngineLoader, mentioned: str) -> None:
+    """Shows the effect of `--llm` and records it for the table and the trace; without it, names usable servers."""
     if choice.said:
         console.print(Text(choice.said, style="yellow" if choice.fallback else ""), soft_wrap=True)
     if choice.why:
-        workshop.chosen[:] = [
+        loader.chosen[:] = [
             replace(chosen, why=choice.why, fallback=choice.fallback) if chosen.stage == "llm" else chosen
-            for chosen in workshop.chosen
+            for chosen in loader.chosen
         ]
     if mentioned:
         console.print(Text(mentioned, style="dim"), soft_wrap=True)
 
 
-def _make(out: Path) -> None:
+def _prepare_output(out: Path) -> None:
     try:
         make_private_folder(out)
     except OSError as error:
         raise AudioFileError(f"{out} cannot be made ({error.strerror}); name another folder with --out.") from error
     tape = out / TAPE
-    begun = not tape.exists()
-    try:  # before the engines are loaded, and without touching what an earlier run has left
+    created = not tape.exists()
+    try:  # before engines are loaded, and without changing the output of an earlier run
         with open(open_private(tape, os.O_WRONLY | os.O_APPEND), "ab", buffering=0) as file:  # noqa: PTH123
-            if begun:
-                file.write(b"\0")  # a full disk lets a file be made, and nothing be written
+            if created:
+                file.write(b"\0")  # on a full disk a file can be created but not written
     except OSError as error:
-        remedy = "make room there" if begun and tape.exists() else "remove it"
+        remedy = "make room there" if created and tape.exists() else "remove it"
         raise AudioFileError(
             f"{tape} cannot be written ({error.strerror}); {remedy}, or name another folder with --out."
         ) from error
     finally:
-        if begun:
+        if created:
             with suppress(OSError):
                 tape.unlink(missing_ok=True)
 
 
-def _taped(path: Path, tape: StereoWriter | None) -> str:
-    """What lies there of the conversation."""
+def _sound_description(path: Path, tape: StereoWriter | None) -> str:
+    """Describes the sound file that was written."""
     if tape is None or (tape.broke and not tape.duration_s):
         return "none: it could not be written"
     part = f"only the first {tape.duration_s:.1f} s could be written; " if tape.broke else ""
     return f"{path}  ({part}left: the person, right: the assistant)"
 
 
-def _keep_beside(trace: Path, out: Path, *, finished: bool) -> str:
-    """This conversation's trace once more, beside its sound: what belongs together lies together.
+def _copy_trace(trace: Path, out: Path, *, finished: bool) -> str:
+    """Copies the trace of this conversation beside its sound file. Returns its description.
 
-    `finished`: whether any turn was.
+    `finished`: whether any turn was completed.
     """
     beside = out / "trace.jsonl"
     try:
-        beside.unlink(missing_ok=True)  # an earlier run's
-        if not trace.is_file() or not trace.stat().st_size:  # a full disk takes the name of a file, and nothing in it
+        beside.unlink(missing_ok=True)  # from an earlier run
+        if not trace.is_file() or not trace.stat().st_size:  # on a full disk a file can be created but not written
             return f"none: {trace} could not be written" if finished else "none: no turn was finished"
         os.close(open_private(beside, os.O_WRONLY))
         shutil.copyfile(trace, beside)
@@ -200,11 +200,11 @@ def _headline(console: Console, recording: Recording) -> None:
 
 
 async def _converse(  # noqa: PLR0917
-    microphone: _Taped,
+    microphone: _TapedMicrophone,
     tape: StereoWriter,
     settings: Settings,
     trace: TraceFile,
-    workshop: EngineLoader,
+    loader: EngineLoader,
     engines: Engines,
     screen: Screen,
 ) -> None:
@@ -212,7 +212,7 @@ async def _converse(  # noqa: PLR0917
         lambda at_s, pcm: _tape_reply(tape, microphone, speaker, at_s, pcm), duck_db=settings.speaker.duck_db
     )
     session = new_session.session(
-        workshop,
+        loader,
         engines=engines,
         microphone=microphone,
         speaker=speaker,
@@ -222,14 +222,14 @@ async def _converse(  # noqa: PLR0917
     )
     async with asyncio.TaskGroup() as tasks:
         writers = [tasks.create_task(trace.run(), name="trace")]
-        if workshop.export is not None:
-            writers.append(tasks.create_task(workshop.export.run(), name="span export"))
+        if loader.export is not None:
+            writers.append(tasks.create_task(loader.export.run(), name="span export"))
         await session.run()
         for writer in writers:
             writer.cancel()
 
 
-def _tape_reply(tape: StereoWriter, microphone: _Taped, speaker: WavSpeaker, at_s: float, pcm: Pcm) -> None:
-    """A block of the speaker belongs on the microphone's line: both started at about, but not exactly, one time."""
+def _tape_reply(tape: StereoWriter, microphone: _TapedMicrophone, speaker: WavSpeaker, at_s: float, pcm: Pcm) -> None:
+    """Writes a speaker block at its time on the microphone clock; both started at slightly different times."""
     if microphone.clock.running and speaker.begun_s is not None:
         tape.assistant(speaker.begun_s + at_s - microphone.clock.to_loop_s(Samples(0)), pcm)

@@ -1,4 +1,4 @@
-"""The conversation on a terminal: what is heard while it is heard, the words, the reply, the waterfall."""
+"""Shows a conversation on a terminal: interim words, transcripts, replies and latency waterfalls."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -41,29 +41,29 @@ INDENT = " " * 11
 
 
 class Screen:
-    """Shows facts as they come: words being heard are rewritten in place, in a pipe they are lines of their own."""
+    """Shows events as they occur. Rewrites interim words in place on a terminal; prints them as lines in a pipe."""
 
     def __init__(self, console: Console) -> None:
-        """Show on this console."""
+        """Shows the conversation on this console."""
         self.console = console
         self.records: list[TurnRecord] = []
         self._live: Live | None = None
-        self._heard = ""
-        self._heard_turn = 0
+        self._interim = ""
+        self._interim_turn = 0
         self._reply: ReplyId | None = None
 
     def show(self, fact: SessionEvent) -> None:
-        """A fact of the conversation."""
+        """Shows one event of the conversation."""
         match fact:
             case SpeechStarted():
-                self._heard_turn = fact.turn
-                self._hearing(Text("…", style="dim"))
+                self._interim_turn = fact.turn
+                self._show_interim(Text("…", style="dim"))
             case InterimWords():
-                if fact.text != self._heard:
-                    self._heard = fact.text
-                    self._hearing(Text(f"{fact.text} …", style="dim italic"))
+                if fact.text != self._interim:
+                    self._interim = fact.text
+                    self._show_interim(Text(f"{fact.text} …", style="dim italic"))
             case UserTurnCommitted():
-                self._settle()
+                self._clear_interim()
                 if fact.text:
                     words = Text(fact.text, style="bold")
                     self._line(
@@ -81,46 +81,46 @@ class Screen:
                 self._line("trouble", Text(fact.text, style="red"))
 
     def close(self) -> None:
-        """Nothing more will come."""
-        self._settle()
+        """Ends the display."""
+        self._clear_interim()
 
     def _line(self, label: str, text: Text) -> None:
-        self._above(Text.assemble((f"{label:>9}  ", "dim"), text))
+        self._print(Text.assemble((f"{label:>9}  ", "dim"), text))
 
-    def _above(self, text: Text) -> None:
+    def _print(self, text: Text) -> None:
         self.console.print(text, soft_wrap=True)
 
-    def _hearing(self, text: Text) -> None:
+    def _show_interim(self, text: Text) -> None:
         line = Text.assemble((f"{'hears':>9}  ", "dim"), text)
         if not self.console.is_terminal:
             if text.plain != "…":
-                self._above(line)
+                self._print(line)
             return
         if self._live is None:
             self._live = Live(line, console=self.console, transient=True, auto_refresh=False)
             self._live.start()
         self._live.update(line, refresh=True)
 
-    def _settle(self) -> None:
-        self._heard = ""
+    def _clear_interim(self) -> None:
+        self._interim = ""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def _finished(self, record: TurnRecord) -> None:
-        if record.turn >= self._heard_turn:  # else somebody has spoken into its reply, and speaks on
-            self._settle()
+        if record.turn >= self._interim_turn:  # otherwise the user is speaking during this turn's reply
+            self._clear_interim()
         self.records.append(record)
         if record.response_latency_ms is None:
             if record.outcome in {"no words", "noise", "stuck", "failed"}:
-                self._above(Text(f"{INDENT}turn {record.turn}: {record.outcome}, no reply was heard", style="dim"))
+                self._print(Text(f"{INDENT}turn {record.turn}: {record.outcome}, no reply was heard", style="dim"))
         else:
-            self._above(waterfall(record, max(20, min(60, self.console.width - 70))))
-        self._above(Text(""))
+            self._print(waterfall(record, max(20, min(60, self.console.width - 70))))
+        self._print(Text(""))
 
 
 def waterfall(record: TurnRecord, most_cells: int) -> Text:
-    """One line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
+    """Returns one line: the latency, whether it is within the band, the bar, and the stages in milliseconds."""
     latency_ms = record.response_latency_ms or 0.0
     inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
     line = Text(INDENT)
@@ -138,14 +138,14 @@ def waterfall(record: TurnRecord, most_cells: int) -> Text:
     return line
 
 
-def _how_it_failed(record: TurnRecord) -> str:
+def _failure(record: TurnRecord) -> str:
     return record.outcome if record.outcome in FAILED else "failed"
 
 
 def summary(
     console: Console, records: Iterable[TurnRecord], chosen: Iterable["EngineChoice"], *, whole: bool = True
 ) -> None:
-    """At the end: the distribution of the latency, and which engines ran and why. `whole`: it did not break off."""
+    """Prints the latency distribution and the engines used. `whole`: the conversation was not aborted."""
     records = list(records)
     latencies = [record.counted_latency_ms for record in records if record.counted_latency_ms is not None]
     failed = sum(record.failed for record in records)
@@ -169,8 +169,8 @@ def summary(
         reasons = ", ".join(sorted({record.no_latency_reason or "not measured" for record in answered}))
         turns = "1 turn was" if len(answered) == 1 else f"{len(answered)} turns were"
         console.print(f"{turns} answered, none with a response latency ({reasons})", soft_wrap=True)
-    elif ill := sorted({_how_it_failed(record) for record in records if record.failed}):
-        console.print(f"no turn was answered: {', '.join(ill)}")
+    elif failures := sorted({_failure(record) for record in records if record.failed}):
+        console.print(f"no turn was answered: {', '.join(failures)}")
     else:
         of_what = ": nothing was heard that sounded like words" if whole else ""
         console.print(f"no turn was answered{of_what}")
@@ -181,7 +181,7 @@ def summary(
         why = Text(
             f"fallback: {engine.why}" if engine.fallback else engine.why, style="yellow" if engine.fallback else ""
         )
-        # Names and paths are no markup, whatever console this is.
+        # Names and paths are not markup, on any console.
         cells = (engine.stage, engine.name, f"{engine.load_ms:.0f} ms", engine.detail)
         table.add_row(*map(Text, cells), why)
     console.print(table)

@@ -1,4 +1,4 @@
-"""`repartee devices`: which sound cards there are, and whether they work."""
+"""Implements `repartee devices`: lists the sound devices and tests them."""
 
 import asyncio
 import json
@@ -28,19 +28,19 @@ _TONE_DBFS = -20.0
 _TONE_NOTE_S = 0.4
 _TONE_FADE_S = 0.02
 _TONE_LIMIT_S = 10.0
-"""For two short notes: longer, and the loudspeaker does not take them."""
+"""Longest time in s to play two short notes; after that the loudspeaker does not work."""
 
 
 @dataclass(frozen=True, slots=True)
 class DevicesOptions:
-    """What the command is asked to do.
+    """What the command does.
 
     Attributes:
         input: The microphone; see `audio.devices.pick`.
         output: The loudspeaker.
-        meter_s: Show the microphone's level for so long; None: not at all.
-        tone: Play two notes.
-        as_json: All of it as one JSON object.
+        meter_s: Seconds to show the microphone's level; None: not at all.
+        tone: Whether to play two notes.
+        as_json: Whether to print everything as one JSON object.
     """
 
     input: str = ""
@@ -51,13 +51,13 @@ class DevicesOptions:
 
 
 def devices(wanted: DevicesOptions, console: Console) -> int:
-    """Do it; the exit status: 1 where there is no device at all.
+    """Runs the command. Returns the exit status: 1 if there is no device.
 
-    Raises DeviceError where the library is missing, or what was asked for is not there or cannot be opened.
+    Raises DeviceError if the library is missing, or a requested device does not exist or cannot be opened.
     """
     with hushed():
         found = list_devices()
-        told: dict[str, object] = {"devices": [asdict(device) for device in found]}
+        reported: dict[str, object] = {"devices": [asdict(device) for device in found]}
         seen = Console(quiet=True) if wanted.as_json else console
         show(found, seen)
         if found and wanted.input:
@@ -65,16 +65,16 @@ def devices(wanted: DevicesOptions, console: Console) -> int:
         if found and wanted.output:
             pick(found, wanted.output, "output")
         if found and wanted.meter_s is not None:
-            told["meter"] = asyncio.run(_meter(wanted.input, wanted.meter_s, seen))
+            reported["meter"] = asyncio.run(_meter(wanted.input, wanted.meter_s, seen))
         if found and wanted.tone:
-            told["tone"] = asyncio.run(_play_tone(wanted.output, seen))
+            reported["tone"] = asyncio.run(_play_tone(wanted.output, seen))
         if wanted.as_json:
-            console.print_json(json.dumps(told), ensure_ascii=True)
+            console.print_json(json.dumps(reported), ensure_ascii=True)
     return 0 if found else 1
 
 
 def show(found: Sequence[Device], console: Console) -> None:
-    """The tables of both directions."""
+    """Prints the tables of both directions."""
     if not found:
         console.print(
             "no device: neither microphone nor loudspeaker was found. Plug one in, or start the sound server "
@@ -108,9 +108,9 @@ def _table(found: Sequence[Device], direction: Direction) -> Table:
 
 
 async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, object]:
-    """Show the level for so long, and the verdict; for programs what was found."""
-    troubles = _Troubles(console)
-    microphone = CardMicrophone(wanted, report=troubles.tell)
+    """Shows the level for some seconds and prints the verdict. Returns the results for JSON."""
+    troubles = _Reports(console)
+    microphone = CardMicrophone(wanted, report=troubles.add)
     loop = asyncio.get_running_loop()
     loudest_dbfs, until_s, shown_s, opened = -math.inf, loop.time() + seconds, 0.0, ""
     with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -132,12 +132,12 @@ async def _meter(wanted: str, seconds: float, console: Console) -> dict[str, obj
         "loudest_dbfs": None if loudest_dbfs == -math.inf else round(loudest_dbfs, 1),
         "overflows": microphone.overflows,
         "verdict": said,
-        "troubles": troubles.told,
+        "troubles": troubles.reported,
     }
 
 
 def meter(level_dbfs: float) -> str:
-    """A bar from -60 dBFS to full scale, and the figure."""
+    """Returns a bar from -60 dBFS to full scale, and the level."""
     share = 1 - max(METER_FLOOR_DBFS, min(0.0, level_dbfs)) / METER_FLOOR_DBFS
     cells = round(share * METER_CELLS)
     figure = "silence" if level_dbfs <= METER_FLOOR_DBFS else f"{level_dbfs:.0f} dBFS"
@@ -145,7 +145,7 @@ def meter(level_dbfs: float) -> str:
 
 
 def verdict(loudest_dbfs: float, overflows: int) -> str:
-    """What the levels say of the microphone."""
+    """Returns what the levels say about the microphone."""
     lost = f" Sound was lost {overflows} times: the machine is busy." if overflows else ""
     if loudest_dbfs <= METER_FLOOR_DBFS:
         return f"Nothing was heard: the microphone is muted, or it is another one.{lost}"
@@ -157,9 +157,9 @@ def verdict(loudest_dbfs: float, overflows: int) -> str:
 
 
 async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
-    """Two notes, to the last sample, and on what they were played; for programs likewise."""
-    troubles = _Troubles(console)
-    speaker = CardSpeaker(wanted, report=troubles.tell)
+    """Plays two notes to the last sample and names the device. Returns the results for JSON."""
+    troubles = _Reports(console)
+    speaker = CardSpeaker(wanted, report=troubles.add)
     ended = asyncio.Event()
 
     def played(_key: object, _total: int, _leaves_at_s: float, finished: bool) -> None:
@@ -187,24 +187,24 @@ async def _play_tone(wanted: str, console: Console) -> dict[str, object]:
     return {
         "device": "" if opened is None else opened.device,
         "verdict": said,
-        "troubles": troubles.told,
+        "troubles": troubles.reported,
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Troubles:
-    """What a card reports, shown and kept."""
+class _Reports:
+    """Shows and stores the reports of a sound card."""
 
     console: Console
-    told: list[str] = field(default_factory=list)
+    reported: list[str] = field(default_factory=list)
 
-    def tell(self, what: str) -> None:
+    def add(self, what: str) -> None:
         self.console.print(what)
-        self.told.append(what)
+        self.reported.append(what)
 
 
 def tone() -> Pcm:
-    """Two notes, faded in and out, int16 at 24 kHz."""
+    """Returns two notes, faded in and out, int16 at 24 kHz."""
     samples = round(_TONE_NOTE_S * REPLY_RATE_HZ)
     at_s = np.arange(samples) / REPLY_RATE_HZ
     edge = np.minimum(1, np.minimum(at_s, at_s[::-1]) / _TONE_FADE_S)

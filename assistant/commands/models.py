@@ -1,4 +1,4 @@
-"""The commands `repartee models ...`: which models there are, and fetching them."""
+"""The commands `repartee models ...`: list and download models."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ models = typer.Typer(help="The models that the configuration needs: what is at h
 
 
 MOST_NAME = 32
-"""Of a model's name that is kept in one piece."""
+"""Longest name, in characters, that is not wrapped."""
 
 
 @models.callback(invoke_without_command=True)
@@ -34,9 +34,9 @@ def list_models(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     found = rows(needs(settings), everything=everything)
     console = terminal()
-    # Names are typed again, so they are in one piece; a path, or a narrow window, would leave no room for all else.
-    whole = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
-    table.add_column("model", overflow="fold", no_wrap=whole)
+    # Names are meant to be copied, so they are not wrapped, unless a path or a narrow window needs the room.
+    unwrapped = max(len(row.name) for row in found) <= min(MOST_NAME, console.width // 3)
+    table.add_column("model", overflow="fold", no_wrap=unwrapped)
     for heading in ("for", "size", "licence", "where"):
         table.add_column(heading, overflow="fold")
     remedies = []

@@ -1,4 +1,4 @@
-"""Options that several commands have, and the settings that follow from them."""
+"""Options that several commands share, and loading of the settings."""
 
 import os
 import sys
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def with_home(text: str | Path) -> Path:
-    """A path as a person writes it: the shell leaves the ~ of `--out=~/demo` as it is. Raises typer.BadParameter."""
+    """Expands ~ in a path; the shell does not do it in `--out=~/demo`. Raises typer.BadParameter."""
     if not str(text):
-        raise typer.BadParameter("a path is missing")  # an empty one would be this folder
+        raise typer.BadParameter("a path is missing")  # an empty path would mean the current folder
     try:
         return at_home(str(text))
     except HomeError as error:
@@ -26,7 +26,7 @@ def with_home(text: str | Path) -> Path:
 
 
 def settings_of(config: Path | None, overrides: Sequence[str] | None, options: "Sequence[Option]" = ()) -> "Loaded":
-    """The settings of a command; what was found and not used is said on stderr. Raises ConfigError."""
+    """Loads the settings of a command. Reports an ignored file on stderr. Raises ConfigError."""
     from assistant.config.loading import load_settings  # noqa: PLC0415 - --help needs no settings
 
     loaded = load_settings(config, os.environ, overrides or [], options)

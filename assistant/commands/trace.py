@@ -1,4 +1,4 @@
-"""The commands `repartee trace ...`: reading traces instead of writing them."""
+"""The commands `repartee trace ...`, which read traces."""
 
 import os
 import sys
@@ -32,8 +32,8 @@ def show(
     """A turn as a waterfall: what ran when, what was waited for, what was hidden, and what came of it."""
     from assistant.trace_report import commands
 
-    with _one_line_for_a_mistake():
-        commands.show(_chosen(files), turn, commands.screen())
+    with _errors_as_one_line():
+        commands.show(_trace_paths(files), turn, commands.screen())
 
 
 @trace.command()
@@ -50,8 +50,8 @@ def report(
 
     if as_json and as_csv:
         raise typer.BadParameter("--json and --csv are two forms of one report; choose one.")
-    with _one_line_for_a_mistake():
-        commands.report(_chosen(files), commands.ReportFormats(as_json, as_csv, html), commands.screen())
+    with _errors_as_one_line():
+        commands.report(_trace_paths(files), commands.ReportFormats(as_json, as_csv, html), commands.screen())
 
 
 @trace.command()
@@ -65,7 +65,7 @@ def compare(
     """Two sets of turns, stage by stage: better, worse, or not to be told."""
     from assistant.trace_report import commands
 
-    with _one_line_for_a_mistake():
+    with _errors_as_one_line():
         worse = commands.compare(before, after, commands.screen())
     if gate and worse:
         sys.exit(1)
@@ -84,8 +84,8 @@ def replay(
     from assistant.replay import commands
     from assistant.trace_report.commands import screen
 
-    with _one_line_for_a_mistake():
-        commands.replay(_chosen(files), overrides or [], screen(), as_json=as_json)
+    with _errors_as_one_line():
+        commands.replay(_trace_paths(files), overrides or [], screen(), as_json=as_json)
 
 
 @trace.command()
@@ -97,8 +97,8 @@ def advise(
     from assistant.replay import commands
     from assistant.trace_report.commands import screen
 
-    with _one_line_for_a_mistake():
-        commands.advise(_chosen(files), screen(), as_json=as_json)
+    with _errors_as_one_line():
+        commands.advise(_trace_paths(files), screen(), as_json=as_json)
 
 
 @trace.command()
@@ -113,12 +113,12 @@ def follow(
     """A line for each turn as it ends, until Ctrl-C: of files, or of a server that runs."""
     from assistant.trace_report import commands
 
-    with _one_line_for_a_mistake():
+    with _errors_as_one_line():
         try:
             if where is not None and "://" in where:
                 commands.follow_server(where, os.environ, commands.screen())
             elif where is None:
-                commands.follow_turns(_chosen(None)[0], commands.screen(), to_come=True)
+                commands.follow_turns(_trace_paths(None)[0], commands.screen(), to_come=True)
             else:
                 commands.follow_turns(Path(where), commands.screen(), to_come=False)
         except KeyboardInterrupt:
@@ -132,18 +132,18 @@ def scrub(
     """Take the words out of traces that were written with trace.words = true. Each file whole, or not at all."""
     from assistant.trace_report import commands
 
-    with _one_line_for_a_mistake():
+    with _errors_as_one_line():
         commands.scrub_files(files, commands.screen())
 
 
-def _chosen(files: list[Path] | None) -> list[Path]:
+def _trace_paths(files: list[Path] | None) -> list[Path]:
     if files:
         return files
     return [settings_of(None, []).settings.trace.dir]
 
 
 @contextmanager
-def _one_line_for_a_mistake() -> Iterator[None]:
+def _errors_as_one_line() -> Iterator[None]:
     from assistant.trace_report.reading import TraceError
 
     try:

@@ -1,1 +1,1 @@
-"""What can be set, and where it comes from: one file, the environment, flags."""
+"""Settings of the program and their sources: one file, environment variables and flags."""

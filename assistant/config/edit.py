@@ -1,4 +1,4 @@
-"""Endpoints written into the file of settings, and taken out of it: whole and checked, or not at all."""
+"""Adds endpoints to the configuration file and removes them. Every change is checked before the file is replaced."""
 
 import codecs
 from collections.abc import Sequence
@@ -17,28 +17,28 @@ FILE = Path("config.toml")
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file of settings that may be changed; it need not be there yet.
+    """A configuration file that may be changed. It need not exist yet.
 
     Attributes:
-        path: As the person named it.
+        path: Path as the user gave it.
     """
 
     path: Path
 
     @property
     def exists(self) -> bool:
-        """Whether it is there, as far as it may be looked at: whoever writes it finds out."""
+        """Whether the file exists; False where its folder cannot be read (writing then reports the error)."""
         try:
             return self.path.exists()
         except OSError:
             return False
 
     def settings(self) -> Settings:
-        """What it alone sets. Raises ConfigError."""
+        """Returns the settings of this file alone. Raises ConfigError."""
         return load_settings(self.path, {}, ()).settings if self.exists else DEFAULTS
 
     def add(self, endpoint: EndpointSection) -> None:
-        """Append an endpoint. Raises ConfigError: the name is taken, or the file cannot be changed so."""
+        """Appends an endpoint. Raises ConfigError if its name is taken or the file cannot be changed."""
         before = self.settings()
         if endpoint.name in _names(before.llm.endpoints):
             remedy = f"give another NAME, or `repartee endpoints remove {endpoint.name}` first"
@@ -47,8 +47,8 @@ class ConfigFile:
         self._replace(with_table(self._text(), endpoint), before, wanted)
 
     def remove(self, name: str) -> EndpointSection:
-        """Take an endpoint out, and return it. Raises ConfigError: there is none, or the file cannot be changed so."""
-        before = load_settings(self.path, {}, ()).settings  # where there is no file, that is what is wrong
+        """Removes an endpoint and returns it. Raises ConfigError if it does not exist or the file cannot be changed."""
+        before = load_settings(self.path, {}, ()).settings  # reports a missing file as an error
         endpoints = before.llm.endpoints
         names = _names(endpoints)
         if name not in names:
@@ -71,12 +71,12 @@ class ConfigFile:
             raise self._unwritable("cannot be read", error) from error
 
     def _replace(self, text: str, before: Settings, wanted: Sequence[EndpointSection]) -> None:
-        """Put the text into the file's place, if it says what is wanted and nothing else has changed."""
+        """Replaces the file with `text`, if its endpoints are exactly `wanted` and no other setting has changed."""
         expected = replace(before, llm=replace(before.llm, endpoints=tuple(wanted)))
         try:
             marked = self.exists and self.path.read_bytes().startswith(codecs.BOM_UTF8)
             content = text.encode("utf-8-sig" if marked else "utf-8")
-            if not _says(content, self.path, expected):
+            if not _has_settings(content, self.path, expected):
                 raise self._not_in_tables()
             write_whole(self.path, content)
         except UnicodeEncodeError as error:
@@ -93,18 +93,18 @@ class ConfigFile:
 
 
 def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
-    """The file that a change of the configuration belongs into.
+    """Returns the file that a change of the configuration belongs in.
 
     Args:
-        config: The one asked for.
-        in_effect: The one that was read in its place, if any.
+        config: The file that was asked for, if any.
+        in_effect: The file that was read instead, if any.
 
     Returns:
-        The one asked for, else the one in effect, else config.toml in the working directory. Never the file of an
-        installed package: what it holds are the defaults, and an update replaces it.
+        `config`, else `in_effect`, else config.toml in the working directory. Never the file inside an installed
+        package: it holds the defaults, and an update replaces it.
 
     Raises:
-        ConfigError: config.toml in the working directory is another program's.
+        ConfigError: The config.toml in the working directory belongs to another program.
     """
     if config is not None:
         return ConfigFile(config)
@@ -115,7 +115,7 @@ def file_to_edit(config: Path | None, in_effect: Path | None) -> ConfigFile:
     return ConfigFile(in_effect)
 
 
-def _says(content: bytes, file: Path, expected: Settings) -> bool:
+def _has_settings(content: bytes, file: Path, expected: Settings) -> bool:
     try:
         return settings_in(content, file) == expected
     except ConfigError:

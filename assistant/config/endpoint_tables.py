@@ -1,4 +1,4 @@
-"""[[llm.endpoints]] tables in the text of a config.toml: one more, or one less. Pure; whatever else is there stays."""
+"""Adds and removes [[llm.endpoints]] tables in the text of a config.toml. Pure; all other text is unchanged."""
 
 from dataclasses import fields
 
@@ -9,32 +9,33 @@ from assistant.config.words import spelled
 
 _HEADER = f"[[{ENDPOINTS}]]"
 _INSIDE = f"[{ENDPOINTS}."
-"""How the header begins of a table that belongs to the endpoint before it, as its headers."""
+"""Beginning of the header of a table that belongs to the endpoint before it, such as its headers."""
 
 _DEFAULTS = {field.name: field.default for field in fields(EndpointSection)}
 
 
 def table_of(endpoint: EndpointSection) -> str:
-    """The endpoint as TOML, a line for each key that has not its default."""
+    """Returns the endpoint as TOML, with a line for each key that differs from its default."""
     values = {name: getattr(endpoint, name) for name in ENDPOINT_KEYS}
     lines = [f"{name} = {spelled(value)}" for name, value in values.items() if value != _DEFAULTS[name]]
     return "\n".join([_HEADER, *lines]) + "\n"
 
 
 def with_table(text: str, endpoint: EndpointSection) -> str:
-    """The text with the endpoint's table at its end, in the text's own kind of line ends."""
+    """Returns the text with the endpoint's table appended, with the line endings of the text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     before = text if not text or text.endswith("\n") else text + newline
     return before + (newline if before else "") + table_of(endpoint).replace("\n", newline)
 
 
 def without_table(text: str, index: int) -> str:
-    """The text without its n-th endpoint, counted from 0.
+    """Returns the text without its endpoint number `index`, counted from 0.
 
-    What goes is the table from its header to its last key, with the tables inside it, and the empty lines before it.
-    Comments before it and after it stay: they may be about something else.
+    Removes the table from its header to its last key, the tables inside it and the empty lines before it. Comments
+    before
+    and after it stay, because they may be about something else.
 
-    Raises ValueError where there is no such table.
+    Raises ValueError if there is no such table.
     """
     tables = lines_of_tables(text)
     headers = [number for number, table in tables if table == _HEADER]
@@ -44,7 +45,7 @@ def without_table(text: str, index: int) -> str:
     first = headers[index] - 1
     after = (number - 1 for number, table in tables if number - 1 > first and not table.startswith(_INSIDE))
     end = next(after, len(lines))
-    while end > first + 1 and _says_nothing(lines[end - 1]):
+    while end > first + 1 and _is_blank_or_comment(lines[end - 1]):
         end -= 1
     while first > 0 and not lines[first - 1].strip():
         first -= 1
@@ -53,5 +54,5 @@ def without_table(text: str, index: int) -> str:
     return "\n".join(lines[:first] + lines[end:])
 
 
-def _says_nothing(line: str) -> bool:
+def _is_blank_or_comment(line: str) -> bool:
     return not line.strip() or line.lstrip().startswith("#")

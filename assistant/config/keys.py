@@ -1,4 +1,4 @@
-"""What one setting means and may be, told by the annotation of its field."""
+"""Describes one setting: its meaning and allowed values, read from the annotation of its field."""
 
 import re
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from assistant.support.paths import HomeError, at_home
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """What a key means and may be, as far as its type does not say it.
+    """Meaning and allowed values of a key, where the type alone does not tell.
 
     Attributes:
         text: One line, ending in a full stop.
-        unit: Of a number, for the reader.
+        unit: Unit of a number, as shown to the user.
         low: Least number allowed.
         high: Greatest number allowed.
         zero: Whether 0 is allowed besides low to high.
-        pattern: What a whole string must match; "" is any string.
+        pattern: Regular expression for the whole string; "" allows any string.
         form: The pattern in words: "a language code such as en or de".
-        private: Whether a wrong value may hold a secret, so that no error text repeats it.
+        private: Whether a wrong value may be a secret; error texts then do not repeat it.
     """
 
     text: str
@@ -43,10 +43,10 @@ class Key:
     """One key of a section.
 
     Attributes:
-        name: In the section.
-        kind: The type of its value.
-        choices: The only strings allowed; empty: as `about` says.
-        about: What it means and may be.
+        name: Name within the section.
+        kind: Type of the value.
+        choices: The only strings allowed. If empty, `about` describes what is allowed.
+        about: Meaning and allowed values.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Key:
 
     @property
     def allowed(self) -> str:
-        """What the value may be, to follow "must be"."""
+        """Describes the allowed values, as the end of a sentence that begins "must be"."""
         about = self.about
         if self.choices:
             *most, last = (f'"{choice}"' for choice in self.choices)
@@ -72,7 +72,7 @@ class Key:
         return about.form or "a text"
 
     def read(self, text: str) -> Value:
-        """The value that an environment variable or a flag spells. Raises ValueError: what is allowed."""
+        """Parses the value of an environment variable or flag. Raises ValueError with the allowed values."""
         raw: object = text
         if issubclass(self.kind, TomlTable):
             return self.kind.read(text)
@@ -86,7 +86,7 @@ class Key:
         return self.check(raw)
 
     def check(self, raw: object) -> Value:
-        """The value, if it may be. Raises ValueError: what is allowed."""
+        """Returns the value if it is allowed. Raises ValueError with the allowed values."""
         if issubclass(self.kind, TomlTable):
             return self.kind.of(raw)
         if self._fits(raw):
@@ -132,7 +132,7 @@ def _with_home(path: Path) -> Path:
 
 
 def has_host(url: str) -> bool:
-    """Whether an address names a host and, if any, a port that can be one."""
+    """Whether an address has a host and, if it has a port, a valid one."""
     try:
         address = urlsplit(url)
         return bool(address.hostname) and address.port != 0
@@ -141,7 +141,7 @@ def has_host(url: str) -> bool:
 
 
 def keys_of(section: type) -> tuple[Key, ...]:
-    """The keys of one section, in order; fields that are no single value (`llm.endpoints`) are left out."""
+    """Returns the keys of a section in order, without fields that are lists, such as `llm.endpoints`."""
     keys = []
     for name, hint in get_type_hints(section, include_extras=True).items():
         if get_origin(hint) is Annotated:
@@ -152,12 +152,12 @@ def keys_of(section: type) -> tuple[Key, ...]:
 
 
 class ConfigSection:
-    """A section refuses bad values however it is made."""
+    """Base of every section. Checks all values on construction."""
 
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError: the key, and what is allowed."""
+        """Raises ValueError with the key and the allowed values."""
         for key in keys_of(type(self)):
             try:
                 key.check(getattr(self, key.name))

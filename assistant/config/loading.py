@@ -1,4 +1,4 @@
-"""Where settings come from, lowest first: defaults, config.toml, REPARTEE_ variables, --set flags, other options."""
+"""Loads settings. Sources, lowest priority first: defaults, config.toml, environment, --set flags, other options."""
 
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from assistant.config.endpoint_settings import knows
+from assistant.config.endpoint_settings import accepts
 from assistant.config.ownership import MOST_BYTES, is_ours
 from assistant.config.settings import DEFAULTS, KEYS, SECTIONS, Settings
 from assistant.config.sources import (
@@ -28,14 +28,14 @@ from assistant.config.sources import (
 from assistant.config.words import spelled
 
 SECRETS = frozenset({"REPARTEE_TOKEN"})
-"""Environment variables with our prefix that are no settings."""
+"""Environment variables that begin with REPARTEE_ but are not settings."""
 
 
 class ConfigError(Exception):
-    """Settings that cannot be used.
+    """Invalid settings.
 
-    The text has one line for each problem of the first source that has any: where, which key, what was found,
-    what is allowed. It holds no secret.
+    The text has one line for each problem of the first source that has any: the place, the key, the value found and the
+    values allowed. It contains no secret.
 
     Attributes:
         problems: The lines.
@@ -43,7 +43,7 @@ class ConfigError(Exception):
 
     def __init__(self, problems: Sequence[str]) -> None:
         """`problems`: one line each, for the user; at least one."""
-        # A quoted key or a flag may hold a line break; a problem is one line all the same.
+        # A quoted key or a flag may contain a line break, but each problem must stay on one line.
         self.problems = tuple(" ".join(problem.splitlines()) for problem in problems)
         super().__init__("\n".join(self.problems))
 
@@ -53,30 +53,30 @@ class Loaded:
     """The settings in effect.
 
     Attributes:
-        settings: Checked.
-        origin: Dotted key to where its value comes from: "default", "config.toml:12",
-            "environment REPARTEE_TURN_PROFILE", "--set" or "--stt"; the endpoints together are "llm.endpoints", the
-            servers of tools "tools.servers".
+        settings: The checked settings.
+        origin: Maps each dotted key to the source of its value: "default", "config.toml:12",
+            "environment REPARTEE_TURN_PROFILE", "--set" or "--stt". All endpoints share the key "llm.endpoints", all
+            tool servers the key "tools.servers".
         file: The file that was read, if any.
-        ignored: A config.toml in the working directory that was not read, for it is another program's.
-        keys_at_hand: Those of the variables that endpoints and tool servers name that are set and not empty.
+        ignored: A config.toml in the working directory that was not read because it belongs to another program.
+        available_keys: Environment variables named by endpoints and tool servers that are set and not empty.
     """
 
     settings: Settings
     origin: Mapping[str, str]
     file: Path | None
-    keys_at_hand: frozenset[str]
+    available_keys: frozenset[str]
     ignored: Path | None = None
 
     @property
     def note(self) -> str:
-        """What to say of the file that was not read; "" where there is none."""
+        """Message about the file that was not read; "" if there is none."""
         return "" if self.ignored is None else ignored_note(self.ignored)
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """One setting for the screen; `value` spells no secret."""
+    """One setting for display. `value` contains no secret."""
 
     key: str
     value: str
@@ -86,25 +86,25 @@ class ConfigRow:
 def load_settings(
     config: Path | None, environ: Mapping[str, str], overrides: Sequence[str], options: Sequence[Option] = ()
 ) -> Loaded:
-    """The settings from all sources.
+    """Merges the settings from all sources.
 
     Args:
-        config: The file asked for; None: config.toml in the working directory if it is Repartee's (ownership.py), else
-            the project's own.
+        config: The file asked for. None: config.toml in the working directory if it belongs to Repartee (ownership.py),
+            else the project's own file.
         environ: Environment variables.
-        overrides: Each "section.key=value"; later ones win.
-        options: Those of the command that are short for one of these.
+        overrides: Each "section.key=value". A later one replaces an earlier one.
+        options: Command options that stand for a key.
 
     Raises:
-        ConfigError: A source cannot be read, or says something that is not allowed.
+        ConfigError: A source cannot be read or has a value that is not allowed.
     """
     file, ignored = (config, None) if config is not None else _found_file()
     given: list[SourceValue] = []
     if file is not None:
-        given += _sound(from_file(file))
-    given += _sound(from_environment(environ))
-    given += _sound(from_overrides(overrides))
-    given += _sound(from_options(options))
+        given += _values_or_error(from_file(file))
+    given += _values_or_error(from_environment(environ))
+    given += _values_or_error(from_overrides(overrides))
+    given += _values_or_error(from_options(options))
     settings = _merged(given)
     key_variables = frozenset(name for endpoint in settings.llm.endpoints for name in endpoint.variables)
     key_variables |= {name for server in settings.tools.servers for name in server.variables}
@@ -116,25 +116,25 @@ def load_settings(
 
 
 def ignored_note(file: Path) -> str:
-    """What to say of a file in the working directory that was not read."""
+    """Message about a file in the working directory that was not read."""
     return f"{file} in this folder is another program's and is not used; if it is yours: --config {file}"
 
 
 def is_foreign(file: Path) -> bool:
-    """Whether a file is there that can be read, and that is another program's."""
+    """Whether the file can be read and belongs to another program."""
     try:
         return not is_ours(file.read_bytes()[:MOST_BYTES])
     except OSError:
-        return False  # whoever reads it says so
+        return False  # The error is reported where the file is read.
 
 
 def settings_in(content: bytes, file: Path) -> Settings:
-    """What `file` alone would set with this content. Raises ConfigError."""
-    return _merged(_sound(from_content(content, file)))
+    """Returns the settings of `file` alone, if it had this content. Raises ConfigError."""
+    return _merged(_values_or_error(from_content(content, file)))
 
 
 def render_effective(loaded: Loaded) -> list[ConfigRow]:
-    """Every setting with its value and origin, in the order of config.toml; never a secret."""
+    """Returns every setting with its value and origin, in the order of config.toml, without secrets."""
     rows = []
     for section in SECTIONS:
         for dotted in (dotted for dotted in KEYS if dotted.startswith(f"{section}.")):
@@ -153,15 +153,15 @@ def _endpoint_rows(loaded: Loaded) -> list[ConfigRow]:
         return [ConfigRow(ENDPOINTS, "[]", origin)]
     rows = []
     for index, endpoint in enumerate(loaded.settings.llm.endpoints):
-        for name in (name for name in ENDPOINT_KEYS if knows(endpoint.kind, name)):
+        for name in (name for name in ENDPOINT_KEYS if accepts(endpoint.kind, name)):
             text = str(getattr(endpoint, name))
             value = spelled(getattr(endpoint, name))
             if name == "api_key_env" and text:
-                value += " (set)" if text in loaded.keys_at_hand else " (not set)"
+                value += " (set)" if text in loaded.available_keys else " (not set)"
             if name == "headers" and text != "{}":
-                lacking = [one for one in endpoint.headers.variables if one not in loaded.keys_at_hand]
+                lacking = [one for one in endpoint.headers.variables if one not in loaded.available_keys]
                 value = spelled(endpoint.headers.shown) + (f" (not set: {', '.join(lacking)})" if lacking else "")
-            if name == "url" and "?" in text:  # some services take their key as a parameter of the address
+            if name == "url" and "?" in text:  # Some services take their key as a query parameter.
                 value = spelled(text.partition("?")[0] + "?…")
             rows.append(ConfigRow(f"{ENDPOINTS}[{index}].{name}", value, origin))
     return rows
@@ -177,21 +177,22 @@ def _tool_server_rows(loaded: Loaded) -> list[ConfigRow]:
             text = str(getattr(server, name))
             value = spelled(getattr(server, name))
             if name in {"env", "token_env"} and text:
-                lacking = [one for one in text.split() if one not in loaded.keys_at_hand]
+                lacking = [one for one in text.split() if one not in loaded.available_keys]
                 value += f" (not set: {', '.join(lacking)})" if lacking else " (set)"
             if name == "url" and "?" in text:
                 value = spelled(text.partition("?")[0] + "?…")
-            if name == "command" and text:  # arguments may hold a secret, although env is the place for it
+            if name == "command" and text:  # Arguments may contain a secret, although `env` is meant for it.
                 value = spelled(server.argv[0] + " …" * (len(server.argv) > 1))
             rows.append(ConfigRow(f"{TOOL_SERVERS}[{index}].{name}", value, origin))
     return rows
 
 
 def _found_file() -> tuple[Path | None, Path | None]:
-    """The file to read, and one in the working directory that is another program's."""
+    """Returns the file to read, and a config.toml in the working directory that belongs to another program."""
     package = Path(__file__).parents[1]
     candidates = [Path("config.toml"), package / "config.toml"]
-    if (package.parent / "pyproject.toml").is_file():  # a checkout; an installed package has others' files beside it
+    # only in a checkout: an installed package has other packages' files beside it
+    if (package.parent / "pyproject.toml").is_file():
         candidates.append(package.parent / "config.toml")
     ignored = candidates.pop(0) if _is_there(candidates[0]) and is_foreign(candidates[0]) else None
     return next((file for file in candidates if _is_there(file)), None), ignored
@@ -202,11 +203,11 @@ def _is_there(file: Path) -> bool:
         return stat.S_ISREG(file.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:  # a folder that may not be looked into: whoever reads the file says so
+    except OSError:  # The folder cannot be read; the error is reported where the file is read.
         return True
 
 
-def _sound(found: SourceReading) -> list[SourceValue]:
+def _values_or_error(found: SourceReading) -> list[SourceValue]:
     if found.problems:
         raise ConfigError(found.problems)
     return found.given

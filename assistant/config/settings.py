@@ -1,7 +1,7 @@
-"""What can be set: one frozen dataclass per section of config.toml, checked when made.
+"""All settings: one frozen dataclass per section of config.toml, checked on construction.
 
-Each field's annotation says what it means and what it may be. The comments in config.toml, the table in
-docs/configuration.md and the texts of errors come from here (tests/config_texts.py writes the first two).
+The annotation of each field holds its description and allowed values. The comments in config.toml, the table in
+docs/configuration.md and the error texts come from here (tests/config_texts.py writes the first two).
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ TtsEngine = Literal["auto", "piper", "espeak-ng"]
 RoutingPolicy = Literal["latency", "geo", "ordered", "weighted"]
 
 PROFILE_HANGOVER_MS: Mapping[Profile, int] = MappingProxyType({"eager": 250, "balanced": 400, "patient": 700})
-"""The silence that ends a turn, by profile, where `turn.hangover_ms` is 0."""
+"""Silence in ms that ends the turn, by profile, where `turn.hangover_ms` is 0."""
 
 _PROFILES_TEXT = ", ".join(f"{name} {ms}" for name, ms in PROFILE_HANGOVER_MS.items())
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
@@ -42,32 +42,34 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class AssistantSection(ConfigSection):
-    """Who answers."""
+    """Language, instructions and greeting of the assistant."""
 
     language: Annotated[
         str,
         KeyInfo(
-            "Language of the conversation, through speech recognition, instructions and voice.",
+            "Language of the conversation, for speech recognition, instructions and voice.",
             pattern=r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*",
             form="a language code such as en or de",
         ),
     ] = "en"
-    instructions: Annotated[str, KeyInfo("What the language model is told before every conversation.")] = _INSTRUCTIONS
-    greeting: Annotated[str, KeyInfo("Spoken when a conversation begins; empty: nothing.")] = ""
+    instructions: Annotated[str, KeyInfo("System prompt of the language model.")] = _INSTRUCTIONS
+    greeting: Annotated[str, KeyInfo("Spoken when a conversation begins; empty: no greeting.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSection(ConfigSection):
-    """When a turn ends, and who has the floor."""
+    """When a turn ends and when speech interrupts a reply."""
 
     profile: Annotated[
         Profile,
-        KeyInfo(f"How long people may pause; until a silence is judged it ends the turn after (ms) {_PROFILES_TEXT}."),
+        KeyInfo(
+            f"How long users may pause; without an end-of-turn estimate, silence ends the turn (ms): {_PROFILES_TEXT}."
+        ),
     ] = "balanced"
     hangover_ms: Annotated[
         int,
         KeyInfo(
-            "Silence that ends the turn, however it sounds; 0: judged by sound and words, as the profile says.",
+            "Silence that always ends the turn; 0: the end of turn is estimated from sound and words, by the profile.",
             unit="ms",
             low=100,
             high=3000,
@@ -77,7 +79,7 @@ class TurnSection(ConfigSection):
     speculate_after_ms: Annotated[
         int,
         KeyInfo(
-            "Silence after which a reply is prepared, unheard, in case the turn is over; 0: never.",
+            "Silence after which a speculative reply is prepared, before the turn is over; 0: never.",
             unit="ms",
             low=40,
             high=1000,
@@ -87,20 +89,23 @@ class TurnSection(ConfigSection):
     interrupt_after_ms: Annotated[
         int,
         KeyInfo(
-            "Voice during a reply that interrupts it, counted as far as it is surely voice; less does if it is a word. "
-            "Below 300 a voice no louder than the room needs one, or 1000.",
+            "Certain speech during a reply that interrupts it; a recognized word interrupts sooner. Below 300, speech "
+            "no louder than the background interrupts only with a recognized word, or after 1000 ms.",
             unit="ms",
             low=40,
             high=2000,
         ),
     ] = 40
     max_turn_s: Annotated[
-        float, KeyInfo("A turn ends here even if the voice goes on, as from a radio.", unit="s", low=5, high=600)
+        float,
+        KeyInfo(
+            "Longest turn; it ends then even if speech goes on, for example from a radio.", unit="s", low=5, high=600
+        ),
     ] = 60.0
     stuck_after_s: Annotated[
         float,
         KeyInfo(
-            "Without progress for so long, the assistant listens again; never sooner than 2 s after any timeout below.",
+            "Time without progress after which the assistant listens again; at least 2 s more than any timeout below.",
             unit="s",
             low=2,
             high=120,
@@ -109,13 +114,16 @@ class TurnSection(ConfigSection):
     pre_roll_ms: Annotated[
         int,
         KeyInfo(
-            "Sound kept from before the detected start, so that no first word is clipped.", unit="ms", low=0, high=1000
+            "Audio kept from before the detected start of speech, so that the first word is complete.",
+            unit="ms",
+            low=0,
+            high=1000,
         ),
     ] = 300
 
     @property
     def hangover_in_use_ms(self) -> int:
-        """`hangover_ms`, or the profile's where that is 0."""
+        """`hangover_ms`, or the profile's value if that is 0."""
         return self.hangover_ms or PROFILE_HANGOVER_MS[self.profile]
 
 
@@ -123,9 +131,9 @@ class TurnSection(ConfigSection):
 class VadSection(ConfigSection):
     """Voice activity detection."""
 
-    engine: Annotated[VadEngine, KeyInfo("Which detector; cascade is silero, asleep while webrtc hears nothing.")] = (
-        "silero"
-    )
+    engine: Annotated[
+        VadEngine, KeyInfo("Voice activity detector; cascade runs silero only while webrtc detects sound.")
+    ] = "silero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,39 +141,45 @@ class SttSection(ConfigSection):
     """Speech to text."""
 
     engine: Annotated[
-        SttEngine, KeyInfo("Which recognizer; auto: faster-whisper where its model is at hand, else pocketsphinx.")
+        SttEngine, KeyInfo("Speech recognizer; auto: faster-whisper if its model is downloaded, else pocketsphinx.")
     ] = "auto"
     model: Annotated[
         str,
         KeyInfo(
-            "faster-whisper's model: a name as `repartee models` lists them, or a folder.",
+            "Model of faster-whisper: a name from `repartee models`, or a folder.",
             pattern=r".*\S.*",
             form="a name or a folder",
         ),
     ] = "tiny.en"
-    device: Annotated[WhisperDevice, KeyInfo("Where faster-whisper computes; auto: on CUDA where there is one.")] = (
+    device: Annotated[WhisperDevice, KeyInfo("Device for faster-whisper; auto: CUDA if available, else the CPU.")] = (
         "auto"
     )
     compute_type: Annotated[
-        ComputeType, KeyInfo("How it computes, as far as the device can; auto: int8 on a CPU, float16 on CUDA.")
+        ComputeType,
+        KeyInfo("Number format of faster-whisper, if the device supports it; auto: int8 on a CPU, float16 on CUDA."),
     ] = "auto"
     threads: Annotated[
         int,
         KeyInfo(
-            "Threads it and Piper compute with, on a CPU; 0: by the number of cores.", unit="threads", low=0, high=64
+            "CPU threads for faster-whisper and for Piper; 0: chosen by the number of cores.",
+            unit="threads",
+            low=0,
+            high=64,
         ),
     ] = 0
     encoder_window: Annotated[
         EncoderWindow,
         KeyInfo(
-            "How much it encodes; adaptive: the sound and 2 s, at least 10 s; full: always 30 s; dynamic: the sound "
-            "and 2 s, for models that were tuned for it."
+            "Audio length that faster-whisper encodes; adaptive: the speech plus 2 s, at least 10 s; full: always 30 "
+            "s; dynamic: the speech plus 2 s, for models trained for it."
         ),
     ] = "adaptive"
-    hot_words: Annotated[str, KeyInfo("Names and terms that it should expect; empty: none.")] = ""
-    initial_prompt: Annotated[str, KeyInfo("Text as if said before, for its spelling; empty: none.")] = ""
+    hot_words: Annotated[str, KeyInfo("Names and terms that faster-whisper should expect; empty: none.")] = ""
+    initial_prompt: Annotated[
+        str, KeyInfo("Text that faster-whisper treats as preceding speech, to guide its spelling; empty: none.")
+    ] = ""
     timeout_s: Annotated[
-        float, KeyInfo("Longest wait for the words once the turn is over.", unit="s", low=0.1, high=60)
+        float, KeyInfo("Longest wait for the final transcript once the turn is over.", unit="s", low=0.1, high=60)
     ] = 3.0
 
 
@@ -174,20 +188,20 @@ class LlmSection(ConfigSection):
     """The language model."""
 
     first_token_timeout_s: Annotated[
-        float, KeyInfo("Longest wait for the first word of an answer.", unit="s", low=0.1, high=120)
+        float, KeyInfo("Longest wait for the first token of an answer.", unit="s", low=0.1, high=120)
     ] = 8.0
     token_gap_timeout_s: Annotated[
-        float, KeyInfo("Longest wait for each further word.", unit="s", low=0.1, high=120)
+        float, KeyInfo("Longest wait for each further token.", unit="s", low=0.1, high=120)
     ] = 5.0
     connect_timeout_s: Annotated[float, KeyInfo("Longest wait for a connection.", unit="s", low=0.1, high=60)] = 3.0
-    max_tokens: Annotated[int, KeyInfo("Longest answer.", unit="tokens", low=1, high=32768)] = 400
-    temperature: Annotated[
-        float, KeyInfo("How free the choice of words is; 0: always the likeliest.", low=0, high=2)
-    ] = 0.7
+    max_tokens: Annotated[int, KeyInfo("Longest answer of the model.", unit="tokens", low=1, high=32768)] = 400
+    temperature: Annotated[float, KeyInfo("Sampling temperature; 0: always the most likely token.", low=0, high=2)] = (
+        0.7
+    )
     max_history_turns: Annotated[
         int,
         KeyInfo(
-            "Most turns that the model is reminded of; when there are more, the older half goes at once.",
+            "Most turns sent as history; when there are more, the older half is dropped.",
             unit="turns",
             low=1,
             high=1000,
@@ -196,7 +210,7 @@ class LlmSection(ConfigSection):
     max_history_tokens: Annotated[
         int,
         KeyInfo(
-            "Most tokens of them, a token being taken for four bytes; when there are more, half stay.",
+            "Most tokens of history, estimated as four bytes each; when there are more, half of them are kept.",
             unit="tokens",
             low=100,
             high=1000000,
@@ -205,15 +219,15 @@ class LlmSection(ConfigSection):
     policy: Annotated[
         RoutingPolicy,
         KeyInfo(
-            "Which of several endpoints is asked: the one with the least recent time to the first token; as that, "
-            "nearest first until it is known; in their order; by lot."
+            "Which of several endpoints is asked; latency: the lowest recent time to the first token; geo: the same, "
+            "and the nearest until times are known; ordered: the first; weighted: at random, by weight."
         ),
     ] = "latency"
     hedge_share: Annotated[
         float,
         KeyInfo(
-            "Share of questions, and of tokens, that may be asked of a second endpoint when the first is silent for "
-            "longer than usual; 0: never.",
+            "Share of requests, and of tokens, that may also go to a second endpoint when the first takes longer than "
+            "usual; 0: never.",
             low=0,
             high=0.5,
         ),
@@ -221,17 +235,19 @@ class LlmSection(ConfigSection):
     latitude: Annotated[
         float,
         KeyInfo(
-            "Where this machine stands, for policy geo; 0 with longitude 0: not known.",
+            "Latitude of this machine, for policy geo; 0 with longitude 0: not known.",
             unit="degrees",
             low=-90,
             high=90,
         ),
     ] = 0.0
-    longitude: Annotated[float, KeyInfo("As latitude, eastward.", unit="degrees", low=-180, high=180)] = 0.0
+    longitude: Annotated[
+        float, KeyInfo("Longitude of this machine, east positive.", unit="degrees", low=-180, high=180)
+    ] = 0.0
     endpoints: tuple[EndpointSection, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError: the key, and what is allowed."""
+        """Raises ValueError with the key and the allowed values."""
         ConfigSection.__post_init__(self)
         names = [endpoint.name for endpoint in self.endpoints]
         for name in names:
@@ -240,16 +256,16 @@ class LlmSection(ConfigSection):
 
     @property
     def placed(self) -> bool:
-        """Whether it is known where this machine stands."""
+        """Whether this machine's location is set."""
         return bool(self.latitude or self.longitude)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillsSection(ConfigSection):
-    """Built-in answers that need no model: time, date, arithmetic, units."""
+    """Built-in answers that need no language model: time, date, arithmetic, units."""
 
-    enabled: Annotated[bool, KeyInfo("Whether the built-in skills answer at all.")] = True
-    before_llm: Annotated[bool, KeyInfo("Whether a skill that fits answers before a language model is asked.")] = True
+    enabled: Annotated[bool, KeyInfo("Whether the built-in skills answer.")] = True
+    before_llm: Annotated[bool, KeyInfo("Whether a matching skill answers without asking the language model.")] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,44 +273,52 @@ class TtsSection(ConfigSection):
     """Text to speech."""
 
     engine: Annotated[
-        TtsEngine, KeyInfo("Which voice engine; auto: piper where its voice is at hand, else espeak-ng.")
+        TtsEngine, KeyInfo("Speech synthesizer; auto: piper if its voice is downloaded, else espeak-ng.")
     ] = "auto"
-    voice: Annotated[str, KeyInfo("Voice, as the engine names it; empty: one of the conversation's language.")] = ""
-    speaker: Annotated[int, KeyInfo("Which of piper's speakers, where a voice has several.", low=0, high=10000)] = 0
-    speed: Annotated[float, KeyInfo("How fast it speaks; 1 is the voice's own pace.", low=0.5, high=2)] = 1.0
-    volume_dbfs: Annotated[float, KeyInfo("Loudness of speech.", unit="dBFS", low=-60, high=0)] = -20.0
+    voice: Annotated[
+        str, KeyInfo("The engine's name of the voice; empty: the default voice of the conversation's language.")
+    ] = ""
+    speaker: Annotated[int, KeyInfo("Number of the speaker, for piper voices with several.", low=0, high=10000)] = 0
+    speed: Annotated[float, KeyInfo("Speaking rate; 1 is the voice's normal rate.", low=0.5, high=2)] = 1.0
+    volume_dbfs: Annotated[float, KeyInfo("Loudness of the synthesized speech.", unit="dBFS", low=-60, high=0)] = -20.0
     timeout_s: Annotated[
-        float, KeyInfo("Longest wait for the first sound of a sentence.", unit="s", low=0.1, high=60)
+        float, KeyInfo("Longest wait for the first audio of a sentence.", unit="s", low=0.1, high=60)
     ] = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class TraceSection(ConfigSection):
-    """The account of every millisecond."""
+    """Traces: what is recorded of each turn, and for how long."""
 
     dir: Annotated[
         Path,
         KeyInfo(
-            "Folder for the traces; a relative one lies in the working directory.",
+            "Folder for the traces; a relative path starts at the working directory.",
             pattern=r".+",
             form="a folder's path",
         ),
     ] = Path("traces")
-    words: Annotated[bool, KeyInfo("Whether traces hold the words that were said; they are personal.")] = False
+    words: Annotated[
+        bool, KeyInfo("Whether traces contain the words of the conversation, which are personal data.")
+    ] = False
     max_mb: Annotated[
         int,
         KeyInfo(
-            "The oldest traces go when all of them are larger; 0: no limit.", unit="MB", low=1, high=1000000, zero=True
+            "Largest total size of the traces; the oldest are deleted beyond it; 0: no limit.",
+            unit="MB",
+            low=1,
+            high=1000000,
+            zero=True,
         ),
     ] = 0
     max_days: Annotated[
-        int, KeyInfo("Traces older than that go; 0: none does.", unit="days", low=1, high=36500, zero=True)
+        int, KeyInfo("Age at which traces are deleted; 0: never.", unit="days", low=1, high=36500, zero=True)
     ] = 0
     otlp_url: Annotated[
         str,
         KeyInfo(
-            "OpenTelemetry collector that gets every turn as spans, by OTLP over HTTP, as in http://127.0.0.1:4318; "
-            "empty: none. Its headers come from OTEL_EXPORTER_OTLP_HEADERS.",
+            "OpenTelemetry collector that receives every turn as spans, by OTLP over HTTP, as in "
+            "http://127.0.0.1:4318; empty: none. Headers are read from OTEL_EXPORTER_OTLP_HEADERS.",
             pattern=r"(https?://[^\s/?#@]+(/[^\s?#]*)?)?",
             form="an http:// or https:// address without a user name or password, or empty",
             private=True,
@@ -304,30 +328,30 @@ class TraceSection(ConfigSection):
 
 @dataclass(frozen=True, slots=True)
 class SpeakerSection(ConfigSection):
-    """The reply's way to the ear."""
+    """Playback of replies."""
 
     duck_db: Annotated[
-        float, KeyInfo("How far a reply is turned down while somebody speaks into it.", unit="dB", low=-60, high=0)
+        float, KeyInfo("Ducking: change of a reply's volume during an undecided overlap.", unit="dB", low=-60, high=0)
     ] = -18.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSection(ConfigSection):
-    """The server of `repartee serve`: where it listens, and how much it lets in."""
+    """The server of `repartee serve`: its address and its limits."""
 
     host: Annotated[
         str,
         KeyInfo(
-            "Where it listens; beyond this machine (0.0.0.0) it needs a token in the environment, REPARTEE_TOKEN.",
+            "Address the server listens on; beyond this machine (0.0.0.0) it requires a token in REPARTEE_TOKEN.",
             pattern=r"[A-Za-z0-9.:_-]+",
             form="a host name or an IP address, without a port",
         ),
     ] = "127.0.0.1"
-    port: Annotated[int, KeyInfo("Its port; 0: any free one.", low=1, high=65535, zero=True)] = 8765
+    port: Annotated[int, KeyInfo("Port the server listens on; 0: any free port.", low=1, high=65535, zero=True)] = 8765
     allowed_hosts: Annotated[
         str,
         KeyInfo(
-            "Further names by which it may be reached, as behind a proxy.",
+            "Further host names of the server that requests may use, for example behind a proxy.",
             pattern=rf"({_HOST})?(\s+{_HOST})*\s*",
             form="names with or without a port, separated by blanks, as in voice.example voice.local:8765",
         ),
@@ -335,19 +359,19 @@ class ServerSection(ConfigSection):
     allowed_origins: Annotated[
         str,
         KeyInfo(
-            "Further web sites whose pages may connect; its own page always may.",
+            "Further web origins whose pages may connect; the server's own page always may.",
             pattern=rf"({_ORIGIN})?(\s+{_ORIGIN})*\s*",
             form="origins separated by blanks, as in https://app.example",
         ),
     ] = ""
-    max_sessions: Annotated[int, KeyInfo("Most conversations at a time.", unit="sessions", low=1, high=1000)] = 8
+    max_sessions: Annotated[int, KeyInfo("Most conversations at the same time.", unit="sessions", low=1, high=1000)] = 8
     max_session_s: Annotated[float, KeyInfo("Longest conversation of one connection.", unit="s", low=1, high=86400)] = (
         3600.0
     )
     idle_timeout_s: Annotated[
         float,
         KeyInfo(
-            "A connection from which nothing comes for so long is closed; 0: never.",
+            "Time without any message after which a connection is closed; 0: never.",
             unit="s",
             low=1,
             high=86400,
@@ -357,35 +381,38 @@ class ServerSection(ConfigSection):
     max_message_bytes: Annotated[
         int,
         KeyInfo(
-            "Longest message of a client; of other events than audio 1 MB.", unit="bytes", low=65536, high=67108864
+            "Longest message of a client; events other than audio are limited to 1 MB.",
+            unit="bytes",
+            low=65536,
+            high=67108864,
         ),
     ] = 16777216
-    ahead_ms: Annotated[
-        int, KeyInfo("How far a reply is sent ahead of its playing.", unit="ms", low=200, high=10000)
-    ] = 1000
+    ahead_ms: Annotated[int, KeyInfo("How far ahead of playback a reply is sent.", unit="ms", low=200, high=10000)] = (
+        1000
+    )
     resume_s: Annotated[
         float,
-        KeyInfo("How long a conversation is kept for a client whose connection broke.", unit="s", low=0, high=3600),
+        KeyInfo("How long a conversation can be resumed after its connection broke.", unit="s", low=0, high=3600),
     ] = 60.0
     drain_s: Annotated[
         float,
-        KeyInfo("After SIGTERM: how long turns under way may take to finish; 0: none.", unit="s", low=0, high=600),
+        KeyInfo("After SIGTERM: longest wait for active turns to finish; 0: no wait.", unit="s", low=0, high=600),
     ] = 10.0
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """`allowed_hosts`, one by one."""
+        """`allowed_hosts` as a tuple."""
         return tuple(self.allowed_hosts.split())
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """`allowed_origins`, one by one."""
+        """`allowed_origins` as a tuple."""
         return tuple(self.allowed_origins.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set."""
+    """All settings, by section."""
 
     assistant: AssistantSection = AssistantSection()
     turn: TurnSection = TurnSection()
@@ -405,9 +432,9 @@ class Settings:
 DEFAULTS = Settings()
 
 SECTIONS: tuple[str, ...] = tuple(field.name for field in fields(Settings))
-"""The sections, in the order of config.toml."""
+"""Names of the sections, in the order of config.toml."""
 
 KEYS: Mapping[str, Key] = MappingProxyType(
     {f"{section}.{key.name}": key for section in SECTIONS for key in keys_of(type(getattr(DEFAULTS, section)))}
 )
-"""Every key that is one value, by its dotted name, in the order of config.toml."""
+"""Every key with a single value, by its dotted name, in the order of config.toml."""

@@ -1,4 +1,4 @@
-"""Reads one source of settings each: a file, the environment, flags. All that is wrong with it is told at once."""
+"""Reads settings from one source at a time: a file, the environment, flags. Collects all problems of a source."""
 
 import re
 import tomllib
@@ -13,9 +13,9 @@ from assistant.config.endpoint_settings import (
     RESERVED,
     EndpointKind,
     EndpointSection,
-    foreign,
-    knows,
-    missing,
+    accepts,
+    key_missing,
+    key_not_accepted,
 )
 from assistant.config.keys import Key, Value, keys_of
 from assistant.config.settings import KEYS, SECTIONS
@@ -29,10 +29,10 @@ LISTS = {
     ENDPOINTS: '[{name = "…", url = "https://…", model = "…"}]',
     TOOL_SERVERS: '[{name = "…", command = "…"}, {name = "…", url = "https://…"}]',
 }
-"""The keys that are lists, of tables in the file, of inline tables elsewhere: these, as they may look."""
+"""Keys whose value is a list, with an example: of tables in the file, of inline tables elsewhere."""
 
 PREFIX = "REPARTEE_"
-"""Of every environment variable that is a setting."""
+"""Prefix of every environment variable that is a setting."""
 
 ENDPOINT_KEYS = {key.name: key for key in keys_of(EndpointSection)}
 
@@ -47,12 +47,12 @@ _FILE_LIMIT_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class SourceValue:
-    """A key's value as a source gives it.
+    """The value of a key as one source gives it.
 
     Attributes:
-        key: Dotted.
+        key: Dotted key.
         origin: As in `Loaded.origin`.
-        value: Checked.
+        value: The checked value.
     """
 
     key: str
@@ -62,12 +62,12 @@ class SourceValue:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a command that is short for a key.
+    """A command option that stands for a key.
 
     Attributes:
-        flag: As it is typed: "--stt".
-        key: Dotted.
-        text: What was given; None: nothing.
+        flag: As the user types it: "--stt".
+        key: Dotted key.
+        text: The given value; None if the option was not used.
     """
 
     flag: str
@@ -77,14 +77,14 @@ class Option:
 
 @dataclass(slots=True)
 class SourceReading:
-    """What a source gives, and what is wrong with it: one line each, for the user, without secrets."""
+    """Values and problems of a source. Each problem is one line for the user, without secrets."""
 
     given: list[SourceValue] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def from_environment(environ: Mapping[str, str]) -> SourceReading:
-    """What REPARTEE_ variables set; unknown ones are left to `unknown_variables`."""
+    """Reads the REPARTEE_ variables. `unknown_variables` reports those that are not settings."""
     found = SourceReading()
     for name, dotted in _VARIABLES.items():
         if name in environ:
@@ -93,13 +93,13 @@ def from_environment(environ: Mapping[str, str]) -> SourceReading:
 
 
 def unknown_variables(environ: Iterable[str], secrets: frozenset[str]) -> list[str]:
-    """A problem for each REPARTEE_ variable that is neither a setting nor one of `secrets`."""
+    """Returns a problem for each REPARTEE_ variable that is neither a setting nor one of `secrets`."""
     names = sorted(name for name in environ if name.startswith(PREFIX) and name not in _VARIABLES)
     return [f"environment {name}: {unknown(name, _VARIABLES)}" for name in names if name not in secrets]
 
 
 def from_overrides(overrides: Sequence[str]) -> SourceReading:
-    """What flags set, each "section.key=value"."""
+    """Reads the --set flags, each "section.key=value"."""
     found = SourceReading()
     for override in overrides:
         dotted, equals, text = override.partition("=")
@@ -114,7 +114,7 @@ def from_overrides(overrides: Sequence[str]) -> SourceReading:
 
 
 def from_options(options: Iterable[Option]) -> SourceReading:
-    """What options set that are short for a key; what is wrong is told of the option, which is what was typed."""
+    """Reads options that stand for a key. Problems name the option, because that is what the user typed."""
     found = SourceReading()
     for option in options:
         if option.text is None:
@@ -127,7 +127,7 @@ def from_options(options: Iterable[Option]) -> SourceReading:
 
 
 def _read(dotted: str, text: str, origin: str, shown_as: str, found: SourceReading) -> None:
-    """Put the value that `text` spells into `found`."""
+    """Parses `text` and adds the value or the problem to `found`."""
     if dotted in LISTS:
         _read_list(dotted, text, origin, shown_as, found)
         return
@@ -138,12 +138,13 @@ def _read(dotted: str, text: str, origin: str, shown_as: str, found: SourceReadi
 
 
 def _unquoted(text: str) -> str:
-    """A text in quotes, as config.toml has it, is what stands in them; any other is itself."""
+    """Returns the content of a text in TOML quotes; any other text unchanged."""
     bare = text.strip()
     if len(bare) < len('""') or bare[0] not in "\"'" or bare[-1] != bare[0]:
         return text
     try:
-        values = tomllib.loads(f"values = [{bare}]")["values"]  # a comment, or more behind it, is none: it ends no list
+        # a comment or anything else after the quotes makes this invalid: the list is then not closed
+        values = tomllib.loads(f"values = [{bare}]")["values"]
     except ValueError:
         return text
     return values[0] if len(values) == 1 and isinstance(values[0], str) else text
@@ -152,15 +153,15 @@ def _unquoted(text: str) -> str:
 def _read_list(dotted: str, text: str, origin: str, shown_as: str, found: SourceReading) -> None:
     try:
         raw: object = tomllib.loads(f"list = {text}").get("list")
-    except (ValueError, RecursionError):  # the text may hold a secret: not repeated
+    except (ValueError, RecursionError):  # The text may contain a secret, so it is not repeated.
         found.problems.append(f"{shown_as}: must be a list as TOML writes it: {LISTS[dotted]}")
         return
     reader = _Reader(origin, shown_as, {}, found)
-    reader.take(dotted, raw)
+    reader.read_key(dotted, raw)
 
 
 def from_file(file: Path) -> SourceReading:
-    """What a TOML file sets."""
+    """Reads a TOML file."""
     try:
         with file.open("rb") as stream:
             data = stream.read(_FILE_LIMIT_BYTES + 1)
@@ -171,7 +172,7 @@ def from_file(file: Path) -> SourceReading:
 
 
 def from_content(data: bytes, file: Path) -> SourceReading:
-    """What a TOML file of this content sets."""
+    """Reads the content of a TOML file."""
     found = SourceReading()
     if len(data) > _FILE_LIMIT_BYTES:
         found.problems.append(f"{file}: larger than 1 MiB, so no file of settings; name another with --config")
@@ -187,7 +188,7 @@ def from_content(data: bytes, file: Path) -> SourceReading:
     except ValueError as error:
         found.problems.append(_syntax_problem(file, str(error)))
     else:
-        _Reader(str(file), str(file), lines_of_keys(text), found).document(table)
+        _Reader(str(file), str(file), lines_of_keys(text), found).read_document(table)
     return found
 
 
@@ -203,7 +204,7 @@ _IN_OTHER_WORDS = {
     "Cannot overwrite a value": "a key is set twice; leave one of them out",
     "Invalid value": 'no value; a text stands in straight quotes, as in "eager"',
 }
-"""What the parser says of the commonest slips, and what is meant."""
+"""Replacements for the parser's texts about the most frequent mistakes."""
 
 
 def _declared_twice(found: re.Match[str]) -> str:
@@ -215,18 +216,18 @@ class _Reader:
     """Turns parsed TOML into checked values."""
 
     def __init__(self, origin: str, source: str, lines: Mapping[str, int], found: SourceReading) -> None:
-        """`origin`: of values; `source`: for problems; `lines`: of dotted keys, where known; `found`: to fill."""
+        """`origin`: of values; `source`: for problems; `lines`: of dotted keys, where known; `found`: the results."""
         self._origin = origin
         self._source = source
         self._lines = lines
         self._found = found
 
-    def document(self, table: Mapping[str, object]) -> None:
-        """Take a whole file."""
+    def read_document(self, table: Mapping[str, object]) -> None:
+        """Reads a whole file."""
         for section, content in table.items():
             if section in SECTIONS and isinstance(content, dict):
                 for name, raw in content.items():
-                    self.take(f"{section}.{name}", raw)
+                    self.read_key(f"{section}.{name}", raw)
             elif section in SECTIONS:
                 self._problem(section, f"must be a table, begun by a line [{section}]")
             elif isinstance(content, dict | list):
@@ -234,22 +235,22 @@ class _Reader:
             else:
                 self._problem(section, unknown(section, _EVERY_KEY))
 
-    def take(self, dotted: str, raw: object) -> None:
-        """Take one key."""
+    def read_key(self, dotted: str, raw: object) -> None:
+        """Reads one key."""
         if dotted == ENDPOINTS:
-            self._take_tables(dotted, raw, self._endpoint, "endpoint")
+            self._read_tables(dotted, raw, self._endpoint, "endpoint")
         elif dotted == TOOL_SERVERS:
-            self._take_tables(dotted, raw, self._tool_server, "server")
+            self._read_tables(dotted, raw, self._tool_server, "server")
         elif dotted not in KEYS:
             self._problem(dotted, unknown(dotted, _EVERY_KEY))
         else:
             try:
-                self._give(dotted, KEYS[dotted].check(raw))
+                self._add(dotted, KEYS[dotted].check(raw))
             except ValueError as error:
                 self._problem(f"{dotted} = {shown(raw)}", str(error), at=dotted)
 
-    def _take_tables(self, dotted: str, raw: object, read: Callable[[str, object], _Listed | None], noun: str) -> None:
-        """Take a list of tables, of which `read` makes a section each, or tells what is wrong with it."""
+    def _read_tables(self, dotted: str, raw: object, read: Callable[[str, object], _Listed | None], noun: str) -> None:
+        """Reads a list of tables. `read` makes a section of each, or records what is wrong with it."""
         if not isinstance(raw, list):
             self._problem(dotted, f"must be a list of tables, each begun by a line [[{dotted}]]")
             return
@@ -261,15 +262,15 @@ class _Reader:
                 self._problem(f"{name} = {shown(section.name)}", f"taken; each {noun} needs its own name", at=name)
             elif section is not None:
                 sections[section.name] = section
-        self._give(dotted, tuple(sections.values()))
+        self._add(dotted, tuple(sections.values()))
 
     def _endpoint(self, dotted: str, raw: object) -> EndpointSection | None:
         if not isinstance(raw, dict):
             self._problem(dotted, "must be a table with name, url and model")
             return None
         kind: EndpointKind = next((kind for kind in KINDS if kind == raw.get("kind")), "openai")
-        refused = {name: foreign(kind) for name in ENDPOINT_KEYS if not knows(kind, name)}
-        needed = dict.fromkeys(NEEDED_KEYS[kind], missing(kind))
+        refused = {name: key_not_accepted(kind) for name in ENDPOINT_KEYS if not accepts(kind, name)}
+        needed = dict.fromkeys(NEEDED_KEYS[kind], key_missing(kind))
         endpoint = self._section(dotted, raw, EndpointSection, ENDPOINT_KEYS, needed, refused)
         if endpoint is not None and endpoint.name in RESERVED:
             problem = "a word of --llm; give the endpoint another name"
@@ -291,15 +292,15 @@ class _Reader:
         needed: Mapping[str, str],
         refused: Mapping[str, str],
     ) -> _Listed | None:
-        """What a table gives; None where anything is wrong with it.
+        """Makes a section of a table. Returns None if anything is wrong with it.
 
         Args:
-            dotted: Where it stands.
-            table: As parsed.
-            make: Makes the section of the keys' values.
-            keys: All that there are.
-            needed: Those that must be there, and what to say where they are not.
-            refused: Those that may not, and what to say where they are.
+            dotted: Dotted key of the table.
+            table: The parsed table.
+            make: Makes the section from the values.
+            keys: All keys of the section.
+            needed: Required keys, with the problem text if they are missing.
+            refused: Keys that are not allowed here, with the problem text.
         """
         problems = len(self._found.problems)
         values: dict[str, Value] = {}
@@ -324,7 +325,7 @@ class _Reader:
             self._problem(dotted, str(error))
             return None
 
-    def _give(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
+    def _add(self, dotted: str, value: Value | tuple[EndpointSection, ...] | tuple[ToolServerSection, ...]) -> None:
         line = self._lines.get(dotted)
         self._found.given.append(SourceValue(dotted, f"{self._origin}:{line}" if line else self._origin, value))
 

@@ -1,4 +1,4 @@
-"""The sections of config.toml that are about `repartee talk`; see `assistant/config/settings.py`."""
+"""Sections of config.toml for `repartee talk`; see `assistant/config/settings.py`."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -15,32 +15,32 @@ _DEVICE = "an index, a name or a part of one as `repartee devices` lists them, o
 class AudioSection(ConfigSection):
     """The sound card of `repartee talk`."""
 
-    input: Annotated[str, KeyInfo("The microphone.", form=_DEVICE)] = ""
-    output: Annotated[str, KeyInfo("The loudspeaker.", form=_DEVICE)] = ""
+    input: Annotated[str, KeyInfo("Microphone.", form=_DEVICE)] = ""
+    output: Annotated[str, KeyInfo("Loudspeaker.", form=_DEVICE)] = ""
     echo: Annotated[
         EchoMode,
         KeyInfo(
-            "How the assistant is kept from hearing itself: its echo is canceled; nothing, where headphones are worn; "
-            "it does not hear while it speaks. Auto: cancel with the extra repartee[desktop], else half-duplex."
+            "Echo control; cancel: echo cancellation; headphones: none needed; half-duplex: the microphone is off "
+            "while the assistant speaks; auto: cancel with the extra repartee[desktop], else half-duplex."
         ),
     ] = "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class TalkSection(ConfigSection):
-    """The conversation of `repartee talk`: who is answered, and what is kept."""
+    """The conversation of `repartee talk`: who is answered, and what is stored."""
 
     mode: Annotated[
         TalkMode,
         KeyInfo(
-            "Who is answered: everybody; who holds the key, and the microphone is closed otherwise; who begins with "
-            "the wake phrase."
+            "Which speech is answered; open: all; push-to-talk: while the key is held, the microphone is off "
+            "otherwise; wake: what begins with the wake phrase."
         ),
     ] = "open"
     wake_phrase: Annotated[
         str,
         KeyInfo(
-            "What wakes the assistant in mode wake, in the conversation's language; two words or more are safer.",
+            "Wake phrase for mode wake, in the conversation's language; two or more words are more reliable.",
             pattern=r"\s*[^\W_][\w'’-]*(\s+[\w'’-]+){0,4}\s*",
             form="one to five words without punctuation, as in hey computer",
         ),
@@ -48,8 +48,8 @@ class TalkSection(ConfigSection):
     listen_s: Annotated[
         float,
         KeyInfo(
-            "In mode wake, what begins within this time after a reply needs no phrase, nor does what interrupts one; "
-            "0: both need it.",
+            "Time after a reply in which speech needs no wake phrase in mode wake; interruptions then need none "
+            "either; 0: both need it.",
             unit="s",
             low=1,
             high=120,
@@ -58,6 +58,8 @@ class TalkSection(ConfigSection):
     ] = 8.0
     remember: Annotated[
         bool,
-        KeyInfo("Whether conversations are kept in files, to be gone on with; they hold what was said."),
+        KeyInfo(
+            "Whether conversations are stored in files so that they can be resumed; the files contain what was said."
+        ),
     ] = False
-    ready_sound: Annotated[bool, KeyInfo("Whether a short sound tells that the assistant listens.")] = True
+    ready_sound: Annotated[bool, KeyInfo("Whether a short sound signals that the assistant listens.")] = True

@@ -1,4 +1,4 @@
-"""On which line of a TOML file a key stands: tomllib does not say."""
+"""Finds the line of each key in a TOML file, which tomllib does not report."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,10 +8,11 @@ _ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def lines_of_keys(text: str) -> Mapping[str, int]:
-    """Dotted keys and tables with their line, counted from 1, of a text that tomllib accepts.
+    """Maps dotted keys and tables to their line, counted from 1, in a text that tomllib accepts.
 
-    A scan, not a parser: a key it cannot be sure of (quoted, or inside a multi-line value) is left out. The n-th
-    `[[a.b]]` is `a.b[n]`, counted from 0.
+    This is a scan, not a parser: it omits keys that are quoted or inside a multi-line value. The n-th `[[a.b]]` is
+    `a.b[n]`,
+    counted from 0.
     """
     found: dict[str, int] = {}
     counts: dict[str, int] = {}
@@ -31,13 +32,13 @@ def lines_of_keys(text: str) -> Mapping[str, int]:
 
 
 def lines_of_tables(text: str) -> Sequence[tuple[int, str]]:
-    """Every table's line, counted from 1, with its header without spaces and comment: "[turn]", "[[llm.endpoints]]"."""
+    """Returns each table's line (from 1) and its header without spaces: "[turn]", "[[llm.endpoints]]"."""
     headers = ((number, _HEADER.match(line)) for number, line in _outside_strings(text))
     return [(number, f"{found[1]}{found[2]}{']' * len(found[1])}") for number, found in headers if found]
 
 
 def _outside_strings(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that do not begin inside a multi-line string, counted from 1."""
+    """Yields the lines that do not begin inside a multi-line string, with their number from 1."""
     closes = ""
     for number, line in enumerate(text.split("\n"), start=1):
         if closes:
@@ -49,7 +50,7 @@ def _outside_strings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _left_open(line: str) -> str:
-    """The quotes that close a multi-line string begun on this line; "" if none is open."""
+    """Returns the quotes that close a multi-line string begun on this line; "" if none is open."""
     for quotes in ('"""', "'''"):
         if line.count(quotes) % 2 == 1:
             return quotes

@@ -1,4 +1,4 @@
-"""A table of TOML as the value of one setting: compared, hashed and copied like a text. Pure."""
+"""A TOML table as the value of one setting: hashable, compared and copied by value. Pure."""
 
 import json
 import math
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-LONGEST = 4000
-"""Characters of its JSON."""
+MAX_CHARS = 4000
+"""Characters of the table as JSON."""
 
-DEEPEST = 8
+MAX_DEPTH = 8
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -21,17 +21,17 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class TomlTable:
-    """Names and values; which may stand in it is for the kinds of table below to say.
+    """Names and values. The subclasses define what is allowed.
 
     Attributes:
-        text: As JSON, in the order given.
+        text: The table as JSON, in the order given.
     """
 
     text: str = "{}"
 
     @classmethod
     def of(cls, raw: object) -> Self:
-        """The table, if it may be. Raises ValueError: what is allowed, to follow the key's name."""
+        """Returns the table if it is allowed. Raises ValueError: what is allowed, to follow the key's name."""
         if isinstance(raw, TomlTable):
             raw = raw.values
         table = raw if isinstance(raw, dict) else None
@@ -39,13 +39,13 @@ class TomlTable:
             raise ValueError(f"must be {cls.form()}")
         cls._check(table)
         text = json.dumps(table, ensure_ascii=False)
-        if len(text) > LONGEST:
-            raise ValueError(f"must have {LONGEST} characters at most")
+        if len(text) > MAX_CHARS:
+            raise ValueError(f"must have {MAX_CHARS} characters at most")
         return cls(text)
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The table that an environment variable or a flag spells, as TOML does. Raises ValueError as `of` does."""
+        """Parses the TOML text of an environment variable or a flag. Raises ValueError as `of` does."""
         try:
             raw: object = tomllib.loads(f"table = {text}").get("table")
         except (ValueError, RecursionError):
@@ -54,27 +54,27 @@ class TomlTable:
 
     @classmethod
     def form(cls) -> str:
-        """What it may be, in words."""
+        """Describes in words what is allowed."""
         raise NotImplementedError
 
     @classmethod
     def _check(cls, raw: Mapping[str, object]) -> None:
-        """Raises ValueError: what is allowed."""
+        """Raises ValueError with what is allowed."""
         raise NotImplementedError
 
     @property
     def values(self) -> dict[str, object]:
-        """What is in it, new each time."""
+        """The content as a new dictionary."""
         table: dict[str, object] = json.loads(self.text)
         return table
 
     def __str__(self) -> str:
-        """As TOML writes it, on one line."""
+        """Returns the table as TOML on one line."""
         return _inline(self.values)
 
 
 class Parameters(TomlTable):
-    """Fields of a request: whatever JSON can carry."""
+    """Fields of a request: any JSON values."""
 
     __slots__ = ()
 
@@ -85,7 +85,7 @@ class Parameters(TomlTable):
 
     @classmethod
     def _check(cls, raw: Mapping[str, object]) -> None:
-        if not _is_json(raw, DEEPEST):
+        if not _is_json(raw, MAX_DEPTH):
             raise ValueError(f"must be {cls.form()}")
 
 
@@ -110,14 +110,14 @@ class Headers(TomlTable):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables that its values name, each once."""
+        """Names of the environment variables used in the values, each once."""
         return tuple(dict.fromkeys(name for value in self.values.values() for name in _VARIABLE.findall(str(value))))
 
-    def filled(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The headers as they are sent. Raises KeyError: a variable that is not set, or empty."""
+    def expanded(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Returns the headers as they are sent. Raises KeyError for a variable that is not set or empty."""
 
         def value_of(found: re.Match[str]) -> str:
-            # What was read from a file or a shell often ends in a newline.
+            # A value read from a file or a shell often ends in a newline.
             if value := environ.get(found[1], "").strip():
                 return value
             raise KeyError(found[1])
@@ -126,7 +126,7 @@ class Headers(TomlTable):
 
     @property
     def shown(self) -> str:
-        """For people: names, and of the values only the variables, for the rest may be secret."""
+        """For display: the names, and of the values only the variables, because the rest may be secret."""
         parts = []
         for name, value in self.values.items():
             named = _VARIABLE.findall(str(value))
@@ -158,5 +158,5 @@ def _inline(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As JSON writes it, which TOML reads the same but for one sign."""
+    """Returns the text as a JSON string, which is valid TOML except for U+007F."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""The sections of config.toml that are about tools; see `assistant/config/settings.py`."""
+"""Sections of config.toml for tools; see `assistant/config/settings.py`."""
 
 import shlex
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ class ToolServerSection(ConfigSection):
     name: Annotated[
         str,
         KeyInfo(
-            "What screen and trace call it, and what its tools' names begin with.",
-            pattern=r"[A-Za-z0-9][A-Za-z0-9-]{0,30}",  # without "_", which is where the tool's own name begins
+            "Name of the server in displays and traces, and prefix of its tools' names.",
+            pattern=r"[A-Za-z0-9][A-Za-z0-9-]{0,30}",  # no "_": it separates the server's name from the tool's name
             form="1 to 31 letters, digits and -",
         ),
     ]
     command: Annotated[
         str,
         KeyInfo(
-            "Program and arguments, as in a shell but run without one; empty: it is reached by url.",
+            "Program and arguments, split as by a shell but run without one; empty: the server is reached by url.",
             private=True,
         ),
     ] = ""
     url: Annotated[
         str,
         KeyInfo(
-            "Address of its streamable HTTP, as in https://host/mcp; empty: it is run by command.",
+            "Address for streamable HTTP, as in https://host/mcp; empty: the server is started by command.",
             pattern=r"(https?://[^\s/?#@]+([/?#]\S*)?)?",
             form="an http:// or https:// address without a user name or password, or empty",
             private=True,
@@ -40,7 +40,7 @@ class ToolServerSection(ConfigSection):
     env: Annotated[
         str,
         KeyInfo(
-            "Names of environment variables that a program gets besides PATH, HOME and the like.",
+            "Names of environment variables passed to the program, besides basic ones such as PATH and HOME.",
             pattern=rf"({_VARIABLE})?(\s+{_VARIABLE})*\s*",
             form="names of environment variables (not what they hold), separated by blanks, or empty",
             private=True,
@@ -49,7 +49,7 @@ class ToolServerSection(ConfigSection):
     token_env: Annotated[
         str,
         KeyInfo(
-            "Name of the environment variable that holds the bearer token of an address; empty: no token.",
+            "Name of the environment variable that contains the bearer token for url; empty: no token.",
             pattern=rf"({_VARIABLE})?",
             form="the name of an environment variable that holds the token (not the token itself), or empty",
             private=True,
@@ -58,14 +58,14 @@ class ToolServerSection(ConfigSection):
     only: Annotated[
         str,
         KeyInfo(
-            "The tools to offer, by their names at the server; empty: all.",
+            "Tools to offer, by the server's names; empty: all.",
             pattern=r"([^\s]+)?(\s+[^\s]+)*\s*",
             form="names separated by blanks, or empty",
         ),
     ] = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError: the key, and what is allowed."""
+        """Raises ValueError with the key and the allowed values."""
         ConfigSection.__post_init__(self)
         if bool(self.command.strip()) == bool(self.url):
             raise ValueError("must have either a command or a url")
@@ -80,41 +80,44 @@ class ToolServerSection(ConfigSection):
 
     @property
     def argv(self) -> list[str]:
-        """`command`, cut where a shell would."""
+        """`command`, split as a shell would."""
         return shlex.split(self.command)
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The environment variables it needs."""
+        """Names of the environment variables that the server needs."""
         return tuple(self.env.split()) + ((self.token_env,) if self.token_env else ())
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsSection(ConfigSection):
-    """Functions that the language model may call in the midst of a reply."""
+    """Functions that the language model may call during a reply."""
 
-    timeout_s: Annotated[float, KeyInfo("Longest wait for one call.", unit="s", low=0.1, high=120)] = 8.0
+    timeout_s: Annotated[float, KeyInfo("Longest wait for one tool call.", unit="s", low=0.1, high=120)] = 8.0
     moment_after_s: Annotated[
         float,
         KeyInfo(
-            "When a call takes longer and nothing was said yet, the person is asked for a moment; 0: never.",
+            "Duration of a call after which `moment` is spoken, if nothing was spoken yet; 0: never.",
             unit="s",
             low=0.2,
             high=60,
             zero=True,
         ),
     ] = 1.5
-    moment: Annotated[str, KeyInfo("In these words; empty: those of the conversation's language.")] = ""
+    moment: Annotated[
+        str, KeyInfo("Text spoken while a tool is slow; empty: the standard text of the conversation's language.")
+    ] = ""
     max_rounds: Annotated[
-        int, KeyInfo("How often in a turn the model may call before it has to answer.", unit="rounds", low=1, high=10)
+        int,
+        KeyInfo("How often the model may call tools in a turn before it must answer.", unit="rounds", low=1, high=10),
     ] = 3
     max_result_chars: Annotated[
-        int, KeyInfo("Longest result that the model gets to see.", unit="characters", low=100, high=100000)
+        int, KeyInfo("Longest tool result sent to the model; more is cut.", unit="characters", low=100, high=100000)
     ] = 4000
     servers: tuple[ToolServerSection, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raises ValueError: the key, and what is allowed."""
+        """Raises ValueError with the key and the allowed values."""
         ConfigSection.__post_init__(self)
         names = [server.name for server in self.servers]
         for name in names:

@@ -1,4 +1,4 @@
-"""How settings and what is wrong with them are put into words."""
+"""Formats settings and their problems as text."""
 
 import difflib
 import re
@@ -13,7 +13,7 @@ _SHOWN_CHARACTERS = 60
 
 
 def spelled(value: object) -> str:
-    """A value as TOML writes it, on one line."""
+    """Returns a value as TOML on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -25,7 +25,7 @@ def spelled(value: object) -> str:
 
 
 def shown(raw: object) -> str:
-    """A value for an error text: short, on one line."""
+    """Returns a value for an error text: short, on one line."""
     if isinstance(raw, dict):
         return "a table"
     if isinstance(raw, list):
@@ -34,15 +34,15 @@ def shown(raw: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 2]}…" + text[0] * (text[0] == '"')
 
 
-def told(config: Path | None) -> str:
-    """The option that names a file of settings again, for the end of a command that is shown; "" without one."""
+def config_option(config: Path | None) -> str:
+    """Returns the option that names this configuration file, to end a suggested command; "" without a file."""
     return "" if config is None else f" --config {shlex.quote(str(config))}"
 
 
 def unknown(name: str, known: Iterable[str], what: str = "no such setting", *, listed: bool = False) -> str:
-    """What to say of a name that is none of `known`; a secret is told where to go.
+    """Returns the problem text for an unknown name. For a secret it says where secrets belong.
 
-    `listed`: they are few enough to be named, all of them, where none is like it.
+    `listed`: list all known names if none is similar.
     """
     leaf = name.rpartition(".")[2]
     if _SECRET_NAME.search(leaf.lower()):

@@ -1,1 +1,1 @@
-"""`repartee models`: which models a configuration needs, which are at hand, and fetching them."""
+"""Model management for `repartee models`: which models a configuration needs, which are downloaded, and downloading."""

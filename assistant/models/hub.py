@@ -1,8 +1,8 @@
-"""The hub's side of a download: what it says of a file, and the file's bytes, checked. Blocking.
+"""Downloads files from the hub and checks them. Blocking.
 
-huggingface_hub is not used for it: version 2.4 deletes what an interrupted download had, compares no hash of what came
-by plain HTTP, and tries again for long where there is no network. What is needed of the hub is little: a HEAD names the
-commit, the size and the hash, a GET with a range brings the bytes. No token is sent, and nothing about this machine.
+huggingface_hub is not used: version 2.4 deletes interrupted downloads, does not check hashes of plain HTTP downloads,
+and retries for a long time without a network. Two requests suffice: HEAD returns the commit, size and hash, GET with a
+range returns the bytes. No token and no data about this machine are sent.
 """
 
 import fcntl
@@ -24,17 +24,17 @@ from llm.environment import environment_of_client, proxy_for
 from llm.http.encoding import PLAIN, CompressedError, refuse_compressed
 
 FIRST_ANSWER_S = 2.5
-"""Longest wait for the first answer, name look-up included: without a network, the error comes within 3 s."""
+"""Longest wait for the first answer, including the name lookup. Without a network the error appears within 3 s."""
 
 READ_TIMEOUT_S = 15.0
-"""Longest silence inside a download."""
+"""Longest pause during a download."""
 
 MOST_REDIRECTS = 5
 BLOCK_BYTES = 1 << 18
 
 
 class HubError(Exception):
-    """A file that could not be had.
+    """A download that failed.
 
     Attributes:
         what: What happened, as a clause.
@@ -48,23 +48,23 @@ class HubError(Exception):
 
 
 class BusyError(HubError):
-    """Somebody else is fetching it."""
+    """Another process is downloading the file."""
 
 
-class NotThereError(HubError):
-    """The hub has no such file, or shows it to nobody without a token."""
+class FileMissingError(HubError):
+    """The hub has no such file, or requires a token for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the hub says of a file.
+    """The hub's description of a file.
 
     Attributes:
         file: The file.
-        url: Where its bytes are asked for.
-        size_bytes: Of the whole file.
-        etag: SHA-256 of a large file, git's SHA-1 of a small one; names the file in the cache.
-        commit: The commit that the revision means today.
+        url: Address of the content.
+        size_bytes: Size of the whole file.
+        etag: SHA-256 of a large file, git's SHA-1 of a small one; the file's name in the cache.
+        commit: Commit that the revision currently points to.
     """
 
     file: HubFile
@@ -75,16 +75,16 @@ class Offer:
 
 
 def hub_client() -> httpx.Client:
-    """A client for one pull; the caller closes it. Raises HubError for certificates that cannot be used.
+    """Returns a client for one download; the caller closes it. Raises HubError for unusable certificates.
 
-    So do its requests, for a proxy that cannot be used.
+    Its requests raise HubError for an unusable proxy.
     """
     timeout = httpx.Timeout(READ_TIMEOUT_S, connect=FIRST_ANSWER_S)
-    # Compressed, neither sizes nor ranges would be those of the file.
+    # With compression, sizes and ranges would not refer to the file.
     headers = {"user-agent": "repartee", **PLAIN}
     hooks = {"response": [refuse_compressed]}
     with _environment():
-        return httpx.Client(timeout=timeout, headers=headers, transport=_ByProxy(), event_hooks=hooks)
+        return httpx.Client(timeout=timeout, headers=headers, transport=_ProxyTransport(), event_hooks=hooks)
 
 
 @contextmanager
@@ -96,36 +96,38 @@ def _environment() -> Generator[None]:
         raise HubError(str(error), "then pull it again") from error
 
 
-class _ByProxy(httpx.BaseTransport):
-    """Sends each request through the proxy that the environment names for its address: a hub redirects elsewhere."""
+class _ProxyTransport(httpx.BaseTransport):
+    """Sends each request through the proxy configured for its address, because a hub redirects to other hosts."""
 
     def __init__(self) -> None:
-        self._trusted = httpx.create_ssl_context()
+        self._ssl_context = httpx.create_ssl_context()
         self._transports: dict[str | None, httpx.HTTPTransport] = {}
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send it. Raises HubError for a proxy that cannot be used."""
+        """Sends the request. Raises HubError for an unusable proxy."""
         with _environment():
             proxy = proxy_for(request.url)
             if proxy not in self._transports:
-                self._transports[proxy] = httpx.HTTPTransport(verify=self._trusted, proxy=proxy)
+                self._transports[proxy] = httpx.HTTPTransport(verify=self._ssl_context, proxy=proxy)
         return self._transports[proxy].handle_request(request)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Closes all connections."""
         for transport in self._transports.values():
             transport.close()
 
 
 def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
-    """Ask for every file before the first byte: a missing one is known at once, and all are of one commit.
+    """Requests the description of every file before downloading, so that a missing file is reported first.
+
+    All descriptions refer to the same commit.
 
     Raises:
-        HubError: The hub cannot be reached, or does not have them as they are known.
+        HubError: The hub cannot be reached, or its files differ from the known ones.
     """
     try:
-        first = _within(FIRST_ANSWER_S, lambda: _ask(client, hub, model, model.files[0], model.revision))
-        return [first, *_ask_on(client, hub, model, first.commit)]
+        first = _call_within(FIRST_ANSWER_S, lambda: _ask(client, hub, model, model.files[0], model.revision))
+        return [first, *_ask_remaining(client, hub, model, first.commit)]
     except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError) as error:
         raise HubError(f"{hub} is not the address of a hub", "check HF_ENDPOINT") from error
     except CompressedError as error:
@@ -134,12 +136,12 @@ def offers(client: httpx.Client, hub: str, model: Model) -> list[Offer]:
         raise HubError(f"{hub} cannot be reached", "check the network, then pull it again") from error
 
 
-def _ask_on(client: httpx.Client, hub: str, model: Model, commit: str) -> Iterator[Offer]:
-    """Ask about all files but the first."""
+def _ask_remaining(client: httpx.Client, hub: str, model: Model, commit: str) -> Iterator[Offer]:
+    """Requests the descriptions of all files but the first."""
     for file in model.files[1:]:
         try:
             yield _ask(client, hub, model, file, commit)
-        except NotThereError:
+        except FileMissingError:
             if not file.optional:
                 raise
 
@@ -150,18 +152,18 @@ def _ask(client: httpx.Client, hub: str, model: Model, file: HubFile, revision: 
     for _ in range(MOST_REDIRECTS):
         answer = client.head(url)
         commit = answer.headers.get("x-repo-commit", commit)
-        # A large file is redirected to a store of bytes, but described before; a renamed repository only redirects.
+        # A large file redirects to a store, but its headers come before; a renamed repository redirects without them.
         if not answer.has_redirect_location or "x-linked-etag" in answer.headers:
             break
         url = url.join(answer.headers["location"])
     if answer.status_code in {401, 403, 404}:
         what = f"{hub} has no {model.repository}/{file.path} (status {answer.status_code})"
-        raise NotThereError(what, "check the name")
+        raise FileMissingError(what, "check the name")
     if answer.status_code >= 400:
         raise HubError(f"{hub} answers with status {answer.status_code}", "pull it again later")
     etag = (answer.headers.get("x-linked-etag") or answer.headers.get("etag", "")).removeprefix("W/").strip('"')
     size = answer.headers.get("x-linked-size") or answer.headers.get("content-length", "")
-    # Tag and commit become names of files: nothing but a hash is taken.
+    # ETag and commit are used as file names, so only hashes are accepted.
     if not (_is_hash(etag) and size.isdecimal() and _is_hash(commit)):
         raise HubError(f"{hub} does not answer as a hub does", "check HF_ENDPOINT and the proxy")
     if file.size_bytes not in {None, int(size)} or (file.sha256 and len(etag) == 64 and etag != file.sha256):
@@ -178,14 +180,14 @@ def _is_hash(text: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
 
 
-def _within(limit_s: float, ask: Callable[[], Offer]) -> Offer:
-    """What `ask` says, or TimeoutError: a name look-up without a network can hang for long, and cannot be stopped."""
+def _call_within(limit_s: float, ask: Callable[[], Offer]) -> Offer:
+    """Returns the result of `ask` in time, or raises TimeoutError: a name lookup without a network can hang."""
     answers: queue.SimpleQueue[Offer | Exception] = queue.SimpleQueue()
 
     def run() -> None:
         try:
             answers.put(ask())
-        except Exception as error:  # noqa: BLE001  # raised again below, in the caller's thread
+        except Exception as error:  # noqa: BLE001 - raised again below, in the caller's thread
             answers.put(error)
 
     threading.Thread(target=run, name="hub", daemon=True).start()
@@ -199,17 +201,17 @@ def _within(limit_s: float, ask: Callable[[], Offer]) -> Offer:
 
 
 def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[[int], None]) -> None:
-    """Bring a file's bytes into `part`, after those that are there already, and check the whole.
+    """Downloads a file into `part`, continuing after the bytes already there, and checks the whole file.
 
     Args:
-        client: Of `hub_client`.
-        offer: What to bring.
-        part: Kept where the connection ends early, so that the next pull goes on; removed where the file is wrong.
-        on_bytes: Told how many bytes more there are; negative where some had to be thrown away.
+        client: From `hub_client`.
+        offer: The file to download.
+        part: Kept if the connection ends early, so that the next download continues; removed if the content is wrong.
+        on_bytes: Receives the number of new bytes; negative if bytes were discarded.
 
     Raises:
-        HubError: It could not be brought, or is not what the hub promised.
-        OSError: It could not be written.
+        HubError: The download failed, or the content differs from the hub's description.
+        OSError: The file cannot be written.
     """
     with part.open("ab") as file:
         try:
@@ -219,16 +221,16 @@ def download(client: httpx.Client, offer: Offer, part: Path, on_bytes: Callable[
         if file.tell() > offer.size_bytes:
             _empty(file)
         on_bytes(file.tell())
-        _fill(client, offer, file, on_bytes)
+        _download_with_retries(client, offer, file, on_bytes)
         file.flush()
         if (wrong := difference(part, offer)) is not None:
             part.unlink()
             raise HubError(f"what came for {offer.file.path} has {wrong} and was removed", "pull it again")
 
 
-def _fill(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
-    """Ask again where the connection ended early, as long as each try brings something."""
-    while (had_bytes := file.tell()) < offer.size_bytes:
+def _download_with_retries(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
+    """Retries after an early end of the connection, as long as each attempt brings more bytes."""
+    while (start_bytes := file.tell()) < offer.size_bytes:
         cause: Exception | None = None
         try:
             _stream(client, offer, file, on_bytes)
@@ -236,26 +238,27 @@ def _fill(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable
             raise _compressed(offer.url, error) from error
         except httpx.HTTPError as error:
             cause = error
-        if file.tell() <= had_bytes:
+        if file.tell() <= start_bytes:
             megabytes = f"{file.tell() / 1e6:.1f} of {offer.size_bytes / 1e6:.1f} MB"
             raise HubError(f"the connection ended after {megabytes}", "pull it again to go on from there") from cause
 
 
 def _stream(client: httpx.Client, offer: Offer, file: BinaryIO, on_bytes: Callable[[int], None]) -> None:
-    had_bytes = file.tell()
-    headers = {"range": f"bytes={had_bytes}-"} if had_bytes else {}
+    start_bytes = file.tell()
+    headers = {"range": f"bytes={start_bytes}-"} if start_bytes else {}
     with client.stream("GET", offer.url, headers=headers, follow_redirects=True) as answer:
         if answer.status_code >= 400:
             raise HubError(f"{offer.file.path} is answered with status {answer.status_code}", "pull it again later")
-        goes_on = answer.headers.get("content-range", "").startswith(f"bytes {had_bytes}-")
-        if had_bytes and not (answer.status_code == 206 and goes_on):  # it began anew: so do we
+        continues = answer.headers.get("content-range", "").startswith(f"bytes {start_bytes}-")
+        if start_bytes and not (answer.status_code == 206 and continues):  # the server sent the file from its beginning
             _empty(file)
-            on_bytes(-had_bytes)
-        for block in answer.iter_raw():  # as they come: gathered into larger ones, the last would be lost with a cut
+            on_bytes(-start_bytes)
+        # unbuffered: bytes gathered into larger blocks would be lost when the connection breaks
+        for block in answer.iter_raw():
             file.write(block)
             on_bytes(len(block))
             if file.tell() > offer.size_bytes:
-                return  # too long: never right, however it goes on
+                return  # too long, so the content is wrong in any case
 
 
 def _empty(file: BinaryIO) -> None:
@@ -264,7 +267,7 @@ def _empty(file: BinaryIO) -> None:
 
 
 def difference(path: Path, offer: Offer) -> str | None:
-    """How a file differs from what was offered; None: not at all."""
+    """Describes how a file differs from the offer; None if it does not."""
     size_bytes = path.stat().st_size
     if size_bytes != offer.size_bytes:
         return f"{size_bytes} bytes in place of {offer.size_bytes}"
@@ -278,7 +281,7 @@ def difference(path: Path, offer: Offer) -> str | None:
 
 
 def git_hash(path: Path) -> str:
-    """The name that git gives a file's contents: how the hub names small files."""
+    """Returns git's hash of a file, by which the hub identifies small files."""
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
         while block := file.read(BLOCK_BYTES):
@@ -287,5 +290,5 @@ def git_hash(path: Path) -> str:
 
 
 def hub_address() -> str:
-    """HF_ENDPOINT, or the public hub."""
+    """Returns HF_ENDPOINT, or the address of the public hub."""
     return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")

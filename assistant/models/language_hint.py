@@ -1,4 +1,4 @@
-"""What to say where the words are unlikely to be of the configured language. Looks at the disk."""
+"""Hint for speech that is probably not in the configured language. Reads the disk."""
 
 from assistant.config.settings import Settings
 from assistant.models.catalogue import named
@@ -11,15 +11,15 @@ NAMES = {
     "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
     "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
 }  # fmt: skip
-"""In English, of the codes that Whisper detects most."""
+"""English names of the languages that Whisper detects most often, by code."""
 
 
 def language_hint(settings: Settings, language: str) -> str:
-    """One sentence with what to set.
+    """Returns one sentence with the setting to change.
 
     Args:
-        settings: In effect.
-        language: The code that was detected, or UNKNOWN_LANGUAGE where the model knows only the configured one.
+        settings: The settings in effect.
+        language: The detected code, or UNKNOWN_LANGUAGE if the model knows only the configured language.
     """
     configured = settings.assistant.language
     if language != UNKNOWN_LANGUAGE:
@@ -37,7 +37,7 @@ def language_hint(settings: Settings, language: str) -> str:
 
 
 def _multilingual(settings: Settings) -> tuple[str, str]:
-    """A model that knows many languages, one that is at hand if there is one; and how it is fetched."""
+    """Returns the name of a multilingual model, preferably a downloaded one, and how to download it."""
     model = None if is_path(settings.stt.model) else named(settings.stt.model)
     own = "base" if model is None else model.multilingual
     for name in (own, "small", "base", "tiny"):

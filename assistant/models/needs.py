@@ -1,4 +1,4 @@
-"""Which models a configuration needs, and which are at hand. Looks at the disk; fetches nothing."""
+"""Determines which models a configuration needs and which are downloaded. Reads the disk; downloads nothing."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from audio import whisper_folder
 
 
 class ModelError(Exception):
-    """A model that is unknown or cannot be fetched. The text is one sentence: what, where, and what to do next."""
+    """A model that is unknown or cannot be downloaded. The text is one sentence: what, where, and what to do next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Need:
     """A model that the configuration needs.
 
     Attributes:
-        name: As the configuration has it: a name of the catalogue, or a path.
-        kind: What it must be.
-        purpose: What for, for the screen.
-        key: The setting that names it; "" where none does.
-        language: That it must know, as the configuration has it; "" where any will do.
+        name: As in the configuration: a name of the catalogue, or a path.
+        kind: Required kind of model.
+        purpose: Purpose, for display.
+        key: The setting that names it; "" if none does.
+        language: Language it must support, as in the configuration; "" for any.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Need:
 
     @property
     def model(self) -> Model | None:
-        """What the catalogue knows of it; None for a path and for an unknown name."""
+        """Catalogue entry; None for a path or an unknown name."""
         model = None if is_path(self.name) else named(self.name)
         return model if model is not None and model.kind == self.kind else None
 
     @property
-    def unfit(self) -> str:
-        """What to do about a model that does not know the language; "" where it does, or nobody can tell."""
+    def language_remedy(self) -> str:
+        """Remedy for a model that lacks the language; "" if it has it or the languages are unknown."""
         if not self.language or self.model is None or self.model.covers(self.language):
             return ""
         other = self.model.multilingual
@@ -60,15 +60,15 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A line of `repartee models`, ready to be shown.
+    """A row of `repartee models`.
 
     Attributes:
         name: Name or path.
-        purpose: What for; "" where the configuration does not need it.
-        size: As in "148 MB"; "" where it is not known.
-        licence: "" where it is not known.
-        where: The place on the disk, or "missing: ..." with the remedy.
-        at_hand: Whether it is there.
+        purpose: Purpose; "" if the configuration does not need it.
+        size: As in "148 MB"; "" if unknown.
+        licence: "" if unknown.
+        where: Path on disk, or "missing: ..." with the remedy.
+        at_hand: Whether it is downloaded.
         needed: Whether the configuration needs it.
     """
 
@@ -82,9 +82,9 @@ class ModelRow:
 
 
 def needed(*, language: str, stt_engine: str, stt_model: str, tts_engine: str, voice: str) -> list[Need]:
-    """What the settings `assistant.language`, `stt.engine`, `stt.model`, `tts.engine` and `tts.voice` need.
+    """Returns the models that `assistant.language`, `stt.engine`, `stt.model`, `tts.engine` and `tts.voice` need.
 
-    An engine `auto` needs the model of its best engine, but does without.
+    For an engine `auto` the model of its best engine is listed, although another engine can replace it.
     """
     needs = []
     if stt_engine in {"auto", "faster-whisper"}:
@@ -103,35 +103,35 @@ def is_piper_voice(voice: str) -> bool:
 
 
 def at_hand(need: Need) -> Path | None:
-    """Where it lies on this machine, complete; None if it does not, or does not know the language.
+    """Returns the path of a complete model on this machine; None if it is missing or lacks the language.
 
     Returns:
-        For a Whisper model its folder, for anything else its ONNX file.
+        For a Whisper model its folder, for any other its ONNX file.
     """
     if is_path(need.name):
         path = at_home(need.name)
-        return None if _lacking(path, need.kind) else path
+        return None if _missing_file(path, need.kind) else path
     model = need.model
-    return None if model is None or need.unfit else installed(model)
+    return None if model is None or need.language_remedy else installed(model)
 
 
 def installed(model: Model) -> Path | None:
-    """Where a model of the catalogue lies on this machine, complete; None if it does not. As `at_hand`."""
+    """Returns the path of a complete catalogue model on this machine, as `at_hand` does; None if it is missing."""
     if model.kind == "whisper":
         folders = (folder for folder in _snapshots(model) if _is_complete(model, folder))
-        return next((folder for folder in folders if not _lacking(folder, model.kind)), None)
+        return next((folder for folder in folders if not _missing_file(folder, model.kind)), None)
     folder = folder_of(model.kind)
     return folder / model.files[-1].name if _is_complete(model, folder) else None
 
 
 def missing(need: Need) -> str:
-    """Why a model is not at hand, and the remedy: "missing: repartee models pull base.en"."""
+    """Returns why a model is missing, and the remedy: "missing: repartee models pull base.en"."""
     if is_path(need.name):
         path = at_home(need.name)
-        what = _wrong_with(path, need.kind)
+        what = _problem_with(path, need.kind)
         return f"missing: {what}; correct {need.key}" if need.key else f"missing: {what}"
-    if need.unfit:
-        return f"missing: {need.unfit}"
+    if need.language_remedy:
+        return f"missing: {need.language_remedy}"
     if need.model is not None:
         return f"missing: repartee models pull {need.name}"
     known = ", ".join(name for name, model in MODELS.items() if model.kind == need.kind)
@@ -140,21 +140,21 @@ def missing(need: Need) -> str:
 
 
 def lacking_model(need: Need) -> str:
-    """The same within a sentence: "the Whisper model base is not at hand; fetch it: repartee models pull base"."""
+    """As `missing`, as part of a sentence: "the Whisper model base is not at hand; fetch it: repartee ..."."""
     what = {"whisper": "Whisper model", "piper": "Piper voice", "smart-turn": "Smart Turn model"}[need.kind]
-    if need.unfit:
-        return f"the {what} {need.unfit}"
+    if need.language_remedy:
+        return f"the {what} {need.language_remedy}"
     if need.model is not None:
         return f"the {what} {need.name} is not at hand; fetch it: repartee models pull {need.name}"
     return f"the {what} is not at hand ({missing(need)})"
 
 
 def rows(needs: Sequence[Need], *, everything: bool = False) -> list[ModelRow]:
-    """The lines of `repartee models`: what is needed first, then what else is at hand.
+    """Returns the rows of `repartee models`: first the needed models, then others that are downloaded.
 
     Args:
-        needs: Of `needed`.
-        everything: Whether models that are neither needed nor at hand are listed, too.
+        needs: From `needed`.
+        everything: Whether models that are neither needed nor downloaded are listed, too.
     """
     lines = [_row(need, needed=True) for need in needs]
     names = {need.name for need in needs}
@@ -176,27 +176,27 @@ def _row(need: Need, *, needed: bool) -> ModelRow:
 
 
 def size_text(size_mb: float) -> str:
-    """A size as people read it: "8.7 MB", "148 MB", "1.6 GB"."""
+    """Formats a size: "8.7 MB", "148 MB", "1.6 GB"."""
     if size_mb >= 1000:
         return f"{size_mb / 1000:.1f} GB"
     return f"{size_mb:.0f} MB" if size_mb >= 10 else f"{size_mb:.1f} MB"
 
 
 def is_path(name: str) -> bool:
-    """Whether a configured name means a file or a folder of this machine; owner/name does where there is one."""
+    """Whether a configured name is a path on this machine. owner/name is one if that path exists."""
     if is_hub_name(name):
         try:
             return Path(name).exists()
-        except OSError:  # nothing here may be looked at
+        except OSError:  # the folder cannot be read
             return False
     return name.startswith(("~", ".")) or "/" in name or os.sep in name or name.endswith(".onnx")
 
 
-# ---- places ----
+# ---- paths ----
 
 
 def folder_of(kind: Kind) -> Path:
-    """Where models of a kind are kept: Whisper's in the Hugging Face cache, all others in our own data folder."""
+    """Returns the folder for models of a kind: the Hugging Face cache for Whisper, else Repartee's data folder."""
     if kind == "whisper":
         return _hub_cache()
     home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
@@ -204,12 +204,12 @@ def folder_of(kind: Kind) -> Path:
 
 
 def cache_folder_of(model: Model) -> Path:
-    """A repository's folder in the Hugging Face cache, as its documentation lays it out."""
+    """Returns a repository's folder in the Hugging Face cache, by its documented layout."""
     return _hub_cache() / f"models--{model.repository.replace('/', '--')}"
 
 
 def _hub_cache() -> Path:
-    """As huggingface_hub finds it; read anew each time, and without the 100 ms of importing it."""
+    """Finds the cache as huggingface_hub does, without the 100 ms of importing it. Reads the environment each time."""
     given = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     if given:
         return at_home(given)
@@ -218,13 +218,13 @@ def _hub_cache() -> Path:
 
 
 def _snapshots(model: Model) -> Iterator[Path]:
-    """The commits of a repository that are in the cache: the revision's own first, then any other."""
+    """Yields the folders of a repository's commits in the cache: the revision's first, then the others."""
     folder = cache_folder_of(model)
     try:
         own = (folder / "refs" / model.revision).read_text(encoding="utf-8").strip()
         yield folder / "snapshots" / own
     except (OSError, UnicodeError):
-        pass  # fetched by commit, or not at all
+        pass  # downloaded by commit, or not at all
     try:
         yield from sorted((folder / "snapshots").iterdir())
     except OSError:
@@ -232,11 +232,11 @@ def _snapshots(model: Model) -> Iterator[Path]:
 
 
 def _is_complete(model: Model, folder: Path) -> bool:
-    return all(_is_whole(folder / file.name, file.size_bytes) for file in model.files if not file.optional)
+    return all(_is_complete_file(folder / file.name, file.size_bytes) for file in model.files if not file.optional)
 
 
-def _is_whole(path: Path, size_bytes: int | None) -> bool:
-    """Whether a file is there with its size. Hashes are for fetching: reading 1.6 GB at each start is too slow."""
+def _is_complete_file(path: Path, size_bytes: int | None) -> bool:
+    """Whether a file exists with its size. Hashes are checked on download; reading 1.6 GB at each start is too slow."""
     try:
         found_bytes = path.stat().st_size if path.is_file() else 0
     except OSError:
@@ -244,19 +244,19 @@ def _is_whole(path: Path, size_bytes: int | None) -> bool:
     return found_bytes > 0 if size_bytes is None else found_bytes == size_bytes
 
 
-def _wrong_with(path: Path, kind: Kind) -> str:
+def _problem_with(path: Path, kind: Kind) -> str:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return f"there is no {path}"
     except OSError as error:
         return f"{path} cannot be read ({error.strerror})"
-    return f"{path} lacks {_lacking(path, kind)}"
+    return f"{path} lacks {_missing_file(path, kind)}"
 
 
-def _lacking(path: Path, kind: Kind) -> str:
-    """The file that a path lacks to be a model of a kind; "" if none."""
+def _missing_file(path: Path, kind: Kind) -> str:
+    """Returns the file that a path lacks for a kind of model; "" if none."""
     if kind == "whisper":
         return next(iter(whisper_folder.lacking(path)), "")
     wanted = [path, path.with_name(f"{path.name}.json")] if kind == "piper" else [path]
-    return next((file.name for file in wanted if not _is_whole(file, None)), "")
+    return next((file.name for file in wanted if not _is_complete_file(file, None)), "")

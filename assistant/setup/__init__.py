@@ -1,1 +1,1 @@
-"""From settings to loaded engines and a new conversation. The only package that names concrete engines."""
+"""Builds engines and conversations from settings. The only package that names concrete engines."""

@@ -1,7 +1,7 @@
-"""From settings to engines, not loaded yet. The only place that names concrete ones, but for endpoint_kinds.py, which
-makes the clients of language models, and engine_table.py.
+"""Makes the engines that the settings name, without loading them.
 
-Whether there is what an engine needs, what runs in its place, and when it is loaded is decided in workshop.py.
+Concrete engines are named only here, in llm_clients.py (clients of language models) and in engine_catalog.py.
+engine_loader.py decides whether an engine's model is there, what replaces it, and when it is loaded.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from audio.vad import Vad
 from llm.chat import ChatModel
 
 if TYPE_CHECKING:
-    from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for workshop.py, which names none
+    from assistant.skills.skills import Skills as Skills  # noqa: PLC0414 - for engine_loader.py
     from assistant.tools.mcp_tools import McpTools
     from assistant.trace.export import SpanExport
     from audio.end_of_turn.smart_turn_service import SmartTurnService
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from audio.stt.whisper.shared_model import SharedWhisper as SharedWhisper  # noqa: PLC0414 - likewise
 
 ESPEAK_WORDS_PER_MINUTE = 170
-"""The pace of `tts.speed = 1`: espeak-ng's own default is 175, a little hurried for an answer."""
+"""Pace at `tts.speed = 1`, in words per minute. espeak-ng's default of 175 is slightly too fast for an answer."""
 
 # ---- voice activity ----
 
 
 def vad(name: str) -> Vad:
-    """A detector. Raises EngineLoadError."""
+    """Returns a detector. Raises EngineLoadError."""
     if name == "silero":
         from audio.vad.silero import SileroVad
 
@@ -59,19 +59,19 @@ def vad(name: str) -> Vad:
 
 
 def spare_vad() -> Vad:
-    """The detector that takes over from one that fails: nothing in it can."""
+    """Returns the detector that replaces a failed one; it has nothing that can fail."""
     return vad("webrtc")
 
 
 def smart_turn(place: Path) -> "SmartTurnService":
-    """Smart Turn, of the model that lies there."""
+    """Returns Smart Turn with the model at `place`."""
     from audio.end_of_turn.smart_turn_service import SmartTurnService
 
     return SmartTurnService(place)
 
 
 def place_of(need: Need) -> Path:
-    """Where a model for speech lies. Raises EngineLoadError where it is not at hand, or does not know the language."""
+    """Returns the path of a speech model. Raises EngineLoadError if it is not downloaded or lacks the language."""
     place = at_hand(need)
     if place is None:
         raise EngineLoadError(f"{lacking_model(need)}.")
@@ -82,15 +82,15 @@ def place_of(need: Need) -> Path:
 
 
 def whisper(settings: Settings, place: Path) -> "SharedWhisper":
-    """The model that lies there, at which every conversation has a seat of its own."""
+    """Returns the Whisper model at `place`, shared by all conversations; each has its own recognizer."""
     from audio.stt.whisper.shared_model import SharedWhisper
 
-    # After twice the time that words are waited for, nobody has any use for a decode.
+    # After twice the transcript timeout, no caller needs the result of a decode.
     return SharedWhisper(whisper_settings(settings, place), hang_s=2 * settings.stt.timeout_s)
 
 
 def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
-    """Of the model that lies there, and how it decodes."""
+    """Returns the settings of the Whisper model at `place`."""
     from audio.stt.whisper.model import WhisperSettings
 
     stt = settings.stt
@@ -108,7 +108,7 @@ def whisper_settings(settings: Settings, place: Path) -> "WhisperSettings":
 
 
 def sphinx(settings: Settings, sentences: Sequence[str]) -> "PocketsphinxRecognizer":
-    """A recognizer that knows these sentences, whole, better than others."""
+    """Returns a recognizer whose language model prefers these whole sentences."""
     from audio.stt.pocketsphinx import PocketsphinxRecognizer
 
     return PocketsphinxRecognizer(sentences, language=settings.assistant.language)
@@ -118,7 +118,7 @@ def sphinx(settings: Settings, sentences: Sequence[str]) -> "PocketsphinxRecogni
 
 
 def piper(settings: Settings, place: Path) -> Voice:
-    """The voice that lies there."""
+    """Returns the Piper voice at `place`."""
     from audio.tts.piper import PiperTts
 
     tts = settings.tts
@@ -134,7 +134,7 @@ def piper(settings: Settings, place: Path) -> Voice:
 
 
 def espeak(settings: Settings) -> Voice:
-    """The voice that needs no model; the language's own where `tts.voice` names the one of Piper's it stands in for."""
+    """Returns the espeak-ng voice. If `tts.voice` names a Piper voice, uses the language's default voice instead."""
     from audio.tts.espeak import EspeakVoice
 
     tts = settings.tts
@@ -148,44 +148,44 @@ def espeak(settings: Settings) -> Voice:
     )
 
 
-# ---- what answers ----
+# ---- language models ----
 
 
 def skills() -> "Skills":
-    """The built-in skills, their tables not read yet."""
+    """Returns the built-in skills, without their tables loaded."""
     from assistant.skills.skills import Skills
 
     return Skills()
 
 
 def skill_sentences() -> tuple[str, ...]:
-    """What the skills understand, for a recognizer."""
+    """Returns the sentences that the skills understand, for a recognizer."""
     from assistant.skills.skills import understood_sentences
 
     return understood_sentences()
 
 
-def answering(settings: Settings, skills: "Skills", model: ChatModel | None, deeds: SkillEffects) -> ChatModel:
-    """What answers one conversation: the skills, the model, or the one before the other."""
+def answering(settings: Settings, skills: "Skills", model: ChatModel | None, effects: SkillEffects) -> ChatModel:
+    """Returns the chat model of one conversation: the skills, the language model, or the skills before the model."""
     from assistant.skills.chat import SkillsChat, SkillsFirst
 
     def running() -> Running:
-        return deeds.timers.running(asyncio.get_running_loop().time())
+        return effects.timers.running(asyncio.get_running_loop().time())
 
     language = settings.assistant.language
     if model is None:
         alone = SkillsChat(skills, local_now, language, running=running)
-        deeds.effect_of = alone.effect_of
+        effects.effect_of = alone.effect_of
         return alone
     if settings.skills.enabled and settings.skills.before_llm:
         first = SkillsFirst(skills, model, local_now, language, running=running)
-        deeds.effect_of = first.effect_of
+        effects.effect_of = first.effect_of
         return first
     return model
 
 
 def routed(settings: Settings, environ: Mapping[str, str]) -> ChatModel:
-    """One endpoint as it is, several behind a router that all conversations share."""
+    """Returns the only endpoint's client, or a router over several that all conversations share."""
     from llm.routing.endpoint_selection import Endpoint, GeoPoint, Routing
     from llm.routing.hedging import HedgeBudget
     from llm.routing.router import Router
@@ -222,7 +222,10 @@ def _endpoint(endpoint: EndpointSection, settings: Settings, environ: Mapping[st
 
 
 def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) -> "McpTools":
-    """In a thread: importing what speaks to them takes a second. Raises EngineLoadError without the extra."""
+    """Returns the MCP tools. Raises EngineLoadError without the extra.
+
+    Call it in a thread: the import takes a second.
+    """
     try:
         from assistant.tools.mcp_tools import McpTools
     except ImportError as error:
@@ -233,14 +236,14 @@ def mcp_tools(servers: Sequence[ToolServerSection], environ: Mapping[str, str]) 
     return McpTools(servers, environ)
 
 
-# ---- where turns go ----
+# ---- export of turns ----
 
 
 def span_export(settings: Settings, environ: Mapping[str, str], complain: Callable[[str], None]) -> "SpanExport | None":
-    """The way to the OpenTelemetry collector of these settings; None without one.
+    """Returns the exporter to the configured OpenTelemetry collector; None without one.
 
-    `complain` hears of a collector that takes nothing. Raises EngineLoadError where the extra is missing, or a variable
-    of OpenTelemetry's cannot be understood.
+    `complain` receives a message when the collector rejects spans. Raises EngineLoadError if the extra is missing or an
+    OpenTelemetry variable is invalid.
     """
     if not settings.trace.otlp_url:
         return None
@@ -261,5 +264,5 @@ def span_export(settings: Settings, environ: Mapping[str, str], complain: Callab
 
 
 def local_now() -> datetime:
-    """The time of day, for who is asked for it, in a zone whose clocks change."""
+    """Returns the current local time, in a zone with daylight saving."""
     return datetime.now(LOCAL)

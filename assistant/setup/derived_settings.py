@@ -1,5 +1,4 @@
-"""What the settings mean to each part: from the sections of config.toml to what turn taking, a session, its tools and
-whoever is listened to are given. Pure."""
+"""Derives the settings of turn taking, sessions, tools and the wake phrase from the sections of config.toml. Pure."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,25 +16,25 @@ from audio.errors import EngineLoadError
 from audio.units import samples_of_s
 
 SETTLE_MS: Mapping[str, float] = MappingProxyType({"pocketsphinx": 120.0, "faster-whisper": 160.0})
-"""Silence after which a recognizer's words are as good as they get: pocketsphinx looks 40 to 80 ms ahead; Whisper
-may answer at first with a decode that was begun before the detector heard the end (docs/stt.md)."""
+"""Silence in ms after which a recognizer's words no longer improve. pocketsphinx looks 40 to 80 ms ahead; the first
+answer of Whisper may come from a decode that began before the end was detected (docs/stt.md)."""
 
 PATIENCE: Mapping[Profile, EndOfTurnProfile] = MappingProxyType(
     {"eager": EAGER, "balanced": BALANCED, "patient": PATIENT}
 )
-"""How long a silence is waited for, by `turn.profile`."""
+"""End-of-turn profile by `turn.profile`."""
 
 STUCK_MARGIN_S = 2.0
-"""What has a limit of its own is given so much longer: it knows best how to say that it failed."""
+"""Added to the longest timeout, because an operation with its own timeout reports its failure best."""
 
 MOMENTS: Mapping[str, str] = MappingProxyType(
     {"en": "One moment.", "de": "Einen Moment.", "fr": "Un instant.", "es": "Un momento."}
 )
-"""What is said while a tool is slow, by language; in any other the configuration has to say it."""
+"""Spoken while a tool is slow, by language. For other languages the configuration must supply it."""
 
 
 def needs(settings: Settings) -> list[Need]:
-    """The models that these settings need."""
+    """Returns the models that these settings need."""
     return needed(
         language=settings.assistant.language,
         stt_engine=settings.stt.engine,
@@ -46,13 +45,14 @@ def needs(settings: Settings) -> list[Need]:
 
 
 def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
-    """What turn taking needs of the settings, with this recognizer."""
+    """Returns the settings of turn taking with this recognizer."""
     turn = settings.turn
     return TurnSettings(
         hangover_ms=turn.hangover_in_use_ms,
         patience=None if turn.hangover_ms else PATIENCE[turn.profile],
         speculate_after_ms=turn.speculate_after_ms or None,
-        settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms),  # no answer to words that may be wrong
+        # no reply to words that may still change
+        settle_ms=min(SETTLE_MS.get(recognizer, 0.0), turn.hangover_in_use_ms),
         interrupt_after_ms=turn.interrupt_after_ms,
         max_turn_s=turn.max_turn_s,
         stuck_after_s=stuck_after_s(settings),
@@ -61,20 +61,20 @@ def turn_settings(settings: Settings, recognizer: str) -> TurnSettings:
 
 
 def stuck_after_s(settings: Settings) -> float:
-    """How long nothing may be heard of before the assistant listens again: longer than anything that has a limit."""
+    """Returns how long no progress is tolerated before the assistant listens again: longer than every timeout."""
     llm = settings.llm
     longest_s = max(settings.stt.timeout_s, llm.first_token_timeout_s, llm.token_gap_timeout_s, settings.tts.timeout_s)
     return max(settings.turn.stuck_after_s, longest_s + STUCK_MARGIN_S)
 
 
 def with_phrase(sentences: Sequence[str], phrase: str) -> tuple[str, ...]:
-    """Sentences to be recognized, the wake phrase before each, and it alone, too."""
-    called = " ".join(phrase.lower().split())
-    return (*sentences, called, *(f"{called} {sentence}" for sentence in sentences))
+    """Returns sentences to be recognized: each alone and after the wake phrase, and the wake phrase alone."""
+    lower_phrase = " ".join(phrase.lower().split())
+    return (*sentences, lower_phrase, *(f"{lower_phrase} {sentence}" for sentence in sentences))
 
 
-def attention(settings: Settings) -> WakePhraseGate:
-    """Who is listened to. Raises EngineLoadError for a wake phrase that is none."""
+def wake_phrase_gate(settings: Settings) -> WakePhraseGate:
+    """Returns the gate for speech addressed to the assistant. Raises EngineLoadError for an invalid wake phrase."""
     if settings.talk.mode != "wake":
         return WakePhraseGate()
     try:
@@ -84,21 +84,21 @@ def attention(settings: Settings) -> WakePhraseGate:
 
 
 def session_settings(settings: Settings) -> SessionSettings:
-    """What a session needs of the settings."""
-    # The voice is given its own limit first: it knows how to get rid of a library that hangs.
+    """Returns the settings of a session."""
+    # The voice's own timeout expires first, because the voice can stop a library that hangs.
     voice_timeout_s = settings.tts.timeout_s + 0.5
     return SessionSettings(
         settings.stt.timeout_s,
         voice_timeout_s,
         settings.assistant.greeting,
-        reads(settings),
+        knows_grammar(settings),
         tool_settings(settings),
         partial(language_hint, settings),
     )
 
 
 def tool_settings(settings: Settings) -> ToolSettings:
-    """How tools may behave."""
+    """Returns the settings of tools."""
     tools = settings.tools
     moment = tools.moment or MOMENTS.get(settings.assistant.language.partition("-")[0], "")
     return ToolSettings(
@@ -110,6 +110,6 @@ def tool_settings(settings: Settings) -> ToolSettings:
     )
 
 
-def reads(settings: Settings) -> bool:
-    """Whether the estimate of turn ends knows the grammar of the conversation's language."""
+def knows_grammar(settings: Settings) -> bool:
+    """Whether the end-of-turn estimate knows the grammar of the conversation's language."""
     return settings.assistant.language.partition("-")[0] == "en"

@@ -1,7 +1,8 @@
-"""Every engine alone, by stage and name, for whoever examines engines and holds no conversation.
+"""Makes each engine on its own, by stage and name, for commands that examine engines without a conversation.
 
-Beside build.py the only module that names concrete ones. The workshop loads the engines of one conversation: one
-of each stage, or none at all if one of them is missing. Who looks for what works needs each by itself.
+`EngineLoader` loads the engines of one conversation: one of each stage, or none if one is missing. A command that
+checks
+which engines work needs each of them separately.
 """
 
 from collections.abc import Mapping
@@ -32,13 +33,13 @@ ENGINES: tuple[tuple[Stage, str], ...] = (
     ("tts", "espeak-ng"),
     ("llm", "skills"),
 )
-"""All there are without a network."""
+"""All engines that need no network."""
 
 _KIND: Mapping[str, Kind] = {"faster-whisper": "whisper", "piper": "piper"}
 
 
 def need_of(settings: Settings, engine: str) -> Need | None:
-    """The model that an engine would need with these settings, whether they ask for it or not; None: it needs none."""
+    """Returns the model that an engine needs, whether these settings select it or not; None if it needs none."""
     voice = settings.tts.voice
     needs = needed(
         language=settings.assistant.language,
@@ -51,13 +52,13 @@ def need_of(settings: Settings, engine: str) -> Need | None:
 
 
 def lacking(settings: Settings, engine: str) -> str:
-    """What an engine lacks, as `models.missing` says it; "" if nothing."""
+    """Returns what an engine lacks, as `needs.missing` words it; "" if nothing."""
     need = need_of(settings, engine)
     return "" if need is None or at_hand(need) is not None else missing(need)
 
 
 def transcriber(settings: Settings, name: str) -> Recognizer:
-    """A recognizer, not loaded yet. Raises EngineLoadError where Whisper's model is not at hand."""
+    """Returns a recognizer, not loaded yet. Raises EngineLoadError if Whisper's model is not downloaded."""
     # Imported on use: each costs 50-200 ms.
     if name == "pocketsphinx":
         from assistant.skills.skills import understood_sentences  # noqa: PLC0415
@@ -69,7 +70,7 @@ def transcriber(settings: Settings, name: str) -> Recognizer:
 
 
 def voice(settings: Settings, name: str) -> Voice:
-    """A voice, not loaded yet. Raises EngineLoadError where Piper's model is not at hand."""
+    """Returns a voice, not loaded yet. Raises EngineLoadError if Piper's model is not downloaded."""
     if name == "espeak-ng":
         return espeak(settings)
     return piper(settings, _place_of(settings, name))
@@ -82,7 +83,7 @@ def _place_of(settings: Settings, engine: str) -> Path:
 
 
 def skills(settings: Settings) -> ChatModel:
-    """The built-in answers, not loaded yet."""
+    """Returns the built-in skills as a chat model, not loaded yet."""
     from assistant.skills.chat import SkillsChat  # noqa: PLC0415
     from assistant.skills.skills import Skills  # noqa: PLC0415
 
@@ -90,12 +91,12 @@ def skills(settings: Settings) -> ChatModel:
 
 
 def key_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> str | None:
-    """The key of an endpoint, if it has one and it is set."""
+    """Returns the endpoint's API key, if it has one and the variable is set."""
     return environ.get(endpoint.api_key_env) or None if endpoint.api_key_env else None
 
 
 def chat(
     settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str], *, max_tokens: int, timeout_s: float
 ) -> ChatModel:
-    """The model of one endpoint, for a short question. Raises ValueError for what can never work."""
+    """Returns the client of one endpoint, for a short question. Raises ValueError for an invalid endpoint."""
     return model_of(endpoint, replace(settings.llm, max_tokens=max_tokens, first_token_timeout_s=timeout_s), environ)

@@ -1,6 +1,6 @@
-"""Loads the engines: what is at hand, what runs in place of what, what conversations share, and when each is loaded.
+"""Loads the engines: selects available ones, replaces missing ones, and shares engines between conversations.
 
-Which engine is which class is in build.py.
+build.py maps engine names to classes.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from assistant.models.needs import Need, at_hand, is_piper_voice, lacking_model,
 from assistant.pipeline.end_of_turn_judge import AudioEndOfTurnModel, judge_once
 from assistant.pipeline.engines import EngineChoice, Engines
 from assistant.setup import build
-from assistant.setup.derived_settings import needs, reads, with_phrase
+from assistant.setup.derived_settings import knows_grammar, needs, with_phrase
 from assistant.skills.effects import SkillEffects
 from assistant.support.exception_groups import first_of
 from assistant.text.normalization.reading import spoken
@@ -39,128 +39,132 @@ CLOSE_TIMEOUT_S = 3.0
 
 @dataclass(slots=True)
 class EngineLoader:
-    """Builds and loads engines: once what conversations share, and for each what it needs of its own.
+    """Builds and loads engines: shared ones once, and others for each conversation.
 
-    Shared are the skills' tables, the clients of the language models, the tools and the voice, which serialize what
-    they must.
-    A conversation's own are the detector, the recognizer's state, and what its skills have set going.
+    Shared: the skills' tables, the clients of the language models, the tools and the voice. They serialize access where
+    needed. Separate for each conversation: the detector, the recognizer's state, and the effects of its skills.
     """
 
     settings: Settings
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     chosen: list[EngineChoice] = field(default_factory=list)
-    export: "SpanExport | None" = None  # where turns go besides their files; its task is the caller's
+    export: "SpanExport | None" = None  # receives turns besides the trace files; the caller runs its task
     _skills: "Skills | None" = None
     _voice: Voice | None = None
     _model: ChatModel | None = None
     _tools: "McpTools | None" = None
-    _listener: AudioEndOfTurnModel | None = None
+    _end_of_turn_model: AudioEndOfTurnModel | None = None
     _shared_whisper: "SharedWhisper | None" = None
     _sentences: tuple[str, ...] = ()
-    talks: bool = False  # at a microphone of its own: the settings of [talk] hold
+    talks: bool = False  # a local microphone is used, so the settings of [talk] apply
 
     async def open(self) -> None:
-        """Load what is shared. Raises EngineLoadError where a stage has nothing that works."""
-        await self._open(await self._learn())
+        """Loads the shared engines. Raises EngineLoadError if a stage has no working engine."""
+        await self._open(await self._load_skills())
 
     async def engines(self) -> Engines:
-        """The engines of one conversation, loaded and warm; whoever holds it closes its transcriber.
+        """Returns the loaded engines of one conversation. The caller closes its recognizer.
 
         Raises EngineLoadError.
         """
         if self._skills is not None:
-            return self.around(await self._transcriber())
-        skills = await self._learn()
-        if self._whisper_why():
-            await self._open(skills)  # with the model of all conversations
-            return self.around(await self._transcriber())
-        return self.around(await self._beside(skills))
+            return self.around(await self._make_recognizer())
+        skills = await self._load_skills()
+        if self._whisper_reason():
+            await self._open(skills)  # includes the shared Whisper model
+            return self.around(await self._make_recognizer())
+        return self.around(await self._open_with_recognizer(skills))
 
-    async def _learn(self) -> "Skills":
-        """Read the skills' tables, and so the sentences that a recognizer is to know."""
+    async def _load_skills(self) -> "Skills":
+        """Loads the skills' tables and, with them, the sentences for the recognizer."""
         if not self.settings.skills.enabled and not self.settings.llm.endpoints:
             raise EngineLoadError(
                 "nothing can answer: skills.enabled is false and there is no [[llm.endpoints]]; set one of them."
             )
         skills = build.skills()
-        await self._timed("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
+        await self._with_timeout("skills", asyncio.to_thread(skills.load, self.settings.assistant.language))
         self._sentences = build.skill_sentences() if self.settings.skills.enabled else ()
-        if self._is_called:
+        if self._needs_wake_phrase:
             self._sentences = with_phrase(self._sentences, self.settings.talk.wake_phrase)
         return skills
 
     @property
-    def _is_called(self) -> bool:
-        """Whether only who says the wake phrase is answered."""
+    def _needs_wake_phrase(self) -> bool:
+        """Whether the assistant answers only after the wake phrase."""
         return self.talks and self.settings.talk.mode == "wake"
 
     async def _open(self, skills: "Skills") -> None:
-        """Load the rest of what is shared."""
+        """Loads the other shared engines."""
         try:
             self._voice = await self._make_voice()
             self._model = await self._make_model(skills)
             await self._open_tools()
-            self._listener = await self._make_listener()
-            if self._whisper_why():
-                await self._transcriber()  # loads the model of all conversations; what it makes of it costs nothing
+            self._end_of_turn_model = await self._make_end_of_turn_model()
+            if self._whisper_reason():
+                await self._make_recognizer()  # loads the shared model; the recognizer itself costs nothing
         except BaseException:
             await self.aclose()
             raise
         self._skills = skills
-        spoken("1", language=self.settings.assistant.language)  # compiles what it looks for: up to 0.16 s
+        spoken("1", language=self.settings.assistant.language)  # compiles its regular expressions: up to 0.16 s
         judge_once(fitted_turn_end())
 
-    async def _beside(self, skills: "Skills") -> Recognizer:
-        """Load what is shared while pocketsphinx, in a process of its own, loads: it takes longest (docs/talk.md)."""
-        hearing: asyncio.Task[Recognizer | EngineLoadError] | None = None
+    async def _open_with_recognizer(self, skills: "Skills") -> Recognizer:
+        """Loads the shared engines while pocketsphinx, which takes longest, loads in its own process (docs/talk.md)."""
+        recognizer_task: asyncio.Task[Recognizer | EngineLoadError] | None = None
         try:
             async with asyncio.TaskGroup() as loading:
-                hearing = loading.create_task(self._transcriber_or_why(), name="recognizer")
+                recognizer_task = loading.create_task(self._recognizer_or_error(), name="recognizer")
                 loading.create_task(self._open(skills), name="what is shared")
         except (asyncio.CancelledError, BaseExceptionGroup) as error:
-            if hearing is not None and hearing.done() and not hearing.cancelled() and hearing.exception() is None:
-                transcriber = hearing.result()
+            if (
+                recognizer_task is not None
+                and recognizer_task.done()
+                and not recognizer_task.cancelled()
+                and recognizer_task.exception() is None
+            ):
+                transcriber = recognizer_task.result()
                 if not isinstance(transcriber, EngineLoadError):
                     await close_engine(transcriber, lambda _what: None)
-            raise first_of(error)  # noqa: B904 - the one of the group keeps its own cause
-        transcriber = hearing.result()
+            raise first_of(error)  # noqa: B904 - the raised exception keeps its own cause
+        transcriber = recognizer_task.result()
         if isinstance(transcriber, EngineLoadError):
             await self.aclose()
             raise transcriber
         return transcriber
 
-    async def _transcriber_or_why(self) -> Recognizer | EngineLoadError:
-        """Where both fail, what is shared is complained of, whichever failed first: so this one must not end it."""
+    async def _recognizer_or_error(self) -> Recognizer | EngineLoadError:
+        """Returns the error instead of raising it: if both fail, the error of the shared engines is reported."""
         try:
-            return await self._transcriber()
+            return await self._make_recognizer()
         except EngineLoadError as error:
             return error
 
     def around(self, transcriber: Recognizer) -> Engines:
-        """The engines of one conversation, the shared ones and new ones, around a recognizer that is ready."""
+        """Returns the engines of one conversation, shared and new ones, with a loaded recognizer."""
         assert self._skills is not None
         assert self._voice is not None
-        deeds = SkillEffects(lambda _messages: None, build.local_now)
+        effects = SkillEffects(lambda _messages: None, build.local_now)
         vad, spare = self._make_vads()
         say = partial(spoken, language=self.settings.assistant.language)
-        model = build.answering(self.settings, self._skills, self._model, deeds)
+        model = build.answering(self.settings, self._skills, self._model, effects)
         return Engines(
             vad,
             spare,
             transcriber,
             model,
             self._voice,
-            deeds,
+            effects,
             say,
             fitted_turn_end(),
-            self._listener,
+            self._end_of_turn_model,
             self._understands,
             None if self._model is None else self._model.load,
             self._tools,
         )
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
-        """Stop what is shared, each within a limit."""
+        """Closes the shared engines, each with a time limit."""
         for engine in (self._voice, self._model, self._tools, self._shared_whisper):
             if engine is not None:
                 await close_engine(engine, report)
@@ -168,7 +172,7 @@ class EngineLoader:
 
     @property
     def fallbacks(self) -> list[str]:
-        """What runs in place of something else, and why."""
+        """The engines that replace others, with the reason."""
         return [f"{chosen.stage}: {chosen.name}, {chosen.why}" for chosen in self.chosen if chosen.fallback]
 
     # ---- voice activity ----
@@ -181,56 +185,60 @@ class EngineLoader:
             vad, why, fallback = build.vad(wanted), "as configured", False
         except EngineLoadError as error:
             vad, why, fallback = spare, f"in place of {wanted}: {error}", True
-        self._note("vad", vad.name, "20 ms frames", why, began_s, fallback=fallback)
+        self._record_choice("vad", vad.name, "20 ms frames", why, began_s, fallback=fallback)
         return vad, spare
 
-    # ---- the end of a turn ----
+    # ---- end of turn ----
 
-    async def _make_listener(self) -> AudioEndOfTurnModel | None:
-        """Smart Turn where it is at hand and silences are judged at all."""
+    async def _make_end_of_turn_model(self) -> AudioEndOfTurnModel | None:
+        """Returns Smart Turn if its model is available and the end of turn is estimated at all."""
         began_s = _now_s()
         if self.settings.turn.hangover_ms:
-            self._note("turn", "fixed silence", f"{self.settings.turn.hangover_ms} ms", "as configured", began_s)
+            self._record_choice(
+                "turn", "fixed silence", f"{self.settings.turn.hangover_ms} ms", "as configured", began_s
+            )
             return None
         need = self._need("smart-turn")
         assert need is not None, "every configuration wants it"
         place = at_hand(need)
-        sources = "sound and words" if reads(self.settings) else "sound"
+        sources = "sound and words" if knows_grammar(self.settings) else "sound"
         if place is None:
             why = f"in place of sound, words and Smart Turn: {missing(need)}"
-            self._note("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
+            self._record_choice("turn", "estimate", f"of {sources}", why, began_s, fallback=True)
             return None
-        desk = build.smart_turn(place)
+        service = build.smart_turn(place)
         try:
-            await self._timed("Smart Turn", desk.load())
+            await self._with_timeout("Smart Turn", service.load())
         except (EngineLoadError, EngineError) as error:
-            self._note("turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True)
+            self._record_choice(
+                "turn", "estimate", f"of {sources}", f"without Smart Turn: {error}", began_s, fallback=True
+            )
             return None
-        why, what = desk.slow or "as configured", f"of {sources}, with {need.name}"
-        self._note("turn", "estimate", what, why, began_s, fallback=bool(desk.slow))
-        return desk
+        why, what = service.slow or "as configured", f"of {sources}, with {need.name}"
+        self._record_choice("turn", "estimate", what, why, began_s, fallback=bool(service.slow))
+        return service
 
     def _understands(self, text: str) -> bool:
-        """Whether the words are, whole, a sentence that a skill understands, whoever answers it."""
+        """Whether the text as a whole is a sentence that a skill understands, whichever model answers it."""
         return self._skills is not None and self._skills.match(text, self.settings.assistant.language) is not None
 
     # ---- speech to text ----
 
-    async def _transcriber(self) -> Recognizer:
-        why = self._whisper_why()
+    async def _make_recognizer(self) -> Recognizer:
+        why = self._whisper_reason()
         if why:
             return await self._whisper(why)
         return await self._sphinx("" if self.settings.stt.engine == "pocketsphinx" else self._missing("whisper"))
 
-    def _whisper_why(self) -> str:
-        """Why faster-whisper hears; "" where it does not."""
+    def _whisper_reason(self) -> str:
+        """Returns why faster-whisper is used; "" if it is not."""
         wanted = self.settings.stt.engine
         if wanted == "faster-whisper":
             return "as configured"
         return "" if wanted == "pocketsphinx" or self._missing("whisper") else "auto: its model is at hand"
 
     async def _whisper(self, why: str) -> Recognizer:
-        """A conversation's own seat at the model of all."""
+        """Returns a conversation's own recognizer on the shared model."""
         if self._shared_whisper is None:
             need = self._need("whisper")
             assert need is not None, "who wants Whisper names a model"
@@ -238,8 +246,8 @@ class EngineLoader:
         shared = self._shared_whisper
         if not shared.works:
             began_s = _now_s()
-            await self._timed(shared.name, shared.load())
-            self._note("stt", shared.name, shared.transcriber().detail, why, began_s)
+            await self._with_timeout(shared.name, shared.load())
+            self._record_choice("stt", shared.name, shared.transcriber().detail, why, began_s)
         return shared.transcriber()
 
     async def _sphinx(self, lacking: str) -> Recognizer:
@@ -247,18 +255,20 @@ class EngineLoader:
             raise EngineLoadError(self._no_recognizer())
         began_s = _now_s()
         transcriber = build.sphinx(self.settings, self._sentences)
-        await self._timed(transcriber.name, transcriber.load())
+        await self._with_timeout(transcriber.name, transcriber.load())
         why = f"in place of faster-whisper: {lacking}" if lacking else "as configured"
-        called = self.settings.talk.wake_phrase.lower().split() if self._is_called else ()
-        deaf_to = [f'"{word}"' for word in called if word in transcriber.unknown]
-        if deaf_to:
-            why += f"; its dictionary lacks {', '.join(deaf_to)} of talk.wake_phrase, so that it cannot be called by it"
+        phrase_words = self.settings.talk.wake_phrase.lower().split() if self._needs_wake_phrase else ()
+        unknown = [f'"{word}"' for word in phrase_words if word in transcriber.unknown]
+        if unknown:
+            why += f"; its dictionary lacks {', '.join(unknown)} of talk.wake_phrase, so that it cannot be called by it"
             why += ": choose other words, as hey computer"
-        self._note("stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking or deaf_to))
+        self._record_choice(
+            "stt", transcriber.name, transcriber.detail, why, began_s, fallback=bool(lacking or unknown)
+        )
         return transcriber
 
     def _no_recognizer(self) -> str:
-        """Why nothing understands a language that is not English; what to do names only what is not so already."""
+        """Returns why no recognizer knows the language, and the remedies that are not in effect already."""
         language = self.settings.assistant.language
         (need, *_) = needs(replace(self.settings, stt=replace(self.settings.stt, engine="faster-whisper")))
         wanted = ['set stt.engine = "auto"'] if self.settings.stt.engine == "pocketsphinx" else []
@@ -270,7 +280,7 @@ class EngineLoader:
         return f"{why}: {wanted[0]}, or {other}." if wanted else f"{why}, and {lacking[0]}; or {other}."
 
     def _missing(self, kind: Kind) -> str:
-        """What the best engine of a stage lacks; "" where its model is at hand."""
+        """Returns what the best engine of a stage lacks; "" if its model is available."""
         need = self._need(kind)
         if need is None:
             return f"no {kind} model is known for {self.settings.assistant.language}"
@@ -294,59 +304,59 @@ class EngineLoader:
         assert need is not None, "who wants Piper needs a voice, if only one that is yet to be named"
         began_s = _now_s()
         voice = build.piper(self.settings, build.place_of(need))
-        await self._timed(voice.name, voice.load())
-        self._note("tts", voice.name, voice.detail, why, began_s)
+        await self._with_timeout(voice.name, voice.load())
+        self._record_choice("tts", voice.name, voice.detail, why, began_s)
         return voice
 
     async def _espeak(self, lacking: str) -> Voice:
         began_s = _now_s()
         voice = build.espeak(self.settings)
-        await self._timed(voice.name, voice.load())
+        await self._with_timeout(voice.name, voice.load())
         why = f"in place of piper: {lacking}" if lacking else "as configured"
-        self._note("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
+        self._record_choice("tts", voice.name, voice.detail, why, began_s, fallback=bool(lacking))
         return voice
 
-    # ---- the model ----
+    # ---- language model ----
 
     async def _make_model(self, skills: "Skills") -> ChatModel | None:
-        """The client of the endpoints; None where the skills answer alone."""
+        """Returns the client of the endpoints; None if only the skills answer."""
         began_s = _now_s()
         model: ChatModel | None = None
         if self.settings.llm.endpoints:
             why = "as configured"
             model = build.routed(self.settings, self.environ)
-            await self._timed(model.name, model.load())
+            await self._with_timeout(model.name, model.load())
         else:
             why = "in place of a language model: no [[llm.endpoints]] in config.toml"
         shown = build.answering(self.settings, skills, model, SkillEffects(lambda _messages: None, build.local_now))
-        self._note("llm", shown.name, shown.detail, why, began_s, fallback=model is None)
+        self._record_choice("llm", shown.name, shown.detail, why, began_s, fallback=model is None)
         return model
 
     async def _open_tools(self) -> None:
-        """The tools of the configured servers; none where there is no model that could call them."""
+        """Opens the tools of the configured servers; none without a model that could call them."""
         servers = self.settings.tools.servers
         if not servers:
             return
         began_s = _now_s()
         if self._model is None:
             why = "in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
-            self._note("tools", "none", "", why, began_s, fallback=True)
+            self._record_choice("tools", "none", "", why, began_s, fallback=True)
             return
-        takes_none = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
-        if len(takes_none) == len(self.settings.llm.endpoints):
+        without_functions = [one.name for one in self.settings.llm.endpoints if not one.takes_functions]
+        if len(without_functions) == len(self.settings.llm.endpoints):
             raise EngineLoadError(
-                f"[[tools.servers]] are set, but no endpoint takes functions ({', '.join(takes_none)}: kind "
+                f"[[tools.servers]] are set, but no endpoint takes functions ({', '.join(without_functions)}: kind "
                 f"{' or '.join(WITHOUT_FUNCTIONS)}, or with a template): remove them, or add an endpoint of another "
                 "kind."
             )
-        # Known before it is loaded: whoever gives up waiting closes it.
+        # Assigned before loading, so that a caller that stops waiting can close it.
         self._tools = tools = await asyncio.to_thread(build.mcp_tools, servers, self.environ)
-        await self._timed(tools.name, tools.load())
-        troubles = [*(f"{name} takes no functions and cannot answer" for name in takes_none), *tools.troubles]
+        await self._with_timeout(tools.name, tools.load())
+        troubles = [*(f"{name} takes no functions and cannot answer" for name in without_functions), *tools.troubles]
         why = f"not all of them: {'; '.join(troubles)}" if troubles else "as configured"
-        self._note("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
+        self._record_choice("tools", "mcp", tools.detail, why, began_s, fallback=bool(troubles))
 
-    async def _timed(self, name: str, loading: Awaitable[None]) -> None:
+    async def _with_timeout(self, name: str, loading: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await loading
@@ -355,15 +365,17 @@ class EngineLoader:
                 f"{name} did not load within {LOAD_TIMEOUT_S:g} s: see `repartee doctor`, and try again"
             ) from error
 
-    def _note(self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False) -> None:
-        if all(chosen.stage != stage for chosen in self.chosen):  # what the first conversation got, the others get too
+    def _record_choice(
+        self, stage: str, name: str, detail: str, why: str, began_s: float, *, fallback: bool = False
+    ) -> None:
+        if all(chosen.stage != stage for chosen in self.chosen):  # all conversations have the engines of the first
             self.chosen.append(EngineChoice(stage, name, detail, why, fallback, (_now_s() - began_s) * 1000))
 
 
 async def close_engine(
     engine: "Recognizer | Voice | ChatModel | McpTools | SharedWhisper", report: Callable[[str], None]
 ) -> None:
-    """Stop an engine within a limit."""
+    """Closes an engine with a time limit."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await engine.aclose()

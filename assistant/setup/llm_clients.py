@@ -1,4 +1,4 @@
-"""From one [[llm.endpoints]] to the client of its service, by its kind. Each is imported on use."""
+"""Makes the client of one [[llm.endpoints]] entry, by its kind. Each client is imported on use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from llm.chat_template import ChatTemplate
 
 
-class Common(TypedDict):
-    """What every client is told: waits and answers, as LlmSection has them, and what is the endpoint's own."""
+class CommonArguments(TypedDict):
+    """Arguments of every client: timeouts and limits of LlmSection, and the endpoint's own parameters and headers."""
 
     first_token_timeout_s: float
     token_gap_timeout_s: float
@@ -28,23 +28,23 @@ class Common(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What a client is made from.
+class _ClientSpec:
+    """Input of a client factory.
 
     Attributes:
-        key: The endpoint's; None where it has none.
+        key: The endpoint's API key; None if it has none.
     """
 
     endpoint: EndpointSection
     key: str | None
-    common: Common
+    common: CommonArguments
 
 
 def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[str, str]) -> ChatModel:
-    """The client of an endpoint, not loaded yet.
+    """Returns the client of an endpoint, not loaded yet.
 
-    Raises ValueError, in one line that names the endpoint and the remedy: a key or an extra is missing, or a setting
-    can never work.
+    Raises ValueError, in one line with the endpoint and the remedy, if a key or an extra is missing or a setting is
+    invalid.
     """
     key = environ.get(endpoint.api_key_env) if endpoint.api_key_env else None
     if endpoint.api_key_env and not key:
@@ -52,7 +52,7 @@ def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[s
             f"endpoint {endpoint.name}: the environment variable {endpoint.api_key_env} is not set; "
             "put the key there, or remove api_key_env if it needs none."
         )
-    common = Common(
+    common = CommonArguments(
         first_token_timeout_s=settings.first_token_timeout_s,
         token_gap_timeout_s=settings.token_gap_timeout_s,
         connect_timeout_s=settings.connect_timeout_s,
@@ -62,15 +62,15 @@ def model_of(endpoint: EndpointSection, settings: LlmSection, environ: Mapping[s
         headers=headers_of(endpoint, environ),
     )
     try:
-        return _MAKERS[endpoint.kind](_Order(endpoint, key or None, common))
+        return _MAKERS[endpoint.kind](_ClientSpec(endpoint, key or None, common))
     except ImportError as error:
         raise ValueError(f"llm endpoint {endpoint.name!r}: {error}") from error
 
 
 def headers_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> dict[str, str]:
-    """The endpoint's own headers as they are sent. Raises ValueError: a variable that one of them names is not set."""
+    """Returns the endpoint's own headers as they are sent. Raises ValueError for a variable that is not set."""
     try:
-        return endpoint.headers.filled(environ)
+        return endpoint.headers.expanded(environ)
     except KeyError as error:
         raise ValueError(
             f"endpoint {endpoint.name}: the environment variable {error.args[0]} is not set; "
@@ -79,13 +79,13 @@ def headers_of(endpoint: EndpointSection, environ: Mapping[str, str]) -> dict[st
 
 
 def address_of(endpoint: EndpointSection) -> str:
-    """Where the endpoint is asked, as an address with a scheme; AWS's by the region where none is set.
+    """Returns the endpoint's address with a scheme; on AWS by the region if none is set.
 
-    Raises ValueError where neither is known.
+    Raises ValueError if neither is known.
     """
     if endpoint.url or not endpoint.on_aws:
         return endpoint.url
-    # Imported on use: its neighbours look for botocore.
+    # Imported on use: other modules of the package look for botocore.
     from llm.aws.request import BEDROCK, SAGEMAKER, region_of  # noqa: PLC0415
     from llm.aws.sdk import demand_sdk  # noqa: PLC0415
 
@@ -94,17 +94,17 @@ def address_of(endpoint: EndpointSection) -> str:
     return api.url(region_of(endpoint.name, endpoint.region or None, endpoint.profile or None))
 
 
-def _openai(order: _Order) -> ChatModel:
+def _openai(spec: _ClientSpec) -> ChatModel:
     from llm.openai import OpenAIChat  # noqa: PLC0415
 
-    endpoint = order.endpoint
-    return OpenAIChat(endpoint.name, endpoint.url, endpoint.model, api_key=order.key, **order.common)
+    endpoint = spec.endpoint
+    return OpenAIChat(endpoint.name, endpoint.url, endpoint.model, api_key=spec.key, **spec.common)
 
 
-def _tgi(order: _Order) -> ChatModel:
+def _tgi(spec: _ClientSpec) -> ChatModel:
     from llm.tgi import TgiChat  # noqa: PLC0415
 
-    endpoint = order.endpoint
+    endpoint = spec.endpoint
     return TgiChat(
         endpoint.name,
         endpoint.url,
@@ -112,15 +112,15 @@ def _tgi(order: _Order) -> ChatModel:
         template=_template(endpoint),
         bos=endpoint.bos,
         now=_local_now,
-        api_key=order.key,
-        **order.common,
+        api_key=spec.key,
+        **spec.common,
     )
 
 
-def _triton(order: _Order) -> ChatModel:
+def _triton(spec: _ClientSpec) -> ChatModel:
     from llm.triton.generate import BACKENDS, TritonChat  # noqa: PLC0415
 
-    endpoint = order.endpoint
+    endpoint = spec.endpoint
     return TritonChat(
         endpoint.name,
         endpoint.url,
@@ -131,15 +131,15 @@ def _triton(order: _Order) -> ChatModel:
         echo=endpoint.echo,
         bos=endpoint.bos,
         now=_local_now,
-        api_key=order.key,
-        **order.common,
+        api_key=spec.key,
+        **spec.common,
     )
 
 
-def _grpc(order: _Order) -> ChatModel:
+def _grpc(spec: _ClientSpec) -> ChatModel:
     from llm.triton.grpc import TritonGrpcChat  # noqa: PLC0415
 
-    endpoint = order.endpoint
+    endpoint = spec.endpoint
     template = _template(endpoint)
     return TritonGrpcChat(
         endpoint.name,
@@ -152,15 +152,15 @@ def _grpc(order: _Order) -> ChatModel:
         details=endpoint.details,
         keepalive_s=endpoint.keepalive_s or None,
         ca_file=Path(endpoint.ca_file).expanduser() if endpoint.ca_file else None,
-        api_key=order.key,
-        **order.common,
+        api_key=spec.key,
+        **spec.common,
     )
 
 
-def _sagemaker(order: _Order) -> ChatModel:
+def _sagemaker(spec: _ClientSpec) -> ChatModel:
     from llm.aws.sagemaker import SageMakerChat  # noqa: PLC0415
 
-    endpoint = order.endpoint
+    endpoint = spec.endpoint
     template = _template(endpoint) if endpoint.template else None
     return SageMakerChat(
         endpoint.name,
@@ -173,14 +173,14 @@ def _sagemaker(order: _Order) -> ChatModel:
         region=endpoint.region or None,
         profile=endpoint.profile or None,
         url=endpoint.url or None,
-        **order.common,
+        **spec.common,
     )
 
 
-def _bedrock(order: _Order) -> ChatModel:
+def _bedrock(spec: _ClientSpec) -> ChatModel:
     from llm.aws.bedrock import BedrockChat  # noqa: PLC0415
 
-    endpoint = order.endpoint
+    endpoint = spec.endpoint
     template = _template(endpoint) if endpoint.template else None
     return BedrockChat(
         endpoint.name,
@@ -194,11 +194,11 @@ def _bedrock(order: _Order) -> ChatModel:
         region=endpoint.region or None,
         profile=endpoint.profile or None,
         url=endpoint.url or None,
-        **order.common,
+        **spec.common,
     )
 
 
-_MAKERS: Mapping[EndpointKind, Callable[[_Order], ChatModel]] = MappingProxyType(
+_MAKERS: Mapping[EndpointKind, Callable[[_ClientSpec], ChatModel]] = MappingProxyType(
     {
         "openai": _openai,
         "tgi": _tgi,

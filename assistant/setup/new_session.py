@@ -1,4 +1,4 @@
-"""A new conversation on engines that are ready, as the settings say, its records on their way."""
+"""Starts a conversation on loaded engines."""
 
 import asyncio
 import secrets
@@ -11,7 +11,7 @@ from assistant.history.history import History
 from assistant.pipeline.engines import Engines
 from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
-from assistant.setup.derived_settings import attention, session_settings, turn_settings
+from assistant.setup.derived_settings import session_settings, turn_settings, wake_phrase_gate
 from assistant.setup.engine_loader import EngineLoader
 from assistant.trace.file import TraceFile
 from assistant.trace.record import TurnRecord
@@ -23,7 +23,7 @@ from audio.speaker import Speaker
 
 
 def session(
-    workshop: EngineLoader,
+    loader: EngineLoader,
     *,
     engines: Engines,
     microphone: Microphone,
@@ -33,12 +33,12 @@ def session(
     counters: Callable[[], Mapping[str, int]],
     in_use: Callable[[], Mapping[str, str]] = dict,
 ) -> Session:
-    """A conversation on these engines, as the settings say, its records on their way to `trace`.
+    """Returns a session on these engines, configured by the settings, that writes its turn records to `trace`.
 
-    `in_use`: what else is in use, asked at the end of every turn: it may be changed while the conversation lasts.
+    `in_use`: devices in use, read at the end of every turn, because they may change during the conversation.
     """
-    settings, talk = workshop.settings, workshop.settings.talk
-    export = workshop.export
+    settings, talk = loader.settings, loader.settings.talk
+    export = loader.export
 
     def write(record: TurnRecord) -> None:
         trace.put(record)
@@ -49,8 +49,8 @@ def session(
         conversation=trace.path.stem,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         salt=secrets.token_bytes(16),
-        engines={chosen.stage: chosen.name for chosen in workshop.chosen},
-        fallbacks=list(workshop.fallbacks),
+        engines={chosen.stage: chosen.name for chosen in loader.chosen},
+        fallbacks=list(loader.fallbacks),
         keep_words=settings.trace.words,
         speech_end_bias_ms=engines.vad.end_bias_ms,
         counters=lambda: {
@@ -66,25 +66,25 @@ def session(
         started_s=asyncio.get_running_loop().time(),
         exports=export is not None,
     )
-    who, by_key = (
-        attention(settings) if workshop.talks else WakePhraseGate(),
-        workshop.talks and talk.mode == "push-to-talk",
+    gate, push_to_talk = (
+        wake_phrase_gate(settings) if loader.talks else WakePhraseGate(),
+        loader.talks and talk.mode == "push-to-talk",
     )
     turns = turn_settings(settings, engines.recognizer.name)
     return Session(
         microphone,
         speaker,
         engines,
-        TurnTaking(replace(turns, held=by_key, interruptible=who.interruptible, by_name=not who.interruptible)),
+        TurnTaking(replace(turns, held=push_to_talk, interruptible=gate.interruptible, by_name=not gate.interruptible)),
         History(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),
         show,
-        wake_phrase=who,
-        key=PushToTalk() if by_key else None,
+        wake_phrase=gate,
+        key=PushToTalk() if push_to_talk else None,
     )
 
 
 def conversation_name() -> str:
-    """When it began, and what tells it from others that began then."""
+    """Returns a unique name: the UTC start time and a random suffix."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"

@@ -1,1 +1,1 @@
-"""What the other packages of the assistant build on: paths, files, signals, the terminal, the processor."""
+"""Base of the other packages: paths, files, signals, the terminal and the processor."""

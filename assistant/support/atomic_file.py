@@ -1,4 +1,4 @@
-"""Files that a person names for what a command makes: whole or not at all, and never one that the command reads."""
+"""Writes output files atomically, and detects an output path that is also an input."""
 
 import os
 import secrets
@@ -8,19 +8,19 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Make the file, or put this in its place; where that fails, what was there before stays. Raises OSError."""
-    target = path.resolve()  # a link stays one
-    if target.exists() and not target.is_file():  # a pipe, a terminal: nothing can take its place
+    """Creates or replaces the file. On failure the previous content stays. Raises OSError."""
+    target = path.resolve()  # a link stays a link
+    if target.exists() and not target.is_file():  # a pipe or a terminal, which cannot be replaced
         target.write_bytes(content)
         return
-    # Beside it: only within one file system a file takes another's place in one step.
-    # A name that nobody can guess, and a new file: one could have been put there as a link to another.
+    # In the same folder, because a rename is atomic only within one file system. The name is random and the file is
+    # new: somebody could have placed a link to another file there.
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}.new")
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         draft.write_bytes(content)
         with draft.open("rb+") as stream:
-            os.fsync(stream.fileno())  # else its new name may outlive a power cut, and what is in it not
+            os.fsync(stream.fileno())  # otherwise the new name may survive a power cut without the content
         if target.exists():
             draft.chmod(target.stat().st_mode & 0o777)
         draft.replace(target)
@@ -30,7 +30,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def is_among(path: Path, others: Iterable[Path]) -> bool:
-    """Whether it is one of these files, under whatever name; one that is not there is none of them."""
+    """Whether the path is one of these files, under any name. A file that does not exist is none of them."""
     for other in others:
         with suppress(OSError):
             if path.samefile(other):

@@ -1,8 +1,8 @@
-"""The terminal that commands write to: nothing that comes from outside may control it.
+"""Terminal output in which no external text can control the terminal.
 
-Names of files, endpoints and models, a server's refusals and the content of traces may hold escape sequences, marks
-that turn the direction of the line around, and characters that nobody sees. They are replaced here, in everything that
-any command writes: `terminal()` gives the consoles, and `guarded()` stands before standard output and standard error.
+File names, endpoint and model names, server errors and traces may contain escape sequences, bidirectional controls and
+invisible characters. These are replaced in everything that a command writes: `terminal()` makes the consoles, and
+`guarded()` wraps standard output and standard error.
 """
 
 import sys
@@ -17,14 +17,14 @@ from rich.segment import Segment
 REPLACED = "\ufffd"
 
 _REPLACED_KINDS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Categories of Unicode: controls of 7 and 8 bits, format characters (also of direction and of no width), halves of
-characters, separators of lines and paragraphs."""
+"""Unicode categories: 7- and 8-bit controls, format characters (also directional and zero-width), surrogates, line and
+paragraph separators."""
 _JOINERS = "\u200c\u200d"
-"""Persian, the scripts of India and emoji need them; behind anything of ASCII they only hide."""
+"""Persian, Indian scripts and emoji need the joiners. After ASCII they are only invisible."""
 
 
 def safe(text: str) -> str:
-    """The text with every character replaced that a terminal would obey or nobody would see; lines and tabs stay."""
+    """Replaces characters that control a terminal or are invisible. Keeps line breaks and tabs."""
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(
@@ -41,14 +41,14 @@ def _is_unsafe(char: str, before: str) -> bool:
 
 
 def safe_json(text: str) -> str:
-    """JSON that means the same, with the characters that `safe` replaces written as JSON escapes."""
+    """Returns equivalent JSON in which the characters that `safe` replaces are JSON escapes."""
     if safe(text) == text:
         return text
     return "".join(char if safe(char) == char else f"\\u{ord(char):04x}" for char in text)
 
 
 def write_json(text: str) -> None:
-    """Write JSON to standard output, and an end of line where it has none."""
+    """Writes JSON to standard output, with a newline at the end."""
     sys.stdout.write(safe_json(text) + ("" if text.endswith("\n") else "\n"))
 
 
@@ -56,27 +56,28 @@ class _SafeConsole(Console):
     """A console on which only its own styles control the terminal."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As the base, with safe texts. What rich itself tells the terminal is marked as such, and stays."""
+        """Renders with safe texts. Control segments come from rich itself and stay unchanged."""
         for segment in super().render(renderable, options):
             text = segment.text if segment.control else safe(segment.text)
             yield segment if text is segment.text else Segment(text, segment.style)
 
 
 def terminal(*, stderr: bool = False, width: int | None = None, file: TextIO | None = None) -> Console:
-    """Text stands on it as it is: what rich would take for markup or an emoji is a path, a name or somebody's words.
+    """Returns a console that prints text literally, without rich's markup and emoji codes.
 
-    Characters that would control the terminal are replaced. `file`: in place of standard output.
+    Characters that would control the terminal are replaced. `file`: written to instead of standard output.
     """
     return _SafeConsole(highlight=False, markup=False, emoji=False, stderr=stderr, width=width, file=file)
 
 
 class _SafeStream:
-    """A standard stream that writes safe texts only."""
+    """A standard stream that writes only safe text."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.rich_proxied_file = stream
-        """What rich's consoles write to instead: their escape sequences are their own, and their texts safe already."""
+        """Rich's consoles write to this instead: their escape sequences are intended, and their texts are already
+        safe."""
 
     def write(self, text: str) -> int:
         return self._stream.write(safe(text))
@@ -91,9 +92,9 @@ class _SafeStream:
 
 @contextmanager
 def guarded() -> Generator[None]:
-    """While it lasts, whatever is written to standard output and standard error is safe."""
+    """Makes everything written to standard output and standard error safe while the context is active."""
     before = sys.stdout, sys.stderr
-    # None where there is no console.
+    # A stream is None where there is no console.
     sys.stdout, sys.stderr = (None if one is None else cast("TextIO", _SafeStream(one)) for one in before)
     try:
         yield

@@ -1,20 +1,20 @@
-"""How many cores there are to compute on, and who gets how many of them."""
+"""Counts the usable cores and divides them among the engines."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-WHISPER_MOST = 4
-PIPER_MOST = 2
+WHISPER_MAX_THREADS = 4
+PIPER_MAX_THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """What this process may compute on.
+    """Processor cores available to this process.
 
     Attributes:
-        usable: Cores it is let run on.
-        quota: Cores' worth of time that its container may use; None: all of them.
+        usable: Cores in the process's affinity mask.
+        quota: CPU limit of the container in cores; None if unlimited.
     """
 
     usable: int
@@ -22,12 +22,12 @@ class Cores:
 
     @property
     def whole(self) -> int:
-        """Threads that can really run at once."""
+        """Number of threads that can run at the same time."""
         return self.usable if self.quota is None else max(1, min(self.usable, round(self.quota)))
 
 
 def cores() -> Cores:
-    """As the system says."""
+    """Returns the cores according to the operating system."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         allowed, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
@@ -37,14 +37,15 @@ def cores() -> Cores:
 
 
 def whisper_threads(wanted: int, found: Cores) -> int:
-    """What faster-whisper computes with; `wanted` 0: half of the cores, `WHISPER_MOST` at most.
+    """Returns the threads for faster-whisper. `wanted` 0: half of the cores, at most `WHISPER_MAX_THREADS`.
 
-    While it decodes the end of a turn, the turn is judged, the model asked and the microphone heard: with a thread on
-    each of two cores it took longer (docs/lab/experiments.md).
+    Other work runs while it decodes the end of a turn: the EOT estimate, the LLM request and the audio input. On two
+    cores,
+    two threads were slower (docs/lab/experiments.md).
     """
-    return wanted or max(1, min(WHISPER_MOST, found.whole // 2))
+    return wanted or max(1, min(WHISPER_MAX_THREADS, found.whole // 2))
 
 
 def piper_threads(wanted: int, found: Cores) -> int:
-    """What Piper computes with; `wanted` 0: all cores, `PIPER_MOST` at most, for nothing else is waited for then."""
-    return wanted or min(PIPER_MOST, found.whole)
+    """Returns the threads for Piper. `wanted` 0: all cores, at most `PIPER_MAX_THREADS`."""
+    return wanted or min(PIPER_MAX_THREADS, found.whole)

@@ -1,8 +1,8 @@
-"""Errors that came together, out of however many task groups."""
+"""Finds the underlying exception in nested exception groups."""
 
 
 def first_of(error: BaseException) -> BaseException:
-    """The first of a group, however deep; one that came alone as it is."""
+    """Returns the first exception of a group, at any depth; any other exception unchanged."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,21 +1,21 @@
-"""Places in the user's home folder, which a user that the system does not know has only where HOME says so."""
+"""Expands ~ in paths. For a user without an account entry the home folder is known only from HOME."""
 
 import os
 from pathlib import Path
 
 
 class HomeError(Exception):
-    """A place that cannot be told. The text is one sentence: which, and what to do next."""
+    """The home folder is not known. The text is one sentence: the path, and what to do next."""
 
 
 def at_home(place: str) -> Path:
-    """A path in which ~/ is the home folder, and ~name/ that of another user. Raises HomeError where there is none."""
+    """Expands ~/ and ~name/ at the start of a path. Raises HomeError if there is no such home folder."""
     own = place.partition("/")[0] == "~"
     nowhere = HomeError(
         f"{place}: no home folder is known. Set HOME; or XDG_DATA_HOME, for models and conversations, and HF_HOME, "
         "for Whisper models."
     )
-    if own and os.environ.get("HOME") == "":  # which would be the root of the disk
+    if own and os.environ.get("HOME") == "":  # an empty HOME would mean the root folder
         raise nowhere
     try:
         return Path(place).expanduser()

@@ -1,4 +1,4 @@
-"""Text without characters that nobody sees or says."""
+"""Removes characters that are invisible or not spoken."""
 
 import re
 
@@ -17,10 +17,10 @@ _EMOJI = re.compile(
 
 
 def visible(text: str) -> str:
-    """Without characters that nobody sees or says; every space a plain one."""
+    """Removes characters that are invisible or not spoken, and turns every space into a plain one."""
     if text.isascii() and text.isprintable():
         return text
     text = _LINE_ENDS.sub("\n", _INVISIBLE.sub("", text))
     text = _BULLETS.sub("•", _ARROWS.sub("\u2192", _SPACES.sub(" ", text)))
-    # The arrow kept above lies between the ranges below.
+    # The arrow kept above lies between two ranges of `_EMOJI`.
     return _EMOJI.sub("", text)

@@ -1,7 +1,7 @@
-"""The port to tools: functions of the assistant's own, which a language model may call in the midst of a reply.
+"""Interface to tools: functions that the language model may call during a reply.
 
-Nothing is called before the turn is committed, for a call may do something in the world. What one is asked and what it
-returns are words of the conversation: they are in no log line, no error and no trace.
+Nothing is called before the turn is committed, because a call may have effects. Arguments and results belong to the
+conversation, so they appear in no log line, error or trace.
 """
 
 import json
@@ -14,18 +14,18 @@ from llm.chat import Function, FunctionCall, Message
 
 
 class ToolError(Exception):
-    """A call came to nothing. The text is for the model and the screen, and repeats nothing that was said."""
+    """A call that failed. The text is for the model and the display; it contains nothing of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """How long tools may take, and how much they may say.
+    """Limits of tool calls.
 
     Attributes:
         timeout_s: Longest wait for one call.
-        moment: Said when nothing was said yet and a call takes longer than `moment_after_s`; "" for never.
-        max_rounds: How often in a turn the model may call before it has to answer.
-        max_result_chars: Longest result that the model gets to see.
+        moment: Spoken if a call takes longer than `moment_after_s` before anything was spoken; "" for never.
+        max_rounds: How often in a turn the model may call tools before it must answer.
+        max_result_chars: Longest result sent to the model.
     """
 
     timeout_s: float = 8.0
@@ -40,29 +40,29 @@ class Tools(Protocol):
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """What the model may call: the same in the same order as long as no server changes its tools."""
+        """Functions offered to the model. The order is stable as long as no server changes its tools."""
         ...
 
     async def call(self, name: str, arguments: str) -> str:
-        """Call one; `arguments` is a JSON object. Cancelling it tells the server. Raises ToolError."""
+        """Calls a function. `arguments` is a JSON object. Cancellation is passed on to the server. Raises ToolError."""
         ...
 
     def attend(self, complain: Callable[[str], None]) -> Callable[[], None]:
-        """Tell `complain` what goes wrong from here on, and what is wrong already. Returns what ends that."""
+        """Reports current and future problems to `complain`. Returns a function that ends this."""
         ...
 
 
 def offered(tools: Sequence[Function], theirs: Sequence[Function]) -> tuple[Function, ...]:
-    """The tools beside a client's functions: of two that are called alike, the client's counts."""
+    """Returns the tools to offer besides a client's functions. A client's function replaces a tool of the same name."""
     taken = {function.name for function in theirs}
     return tuple(tool for tool in tools if tool.name not in taken)
 
 
-def with_ids_of_their_own(calls: Sequence[FunctionCall], before: Iterable[Message]) -> tuple[FunctionCall, ...]:
-    """Some services name the first call of every answer the same; in a history each needs an id of its own.
+def with_unique_ids(calls: Sequence[FunctionCall], before: Iterable[Message]) -> tuple[FunctionCall, ...]:
+    """Gives each call an id that is unique in the history, because some services repeat ids.
 
-    Arguments that are no JSON object become an empty one in the history, and names that no function may have, others:
-    services refuse what they cannot read.
+    In the history, arguments that are not a JSON object become an empty object, and invalid function names are changed:
+    services reject what they cannot read.
     """
     taken = {call.call_id for message in before for call in message.calls}
     named = []
@@ -78,9 +78,9 @@ def with_ids_of_their_own(calls: Sequence[FunctionCall], before: Iterable[Messag
 
 
 def is_object(arguments: str) -> bool:
-    """Whether this is a JSON object, to the letter: NaN and halves of a character, which Python reads, are not sent on.
+    """Whether this is a strict JSON object. NaN and lone surrogates, which Python accepts, are rejected.
 
-    A server cannot be written to in UTF-8 with such a half, and what tries to loses its connection.
+    A message with a lone surrogate cannot be encoded as UTF-8, and the attempt closes the connection to the server.
     """
     try:
         found = json.loads(arguments, parse_constant=_refused)
@@ -95,7 +95,7 @@ def _refused(constant: str) -> None:
 
 
 def shortened(result: str, most_chars: int) -> str:
-    """What a tool returned, cut where it is too long; the model is told."""
+    """Returns a tool's result, cut if it is too long. A note tells the model about the cut."""
     if len(result) <= most_chars:
         return result
     mark = f" … (cut: {len(result)} characters, {most_chars} are kept)"

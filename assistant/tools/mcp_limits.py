@@ -1,6 +1,6 @@
-"""Limits on what an MCP server may answer, checked before it is parsed and validated.
+"""Limits on messages of an MCP server, checked before they are parsed and validated.
 
-Parsing holds the interpreter lock: a result with a million parts would stop every conversation for seconds.
+Parsing holds the interpreter lock: a result with a million parts would block every conversation for seconds.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -13,20 +13,20 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse, RequestId
 
 MOST_BYTES = 4 << 20
-"""Of one message: a picture that a tool returns has one or two megabytes."""
+"""Bytes of one message. A picture that a tool returns has one or two megabytes."""
 
 MOST_VALUES = 20_000
-"""Commas, brackets and braces in one message, which bound the JSON values in it: some 20 ms of parsing."""
+"""Commas, brackets and braces in one message, which bound the number of JSON values: about 20 ms of parsing."""
 
 MOST_PARTS = 1000
-"""Parts of one result, each of which is validated: some 10 ms."""
+"""Parts of one result, each of which is validated: about 10 ms."""
 
 TOO_LARGE = -32_098
-"""The code of the error that takes the place of an answer beyond these limits, of those that JSON-RPC leaves free."""
+"""Error code that replaces an answer beyond these limits; one of the codes that JSON-RPC leaves free."""
 
 
 def excess(data: bytes | bytearray) -> str:
-    """What of one message in JSON is beyond the limits, in words; "" for nothing."""
+    """Describes which limit a JSON message exceeds; "" if none."""
     if len(data) > MOST_BYTES:
         return f"more than {MOST_BYTES >> 20} MB"
     return f"more than {MOST_VALUES} values" if _values_in(data) > MOST_VALUES else ""
@@ -37,25 +37,25 @@ def _values_in(data: bytes | bytearray) -> int:
 
 
 def too_large(request: RequestId, what: str) -> SessionMessage:
-    """The answer to a request whose own answer is beyond the limits."""
+    """Returns the error that replaces an answer beyond the limits."""
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=TOO_LARGE, message=what)))
 
 
 class LimitError(httpx2.StreamError):
-    """The body of an answer is not read, or not to its end."""
+    """The body of a response is not read, or not to its end."""
 
 
 class LimitedBody(httpx2.AsyncByteStream):
-    """The body of an HTTP answer, read as far as the limits permit. Raises LimitError beyond them."""
+    """The body of an HTTP response, read up to the limits. Raises LimitError beyond them."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, *, events: bool, tell: Callable[[str], None]) -> None:
-        """`events`: a stream of server-sent events, each of which is one message; `tell` hears what is too much."""
+    def __init__(self, body: httpx2.AsyncByteStream, *, events: bool, on_excess: Callable[[str], None]) -> None:
+        """`events`: a stream of server-sent events, each one message; `on_excess` is called beyond a limit."""
         self._body = body
         self._events = events
-        self._tell = tell
+        self._on_excess = on_excess
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
-        """Raises LimitError."""
+        """Yields the chunks. Raises LimitError."""
         size_bytes = values = 0
         async for chunk in self._body:
             size_bytes += len(chunk)
@@ -69,16 +69,16 @@ class LimitedBody(httpx2.AsyncByteStream):
                 size_bytes = values = 0
 
     async def aclose(self) -> None:
-        """Close the connection, unless all was read."""
+        """Closes the connection, unless the body was read completely."""
         await self._body.aclose()
 
     def _refuse(self, what: str) -> None:
-        self._tell(what)
+        self._on_excess(what)
         raise LimitError(what)
 
 
 class RefusedBody(httpx2.AsyncByteStream):
-    """The body of an answer that is not read at all, because it is compressed. Raises LimitError."""
+    """The body of a compressed response, which is not read. Raises LimitError."""
 
     def __init__(self, body: httpx2.AsyncByteStream) -> None:
         """`body` is closed unread."""
@@ -90,49 +90,49 @@ class RefusedBody(httpx2.AsyncByteStream):
         yield b""  # makes this a generator
 
     async def aclose(self) -> None:
-        """Close the connection."""
+        """Closes the connection."""
         await self._body.aclose()
 
 
 class LimitedParts:
-    """Messages of a server; a result of more than MOST_PARTS parts becomes an error before it is validated."""
+    """Messages of a server. A result with more than MOST_PARTS parts becomes an error before it is validated."""
 
     def __init__(self, messages: ReadStream[SessionMessage | Exception]) -> None:
-        """`messages` as the transport gives them."""
+        """`messages`: the stream of the transport."""
         self._messages = messages
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message."""
-        return _with_few_parts(await self._messages.receive())
+        """Returns the next message."""
+        return _limit_parts(await self._messages.receive())
 
     async def aclose(self) -> None:
-        """Close the stream."""
+        """Closes the stream."""
         await self._messages.aclose()
 
     def __aiter__(self) -> Self:
-        """Itself."""
+        """Returns itself."""
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        """The next message."""
-        return _with_few_parts(await anext(self._messages))
+        """Returns the next message."""
+        return _limit_parts(await anext(self._messages))
 
     async def __aenter__(self) -> Self:
-        """Itself."""
+        """Returns itself."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the stream."""
+        """Closes the stream."""
         await self.aclose()
 
     def __getattr__(self, name: str) -> object:
-        """What else the library's own streams have, such as the context of whoever sent."""
+        """Returns other attributes of the library's streams, such as the sender's context."""
         return getattr(self._messages, name)
 
 
-def _with_few_parts(message: SessionMessage | Exception) -> SessionMessage | Exception:
+def _limit_parts(message: SessionMessage | Exception) -> SessionMessage | Exception:
     answer = message.message if isinstance(message, SessionMessage) else None
     if isinstance(answer, JSONRPCResponse):
         content = answer.result.get("content")

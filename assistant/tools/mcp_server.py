@@ -1,6 +1,7 @@
-"""One MCP server: run or reached, asked what it has, called, and connected again whenever it is gone.
+"""Runs or connects to one MCP server, lists and calls its tools, and reconnects when the connection is lost.
 
-Lives on the loop of `assistant/tools/mcp_tools.py`. The official `mcp` package (extra `mcp`) speaks the protocol.
+Runs on the event loop of `assistant/tools/mcp_tools.py`. The official `mcp` package (extra `mcp`) implements the
+protocol.
 """
 
 import asyncio
@@ -36,111 +37,112 @@ if TYPE_CHECKING:
     )  # names of the package's own inside: not needed to run
 
 CONNECT_TIMEOUT_S = 20.0
-"""To start a program, or reach an address, and list its tools: some fetch themselves first."""
+"""Longest time to start a program or connect to an address, and list its tools. Some programs install themselves
+first."""
 
-LOOK_EVERY_S = 15.0
-LOOK_TIMEOUT_S = 5.0
-"""A server that does not even list its tools within this is taken for dead."""
+CHECK_INTERVAL_S = 15.0
+CHECK_TIMEOUT_S = 5.0
+"""Health check: interval, and the time after which a server that does not list its tools counts as lost."""
 
-FIRST_AGAIN_S, LAST_AGAIN_S = 1.0, 60.0
-"""How long a lost server is left alone: twice as long every time, until it has held for a while."""
+FIRST_RETRY_S, MAX_RETRY_S = 1.0, 60.0
+"""Delay before a reconnection: doubled after each failure, reset after a connection that lasted."""
 
 for _name in ("mcp", "client", "httpx2"):
-    # Their loggers: what they would say of a message that they cannot read is the message.
+    # These libraries log the content of messages that they cannot read.
     logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
 MOST_TOOLS = 64
 MOST_PAGES = 20
 LONGEST_DESCRIPTION = 1024
 LONGEST_SCHEMA = 20_000
-"""Characters: every one of them is in every prompt."""
+"""Characters. Every prompt contains all descriptions and schemas."""
 
 
 @dataclass(slots=True)
 class McpServer:
-    """One server of the configuration.
+    """Manages the connection to one configured server.
 
     Attributes:
-        environ: Where the variables that it needs are.
-        complain: Told what goes wrong, in one sentence.
-        functions: What it offers; stays while it is away, so that prompts stay the same.
-        tried: Set once it was connected for the first time, or could not be.
-        trouble: Why its tools cannot be called right now; "" where they can.
-        remarks: What else is wrong with it, each once.
+        environ: Environment variables.
+        complain: Called with one sentence about each problem.
+        functions: The server's functions. They stay during an interruption, so that prompts do not change.
+        attempted: Set after the first connection attempt.
+        trouble: Why its tools cannot be called now; "" if they can.
+        remarks: Other problems, each once.
     """
 
     section: ToolServerSection
     environ: Mapping[str, str]
     complain: Callable[[str], None]
     functions: tuple[Function, ...] = ()
-    tried: asyncio.Event = field(default_factory=asyncio.Event)
+    attempted: asyncio.Event = field(default_factory=asyncio.Event)
     trouble: str = ""
     remarks: list[str] = field(default_factory=list)
     _tools: Mapping[str, str] = field(default_factory=dict)
     _client: Client | None = None
-    _calls: int = 0  # under way
-    _too_much: str = ""  # what was beyond the limits in the last answer over HTTP that was
-    _refusal: str = ""  # of an address, while it is connected to: what stands in the way, and the remedy
-    _doubted: asyncio.Event = field(default_factory=asyncio.Event)
+    _calls: int = 0  # number of running calls
+    _excess: str = ""  # describes the limit exceeded by the last such HTTP response
+    _refusal: str = ""  # while connecting to an address: the problem and the remedy
+    _check_requested: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
-        """Keep it connected until cancelled."""
-        again_s = FIRST_AGAIN_S
+        """Keeps the server connected until cancelled."""
+        retry_s = FIRST_RETRY_S
         loop = asyncio.get_running_loop()
         while True:
             began_s = loop.time()
-            self._refusal = self._too_much = ""
+            self._refusal = self._excess = ""
             try:
                 async with self._connected() as client:
                     self._client, self.trouble = client, ""
-                    self.tried.set()
+                    self.attempted.set()
                     try:
-                        await self._watch(client)
+                        await self._monitor(client)
                     finally:
-                        self._client = None  # before it is taken down, which takes a while: nobody is to call it then
-            except Exception as error:  # the library's and the system's are of many kinds
+                        self._client = None  # before closing, which takes a while, so that no call starts then
+            except Exception as error:  # the library and the system raise many kinds
                 if (task := asyncio.current_task()) is not None and task.cancelling():
-                    raise asyncio.CancelledError from error  # which what failed in taking it down had replaced
-                if loop.time() - began_s > LAST_AGAIN_S:
-                    again_s = FIRST_AGAIN_S
-                self._lost(error, again_s)
-            self.tried.set()
-            await asyncio.sleep(again_s)
-            again_s = min(2 * again_s, LAST_AGAIN_S)
+                    raise asyncio.CancelledError from error  # an error during closing had replaced the cancellation
+                if loop.time() - began_s > MAX_RETRY_S:
+                    retry_s = FIRST_RETRY_S
+                self._report_lost(error, retry_s)
+            self.attempted.set()
+            await asyncio.sleep(retry_s)
+            retry_s = min(2 * retry_s, MAX_RETRY_S)
 
     async def call(self, name: str, arguments: str) -> str:
-        """Call one of `functions`. Raises ToolError."""
+        """Calls one of `functions`. Raises ToolError."""
         client = self._client
         if client is None:
             raise ToolError(f"the tool server {self.section.name} is not there at the moment; say so")
         self._calls += 1
-        self._too_much = ""
+        self._excess = ""
         try:
             result = await client.call_tool(self._tools[name], json.loads(arguments))
         except MCPError as error:
-            if what := error.message if error.code == TOO_LARGE else self._too_much:
-                self._too_much = ""
+            if what := error.message if error.code == TOO_LARGE else self._excess:
+                self._excess = ""
                 say = f"the tool server {self.section.name} returned {what}, which is not read; ask for less"
                 raise ToolError(say) from None
-            self._doubted.set()
+            self._check_requested.set()
             raise ToolError(f"the tool server {self.section.name} refused the call (code {error.code})") from error
         except Exception as error:
-            self._doubted.set()
+            self._check_requested.set()
             raise ToolError(f"the tool server {self.section.name} failed ({type(error).__name__})") from error
         finally:
             self._calls -= 1
         return text_of(result)
 
-    # ---- the connection ----
+    # ---- connection ----
 
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[Client]:
-        """Connected and listed."""
+        """Connects and lists the tools."""
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 transport = await self._transport(stack)
                 client = await stack.enter_async_context(Client(_limited(transport), cache=None))
-                self._take(await _listed(client))
+                self._update_tools(await _listed(client))
             yield client
 
     async def _transport(self, stack: AsyncExitStack) -> "Transport":
@@ -148,9 +150,9 @@ class McpServer:
         if section.url:
             token = self.environ[section.token_env] if section.token_env else ""
             headers = {**PLAIN, **({"Authorization": f"Bearer {token}"} if token else {})}
-            # Reading has no limit here: a stream of news may be silent for long, and calls have limits of their own.
+            # No read timeout: an event stream may be silent for long, and calls have their own timeouts.
             timeout = httpx2.Timeout(CONNECT_TIMEOUT_S, read=None)
-            hooks = {"response": [self._note]}
+            hooks = {"response": [self._check_response]}
             try:
                 with environment_of_client():
                     http = httpx2.AsyncClient(
@@ -170,67 +172,69 @@ class McpServer:
         env = {name: self.environ[name] for name in section.variables}
         return running([program, *arguments], env)
 
-    async def _note(self, response: httpx2.Response) -> None:
-        """Bounds the body. Notes a refusal, of which the library tells only that there was one.
+    async def _check_response(self, response: httpx2.Response) -> None:
+        """Limits the body, and records why the server refused a request, which the library does not report.
 
-        Not every refusal of a GET or DELETE is one.
+        A refused GET or DELETE is not always an error.
         """
         body = response.stream
         assert isinstance(body, httpx2.AsyncByteStream)
         if coding := coding_of(response.headers):
             response.stream = RefusedBody(body)
-            self._too_much = f"a compressed answer (Content-Encoding: {coding})"
+            self._excess = f"a compressed answer (Content-Encoding: {coding})"
             self._refusal = f"it answers compressed (Content-Encoding: {coding}); turn that off there"
             return
         events = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = LimitedBody(body, events=events, tell=self._exceeded)
+        response.stream = LimitedBody(body, events=events, on_excess=self._exceeded)
         if self._client is None and response.request.method == "POST":
             kind = response.headers.get("content-type", "")
             self._refusal = refusal_of(response.status_code, kind, self.section.token_env)
 
     def _exceeded(self, what: str) -> None:
-        self._too_much = what
+        self._excess = what
 
-    async def _watch(self, client: Client) -> None:
-        """Until it is gone: raises what says so."""
+    async def _monitor(self, client: Client) -> None:
+        """Checks the server regularly. Raises an error when it is lost."""
         while True:
             try:
-                async with asyncio.timeout(LOOK_EVERY_S):
-                    await self._doubted.wait()
+                async with asyncio.timeout(CHECK_INTERVAL_S):
+                    await self._check_requested.wait()
             except TimeoutError:
                 pass
-            self._doubted.clear()
+            self._check_requested.clear()
             if self._calls:
-                continue  # many do one thing at a time: whoever is busy with a call answers nothing else
-            async with asyncio.timeout(LOOK_TIMEOUT_S):
-                self._take(await _listed(client))
+                continue  # many servers answer nothing else during a call
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                self._update_tools(await _listed(client))
 
-    def _lost(self, error: Exception, again_s: float) -> None:
-        too_much = f"it answers with {self._too_much}, which is not read; see its log" if self._too_much else ""
-        reason = self._refusal or too_much or reason_of(error, self.section.url)
+    def _report_lost(self, error: Exception, retry_s: float) -> None:
+        excess_text = f"it answers with {self._excess}, which is not read; see its log" if self._excess else ""
+        reason = self._refusal or excess_text or reason_of(error, self.section.url)
         trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
-        if trouble != self.trouble:  # said once, not at every attempt
+        if trouble != self.trouble:  # reported once, not at every attempt
             self.trouble = trouble
-            self.complain(f"{trouble}; trying again in {again_s:g} s, then less often")
+            self.complain(f"{trouble}; trying again in {retry_s:g} s, then less often")
 
-    # ---- its tools ----
+    # ---- tools ----
 
-    def _take(self, tools: Sequence[Tool]) -> None:
+    def _update_tools(self, tools: Sequence[Tool]) -> None:
         wanted = self.section.only.split()
         found = {tool.name: tool for tool in tools}
         if lacking := [name for name in wanted if name not in found]:
-            self._say_once(f"the tool server {self.section.name} has no tool {', '.join(lacking)}: see its key `only`")
+            self._report_once(
+                f"the tool server {self.section.name} has no tool {', '.join(lacking)}: see its key `only`"
+            )
         names = named(self.section.name, [name for name in found if not wanted or name in wanted])
         functions = [_function(name, found[tool]) for name, tool in names.items()]
         fitting = [one for one in functions if len(one.parameters) <= LONGEST_SCHEMA][:MOST_TOOLS]
         if len(fitting) < len(functions):
-            self._say_once(
+            self._report_once(
                 f"the tool server {self.section.name} has {len(functions) - len(fitting)} tools too many or with "
                 "descriptions too long, which are left out: name those that are needed in its key `only`"
             )
         self._tools, self.functions = names, tuple(fitting)
 
-    def _say_once(self, what: str) -> None:
+    def _report_once(self, what: str) -> None:
         if what not in self.remarks:
             self.remarks.append(what)
             self.complain(what)
@@ -238,7 +242,7 @@ class McpServer:
 
 @asynccontextmanager
 async def _limited(transport: "Transport") -> "AsyncGenerator[TransportStreams]":
-    """The transport, whose results have few parts."""
+    """Wraps the transport to limit the number of parts in results."""
     async with transport as (messages, sending):
         yield LimitedParts(messages), sending
 
@@ -261,7 +265,7 @@ def _function(name: str, tool: "Tool") -> Function:
 
 
 def text_of(result: CallToolResult) -> str:
-    """What the model gets to read of a result: its texts; of anything else only the kind. A failure is marked."""
+    """Returns the texts of a result for the model; other content only by its kind. A failure is marked."""
     parts = [block.text if block.type == "text" else f"[{block.type}]" for block in result.content]
     if not parts and result.structured_content is not None:
         parts = [json.dumps(result.structured_content, ensure_ascii=False)]
@@ -270,7 +274,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 def refusal_of(status: int, content_type: str, token_env: str) -> str:  # noqa: PLR0911 - one for each kind
-    """Why an address does not speak MCP, and the remedy; "" where it does."""
+    """Returns why an address does not speak MCP, and the remedy; "" if it does."""
     if status in {401, 403}:
         remedy = f"correct {token_env}" if token_env else "name the variable that holds it as token_env"
         return f"it wants {'another' if token_env else 'a'} token; {remedy}"
@@ -288,7 +292,7 @@ def refusal_of(status: int, content_type: str, token_env: str) -> str:  # noqa: 
 
 
 def reason_of(error: BaseException, url: str) -> str:  # noqa: PLR0911 - one for each kind
-    """Why a connection failed, in words that hold nothing of what was said: the kind of the innermost error."""
+    """Returns why a connection failed, without content of the conversation, from the innermost error."""
     error = first_of(error)
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return "no answer in time"

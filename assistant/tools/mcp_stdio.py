@@ -1,6 +1,6 @@
-"""Runs an MCP server as a program and speaks to it over its standard input and output, one JSON message a line.
+"""Runs an MCP server as a program and communicates over standard input and output, one JSON message per line.
 
-In place of the package's own transport, which gathers a line of any length and parses it.
+Replaces the package's own transport, which reads and parses lines of any length.
 """
 
 import asyncio
@@ -18,32 +18,32 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, RequestId, 
 from assistant.tools.mcp_limits import MOST_BYTES, excess, too_large
 
 STOP_TIMEOUT_S = 2.0
-"""For the program to end after its input was closed, after SIGTERM, and after SIGKILL, each."""
+"""Longest wait for the program to end: after its input is closed, after SIGTERM and after SIGKILL."""
 
 BLOCK_BYTES = 64 << 10
 
 MOST_SKIPPED_BYTES = 64 << 20
-"""Of a line that is too long; a program that writes on without an end of line is ended."""
+"""Bytes of a line that is too long. A program that writes more without a line break is stopped."""
 
 Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
 Streams = tuple[Messages, MemoryObjectSendStream[SessionMessage]]
 
 
 class EndlessLineError(ValueError):
-    """The program writes a line without end."""
+    """The program writes a line that never ends."""
 
 
 @asynccontextmanager
 async def running(argv: Sequence[str], env: Mapping[str, str]) -> AsyncGenerator[Streams]:
-    """A program and the messages from and to it; it is ended on leaving. Its standard error is thrown away.
+    """Starts a program and yields the message streams from and to it; stops it at the end. Discards its stderr.
 
-    Raises OSError where it cannot be started.
+    Raises OSError if it cannot be started.
     """
     process = await asyncio.create_subprocess_exec(
         *argv,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        # What it writes there may be what was said: that is shown nowhere.
+        # Its output there may contain parts of the conversation, which are never shown.
         stderr=asyncio.subprocess.DEVNULL,
         env={**get_default_environment(), **env},
         start_new_session=True,
@@ -66,11 +66,11 @@ async def running(argv: Sequence[str], env: Mapping[str, str]) -> AsyncGenerator
     finally:
         for stream in (messages, sending, arrived, to_send):
             stream.close()
-        await asyncio.shield(_end(process))
+        await asyncio.shield(_stop(process))
 
 
 class _Pipes:
-    """The two ends of a program's pipes."""
+    """Reads from and writes to a program's pipes."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class _Pipes:
         self._open: set[RequestId] = set()  # requests without an answer yet
 
     async def read(self) -> None:
-        """Lines as they come; the stream of messages ends with the program's output."""
+        """Reads messages line by line; closes the message stream at the end of the program's output."""
         assert self._process.stdout is not None
         line = bytearray()
         skipped = 0  # bytes of a line that is too long
@@ -95,7 +95,7 @@ class _Pipes:
                     if skipped:
                         skipped = 0
                     else:
-                        await self._take(line + end)
+                        await self._receive(line + end)
                     line.clear()
                 if skipped:
                     skipped = self._skip(skipped + len(rest))
@@ -108,7 +108,7 @@ class _Pipes:
         self._arrived.close()
 
     async def write(self) -> None:
-        """Send what is to be sent; the stream of messages ends where the program reads no more."""
+        """Writes messages; closes the message stream if the program no longer reads."""
         assert self._process.stdin is not None
         try:
             async for sent in self._to_send:
@@ -120,7 +120,7 @@ class _Pipes:
         except OSError:
             self._arrived.close()
 
-    async def _take(self, line: bytearray) -> None:
+    async def _receive(self, line: bytearray) -> None:
         if what := excess(line):
             await self._refuse(line, what)
             return
@@ -134,9 +134,9 @@ class _Pipes:
         await self._arrived.send(SessionMessage(message))
 
     async def _refuse(self, line: bytearray, what: str) -> None:
-        """Answer in place of the program: the request that the line names, or all if it cannot be told."""
+        """Sends an error as the answer to the request that the line names, or to all open requests if none is found."""
         ends = bytes(line[:200]), bytes(line[-200:])
-        named = {request for request in self._open if any(_names(end, request) for end in ends)}
+        named = {request for request in self._open if any(_mentions_request(end, request) for end in ends)}
         for request in sorted(named or self._open, key=str):
             self._open.discard(request)
             await self._arrived.send(too_large(request, what))
@@ -148,19 +148,20 @@ class _Pipes:
         return max(size_bytes, 1)
 
 
-def _names(part: bytes, request: RequestId) -> bool:
-    """Whether this beginning or end of a message has the id of a request."""
+def _mentions_request(part: bytes, request: RequestId) -> bool:
+    """Whether this beginning or end of a message contains the id of a request."""
     written = (f'"{request}"' if isinstance(request, str) else str(request)).encode()
     squeezed = b"".join(part.split())
     return any(b'"id":' + written + end in squeezed for end in (b",", b"}"))
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Close its input, then end it and what it started, more firmly every time."""
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Closes the program's input, then ends it and its child processes with increasing force."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.close()
-    draining = asyncio.get_running_loop().create_task(_drain(process.stdout))  # else it may block on a full pipe
+    # otherwise the program may block on a full pipe
+    draining = asyncio.get_running_loop().create_task(_drain(process.stdout))
     try:
         for force in (None, signal.SIGTERM, signal.SIGKILL):
             if force is not None:
@@ -168,12 +169,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
                     os.killpg(process.pid, force)
             with suppress(TimeoutError):
                 async with asyncio.timeout(STOP_TIMEOUT_S):
-                    while process.returncode is None:  # noqa: ASYNC110 - `wait` waits for whoever inherited the pipes, too
+                    while process.returncode is None:  # noqa: ASYNC110 - `wait` also waits for processes that inherited the pipes
                         await asyncio.sleep(0.01)
                     break
     finally:
         draining.cancel()
-        # Nothing public closes the pipe that a child of the program may still hold.
+        # No public function closes the pipe that a child of the program may still hold open.
         process._transport.close()  # type: ignore[attr-defined]
 
 

@@ -1,7 +1,7 @@
-"""The tools of all MCP servers of the configuration, started once with the process.
+"""Manages the tools of all configured MCP servers, which start once per process.
 
-They have a thread with a loop of their own: the library that speaks to them is heavy, and no server, however slow, may
-hold up a conversation. What is asked of them and what goes wrong passes between the two loops.
+They run in a separate thread with its own event loop: the protocol library is slow to import and run, and a slow server
+must not delay a conversation. Calls and problem reports pass between the two loops.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from audio.errors import EngineLoadError
 from llm.chat import Function
 from llm.name_lookup import use_name_lookup
 
-FIRST_LOOK_S = 10.0
-"""How long the start waits for servers; one that takes longer joins when it is there."""
+START_WAIT_S = 10.0
+"""Seconds that the start waits for servers. A slower server is added when it is connected."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class McpTools:
 
     Attributes:
         sections: The servers.
-        environ: Where the variables that they need are.
+        environ: Environment variables.
     """
 
     name = "tools"
@@ -36,19 +36,19 @@ class McpTools:
     sections: Sequence[ToolServerSection]
     environ: Mapping[str, str]
     _servers: Sequence[McpServer] = ()
-    _home: asyncio.AbstractEventLoop | None = None
-    _away: asyncio.AbstractEventLoop | None = None
+    _main_loop: asyncio.AbstractEventLoop | None = None
+    _tools_loop: asyncio.AbstractEventLoop | None = None
     _thread: threading.Thread | None = None
     _stop: "Future[None]" = field(default_factory=Future)
     _ended: "Future[None]" = field(default_factory=Future)
     _listeners: list[Callable[[str], None]] = field(default_factory=list)
 
     async def load(self) -> None:
-        """Start the servers, and wait for a while until they are there. Those that are not go on being tried.
+        """Starts the servers and waits a limited time for them. Servers that are not connected by then are retried.
 
-        Who cancels this has the servers stopped by `aclose`.
+        After a cancellation, `aclose` stops the servers.
 
-        Raises EngineLoadError where a variable is missing that a server needs.
+        Raises EngineLoadError if a variable that a server needs is missing.
         """
         for section in self.sections:
             for name in section.variables:
@@ -57,28 +57,28 @@ class McpTools:
                         f"tool server {section.name}: the environment variable {name} is not set; put its value there, "
                         "or remove it from env or token_env."
                     )
-        self._home = asyncio.get_running_loop()
-        looked: Future[None] = Future()
-        self._thread = threading.Thread(target=self._live, args=(looked,), name="tools", daemon=True)
+        self._main_loop = asyncio.get_running_loop()
+        checked: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run_thread, args=(checked,), name="tools", daemon=True)
         self._thread.start()
-        waiting = asyncio.wrap_future(looked)
-        waiting.add_done_callback(asyncio.Future.exception)  # nobody may be left to hear of it
-        await asyncio.shield(waiting)  # the thread sets it, whether anybody waits or not
+        waiting = asyncio.wrap_future(checked)
+        waiting.add_done_callback(asyncio.Future.exception)  # the exception may never be retrieved otherwise
+        await asyncio.shield(waiting)  # the thread sets the result, whether it is awaited or not
 
     @property
     def functions(self) -> tuple[Function, ...]:
-        """Of all servers, in the order of the configuration."""
+        """Functions of all servers, in the order of the configuration."""
         return tuple(function for server in self._servers for function in server.functions)
 
     @property
     def troubles(self) -> list[str]:
-        """What is wrong with which server, right now."""
+        """Current problems of all servers."""
         said = [(server.trouble, *server.remarks) for server in self._servers]
         return [what for one in said for what in one if what]
 
     @property
     def detail(self) -> str:
-        """One line for the screen."""
+        """One line for display."""
         there = [f"{server.section.name} ({len(server.functions)})" for server in self._servers if not server.trouble]
         return f"{len(self.functions)} tools: {', '.join(there)}" if there else "no server is there"
 
@@ -86,9 +86,9 @@ class McpTools:
         """See `Tools.call`."""
         for server in self._servers:
             if any(function.name == name for function in server.functions):
-                assert self._away is not None
+                assert self._tools_loop is not None
                 try:
-                    asked = asyncio.run_coroutine_threadsafe(server.call(name, arguments), self._away)
+                    asked = asyncio.run_coroutine_threadsafe(server.call(name, arguments), self._tools_loop)
                 except RuntimeError as error:
                     raise ToolError("the tools were stopped") from error
                 return await asyncio.wrap_future(asked)
@@ -102,53 +102,53 @@ class McpTools:
         return lambda: self._listeners.remove(complain)
 
     async def aclose(self) -> None:
-        """Stop the servers. Idempotent; the caller limits it."""
+        """Stops the servers. Idempotent; the caller sets the timeout."""
         if self._thread is None:
             return
         if not self._stop.done():
             self._stop.set_result(None)
         await asyncio.shield(asyncio.wrap_future(self._ended))
 
-    # ---- in the thread ----
+    # ---- thread ----
 
-    def _live(self, looked: "Future[None]") -> None:
+    def _run_thread(self, checked: "Future[None]") -> None:
         try:
-            asyncio.run(self._serve(looked))
+            asyncio.run(self._serve(checked))
         finally:
-            if not looked.done():
-                looked.set_exception(
+            if not checked.done():
+                checked.set_exception(
                     EngineLoadError("the tools did not start; see `repartee config` for their servers.")
                 )
             self._ended.set_result(None)
 
-    async def _serve(self, looked: "Future[None]") -> None:
-        self._away = asyncio.get_running_loop()
+    async def _serve(self, checked: "Future[None]") -> None:
+        self._tools_loop = asyncio.get_running_loop()
         use_name_lookup()
-        servers = [McpServer(section, self.environ, self._complain) for section in self.sections]
+        servers = [McpServer(section, self.environ, self._report) for section in self.sections]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(server.run(), name=f"tools of {server.section.name}") for server in servers]
-            tasks.append(group.create_task(self._look(servers, looked), name="first look"))
+            tasks.append(group.create_task(self._first_check(servers, checked), name="first look"))
             await asyncio.wrap_future(self._stop)
             for task in tasks:
                 task.cancel()
 
-    async def _look(self, servers: Sequence[McpServer], looked: "Future[None]") -> None:
+    async def _first_check(self, servers: Sequence[McpServer], checked: "Future[None]") -> None:
         try:
-            async with asyncio.timeout(FIRST_LOOK_S):
+            async with asyncio.timeout(START_WAIT_S):
                 for server in servers:
-                    await server.tried.wait()
+                    await server.attempted.wait()
         except TimeoutError:
             for server in servers:
-                if not server.tried.is_set():
+                if not server.attempted.is_set():
                     server.trouble = f"the tool server {server.section.name} is not there yet"
         self._servers = servers
-        looked.set_result(None)
+        checked.set_result(None)
 
-    def _complain(self, what: str) -> None:
-        if self._home is not None:
-            with suppress(RuntimeError):  # the process is ending: nobody is left to be told
-                self._home.call_soon_threadsafe(self._tell, what)
+    def _report(self, what: str) -> None:
+        if self._main_loop is not None:
+            with suppress(RuntimeError):  # the process is ending, and its loop is closed
+                self._main_loop.call_soon_threadsafe(self._notify, what)
 
-    def _tell(self, what: str) -> None:
+    def _notify(self, what: str) -> None:
         for listener in tuple(self._listeners):
             listener(what)

@@ -1,7 +1,7 @@
-"""What the tools of several servers are called towards the model: pure.
+"""Names the tools of several servers for the model. Pure.
 
-A tool is called after its server and itself, also where there is only one server: its name then does not depend on who
-else is there, and the list that begins every prompt stays the same when a server goes and comes back.
+A name consists of the server and the tool, even with a single server. It therefore does not depend on other servers,
+and the list at the beginning of every prompt stays the same when a server disconnects and returns.
 """
 
 import re
@@ -9,20 +9,20 @@ from collections.abc import Iterable
 from hashlib import blake2b
 
 LONGEST = 64
-"""What services of language models accept, as they accept only letters, digits, - and _."""
+"""Characters that language-model services accept in a name. They accept only letters, digits, - and _."""
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def allowed(name: str) -> str:
-    """A name as services accept it: unchanged where they do."""
+    """Returns a name that services accept; unchanged if it is accepted already."""
     return _REFUSED.sub("_", name)[:LONGEST]
 
 
 def named(server: str, tools: Iterable[str]) -> dict[str, str]:
-    """The name that the model knows to the tool's own, in order of the latter: a server may list them as it likes.
+    """Maps the name for the model to the tool's own name, sorted by the latter, because a server's order may vary.
 
-    A name that had to be changed, and is too long or taken by that, ends with a digest of the tool's own.
+    If a changed name is too long or already taken, it ends with a digest of the tool's own name.
     """
     names: dict[str, str] = {}
     for tool in sorted(set(tools)):

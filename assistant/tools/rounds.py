@@ -1,11 +1,11 @@
-"""The rounds of one reply: the model is asked, calls tools, and is asked again with what they returned.
+"""The rounds of one reply: the model is asked, calls tools, and is asked again with their results.
 
     ask ──▶ tokens ──▶ done
-     ▲        └─ calls ─▶ wait for the commit ─▶ call them, at once ─▶ remember ─┐
-     └────────────────────────────────────────────────────────────────────────────┘
+     ▲        └─ calls ─▶ wait for the commit ─▶ run them concurrently ─▶ add to history ─┐
+     └────────────────────────────────────────────────────────────────────────────────────┘
 
-Each request is the one before with something added at its end. Whoever stops listening cancels what is under way; a
-call without a result never gets into the history.
+Each request extends the previous one at its end. Closing the generator cancels running calls. A call without a result
+is never added to the history.
 """
 
 import asyncio
@@ -14,23 +14,23 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 
 from assistant.history.items import ToolUse, answer_messages
-from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_ids_of_their_own
+from assistant.tools import ToolError, Tools, ToolSettings, is_object, offered, shortened, with_unique_ids
 from llm.chat import ChatEvent, ChatModel, ChatOptions, Finished, Function, FunctionCall, Message
 from llm.errors import LlmBroken
 
 MOST_CALLS = 8
-"""In one round: a model that calls more is told that the rest was not done."""
+"""Calls per round. A model that makes more calls is told that the others were not run."""
 
 TICK_S = 0.1
-"""How often it is told that a call is still being waited for: nobody is stuck meanwhile."""
+"""Interval of the progress reports during calls, so that the turn is not considered stuck."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsCalled:
-    """The model has said what it wanted to say before its calls.
+    """The model has ended its text and made calls.
 
     Attributes:
-        reason: The service's own word for the end of this round's answer.
+        reason: The service's finish reason of this round.
     """
 
     reason: str
@@ -38,11 +38,11 @@ class ToolsCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolWait:
-    """One call, as the trace has it; times are loop seconds.
+    """One call, for the trace. Times are event loop seconds.
 
     Attributes:
         outcome: "returned", "failed" or "timed out".
-        chars: Length of what came back.
+        chars: Length of the result.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ToolWait:
 
 @dataclass(frozen=True, slots=True)
 class ToolsReturned:
-    """All of a round's calls are over."""
+    """All calls of a round have ended."""
 
     waits: tuple[ToolWait, ...]
 
@@ -64,15 +64,15 @@ ReplyEvent = ChatEvent | ToolsCalled | ToolsReturned
 
 @dataclass(slots=True)
 class ToolRounds:
-    """One reply's.
+    """Runs the rounds of one reply.
 
     Attributes:
-        messages: What is asked first.
-        options: What a client wants besides; its own functions are not called here.
+        messages: The first request.
+        options: A client's options. Its own functions are not called here.
         gate: Set when the turn is committed.
-        written: The text of the reply so far, as the history will have it.
-        remember: Told each call with its result, as soon as that is there.
-        waiting: Told again and again, while calls are under way, for how long (s) they have been.
+        written: Returns the reply's text so far, as the history will contain it.
+        remember: Called with each call and its result, as soon as it is there.
+        waiting: Called repeatedly during calls with the time in s since they began.
     """
 
     model: ChatModel
@@ -84,24 +84,24 @@ class ToolRounds:
     written: Callable[[], str]
     remember: Callable[[ToolUse], None]
     waiting: Callable[[float], None]
-    _ours: frozenset[str] = frozenset()
+    _offered_names: frozenset[str] = frozenset()
     _used: list[ToolUse] = field(default_factory=list)
     _finished: list[Finished] = field(default_factory=list)
 
     async def stream(self) -> AsyncGenerator[ReplyEvent]:
-        """The reply's events, those of all rounds. Raises LlmError; whatever was yielded before stays valid."""
+        """Yields the reply's events of all rounds. Raises LlmError; events already yielded stay valid."""
         functions = offered(self.tools.functions, self.options.functions)
-        self._ours = frozenset(function.name for function in functions)
+        self._offered_names = frozenset(function.name for function in functions)
         theirs = {function.name for function in self.options.functions}
         for number in range(self.settings.max_rounds + 1):
             calls: list[FunctionCall] = []
             others = False
-            # Skills know a question by its very object: the first request is not a copy.
+            # Skills recognize a question by object identity, so the first request is not a copy.
             asked = (*self.messages, *answer_messages(self.written(), tuple(self._used))) if number else self.messages
             async with aclosing(self.model.stream(asked, self._options(functions, number))) as events:
                 async for event in events:
                     if isinstance(event, FunctionCall) and event.name not in theirs:
-                        calls.append(event)  # also what was made up: the model is told that there is no such tool
+                        calls.append(event)  # also invented functions: the model is told that they do not exist
                     elif isinstance(event, Finished):
                         self._finished.append(event)
                     else:
@@ -115,12 +115,12 @@ class ToolRounds:
             await self.gate.wait()
             yield ToolsReturned(await self._results(calls, number))
             if others:
-                break  # a client is to answer for its own functions first
+                break  # a client must answer for its own functions first
         if self._finished:
-            yield summed(self._finished)
+            yield sum_of_rounds(self._finished)
 
     def _options(self, functions: tuple[Function, ...], number: int) -> ChatOptions:
-        """A client's wish to have something called is fulfilled with the first round; the last one is for answering."""
+        """Applies a client's required call only to the first round. The last round must answer."""
         if not functions:
             return self.options
         choice = self.options.choice if number == 0 else "none" if number == self.settings.max_rounds else "auto"
@@ -137,10 +137,10 @@ class ToolRounds:
         )
 
     async def _results(self, calls: list[FunctionCall], round_: int) -> tuple[ToolWait, ...]:
-        """Call them all at once. Each is remembered as soon as it has returned: it may have done something."""
-        named = with_ids_of_their_own(calls, (*self.messages, *answer_messages("", tuple(self._used))))
+        """Runs all calls concurrently. Each is recorded as soon as it returns, because it may have had effects."""
+        named = with_unique_ids(calls, (*self.messages, *answer_messages("", tuple(self._used))))
         at = len(self.written())
-        with self._telling():
+        with self._reporting_progress():
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(
@@ -163,11 +163,12 @@ class ToolRounds:
         output = shortened(output, self.settings.max_result_chars)
         self._used.append(replace(used, output=output))
         self.remember(self._used[-1])
-        name = call.name if call.name in self._ours else "unknown"  # what was made up may be words
+        # an invented name may contain words of the conversation
+        name = call.name if call.name in self._offered_names else "unknown"
         return ToolWait(name, began_s, loop.time(), outcome, len(output))
 
     async def _call(self, call: FunctionCall, number: int) -> str:
-        if call.name not in self._ours:
+        if call.name not in self._offered_names:
             raise ToolError("there is no tool of that name")
         if number >= MOST_CALLS:
             raise ToolError(f"not done: at most {MOST_CALLS} calls at a time; call it again if it is needed")
@@ -177,17 +178,17 @@ class ToolRounds:
         return await self.tools.call(call.name, arguments)
 
     @contextmanager
-    def _telling(self) -> Generator[None]:
+    def _reporting_progress(self) -> Generator[None]:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         tick: asyncio.TimerHandle
 
-        def tell() -> None:
+        def report() -> None:
             nonlocal tick
             self.waiting(loop.time() - began_s)
-            tick = loop.call_later(TICK_S, tell)
+            tick = loop.call_later(TICK_S, report)
 
-        tick = loop.call_later(0, tell)
+        tick = loop.call_later(0, report)
         try:
             yield
         finally:
@@ -197,7 +198,7 @@ class ToolRounds:
 async def without_made_up(
     events: AsyncGenerator[ChatEvent], functions: Sequence[Function]
 ) -> AsyncGenerator[ReplyEvent]:
-    """An answer without calls of what was not offered: a client would be asked for what it does not have."""
+    """Removes calls of functions that were not offered, because a client cannot answer them."""
     offered_names = {function.name for function in functions}
     async with aclosing(events):
         async for event in events:
@@ -205,8 +206,8 @@ async def without_made_up(
                 yield event
 
 
-def summed(rounds: Sequence[Finished]) -> Finished:
-    """One end for all rounds, with the tokens of all; what one service did not count is not known of the whole."""
+def sum_of_rounds(rounds: Sequence[Finished]) -> Finished:
+    """Combines the ends of all rounds, with the sums of the tokens; a sum is None if a round has no count."""
 
     def total(counts: Iterable[int | None]) -> int | None:
         known = list(counts)

@@ -1,1 +1,1 @@
-"""`repartee doctor`: what works on this machine, what is missing, and what to do about it."""
+"""`repartee doctor`: checks what works on this machine, what is missing, and how to fix it."""

@@ -1,10 +1,9 @@
-"""One examination in a process of its own: whatever hangs or crashes there ends there.
+"""Runs one check in a separate process, so that a hang or crash does not affect the report.
 
     python -m assistant.commands.doctor.child   reads one order from its input, writes one answer to its output
 
 An order is a line of JSON: {"what", "config", "overrides", "limit_s"}. The answer is one, too: {"found": {...}} or
-{"error": "..."}. The process ends with its parent, and at the latest after its limit. What an examination needs is
-imported for it alone.
+{"error": "..."}. The process ends with its parent, or after its time limit. Each check imports only what it needs.
 """
 
 import asyncio
@@ -36,16 +35,16 @@ T = TypeVar("T")
 _RUNNER = asyncio.Runner()
 
 _FOREIGN_CHARS = 300
-"""Of somebody else's error: some hold a page."""
+"""Longest text of a foreign error, in characters; some contain a page."""
 
 
 def main() -> None:
-    """Do what the order says."""
-    # Engines and sound systems print as they like: what they print must not get between the answer.
+    """Runs the check that the order names."""
+    # Engines and sound systems print to standard output, which must not mix with the answer.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     order = json.loads(_line())
-    # Also where a library hangs and holds the interpreter lock.
+    # Works even if a library hangs and holds the interpreter lock.
     faulthandler.dump_traceback_later(order["limit_s"], exit=True, file=sys.__stderr__ or sys.stderr)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.setswitchinterval(0.0005)
@@ -54,17 +53,19 @@ def main() -> None:
         said: Found = {"found": found}
     except (AudioError, LlmError) as error:
         said = {"error": str(error)}
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent shows it
+    except Exception as error:  # noqa: BLE001 - the parent shows any error
         said = {"error": f"{type(error).__name__}: {error}"[:_FOREIGN_CHARS]}
     answer.write(json.dumps(said))
     answer.close()
-    # Not by way of the interpreter's end, which waits for threads: a name look-up may take 20 s to give up.
+    # A normal exit waits for threads, and a name lookup may take 20 s.
     os._exit(0)
 
 
 def examine(what: str, config: str | None, overrides: list[str]) -> Found:
-    """`what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "conversation" or
-    "STAGE ENGINE".
+    """Runs a check.
+
+    `what` is "imports MODULE ...", "devices", "servers", "endpoint INDEX", "tools INDEX", "conversation" or "STAGE
+    ENGINE".
     """
     kind, *names = what.split()
     if kind == "servers":
@@ -78,11 +79,11 @@ def examine(what: str, config: str | None, overrides: list[str]) -> Found:
         return _run(_conversation(settings))
     if look := {"endpoint": _endpoint, "tools": _tools}.get(kind):
         return _run(look(settings, int(names[0])))
-    measured = _run(_measured(settings, cast("Stage", kind), names[0]))
+    measured = _run(_measure(settings, cast("Stage", kind), names[0]))
     return {**asdict(measured), "threads": _os_threads()}
 
 
-async def _measured(settings: Settings, stage: "Stage", name: str) -> "EngineMeasurement":
+async def _measure(settings: Settings, stage: "Stage", name: str) -> "EngineMeasurement":
     from assistant.commands.doctor import measures as measure
     from assistant.setup import build, engine_catalog
 
@@ -94,26 +95,26 @@ async def _measured(settings: Settings, stage: "Stage", name: str) -> "EngineMea
         case "tts":
             importlib.import_module(
                 "assistant.setup.engine_loader"
-            )  # a conversation has it long before: no cost of the voice
+            )  # a conversation has imported it long before, so it is not counted for the voice
             return await measure.measure_voice(partial(engine_catalog.voice, settings, name))
         case "llm":
             return await measure.measure_model(partial(engine_catalog.skills, settings))
 
 
 async def _conversation(settings: Settings) -> Found:
-    """The engines of one conversation, made as a conversation makes them; also what was chosen before one failed."""
+    """Loads the engines of one conversation as the program does. Reports those chosen before an error, too."""
     from assistant.setup.engine_loader import EngineLoader, close_engine
 
-    workshop = EngineLoader(settings)
+    loader = EngineLoader(settings)
     error = ""
     left: list[str] = []
     try:
-        await close_engine((await workshop.engines()).recognizer, left.append)
+        await close_engine((await loader.engines()).recognizer, left.append)
     except (AudioError, LlmError) as failure:
         error = str(failure)
     finally:
-        await workshop.aclose(left.append)
-    return {"chosen": [asdict(chosen) for chosen in workshop.chosen], "error": error, "left": left}
+        await loader.aclose(left.append)
+    return {"chosen": [asdict(chosen) for chosen in loader.chosen], "error": error, "left": left}
 
 
 async def _servers() -> Found:
@@ -135,14 +136,14 @@ async def _tools(settings: Settings, index: int) -> Found:
 
 
 async def _imports(modules: list[str]) -> Found:
-    """Milliseconds of importing each, one after the other, or why it cannot be."""
+    """Returns the import time of each module in ms, or the error."""
     now_s = asyncio.get_running_loop().time
     found: Found = {}
     for module in modules:
         began_s = now_s()
         try:
             importlib.import_module(module)
-        except Exception as error:  # noqa: BLE001 - also what a library of the system says
+        except Exception as error:  # noqa: BLE001 - includes errors of system libraries
             found[module] = f"{type(error).__name__}: {error}"[:_FOREIGN_CHARS]
         else:
             found[module] = (now_s() - began_s) * 1000
@@ -154,8 +155,8 @@ async def _imports(modules: list[str]) -> Found:
 
 
 def _devices() -> Found:
-    """The sound cards, as sounddevice sees them. Raises OSError where PortAudio is missing."""
-    # It looks for PortAudio and opens the sound system when imported.
+    """Returns the sound cards that sounddevice reports. Raises OSError if PortAudio is missing."""
+    # The import loads PortAudio and opens the sound system.
     sounddevice = importlib.import_module("sounddevice")
     devices = [dict(device) for device in sounddevice.query_devices()]
     default = [int(index) for index in sounddevice.default.device]
@@ -173,12 +174,12 @@ def _name_of(devices: list[dict[str, object]], index: int) -> str:
 
 
 def _run(work: Coroutine[object, object, T]) -> T:
-    """As asyncio.run, but without waiting for threads that look up names."""
+    """Runs a coroutine like asyncio.run, but does not wait for threads in name lookups."""
     return _RUNNER.run(work)
 
 
 def _os_threads() -> int | None:
-    """Of this process, the engine's included; None where the system does not say."""
+    """Returns the number of threads of this process, including the engine's; None if unknown."""
     try:
         return len(list(Path("/proc/self/task").iterdir()))
     except OSError:
@@ -186,7 +187,7 @@ def _os_threads() -> int | None:
 
 
 def _line() -> bytes:
-    """Up to a line break, unbuffered: a buffer's lock would be held by the thread that waits for the parent's end."""
+    """Reads up to a line break, unbuffered: a buffer's lock would be held by the thread that watches the parent."""
     line = bytearray()
     while (sign := os.read(0, 1)) not in {b"", b"\n"}:
         line += sign

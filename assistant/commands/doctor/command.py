@@ -1,6 +1,6 @@
-"""`repartee doctor`: what works on this machine, what is missing, and what to do about it.
+"""Implements `repartee doctor`: checks what works on this machine, what is missing, and how to fix it.
 
-Looks are cheap and done here; whatever may hang or crash is done by a process of its own (`process`).
+Cheap checks run here. Checks that may hang or crash run in separate processes (`process`).
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from assistant.support.console import write_json
 from assistant.support.cpu import cores
 
 LIMIT_S = 18.0
-"""For everything. What has not begun by then is left out, and said to be."""
+"""Seconds for all checks. Checks not started by then are skipped and reported as such."""
 
 ENDPOINT_LIMIT_S = 16.0
 TOOLS_LIMIT_S = 14.0
 SERVERS_LIMIT_S = 3.0
 AT_ONCE = 4
-"""Endpoints and tool servers asked at once."""
+"""Endpoints and tool servers checked concurrently."""
 
 
 def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, as_json: bool) -> int:
-    """Examine and show; the exit code. Raises ConfigError, unless it is to be shown as JSON."""
+    """Runs the checks and shows the report. Returns the exit code. Raises ConfigError, unless JSON is requested."""
     try:
         loaded = load_settings(config, os.environ, overrides)
     except ConfigError as error:
@@ -55,24 +55,24 @@ def doctor(config: Path | None, overrides: Sequence[str], console: Console, *, a
 async def examine(
     loaded: Loaded, config: Path | None, overrides: Sequence[str], environ: Mapping[str, str]
 ) -> DoctorReport:
-    """Everything that can be known. Never fails; takes LIMIT_S and a moment at most.
+    """Runs all checks. Never raises; takes little more than LIMIT_S.
 
     Args:
         loaded: The settings in effect.
-        config: The file as the flag names it, for the processes that read it again.
-        overrides: The flags --set, for them as well.
+        config: The file as given by the flag; child processes read it again.
+        overrides: The --set flags, for the child processes.
         environ: Environment variables.
     """
     loop = asyncio.get_running_loop()
     began_s = loop.time()
-    clinic = ProbeRunner("" if config is None else str(config), tuple(overrides), began_s + LIMIT_S)
+    runner = ProbeRunner("" if config is None else str(config), tuple(overrides), began_s + LIMIT_S)
     settings = loaded.settings
     async with asyncio.TaskGroup() as tasks:
-        # What waits for a network does so beside what computes; what computes takes turns.
-        network = tasks.create_task(_network(clinic, settings), name="endpoints")
-        sound = tasks.create_task(devices(clinic), name="devices")
-        packages = await versions(clinic)
-        speech = await engines(clinic, settings)
+        # Network checks run concurrently with the others; CPU-bound checks run one after another.
+        network = tasks.create_task(_network(runner, settings), name="endpoints")
+        sound = tasks.create_task(devices(runner), name="devices")
+        packages = await versions(runner)
+        speech = await engines(runner, settings)
     servers, answers, tools = network.result()
     seen = servers_of(servers)
     return DoctorReport(
@@ -92,16 +92,16 @@ async def examine(
     )
 
 
-async def _network(clinic: ProbeRunner, settings: Settings) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult]]:
-    """The servers on this machine, each endpoint, and each tool server."""
+async def _network(runner: ProbeRunner, settings: Settings) -> tuple[ProbeResult, list[ProbeResult], list[ProbeResult]]:
+    """Checks the local servers, each endpoint and each tool server."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def ask(what: str, limit_s: float) -> ProbeResult:
         async with turns:
-            return await clinic.examine(what, limit_s)
+            return await runner.examine(what, limit_s)
 
     async with asyncio.TaskGroup() as tasks:
-        servers = tasks.create_task(clinic.examine("servers", SERVERS_LIMIT_S), name="servers")
+        servers = tasks.create_task(runner.examine("servers", SERVERS_LIMIT_S), name="servers")
         endpoints = [
             tasks.create_task(ask(f"endpoint {index}", ENDPOINT_LIMIT_S), name=f"endpoint {index}")
             for index in range(len(settings.llm.endpoints))

@@ -1,11 +1,11 @@
-"""What a configured language model does: connected to, asked for its models, and one short question."""
+"""Checks a configured language model: connection, list of models, and one short question."""
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from assistant.commands.llm_endpoints.handshake import shake_hands
+from assistant.commands.llm_endpoints.handshake import measure_handshake
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
 from assistant.setup.engine_catalog import chat, key_of
@@ -16,7 +16,7 @@ from llm.listing import ask
 
 LIST_TIMEOUT_S = 4.0
 ANSWER_TIMEOUT_S = 7.0
-"""To the first token. A server that has to load its model first takes longer, which is worth knowing."""
+"""Seconds to the first token. A server that must load its model first takes longer, which is worth reporting."""
 
 MAX_TOKENS = 8
 HELLO = (Message("user", "Say hello."),)
@@ -24,18 +24,18 @@ HELLO = (Message("user", "Say hello."),)
 
 @dataclass(slots=True)
 class EndpointProbe:
-    """What became known, step by step.
+    """Results of each step.
 
     Attributes:
-        lookup_ms: Looking up its name.
-        connect_ms: The TCP handshake.
-        tls_ms: The TLS handshake; None without TLS.
-        proxy: Whether a proxy lies between, so that these three were not measured.
-        list_ms: From the request for the list of models, connecting included, to the first byte of the answer.
-        models: What it lists; None: nothing that could be read, or a kind of service that lists none.
-        list_failure: Why there is no list, where that is no reason to give up.
-        token_ms: From the question, on a warm connection, to the first token; 0 where it ended without one.
-        failure: Why it cannot be used: what, a colon, the remedy.
+        lookup_ms: Name lookup.
+        connect_ms: TCP handshake.
+        tls_ms: TLS handshake; None without TLS.
+        proxy: Whether a proxy is used; the three times are then not measured.
+        list_ms: From the request for the model list to the first byte of the answer, including the connection.
+        models: The listed models; None if the list cannot be read or this kind of service has none.
+        list_failure: Why there is no list, if the check can continue.
+        token_ms: From the question, on a warm connection, to the first token; 0 if there was none.
+        failure: Why it cannot be used: the problem, a colon, the remedy.
     """
 
     lookup_ms: float | None = None
@@ -50,7 +50,7 @@ class EndpointProbe:
 
 
 async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[str, str]) -> EndpointProbe:
-    """Ask one endpoint. Never fails; takes some 15 s at most."""
+    """Checks one endpoint. Never raises; takes about 15 s at most."""
     found = EndpointProbe()
     if endpoint.api_key_env and key_of(endpoint, environ) is None:
         found.failure = (
@@ -69,12 +69,12 @@ async def probe(settings: Settings, endpoint: EndpointSection, environ: Mapping[
 
 
 async def _list(found: EndpointProbe, endpoint: EndpointSection, environ: Mapping[str, str]) -> None:
-    """Raises LlmError, ValueError where it makes no sense to go on."""
+    """Raises LlmError or ValueError if the check cannot continue."""
     try:
         key, headers = key_of(endpoint, environ), headers_of(endpoint, environ)
         listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=LIST_TIMEOUT_S, headers=headers)
     except (LlmRefused, LlmBroken, LlmTooSlow) as error:
-        found.list_failure = str(error)  # its list alone may fail: the question tells
+        found.list_failure = str(error)  # only the list may fail; the question decides
         return
     found.list_ms = listing.round_trip_ms
     if listing.needs_key:
@@ -90,7 +90,7 @@ def _key_remedy(endpoint: EndpointSection) -> str:
 
 
 async def _connect(found: EndpointProbe, address: str, ca_file: str) -> None:
-    made = await shake_hands(address, ca_file)
+    made = await measure_handshake(address, ca_file)
     found.lookup_ms, found.connect_ms, found.tls_ms, found.proxy = (
         made.lookup_ms,
         made.connect_ms,
@@ -104,7 +104,7 @@ async def _ask(found: EndpointProbe, settings: Settings, endpoint: EndpointSecti
     loop = asyncio.get_running_loop()
     model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=ANSWER_TIMEOUT_S)
     try:
-        await model.load()  # as before a conversation: connections are open when the question comes
+        await model.load()  # as before a conversation: connections are open when the question is sent
         began_s = loop.time()
         async with aclosing(model.stream(HELLO)) as events:
             async for event in events:

@@ -1,4 +1,4 @@
-"""The engines, one by one, and those that a conversation would use: each examined in a process of its own."""
+"""Checks each engine, and the engines of a conversation, each in a separate process."""
 
 import re
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from assistant.setup.derived_settings import needs
 from assistant.setup.engine_catalog import ENGINES, Stage, lacking
 
 LIMIT_S = 8.0
-"""For loading one engine and having it work three times; one that takes longer is no engine for a conversation."""
+"""Seconds to load one engine and use it three times. A slower engine cannot be used in a conversation."""
 
 CONVERSATION_LIMIT_S = 12.0
-"""For loading one engine of each stage."""
+"""Seconds to load one engine of each stage."""
 
 COLUMNS = ("load ms", "first ms", "x real time", "adds ms")
 NOTE = "x real time: work per second of sound. adds: what an answer waits for it (vad: each frame)"
@@ -26,29 +26,29 @@ NO_CELLS = ("–",) * len(COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """An engine that the configuration chose.
+    """An engine that the configuration selects.
 
     Attributes:
-        why: Why this one.
-        fallback: Whether it stands in for another one.
+        why: Why it was selected.
+        fallback: Whether it replaces another engine.
     """
 
     why: str
     fallback: bool
 
 
-async def engines(clinic: ProbeRunner, settings: Settings) -> ReportSection:
-    """All engines, and whether a conversation finds one for each stage. Never fails.
+async def engines(runner: ProbeRunner, settings: Settings) -> ReportSection:
+    """Checks all engines, and whether a conversation has one for each stage. Never raises.
 
-    One after the other: they would otherwise measure each other.
+    The checks run one after another, because concurrent ones would slow each other down.
     """
-    conversation = await clinic.examine("conversation", CONVERSATION_LIMIT_S)
+    conversation = await runner.examine("conversation", CONVERSATION_LIMIT_S)
     in_use = chosen_of(conversation)
     answers: dict[tuple[str, str], ProbeResult] = {}
-    # Those in use first: if time runs out, it is the others that are left out.
+    # Engines in use first: if time runs out, the others are skipped.
     for stage, name in sorted(ENGINES, key=lambda engine: engine[1] not in in_use.get(engine[0], {})):
         if not lacking(settings, name):
-            answers[stage, name] = await clinic.examine(f"{stage} {name}", LIMIT_S)
+            answers[stage, name] = await runner.examine(f"{stage} {name}", LIMIT_S)
     findings = [
         engine_finding(stage, name, answers.get((stage, name)), in_use.get(stage, {}), lacking(settings, name))
         for stage, name in ENGINES
@@ -58,7 +58,7 @@ async def engines(clinic: ProbeRunner, settings: Settings) -> ReportSection:
 
 
 def chosen_of(conversation: ProbeResult) -> dict[str, dict[str, InUse]]:
-    """What the workshop chose: stage to name to why."""
+    """Returns the engines that `EngineLoader` selected, by stage and name."""
     found: dict[str, dict[str, InUse]] = {}
     for item in _chosen(conversation):
         use = InUse(str(item["why"]), fallback=bool(item["fallback"]))
@@ -69,13 +69,13 @@ def chosen_of(conversation: ProbeResult) -> dict[str, dict[str, InUse]]:
 def engine_finding(
     stage: Stage, name: str, answer: ProbeResult | None, in_use: Mapping[str, InUse], missing: str
 ) -> CheckResult:
-    """The line of one engine.
+    """Returns the result for one engine.
 
     Args:
         stage: Its stage.
         name: Its name.
-        answer: Of the examination; None where nothing was there to be examined.
-        in_use: What a conversation uses in this stage, by name; empty where it did not come so far.
+        answer: Result of the check; None if there was nothing to check.
+        in_use: Engines that a conversation uses in this stage, by name; empty if loading failed before.
         missing: The model that the engine lacks; "" if none.
     """
     level: Level
@@ -118,7 +118,7 @@ def _cells(figures: Mapping[str, float | None]) -> tuple[str, ...]:
 
 
 def conversation_finding(conversation: ProbeResult) -> CheckResult:
-    """The line about all engines of one conversation together."""
+    """Returns the result for all engines of one conversation together."""
     chosen = _chosen(conversation)
     names = [f"{item['stage']} {item['name']}" for item in chosen]
     load_ms = sum(_number(item.get("load_ms")) or 0.0 for item in chosen)
@@ -132,7 +132,7 @@ def conversation_finding(conversation: ProbeResult) -> CheckResult:
 
 
 def models(settings: Settings) -> ReportSection:
-    """What the configuration needs, and where it lies. Reads the disk."""
+    """Returns the models that the configuration needs, with their paths. Reads the disk."""
     findings = []
     for row in rows(needs(settings)):
         about = ", ".join(word for word in (row.purpose, row.size, row.licence) if word)
@@ -146,7 +146,7 @@ def models(settings: Settings) -> ReportSection:
 
 
 def _remedy_of(error: str) -> str:
-    """An engine's own sentence ends in the remedy; what nobody foresaw begins with the name of its class."""
+    """An engine's own message ends with the remedy. An unexpected error begins with the name of its class."""
     return "run `make setup` again; if that does not help, report it" if _FOREIGN.match(error) else ""
 
 

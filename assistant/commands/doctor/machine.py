@@ -1,5 +1,7 @@
-"""This machine as it stands: packages, cores and threads, sound cards, disk. What was asked is handed in; only the
-trace folder is touched."""
+"""Checks this machine: packages, cores and threads, sound cards, disk.
+
+Most functions evaluate results that they receive; only the trace folder is accessed.
+"""
 
 import platform
 import re
@@ -33,18 +35,18 @@ IMPORTS: Mapping[str, str] = MappingProxyType(
         "httpx": "httpx",
     }
 )
-"""Distribution to module. sounddevice has a section of its own."""
+"""Module of each distribution. sounddevice has its own section."""
 
 IMPORT_LIMIT_S = 8.0
 DEVICES_LIMIT_S = 4.0
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-"""What the libraries below numpy, onnxruntime and ctranslate2 read."""
+"""Read by the libraries below numpy, onnxruntime and ctranslate2."""
 
 _THREADS = re.compile(r"0*[1-9][0-9]{0,8}")
 
 DISK_FREE_MB = 500.0
-"""Less is a warning: a Whisper model is 148 MB, a day of traces a few."""
+"""Free space in MB below which a warning is shown: a Whisper model has 148 MB, the traces of a day a few."""
 
 WITHOUT = "the demo works without any, and a browser brings its own"
 SHOWN_KEYS = 6
@@ -52,14 +54,14 @@ REINSTALL = "run `make setup` again, or `pip install {}`"
 
 
 def python_finding() -> CheckResult:
-    """The interpreter."""
+    """Returns the result for the Python interpreter."""
     text = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     return CheckResult("ok", "python", text, facts={"version": platform.python_version()})
 
 
-async def versions(clinic: ProbeRunner) -> ReportSection:
-    """The packages: installed, and really importable. Never fails."""
-    imported = await clinic.examine(f"imports {' '.join(IMPORTS.values())}", IMPORT_LIMIT_S)
+async def versions(runner: ProbeRunner) -> ReportSection:
+    """Checks that the packages are installed and can be imported. Never raises."""
+    imported = await runner.examine(f"imports {' '.join(IMPORTS.values())}", IMPORT_LIMIT_S)
     findings = [python_finding(), CheckResult("ok", "repartee", program_version())]
     findings += [package_finding(package, version_of(package), imported) for package in IMPORTS]
     return ReportSection(
@@ -68,12 +70,12 @@ async def versions(clinic: ProbeRunner) -> ReportSection:
 
 
 def program_version() -> str:
-    """Of this program; "unknown" where it runs without being installed."""
+    """Returns the version of this program; "unknown" if it is not installed."""
     return version_of("repartee") or "unknown"
 
 
 def version_of(package: str) -> str:
-    """What is installed; "" if it is not."""
+    """Returns the installed version; "" if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -81,7 +83,7 @@ def version_of(package: str) -> str:
 
 
 def package_finding(package: str, installed: str, imported: ProbeResult) -> CheckResult:
-    """The line of one package."""
+    """Returns the result for one package."""
     facts: dict[str, Fact] = {"version": installed or None}
     if not installed:
         return CheckResult("fail", package, "not installed", remedy=REINSTALL.format(package), facts=facts)
@@ -95,7 +97,7 @@ def package_finding(package: str, installed: str, imported: ProbeResult) -> Chec
 
 
 def cuda_finding(imported: ProbeResult) -> CheckResult:
-    """Whether a graphics card computes."""
+    """Returns whether a graphics card can be used."""
     devices = imported.found.get("cuda_devices")
     providers = imported.found.get("providers")
     names = [str(name).removesuffix("ExecutionProvider") for name in providers] if isinstance(providers, list) else []
@@ -108,7 +110,7 @@ def cuda_finding(imported: ProbeResult) -> CheckResult:
 
 
 def threads(found: Cores, switch_interval_ms: float, stt_threads: int, environ: Mapping[str, str]) -> ReportSection:
-    """Cores, and who wants how many threads. Pure."""
+    """Returns the cores, and the number of threads that each engine uses. Pure."""
     most = found.whole
     quota = "" if found.quota is None else f", of whose time a container's limit leaves {found.quota:.1f}"
     few = most < 2
@@ -151,13 +153,13 @@ def _wanted(name: str, wanted: int, most: int, text: str, remedy: str) -> CheckR
     return CheckResult("ok", name, text, facts=facts)
 
 
-async def devices(clinic: ProbeRunner) -> ReportSection:
-    """The sound cards. Never fails."""
-    return devices_section(await clinic.examine("devices", DEVICES_LIMIT_S), version_of("sounddevice"))
+async def devices(runner: ProbeRunner) -> ReportSection:
+    """Checks the sound cards. Never raises."""
+    return devices_section(await runner.examine("devices", DEVICES_LIMIT_S), version_of("sounddevice"))
 
 
 def devices_section(answer: ProbeResult, installed: str) -> ReportSection:
-    """What sounddevice sees. Pure."""
+    """Returns the results for the sound cards that sounddevice reports. Pure."""
     if answer.error:
         missing = "PortAudio library not found" in answer.error
         remedy = "apt-get install libportaudio2" if missing else REINSTALL.format("sounddevice")
@@ -191,7 +193,7 @@ def _device(name: str, count: object, default: object) -> CheckResult:
 
 
 def configuration(loaded: Loaded) -> ReportSection:
-    """Which settings are in effect, and whether traces can be written; tries a file in the trace folder."""
+    """Returns the changed settings, and whether traces can be written. Creates a temporary file in the trace folder."""
     changed = [key for key in KEYS if _value(loaded.settings, key) != _value(DEFAULTS, key)]
     differing = ", ".join(changed[:SHOWN_KEYS]) + (" ..." if len(changed) > SHOWN_KEYS else "")
     text = f"{loaded.file or 'no file'}; {f'not the default: {differing}' if changed else 'everything as by default'}"
@@ -214,7 +216,7 @@ def _value(settings: Settings, key: str) -> object:
 
 
 def trace_finding(folder: Path) -> CheckResult:
-    """Whether a trace can be written there, and how much room there is. Leaves nothing behind."""
+    """Checks whether a trace can be written there, and the free space. Leaves no file."""
     remedy = "make it writable, or name another folder: --set trace.dir=FOLDER"
     try:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())

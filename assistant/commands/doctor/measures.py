@@ -1,4 +1,4 @@
-"""How fast one engine is here: load, first use, real-time factor, and the delay it adds to an answer."""
+"""Measures one engine: load time, first use, real-time factor, and the delay it adds to a reply."""
 
 import asyncio
 import itertools
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assistant.commands.engine_bench.meter import hear, real_time_factor, speak
+from assistant.commands.engine_bench.meter import real_time_factor, recognize, speak
 from audio.frame import Frame
 from audio.recording import open_recording
 from audio.stt import Recognizer, SegmentId
@@ -20,16 +20,16 @@ from audio.vad import Vad
 from llm.chat import ChatModel, Message, Token
 
 SHIPPED = "recordings/conversation.wav"
-"""The demo's: somebody asks what time it is."""
+"""Recording of the demo, in which a person asks for the time."""
 
 CLIP_FROM_FRAME, CLIP_TO_FRAME = 69, 126
 """1.38 to 2.52 s of the shipped conversation: "what time is it" and the 185 ms after it (its README.md)."""
 
 VAD_FRAMES = 145
-"""From the recording's beginning to 2.9 s: quiet, the sentence, quiet."""
+"""From the start of the recording to 2.9 s: silence, the sentence, silence."""
 
 SPEECH_END_MS = 2335.0
-"""Where the sentence ends, to 62 ms."""
+"""End of the sentence in ms, accurate to 62 ms."""
 
 SENTENCE = "It is ten past four."
 QUESTION = (Message("user", "what time is it"),)
@@ -37,16 +37,16 @@ QUESTION = (Message("user", "what time is it"),)
 
 @dataclass(frozen=True, slots=True)
 class EngineMeasurement:
-    """What one engine took.
+    """Measured times of one engine.
 
     Attributes:
-        load_ms: From nothing to ready, its imports included.
-        first_ms: The first piece of work after that.
-        rtf: Seconds of work per second of sound; None where there is no sound.
-        delay_ms: What it adds to an answer: a detector per frame, a recognizer from the last frame to the words, a
-            voice and a model from the call to the first sound or word.
-        text: What else there is to say.
-        ok: Whether the work came out as it should.
+        load_ms: From start to ready, including imports.
+        first_ms: The first use after loading.
+        rtf: Seconds of work per second of audio; None without audio.
+        delay_ms: Delay added to a reply. Detector: per frame. Recognizer: from the last frame to the transcript. Voice
+            and model: from the call to the first audio or token.
+        text: Further information.
+        ok: Whether the result was as expected.
     """
 
     load_ms: float
@@ -58,13 +58,13 @@ class EngineMeasurement:
 
 
 def sound(frames: int) -> Pcm:
-    """The first frames of the shipped recording. Raises AudioFileError."""
+    """Returns the first frames of the shipped recording. Raises AudioFileError."""
     with closing(open_recording(Path(str(files("assistant") / SHIPPED))).blocks(FRAME_SAMPLES)) as blocks:
         return np.concatenate([block[:, 0] for block in itertools.islice(blocks, frames)])
 
 
 def measure_vad(make: Callable[[], Vad]) -> EngineMeasurement:
-    """Load it and let it hear a sentence, frame by frame. Raises AudioError."""
+    """Loads a detector and feeds it a sentence frame by frame. Raises AudioError."""
     now_s = asyncio.get_running_loop().time
     pcm = sound(VAD_FRAMES)
     began_s = now_s()
@@ -91,7 +91,7 @@ def measure_vad(make: Callable[[], Vad]) -> EngineMeasurement:
 
 
 async def measure_transcriber(make: Callable[[], Recognizer]) -> EngineMeasurement:
-    """Load it and say a sentence to it: at once, at the pace of speech, and at once again. Raises AudioError."""
+    """Loads a recognizer and feeds it a sentence at once, in real time, and at once again. Raises AudioError."""
     now_s = asyncio.get_running_loop().time
     clip = sound(CLIP_TO_FRAME)[CLIP_FROM_FRAME * FRAME_SAMPLES :]
     began_s = now_s()
@@ -100,7 +100,7 @@ async def measure_transcriber(make: Callable[[], Recognizer]) -> EngineMeasureme
         await transcriber.load()
         load_ms = (now_s() - began_s) * 1000
         first_rtf = await real_time_factor(transcriber, clip, SegmentId(0))
-        heard = await hear(transcriber, clip, Samples(0), SegmentId(1))
+        heard = await recognize(transcriber, clip, Samples(0), SegmentId(1))
         rtf = await real_time_factor(transcriber, clip, SegmentId(2))
         detail = transcriber.detail
     finally:
@@ -118,7 +118,7 @@ async def measure_transcriber(make: Callable[[], Recognizer]) -> EngineMeasureme
 
 
 async def measure_voice(make: Callable[[], Voice]) -> EngineMeasurement:
-    """Load it and have it say a sentence twice. Raises AudioError."""
+    """Loads a voice and synthesizes a sentence twice. Raises AudioError."""
     now_s = asyncio.get_running_loop().time
     began_s = now_s()
     voice = make()
@@ -136,7 +136,7 @@ async def measure_voice(make: Callable[[], Voice]) -> EngineMeasurement:
 
 
 async def measure_model(make: Callable[[], ChatModel]) -> EngineMeasurement:
-    """Load it and ask it the same twice. Raises LlmError."""
+    """Loads a model and asks it the same question twice. Raises LlmError."""
     now_s = asyncio.get_running_loop().time
     began_s = now_s()
     model = make()

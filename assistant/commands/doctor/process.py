@@ -1,4 +1,4 @@
-"""Runs an examination in a process of its own (`child`), within a limit, and leaves no process behind."""
+"""Runs a check in a separate process (`child`) with a time limit. No process remains."""
 
 import asyncio
 import contextlib
@@ -13,20 +13,20 @@ from typing import cast
 CHILD = "assistant.commands.doctor.child"
 
 GRACE_S = 1.0
-"""For a process that was killed to be gone, and beyond its own limit before it is killed."""
+"""Seconds for a killed process to end, and seconds beyond a process's own limit before it is killed."""
 
 ANSWER_MAX_BYTES = 1 << 20
-SAID_MAX_CHARS = 200
+STDERR_MAX_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What an examination found, or why it found nothing.
+    """Result of a check, or why there is none.
 
     Attributes:
-        found: Its facts; empty where it failed.
-        error: One line; "" where it did not fail.
-        unfinished: Whether it was cut short for want of time, so that nothing is known.
+        found: Its data; empty if it failed.
+        error: One line; "" on success.
+        unfinished: Whether it was aborted for lack of time, without a result.
     """
 
     found: Mapping[str, object]
@@ -36,12 +36,12 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class ProbeRunner:
-    """Where examinations are made.
+    """Runs checks.
 
     Attributes:
-        config: The configuration's file, as the flag names it; "" without one.
-        overrides: The flags --set.
-        until_s: Loop time after which nothing more is begun, and what runs is ended.
+        config: The configuration file as given by the flag; "" without one.
+        overrides: The --set flags.
+        until_s: Loop time at which running checks are ended and no others start.
     """
 
     config: str
@@ -49,7 +49,7 @@ class ProbeRunner:
     until_s: float
 
     async def examine(self, what: str, limit_s: float) -> ProbeResult:
-        """See `child.examine`. Never fails."""
+        """See `child.examine`. Never raises."""
         left_s = self.until_s - asyncio.get_running_loop().time()
         if left_s <= 0:
             return ProbeResult({}, "not tried: no time was left", unfinished=True)
@@ -70,19 +70,19 @@ class ProbeRunner:
 
 
 async def _ask(command: Sequence[str], order: Mapping[str, object]) -> ProbeResult:
-    """Start it, hand it the order, take its answer. Raises OSError."""
+    """Starts the process, sends the order and reads the answer. Raises OSError."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # so that what it has started itself can be ended with it
+        start_new_session=True,  # so that processes it starts can be ended with it
     )
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
     try:
-        # Its input stays open: that it ends is how the child learns that nobody waits any more.
+        # Its input stays open: the end of the input tells the child that its parent has ended.
         process.stdin.write(json.dumps(order).encode() + b"\n")
         async with asyncio.TaskGroup() as reading:
             answer = reading.create_task(_read(process.stdout), name="answer")
@@ -91,8 +91,9 @@ async def _ask(command: Sequence[str], order: Mapping[str, object]) -> ProbeResu
         return read_answer(answer.result(), said.result().decode(errors="replace"), code)
     finally:
         process.stdin.close()
-        # Also behind one that has ended: what it started is in its group, whose number is taken as long as it lives.
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # the latter: macOS, of one not reaped yet
+        # Also after the process has ended: its children are in its group, whose id is not reused while they live.
+        # PermissionError: macOS, for a process not reaped yet
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         if process.returncode is None:
             with contextlib.suppress(TimeoutError):
@@ -101,7 +102,7 @@ async def _ask(command: Sequence[str], order: Mapping[str, object]) -> ProbeResu
 
 
 async def _read(stream: asyncio.StreamReader) -> bytes:
-    """To its end; what is beyond the bound is read, so that the process can go on, and dropped."""
+    """Reads to the end. Data beyond the limit is read and discarded, so that the process is not blocked."""
     taken = bytearray()
     while block := await stream.read(1 << 16):
         taken += block[: ANSWER_MAX_BYTES - len(taken)]
@@ -109,16 +110,16 @@ async def _read(stream: asyncio.StreamReader) -> bytes:
 
 
 def read_answer(answer: bytes, said: str, code: int) -> ProbeResult:
-    """Of a process that has ended: what it wrote, what it said besides, and its exit status."""
+    """Interprets a finished process: its answer, its other output and its exit status."""
     with contextlib.suppress(ValueError):
         decoded = json.loads(answer)
         if isinstance(decoded, dict):
             error = decoded.get("error", "")
             return ProbeResult(cast("Mapping[str, object]", decoded.get("found", {})), " ".join(str(error).split()))
-    if said.startswith("Timeout ("):  # faulthandler's word, before the stacks
+    if said.startswith("Timeout ("):  # printed by faulthandler before the stacks
         return ProbeResult({}, unfinished=True)
     if code < 0:
         name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
         return ProbeResult({}, f"crashed ({name}): a library that does not fit this machine; install its package again")
     last = next((line for line in reversed(said.splitlines()) if line.strip()), "no word of why")
-    return ProbeResult({}, f"ended with status {code}: {last.strip()[:SAID_MAX_CHARS]}")
+    return ProbeResult({}, f"ended with status {code}: {last.strip()[:STDERR_MAX_CHARS]}")

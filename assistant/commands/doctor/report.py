@@ -1,4 +1,4 @@
-"""What the doctor found: lines in sections, and what follows from them. Pure."""
+"""Results of the checks in sections, and the conclusions. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,27 +7,27 @@ from types import MappingProxyType
 from typing import Literal
 
 Level = Literal["ok", "info", "warn", "fail"]
-"""Works; not used or not asked for; works less well than it could; does not work."""
+"""ok: works. info: not used or not requested. warn: works worse than possible. fail: does not work."""
 
 Fact = str | int | float | bool | None | Sequence[str]
-"""A figure or a word for programs."""
+"""A value for programs."""
 
 NOTHING: Mapping[str, Fact] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One line.
+    """Result of one check.
 
     Attributes:
-        level: How it stands.
-        name: What was looked at.
-        text: What was found, for a person.
-        ms: How long it takes, where that says something; in its own section's sense.
-        remedy: What to do; "" where nothing is to be done.
-        essential: Whether no conversation can be held while this fails.
-        cells: For the columns of its section, in place of `ms`.
-        facts: The same for programs.
+        level: Severity.
+        name: What was checked.
+        text: Result for a person.
+        ms: Duration, if useful; its meaning depends on the section.
+        remedy: What to do; "" if nothing.
+        essential: Whether a failure prevents conversations.
+        cells: Values for the columns of the section, instead of `ms`.
+        facts: Values for programs.
     """
 
     level: Level
@@ -42,15 +42,15 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """Lines about one thing.
+    """Results of related checks.
 
     Attributes:
         key: Its name in the JSON object.
         title: Its heading.
-        findings: Its lines.
-        note: How its figures are to be read.
-        columns: Headings of the findings' cells; none: the lines have a text and perhaps a time.
-        brief: Whether a person wants to read only the lines that are not "ok"; the rest is summed up.
+        findings: The results.
+        note: How to read its figures.
+        columns: Headings of the findings' cells; empty: findings have a text and possibly a time.
+        brief: Whether results with level "ok" are summarized for a person.
     """
 
     key: str
@@ -63,12 +63,12 @@ class ReportSection:
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """Everything that was found.
+    """All results.
 
     Attributes:
-        version: Of this program.
-        took_s: How long the examination took.
-        sections: In the order in which they are read.
+        version: Version of this program.
+        took_s: Duration of all checks.
+        sections: In display order.
     """
 
     version: str
@@ -77,7 +77,7 @@ class DoctorReport:
 
     @property
     def essential(self) -> tuple[CheckResult, ...]:
-        """What stands in the way of a conversation."""
+        """Failures that prevent a conversation."""
         return tuple(
             finding
             for section in self.sections
@@ -104,11 +104,11 @@ class DoctorReport:
 
     @property
     def remedies(self) -> tuple[str, ...]:
-        """What to do next: what is essential first, then what fails, then what could be better; each once."""
+        """Remedies, each once: for essential failures first, then other failures, then warnings."""
         order = {"fail": 1, "warn": 2}
         findings = [finding for section in self.sections for finding in section.findings if finding.level in order]
         findings.sort(key=lambda finding: 0 if finding in self.essential else order[finding.level])
-        # What an engine says when it cannot be loaded already ends in the remedy.
+        # An engine's error text already ends with the remedy.
         said: dict[str, str] = {}
         for finding in findings:
             if finding.remedy or finding in self.essential:
@@ -116,7 +116,7 @@ class DoctorReport:
         return tuple(f"{name}: {remedy}" for remedy, name in said.items())
 
     def to_json(self) -> str:
-        """One object, in one line."""
+        """Returns the report as one line of JSON."""
         return json.dumps(
             {
                 "schema": 1,
@@ -135,7 +135,7 @@ class DoctorReport:
 
 
 def refused_json(problems: Sequence[str]) -> str:
-    """The object in place of a report where the configuration is a mistake; `problems` are those of a ConfigError."""
+    """Returns the JSON object for an invalid configuration; `problems` are those of a ConfigError."""
     text = f"The configuration cannot be used: {problems[0]}"
     return json.dumps(
         {"schema": 1, "ready": False, "exit_code": 2, "verdict": text, "problems": list(problems)}, ensure_ascii=False

@@ -1,4 +1,4 @@
-"""The doctor's report on a terminal or in a pipe: aligned lines, also in 80 columns."""
+"""Prints the doctor's report as aligned lines for a terminal or a pipe, also in 80 columns."""
 
 import textwrap
 from collections.abc import Mapping
@@ -18,25 +18,25 @@ CELL_WIDTH = 12
 REMEDY = "→ "
 
 PLAIN = str.maketrans({"✓": "+", "✗": "x", "·": "-", "→": ">", "–": "-", "“": '"', "”": '"', "±": "+", "…": "."})
-"""For a terminal or a pipe that knows only ASCII."""
+"""Replacements for an output that supports only ASCII."""
 
 
 class Page:
-    """Writes lines to a console, wrapped between words only: a path or a command can be copied in one piece."""
+    """Writes lines to a console. Wraps between words only, so that a path or command can be copied."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._unicode = (console.encoding or "").lower().startswith("utf")
 
     def line(self, *parts: tuple[str, str]) -> None:
-        """Texts with their styles."""
+        """Writes texts with their styles."""
         plain = [(text if self._unicode else text.translate(PLAIN), style) for text, style in parts]
         text = Text.assemble(*plain)
         text.rstrip()
         self._console.print(text, soft_wrap=True)
 
     def block(self, head: list[tuple[str, str]], words: str, style: str = "", *, indent: int = 0) -> None:
-        """`head` and, beside it or below it where it is too long, `words`, hanging at `indent`."""
+        """Writes `head` and `words` beside it, indented by `indent`; below it if `head` is too long."""
         width = max(self._console.width - indent, 24)
         lines = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
         beside = sum(len(text) for text, _ in head) <= indent
@@ -49,7 +49,7 @@ class Page:
 
 
 def show(report: DoctorReport, console: Console) -> None:
-    """Print it: what works, what does not, and at the end what to do."""
+    """Prints the results, the verdict and the remedies."""
     page = Page(console)
     page.line((f"Repartee {report.version}", "bold"))
     for section in report.sections:
@@ -71,20 +71,20 @@ def _section(page: Page, section: ReportSection) -> None:
     if section.note:
         page.block([], section.note, "dim", indent=MARK_WIDTH)
     if section.brief:
-        _brief(page, [finding for finding in findings if finding.level == "ok"])
+        _summary_lines(page, [finding for finding in findings if finding.level == "ok"])
         findings = tuple(finding for finding in findings if finding.level != "ok")
     if section.columns:
         cells = "".join(f"{head:>{CELL_WIDTH}}" for head in section.columns)
         page.line((f"{'':{MARK_WIDTH + NAME_WIDTH}}{cells}", "dim"))
     for finding in findings:
         if section.columns:
-            _figures(page, finding)
+            _figure_line(page, finding)
         else:
-            _words(page, finding)
+            _text_line(page, finding)
 
 
-def _words(page: Page, finding: CheckResult) -> None:
-    """One line: mark, name, words, and the time they took."""
+def _text_line(page: Page, finding: CheckResult) -> None:
+    """Prints one line: mark, name, text and duration."""
     mark, style = MARKS[finding.level]
     indent = MARK_WIDTH + NAME_WIDTH
     page.block(
@@ -96,8 +96,8 @@ def _words(page: Page, finding: CheckResult) -> None:
         page.block([(f"{' ' * indent}{REMEDY}", style)], finding.remedy, style, indent=indent + len(REMEDY))
 
 
-def _figures(page: Page, finding: CheckResult) -> None:
-    """A line of figures under the headings, and the words below it."""
+def _figure_line(page: Page, finding: CheckResult) -> None:
+    """Prints a line of figures under the headings, and the text below it."""
     mark, style = MARKS[finding.level]
     cells = "".join(f"{cell:>{CELL_WIDTH}}" for cell in finding.cells)
     page.line((f"{mark:<{MARK_WIDTH}}", style), (f"{finding.name:<{NAME_WIDTH}}{cells}", ""))
@@ -106,8 +106,8 @@ def _figures(page: Page, finding: CheckResult) -> None:
         page.block([(f"{' ' * MARK_WIDTH}{REMEDY}", style)], finding.remedy, style, indent=MARK_WIDTH + len(REMEDY))
 
 
-def _brief(page: Page, findings: list[CheckResult]) -> None:
-    """Several to a line, each in one piece."""
+def _summary_lines(page: Page, findings: list[CheckResult]) -> None:
+    """Prints several results per line, without wrapping inside one."""
     words = []
     for finding in findings:
         took = "" if finding.ms is None else f" ({milliseconds(finding.ms)})"
@@ -118,7 +118,7 @@ def _brief(page: Page, findings: list[CheckResult]) -> None:
 
 
 def milliseconds(ms: float) -> str:
-    """As in "0.4 ms", "103 ms", "1.2 s"."""
+    """Formats a duration: "0.4 ms", "103 ms", "1.2 s"."""
     if ms >= 1000:
         return f"{ms / 1000:.1f} s"
     return f"{ms:.0f} ms" if ms >= 10 else f"{ms:.1f} ms"

@@ -1,4 +1,4 @@
-"""The lines about language models: those that are configured, and those that were found on this machine. Pure."""
+"""Results for language models: configured endpoints, and servers found on this machine. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -10,7 +10,7 @@ from assistant.config.endpoint_settings import EndpointSection
 from llm.discovery import PORTS, FoundServer, is_listed
 
 SLOW_MS = 500.0
-"""To the first token: with more, no answer comes within the band of 200-500 ms."""
+"""Milliseconds to the first token above which no reply is within the band of 200-500 ms."""
 
 SHOWN_MODELS = 5
 HOW_TO_ADD = "add one as [[llm.endpoints]] in config.toml (docs/configuration.md)"
@@ -23,12 +23,12 @@ def endpoints_section(
     *,
     skills: bool,
 ) -> ReportSection:
-    """All of them, and who answers.
+    """Returns the results for all endpoints, and which model answers.
 
     Args:
         endpoints: As configured.
-        answers: Of `endpoints.probe`, in the same order.
-        servers: Those found on this machine.
+        answers: Results of `endpoints.probe`, in the same order.
+        servers: Servers found on this machine.
         skills: Whether the built-in skills answer.
     """
     findings: list[CheckResult] = []
@@ -38,11 +38,11 @@ def endpoints_section(
         findings += lines
         if all(line.level != "fail" for line in lines):
             usable.append(endpoint.name)
-    findings.append(_together(endpoints, usable, servers, skills=skills))
+    findings.append(_answering_model(endpoints, usable, servers, skills=skills))
     return ReportSection("endpoints", "Language models", tuple(findings))
 
 
-def _together(
+def _answering_model(
     endpoints: Sequence[EndpointSection], usable: Sequence[str], servers: Sequence[FoundServer], *, skills: bool
 ) -> CheckResult:
     name = "who answers"
@@ -62,7 +62,7 @@ def _together(
 
 
 def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[CheckResult]:
-    """The lines of one endpoint: its key and connection, its models, its first token."""
+    """Returns the results for one endpoint: its key and connection, its models, its first token."""
     found, name = answer.found, f"llm {endpoint.name}"
     facts: dict[str, Fact] = {
         "endpoint": endpoint.name,
@@ -90,7 +90,7 @@ def endpoint_findings(endpoint: EndpointSection, answer: ProbeResult) -> list[Ch
 
 
 def _failed(name: str, endpoint: EndpointSection, failure: str, facts: Mapping[str, Fact]) -> CheckResult:
-    """Texts of this project say what, then a colon, then the remedy; the name of the line need not be said again."""
+    """Splits an error text at the first colon into problem and remedy, without the endpoint's name."""
     what, _, remedy = failure.removeprefix(_subject(endpoint)).partition(": ")
     return CheckResult(
         "fail", name, f"{endpoint.model} {what}" if what.startswith("at ") else what, None, remedy, facts=facts
@@ -147,7 +147,7 @@ def _answered(name: str, found: Mapping[str, object]) -> CheckResult:
 
 
 def servers_section(answer: ProbeResult) -> ReportSection:
-    """The servers found on this machine; `answer` holds the fields of `FoundServer`s."""
+    """Returns the servers found on this machine; `answer` contains the fields of `FoundServer`s."""
     servers = servers_of(answer)
     ports = ", ".join(map(str, PORTS))
     if answer.error:
@@ -169,7 +169,7 @@ def servers_section(answer: ProbeResult) -> ReportSection:
 
 
 def servers_of(answer: ProbeResult) -> tuple[FoundServer, ...]:
-    """As they were before they went through JSON."""
+    """Restores the servers from JSON."""
     found = cast("list[dict[str, object]]", answer.found.get("servers", []))
     return tuple(
         FoundServer(

@@ -1,4 +1,4 @@
-"""The tool servers of the configuration: reached once each, as a conversation would, and what is said of them."""
+"""Checks the configured tool servers by connecting once to each."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,21 @@ from assistant.config.tool_settings import ToolServerSection
 from audio.extra import installing
 
 REACH_TIMEOUT_S = 10.0
-"""As long as a start waits for a server: one that takes longer joins a running program later."""
+"""Seconds to connect, as long as a start waits. A slower server is added to the running program later."""
 
 SHOWN_TOOLS = 6
 
 
 @dataclass(slots=True)
 class ToolProbe:
-    """What became known of a server.
+    """Results for one server.
 
     Attributes:
-        tools: What it offers, as the model would call them.
-        ms: Until they were listed, starting or reaching it included.
-        remarks: What else is wrong with it.
-        failure: Why none of them can be called: what, a colon, the remedy.
-        fatal: Whether the program does not start with it.
+        tools: Its tools, by the names that the model uses.
+        ms: Time until the tools were listed, including start or connection.
+        remarks: Other problems.
+        failure: Why no tool can be called: the problem, a colon, the remedy.
+        fatal: Whether it prevents the start of the program.
     """
 
     tools: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class ToolProbe:
 
 
 async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolProbe:
-    """Run or reach one server, and list what it has. Never fails; takes some 12 s at most."""
+    """Starts or connects to one server and lists its tools. Never raises; takes about 12 s at most."""
     for name in section.variables:
         if not environ.get(name):
             remedy = "put its value there, or remove it from env or token_env"
@@ -58,7 +58,7 @@ async def probe(section: ToolServerSection, environ: Mapping[str, str]) -> ToolP
         life = tasks.create_task(server.run(), name=f"tools of {section.name}")
         try:
             async with asyncio.timeout(REACH_TIMEOUT_S):
-                await server.tried.wait()
+                await server.attempted.wait()
         except TimeoutError:
             found.failure = f"does not list its tools within {REACH_TIMEOUT_S:g} s: {_remedy(section)}"
         else:
@@ -77,18 +77,18 @@ def _remedy(section: ToolServerSection) -> str:
     return f"run {section.argv[0]} by hand, with the arguments of its command, to see what it says"
 
 
-# ---- what is said ----
+# ---- results ----
 
 
 def tools_section(
     servers: Sequence[ToolServerSection], answers: Sequence[ProbeResult], endpoints: Sequence[EndpointSection]
 ) -> ReportSection:
-    """The lines of all of them. Pure.
+    """Returns the results for all servers. Pure.
 
     Args:
         servers: As configured.
-        answers: Of `probe`, in the same order.
-        endpoints: As configured: somebody must be able to call tools.
+        answers: Results of `probe`, in the same order.
+        endpoints: As configured; at least one must support functions.
     """
     findings = [finding for pair in zip(servers, answers, strict=True) for finding in server_findings(*pair)]
     if not servers:
@@ -106,7 +106,7 @@ def tools_section(
 
 
 def server_findings(section: ToolServerSection, answer: ProbeResult) -> list[CheckResult]:
-    """The lines of one server."""
+    """Returns the results for one server."""
     name, found = f"tools {section.name}", answer.found
     by = "url" if section.url else "command"
     facts: dict[str, Fact] = {"server": section.name, "by": by}

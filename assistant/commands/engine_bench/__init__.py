@@ -1,1 +1,1 @@
-"""`repartee bench engines`: recognizers and voices, measured on this machine."""
+"""`repartee bench engines`: measures recognizers and voices on this machine."""

@@ -1,6 +1,6 @@
-"""`repartee bench engines`: recognizers and voices, one setting after another, on the same recordings and sentences.
+"""Measures recognizers and voices with each of their settings, on the same recordings and sentences.
 
-Every engine is measured as a conversation uses it: at the pace of real time, through the same port, loaded and warm.
+Every engine is measured as a conversation uses it: in real time, through the same interface, loaded and warm.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from assistant.commands.engine_bench.clips import Clip, clip_of, read_labels
-from assistant.commands.engine_bench.meter import RecognitionTiming, SynthesisTiming, hear, real_time_factor, speak
+from assistant.commands.engine_bench.meter import RecognitionTiming, SynthesisTiming, real_time_factor, recognize, speak
 from assistant.commands.engine_bench.words import WordErrors, word_errors
 from assistant.config.loading import ConfigError, load_settings
 from assistant.config.settings import Settings
@@ -28,7 +28,8 @@ from audio.stt import SegmentId
 from audio.tts import Voice
 
 RANDOM_WEIGHTS = "random-weights"
-"""A file of this name in a model's folder says that its words mean nothing; bench/engines.py writes it."""
+"""A file of this name in a model's folder marks random weights, whose words mean nothing; bench/engines.py writes
+it."""
 
 RECOGNIZERS = ("pocketsphinx", "faster-whisper")
 VOICES = ("espeak-ng", "piper")
@@ -43,12 +44,12 @@ UNITS = (
     "It is half past four, the bus leaves in ten minutes, and if you walk to the station now you will catch the train "
     "that arrives before noon.",
 )
-"""What voices are measured on: 4 to 138 letters, as replies are cut."""
+"""Texts for voices: 4 to 138 letters, like the chunks of replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class MedianAndP95:
-    """Milliseconds over all clips or units: the median and the 95th percentile, by nearest rank."""
+    """Median and 95th percentile by nearest rank, in ms, over all clips or texts."""
 
     p50_ms: float
     p95_ms: float
@@ -56,17 +57,17 @@ class MedianAndP95:
 
 @dataclass(frozen=True, slots=True)
 class BenchRow:
-    """One engine with one setting.
+    """Results of one engine with one setting.
 
     Attributes:
-        stage: Whether it hears or speaks.
+        stage: Recognition (stt) or synthesis (tts).
         engine: As in the configuration.
-        setting: What is varied: model, window, threads; "" where there is nothing to vary.
+        setting: What is varied: model, window, threads; "" if nothing is.
         note: Why there is no figure, or no word error rate: "missing: repartee models pull base.en".
-        load_ms: Loading and running once; None in this and all that follows: not measured.
-        wait: Of a recognizer from the last frame to the words, of a voice from the call to the first sound.
-        first_partial: From the first speech to the first words shown.
-        real_time_factor: Seconds of work per second of sound, nothing else going on.
+        load_ms: Time to load and run once. None here and below: not measured.
+        wait: Recognizer: from the last frame to the final transcript. Voice: from the call to the first audio.
+        first_partial: From the first speech to the first interim words.
+        real_time_factor: Seconds of work per second of audio, without other load.
         words: Word errors.
     """
 
@@ -83,7 +84,7 @@ class BenchRow:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is to be measured: a row without figures, the settings it needs, and the model it cannot do without."""
+    """One measurement: a row without figures, the settings and the model it needs."""
 
     row: BenchRow
     overrides: tuple[str, ...] = ()
@@ -92,16 +93,16 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What is measured, and on what.
+    """What is measured, and with which data.
 
     Attributes:
-        environ: As `load_settings` takes it.
-        config: Likewise.
-        overrides: Likewise.
+        environ: As for `load_settings`.
+        config: As for `load_settings`.
+        overrides: As for `load_settings`.
         manifest: None: the shipped conversation.
-        stt: Recognizers and Whisper models by name; empty with an empty `tts`: all.
-        tts: Voices likewise.
-        rounds: How often every clip is heard and every unit spoken.
+        stt: Recognizers and Whisper models by name; if `tts` is empty too, empty means all.
+        tts: Voices; likewise.
+        rounds: How often every clip is recognized and every text synthesized.
     """
 
     environ: Mapping[str, str]
@@ -113,19 +114,19 @@ class Bench:
     rounds: int = 1
 
     def settings(self, *overrides: str) -> Settings:
-        """With these over all others. Raises ConfigError."""
+        """Returns the settings with these overrides added. Raises ConfigError."""
         return load_settings(self.config, self.environ, (*self.overrides, *overrides)).settings
 
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """All that was found.
+    """All results.
 
     Attributes:
-        rows: One for each variant, also for what could not be measured.
-        clips: How many recordings.
-        speech_s: Their sound.
-        asked_after_ms: From the labelled end of speech to the asking for words.
+        rows: One for each variant, also for those not measured.
+        clips: Number of recordings.
+        speech_s: Duration of their speech.
+        asked_after_ms: From the labelled end of speech to the request for the transcript.
         machine: One line.
     """
 
@@ -137,10 +138,10 @@ class BenchReport:
 
 
 async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
-    """Measure one variant after another; `tell` is called before each. Raises AudioError, ConfigError."""
+    """Measures all variants one after another; calls `tell` before each. Raises AudioError, ConfigError."""
     settings = bench.settings()
     turn = settings.turn
-    # Words asked for sooner are asked for again then.
+    # A transcript requested earlier would be requested again at this time.
     after_ms = max(turn.speculate_after_ms or turn.hangover_in_use_ms, *SETTLE_MS.values())
     wanted = list(variants(settings, bench.stt, bench.tts))
     clips = []
@@ -156,13 +157,13 @@ async def measure(bench: Bench, tell: Callable[[str], None]) -> BenchReport:
     return BenchReport(tuple(rows), len(clips), speech_s, after_ms, machine)
 
 
-# ---- what to measure ----
+# ---- variants ----
 
 
 def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iterator[Variant]:
-    """What the names stand for: an engine with every model at hand and the configured one, or one model by its name.
+    """Returns the variants for the names: an engine with all its available models, or a single model.
 
-    Raises ConfigError for a name that is neither.
+    Raises ConfigError for an unknown name.
     """
     everything = not stt and not tts
     for name in stt or (RECOGNIZERS if everything else ()):
@@ -182,7 +183,7 @@ def variants(settings: Settings, stt: Sequence[str], tts: Sequence[str]) -> Iter
 
 
 def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
-    """The configured model, whether it is at hand or not, and all others of the language that are."""
+    """Returns the configured model, available or not, and all other available models of the language."""
     configured = need_of(settings, engine)
     others = [
         _need(name, kind)
@@ -195,7 +196,7 @@ def _models(settings: Settings, engine: str, kind: Kind) -> list[Need]:
 
 
 def _asked(name: str, kind: Kind) -> Need:
-    """What a name given on the command line stands for."""
+    """Returns the model that a command-line name stands for."""
     need = _need(name, kind)
     if need.model is None and not is_path(name):
         engines, what = (RECOGNIZERS, "recognizer or Whisper model") if kind == "whisper" else (VOICES, "voice")
@@ -224,11 +225,11 @@ def _short(need: Need) -> str:
     return need.name.rpartition("/")[2].removesuffix(".onnx")
 
 
-# ---- measuring ----
+# ---- measurement ----
 
 
 async def _row(bench: Bench, variant: Variant, clips: Sequence[Clip]) -> BenchRow:
-    """The row with its figures, or with the reason why there are none."""
+    """Measures one row; on failure its note gives the reason."""
     row, place = variant.row, None
     if variant.need is not None:
         place = at_hand(variant.need)
@@ -246,9 +247,9 @@ async def _row(bench: Bench, variant: Variant, clips: Sequence[Clip]) -> BenchRo
 
 
 def _sensible(row: BenchRow, place: Path | None) -> BenchRow:
-    """Without figures that mean nothing: `place` is the folder of the model, if any."""
+    """Removes figures without meaning. `place`: folder of the model, if any."""
     if place is not None and (place / RANDOM_WEIGHTS).exists():
-        # Partials are what two decodes agree on: of random words that is chance.
+        # Interim words are those on which two decodes agree; with random weights that is chance.
         return replace(row, words=None, first_partial=None, note=_joined("no real weights", row.note))
     if row.words is None or not row.words.said:
         return replace(row, words=None, note=_joined("no transcripts", row.note))
@@ -272,8 +273,8 @@ async def _recognizer(row: BenchRow, settings: Settings, clips: Sequence[Clip], 
         for number, clip in enumerate(clip for _ in range(rounds) for clip in clips):
             try:
                 factors.append(await real_time_factor(engine, clip.pcm, SegmentId(2 * number)))
-                heard.append((clip, await hear(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1))))
-            except SttError as error:  # as in a conversation: these words are lost, the engine is loaded again
+                heard.append((clip, await recognize(engine, clip.pcm, clip.onset, SegmentId(2 * number + 1))))
+            except SttError as error:  # as in a conversation: the transcript is lost and the engine is loaded again
                 lost.append(error)
                 async with asyncio.timeout(LOAD_TIMEOUT_S):
                     await engine.load()

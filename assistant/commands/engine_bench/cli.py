@@ -1,4 +1,4 @@
-"""The commands `repartee bench ...`: measuring on this machine."""
+"""The commands `repartee bench ...`: measurements on this machine."""
 
 import asyncio
 import os
@@ -53,13 +53,13 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.engine_bench.report import tables, write
     from assistant.support.console import terminal, write_json
 
-    settings_of(config, overrides)  # says what is wrong, or not used, before anything is measured
+    settings_of(config, overrides)  # reports errors and ignored files before the measurement
     progress = terminal(stderr=True)
     wanted = Bench(os.environ, config, overrides or [], manifest, stt or [], tts or [], rounds)
     with progress.status("reading the recordings") as status:
-        # As Text: a spinner reads markup whatever its console does.
+        # As Text: a spinner interprets markup even if its console does not.
         report = asyncio.run(measure(wanted, lambda what: status.update(Text(what))))
-    # Shown before it is written: it took minutes, and there may be no room for it.
+    # Shown before it is written: the measurement took minutes, and writing may fail.
     console = terminal()
     if as_json:
         write_json(spelled(report))

@@ -1,4 +1,4 @@
-"""Recordings with labels, cut into the segments that the assistant's own turn taking would hand to a recognizer."""
+"""Cuts labelled recordings into the speech segments that turn taking would hand to a recognizer."""
 
 import json
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ class Label:
     """One line of a manifest: speech in a recording.
 
     Attributes:
-        name: For whoever looks a result up.
+        name: Identifies the result.
         file: The recording.
-        start_s: Its first speech, from the beginning of the recording.
-        end_s: The end of its last speech.
-        transcript: What is said; None where nobody wrote it down.
+        start_s: Start of its first speech, from the beginning of the recording.
+        end_s: End of its last speech.
+        transcript: What is said; None if unknown.
     """
 
     name: str
@@ -38,12 +38,12 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """One segment.
+    """One speech segment.
 
     Attributes:
-        label: What it was cut by.
-        pcm: Its sound: the pre-roll, the speech, and the silence after which the words are asked for.
-        onset: Its first sample of speech.
+        label: Its label.
+        pcm: The pre-roll, the speech, and the silence until the transcript is requested.
+        onset: First sample of speech.
     """
 
     label: Label
@@ -52,12 +52,12 @@ class Clip:
 
 
 def read_labels(manifest: Path | None) -> list[Label]:
-    """The labels of a manifest (None: of the shipped conversation); lines without speech are left out.
+    """Reads the labels of a manifest (None: of the shipped conversation). Skips lines without speech.
 
     A manifest has one JSON object a line: `file` (relative to the manifest), `speech_start_s` and `speech_end_s`, and
     if known `id` and `transcript`.
 
-    Raises AudioFileError: which line cannot be used, and why.
+    Raises AudioFileError with the line that cannot be used, and the reason.
     """
     if manifest is None:
         return list(_shipped())
@@ -83,12 +83,12 @@ def read_labels(manifest: Path | None) -> list[Label]:
 
 
 async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
-    """The segment that a label gives. Raises AudioFileError.
+    """Returns the segment of a label. Raises AudioFileError.
 
     Args:
-        label: Of `read_labels`.
-        before_ms: The pre-roll.
-        after_ms: From the end of speech to the asking for words; silence where the recording ends sooner.
+        label: From `read_labels`.
+        before_ms: Length of the pre-roll.
+        after_ms: From the end of speech to the request for the transcript; padded with silence after the recording.
     """
     recording = open_recording(label.file)
     if label.end_s > recording.duration_s:
@@ -97,7 +97,8 @@ async def clip_of(label: Label, *, before_ms: float, after_ms: float) -> Clip:
         )
     microphone = WavMicrophone(recording, tail_s=after_ms / 1000 + 0.1, realtime=False)
     async with aclosing(microphone.frames()) as frames:
-        sound = np.concatenate([frame.pcm.copy() async for frame in frames])[microphone.in_front :]  # samples are lent
+        # the microphone reuses its buffers
+        sound = np.concatenate([frame.pcm.copy() async for frame in frames])[microphone.in_front :]
     speech = samples_of_s(label.start_s)
     start = max(0, speech - samples_of_ms(before_ms))
     end = samples_of_s(label.end_s) + samples_of_ms(after_ms)

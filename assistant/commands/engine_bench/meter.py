@@ -1,4 +1,4 @@
-"""How long one segment takes to be heard, and one unit to be spoken. Time is the event loop's."""
+"""Measures the recognition of one segment and the synthesis of one text. Times are event loop time."""
 
 import asyncio
 from contextlib import aclosing
@@ -9,20 +9,20 @@ from audio.tts import Voice
 from audio.units import FRAME_MS, FRAME_SAMPLES, Pcm, Samples, s_of_reply_samples, s_of_samples, samples_of_s
 
 TIMEOUT_S = 60.0
-"""For one answer: a setting that needs longer is no setting for a conversation."""
+"""Seconds for one result. A slower setting cannot be used in a conversation."""
 
 AT_ONCE_S = 4.0
-"""Sound handed in at once: a recognizer's lane may be bounded at 5 s."""
+"""Seconds of audio fed at once: a recognizer's queue may be limited to 5 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecognitionTiming:
-    """One segment, heard at the pace of real time.
+    """Timing of one segment, recognized in real time.
 
     Attributes:
-        words: The final ones.
-        final_ms: From the last frame to them.
-        first_partial_ms: From the first speech to the first partial that has words; None: there was none.
+        words: The final transcript.
+        final_ms: From the last frame to the final transcript.
+        first_partial_ms: From the first speech to the first interim transcript with words; None if there was none.
     """
 
     words: Transcript
@@ -32,12 +32,12 @@ class RecognitionTiming:
 
 @dataclass(frozen=True, slots=True)
 class SynthesisTiming:
-    """One unit.
+    """Timing of one text.
 
     Attributes:
-        first_ms: From the call to its first chunk.
-        whole_ms: To its last.
-        sound_s: How long it sounds.
+        first_ms: From the call to the first audio chunk.
+        whole_ms: From the call to the last chunk.
+        sound_s: Duration of the audio.
     """
 
     first_ms: float
@@ -45,8 +45,8 @@ class SynthesisTiming:
     sound_s: float
 
 
-async def hear(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: SegmentId) -> RecognitionTiming:
-    """A segment frame by frame, as a microphone gives them; speech begins at `onset`. Raises SttError, TimeoutError."""
+async def recognize(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: SegmentId) -> RecognitionTiming:
+    """Feeds a segment in real time, with speech from `onset`. Raises SttError, TimeoutError."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     partials_s: list[float] = []
@@ -71,7 +71,7 @@ async def hear(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: Segme
 
 
 async def real_time_factor(transcriber: Recognizer, pcm: Pcm, segment: SegmentId) -> float:
-    """Seconds to the words per second of sound, of at most `AT_ONCE_S` of it at once. Raises SttError, TimeoutError."""
+    """Returns the recognition time per second of audio, for at most `AT_ONCE_S` s. Raises SttError, TimeoutError."""
     loop = asyncio.get_running_loop()
     pcm = pcm[: samples_of_s(AT_ONCE_S)]
     hearing = transcriber.open(segment, lambda _words: None)
@@ -86,7 +86,7 @@ async def real_time_factor(transcriber: Recognizer, pcm: Pcm, segment: SegmentId
 
 
 async def speak(voice: Voice, text: str) -> SynthesisTiming:
-    """A unit, taken as fast as it is made. Raises TtsError, TimeoutError."""
+    """Synthesizes a text without pacing. Raises TtsError, TimeoutError."""
     loop = asyncio.get_running_loop()
     began_s, first_s, samples = loop.time(), None, 0
     async with asyncio.timeout(TIMEOUT_S), aclosing(voice.speak(text)) as sound:

@@ -1,4 +1,4 @@
-"""What `repartee bench engines` leaves: a table for the screen, a JSON file, and a plot."""
+"""Reports of `repartee bench engines`: a table for the terminal, a JSON file and a plot."""
 
 import json
 from dataclasses import asdict
@@ -22,7 +22,7 @@ _DOT, _WHISKER, _INK, _FAINT, _GRID = "#2a6f97", "#7fb0cc", "#222222", "#6f6f6f"
 
 
 def tables(report: BenchReport) -> list[Table]:
-    """For the terminal: recognizers, voices; a stage without rows has no table."""
+    """Returns the tables of recognizers and voices; a stage without rows has no table."""
     found = []
     hearing = [row for row in report.rows if row.stage == "stt"]
     speaking = [row for row in report.rows if row.stage == "tts"]
@@ -42,17 +42,17 @@ def tables(report: BenchReport) -> list[Table]:
 
 
 def as_json(report: BenchReport) -> str:
-    """The whole report, with the word error rate beside the counts it comes from."""
+    """Returns the report as JSON, with the word error rate beside its counts."""
     rows = [asdict(row) | {"wer": None if row.words is None else row.words.rate} for row in report.rows]
     return json.dumps(asdict(report) | {"rows": rows}, indent=2, ensure_ascii=False) + "\n"
 
 
 def write(report: BenchReport, folder: Path) -> list[Path]:
-    """`engines.json`, and where there is a figure `engines.svg` and `engines.png`. Raises AudioFileError."""
+    """Writes `engines.json` and, if there are figures, `engines.svg` and `engines.png`. Raises AudioFileError."""
     paths = [folder / "engines.json"]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # The name of a model may have bytes that are no UTF-8: escaped so, they are JSON.
+        # A model's name may contain bytes that are not UTF-8; escaped, they are valid JSON.
         paths[0].write_text(as_json(report), encoding="utf-8", errors="backslashreplace")
         if any(row.wait is not None for row in report.rows):
             paths += _plot(report, folder)
@@ -78,7 +78,7 @@ def _table(title: str, *headings: str) -> Table:
 def _add(table: Table, row: BenchRow, *cells: str) -> None:
     factor = _NONE if row.real_time_factor is None else f"{row.real_time_factor:.3f}"
     load = _NONE if row.load_ms is None else f"{row.load_ms:.0f}"
-    # A note stands below its setting: a column of its own would be empty in most rows and narrow in all.
+    # Notes are below the setting: a separate column would be empty in most rows.
     setting = "\n".join(text for text in (row.setting, row.note) if text)
     table.add_row(row.engine, setting, *cells, factor, load, style="yellow" if row.wait is None else None)
 
@@ -95,7 +95,7 @@ def _spelled(span: MedianAndP95 | None) -> str:
 
 
 def _plot(report: BenchReport, folder: Path) -> list[Path]:
-    """A dot for each median and a line to the 95th percentile; recognizers above, voices below."""
+    """Plots a dot for each median and a line to the 95th percentile; recognizers above, voices below."""
     import matplotlib as mpl  # noqa: PLC0415 - on use: it takes half a second
     from matplotlib.figure import Figure  # noqa: PLC0415 - as above
 
@@ -103,7 +103,7 @@ def _plot(report: BenchReport, folder: Path) -> list[Path]:
     panels = [rows for rows in panels if rows]
     heights = [len(rows) + 1.5 for rows in panels]
     paths = [folder / "engines.svg", folder / "engines.png"]
-    # The same report gives the same file, byte for byte.
+    # The same report produces the same file, byte for byte.
     with mpl.rc_context({"svg.hashsalt": "repartee", "font.size": 10, "axes.edgecolor": _FAINT}):
         figure = Figure(figsize=(9, 0.36 * sum(heights) + 0.6), facecolor="white", layout="constrained")
         axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
@@ -116,7 +116,7 @@ def _plot(report: BenchReport, folder: Path) -> list[Path]:
 
 
 def _waits(axes: "Axes", rows: list[BenchRow]) -> None:
-    """From 1 ms on, in decades: a small engine takes a thousandth of a large one."""
+    """Draws one panel on a log scale from 1 ms: a small engine takes a thousandth of a large one."""
     spans = [row.wait for row in rows if row.wait is not None]
     medians = [max(1.0, span.p50_ms) for span in spans]
     farthest = [max(1.0, span.p95_ms) for span in spans]

@@ -1,4 +1,4 @@
-"""Words heard against words said, both in one form. Pure."""
+"""Counts word errors after normalizing both texts. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from assistant.text.normalization.reading import spoken
 
 _NOT_KNOWN = "<unk>"
-"""Stands in some transcripts for what nobody could make out; such a clip cannot be counted."""
+"""Marks unintelligible speech in some transcripts; such a clip cannot be counted."""
 
 _BETWEEN_WORDS = re.compile(r"[^\w']+|_")
 
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
-    """Of any number of clips.
+    """Word errors of any number of clips.
 
     Attributes:
-        errors: Words inserted, left out or replaced.
-        said: Words of the transcripts.
+        errors: Words inserted, deleted or replaced.
+        said: Words of the reference transcripts.
     """
 
     errors: int
@@ -26,12 +26,12 @@ class WordErrors:
 
     @property
     def rate(self) -> float | None:
-        """The word error rate, over 1 where more was heard than said; None where nothing was said."""
+        """Word error rate; above 1 if more words were recognized than said. None without reference words."""
         return self.errors / self.said if self.said else None
 
 
 def word_errors(pairs: Iterable[tuple[str, str]], language: str) -> WordErrors:
-    """Of pairs of what was said and what was heard, as written by whomever; transcripts with gaps are left out."""
+    """Counts errors in pairs of reference and recognized text. Skips references with unintelligible speech."""
     errors = said = 0
     for transcript, heard in pairs:
         if _NOT_KNOWN not in transcript:
@@ -42,13 +42,13 @@ def word_errors(pairs: Iterable[tuple[str, str]], language: str) -> WordErrors:
 
 
 def plain_words(text: str, language: str) -> tuple[str, ...]:
-    """Lower-case words without signs; numbers, dates and the like as they are said: "Jan 2nd" and "january second"."""
+    """Returns lower-case words without punctuation, with numbers and dates as spoken: "Jan 2nd" is "january second"."""
     words = (word.strip("'") for word in _BETWEEN_WORDS.split(spoken(text, language).lower().replace("’", "'")))
     return tuple(word for word in words if word)
 
 
 def edits(said: Sequence[str], heard: Sequence[str]) -> int:
-    """The fewest insertions, deletions and replacements that make one of the other."""
+    """Returns the least number of insertions, deletions and replacements between two word sequences."""
     row = list(range(len(heard) + 1))
     for i, word in enumerate(said, start=1):
         diagonal, row[0] = row[0], i

@@ -1,1 +1,1 @@
-"""`repartee endpoints`: language models found, measured, added and removed."""
+"""`repartee endpoints`: finds, measures, adds and removes language models."""

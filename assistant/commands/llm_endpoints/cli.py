@@ -1,4 +1,4 @@
-"""The commands `repartee endpoints ...`: language models, measured, added and removed."""
+"""The commands `repartee endpoints ...`: list, measure, add and remove language models."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     if context.invoked_subcommand is not None:
         return
     from assistant.commands.llm_endpoints.picture import draw
-    from assistant.commands.llm_endpoints.survey import said_in, show, survey
+    from assistant.commands.llm_endpoints.survey import endpoint_source, show, survey
     from assistant.config.loading import ConfigError
     from assistant.support.atomic_file import is_among
     from assistant.support.console import terminal, write_json
@@ -46,7 +46,7 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     if as_json:
         write_json(seen.to_json())
     else:
-        show(seen, said_in(loaded), config, terminal())
+        show(seen, endpoint_source(loaded), config, terminal())
     if svg is not None:
         draw(seen.configured, svg, "svg")
     if png is not None:
@@ -73,12 +73,12 @@ def add_endpoint(  # noqa: PLR0917 - each is an option of the command
 ) -> None:
     """Write an endpoint into config.toml, or into --config."""
     from assistant.commands.llm_endpoints.editing import add
-    from assistant.commands.llm_endpoints.wanted import NewEndpoint, kind_of, more_of
+    from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
     from assistant.support.console import terminal
 
-    wanted = NewEndpoint(name, url, model, api_key_env, kind_of(kind), more_of(more or []))
+    wanted = NewEndpoint(name, url, model, api_key_env, parse_kind(kind), parse_settings(more or []))
     if config is None:
-        settings_of(None, None)  # says which file is not used
+        settings_of(None, None)  # reports an ignored file
     asyncio.run(add(wanted, config, os.environ, terminal()))
 
 
@@ -91,5 +91,5 @@ def remove_endpoint(
     from assistant.support.console import terminal
 
     if config is None:
-        settings_of(None, None)  # says which file is not used
+        settings_of(None, None)  # reports an ignored file
     remove(name, config, os.environ, terminal())

@@ -1,4 +1,4 @@
-"""`repartee endpoints add` and `remove`: an endpoint written into config.toml, its model asked of the server itself."""
+"""Implements `repartee endpoints add` and `remove`. Asks the server for its model and edits config.toml."""
 
 import asyncio
 import shlex
@@ -15,7 +15,7 @@ from assistant.commands.llm_endpoints.wanted import NewEndpoint
 from assistant.config.edit import ConfigFile, file_to_edit
 from assistant.config.endpoint_settings import RESERVED, EndpointSection
 from assistant.config.loading import ConfigError, load_settings
-from assistant.config.words import told
+from assistant.config.words import config_option
 from assistant.setup.llm_clients import headers_of
 from llm.discovery import LISTS_ALL, PORTS, UNKNOWN, FoundServer, discover, is_listed
 from llm.errors import LlmError
@@ -24,7 +24,7 @@ from llm.listing import ask
 ASK_TIMEOUT_S = 3.0
 VARIABLE = "REPARTEE_LLM_ENDPOINTS"
 MANY = 20
-"""Models named in an error; a cloud lists hundreds."""
+"""Most models named in an error; a cloud service lists hundreds."""
 
 
 async def add(
@@ -35,32 +35,32 @@ async def add(
     *,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Append a [[llm.endpoints]] table to the file, and say so.
+    """Appends a [[llm.endpoints]] table to the file and reports it.
 
     Args:
-        wanted: What is known of it. Without url, one of the servers found on this machine.
-        config: The file asked for; it is made if it is not there.
-        environ: Where the key is.
-        console: To say what was found and done.
-        ports: Where to look.
+        wanted: What is known of the endpoint. Without url, a server found on this machine.
+        config: The requested file; it is created if it does not exist.
+        environ: Environment variables with the key.
+        console: Reports what was found and done.
+        ports: Local ports to search.
 
     Raises:
-        ConfigError: It is not clear which server or model is meant, or the file cannot be changed so.
-        LlmError: The server refuses, or is none.
+        ConfigError: The server or model is ambiguous, or the file cannot be changed.
+        LlmError: The server refuses the request or is not a language-model service.
     """
     file = _file(config, environ)
     _check(wanted, file, config)
     if wanted.kind != "openai":
-        _say(console, f"taken at your word: {wanted.kind} lists no models", style="yellow")
+        _print(console, f"taken at your word: {wanted.kind} lists no models", style="yellow")
         await _write(file, wanted.section(), config, environ, console, answers=False)
         return
     if wanted.url is None:
-        server = _picked(await discover(ports), wanted, ports, config)
-        _say(console, f"found: {described(server)}")
+        server = _select_server(await discover(ports), wanted, ports, config)
+        _print(console, f"found: {described(server)}")
         if wanted.section().variables:
-            server = await _asked(replace(wanted, url=server.url), environ, console)
+            server = await _ask_server(replace(wanted, url=server.url), environ, console)
     else:
-        server = await _asked(wanted, environ, console)
+        server = await _ask_server(wanted, environ, console)
     (handle,) = handles([server])
     _check_free(wanted.name or handle, file, config)
     taken = replace(wanted, name=wanted.name or handle, url=server.url, model=_model(server, wanted.model, console))
@@ -78,22 +78,22 @@ async def _write(
 ) -> None:
     new = not file.exists
     await asyncio.to_thread(file.add, endpoint)
-    _say(console, f"{'made' if new else 'added to'} {file.path}: {_spelled(endpoint)}")
+    _print(console, f"{'made' if new else 'added to'} {file.path}: {_description(endpoint)}")
     _next_after_add(file, endpoint, config, environ, console)
-    following = f"repartee demo{told(config)}"
-    if not answers:  # it was taken at somebody's word
-        following = f"repartee endpoints{told(config)}, to see whether it answers"
-    _say(console, f"next: {following}")
+    following = f"repartee demo{config_option(config)}"
+    if not answers:  # the endpoint was not verified
+        following = f"repartee endpoints{config_option(config)}, to see whether it answers"
+    _print(console, f"next: {following}")
 
 
 def remove(name: str, config: Path | None, environ: Mapping[str, str], console: Console) -> None:
-    """Take an endpoint out of the file, and say so. Raises ConfigError: there is none of that name."""
+    """Removes an endpoint from the file and reports it. Raises ConfigError if there is none of that name."""
     file = _file(config, environ)
     endpoint = file.remove(name)
-    _say(console, f"removed from {file.path}: {_spelled(endpoint)}")
+    _print(console, f"removed from {file.path}: {_description(endpoint)}")
     rest = [other.name for other in file.settings().llm.endpoints]
-    _say(console, f"left: {', '.join(rest)}" if rest else "no endpoint is left: the built-in skills answer")
-    _say_of_variable(environ, console)
+    _print(console, f"left: {', '.join(rest)}" if rest else "no endpoint is left: the built-in skills answer")
+    _warn_of_variable(environ, console)
 
 
 def _file(config: Path | None, environ: Mapping[str, str]) -> ConfigFile:
@@ -101,7 +101,7 @@ def _file(config: Path | None, environ: Mapping[str, str]) -> ConfigFile:
 
 
 def _check(wanted: NewEndpoint, file: ConfigFile, config: Path | None) -> None:
-    """What can be refused before anybody is asked."""
+    """Checks what can be rejected without asking a server."""
     if wanted.name is not None:
         _check_free(wanted.name, file, config)
     try:
@@ -114,89 +114,89 @@ def _check_free(name: str, file: ConfigFile, config: Path | None) -> None:
     if name in RESERVED:
         raise ConfigError([f'"{name}" is a word of --llm; give the endpoint another NAME'])
     if name in [endpoint.name for endpoint in file.settings().llm.endpoints]:
-        remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(name)}{told(config)}` first"
+        remedy = f"give another NAME, or `repartee endpoints remove {shlex.quote(name)}{config_option(config)}` first"
         raise ConfigError([f'{file.path}: the endpoint "{name}" is there already; {remedy}'])
 
 
-# ---- which server ----
+# ---- selecting the server ----
 
 
-def _picked(
+def _select_server(
     found: Sequence[FoundServer], wanted: NewEndpoint, ports: Sequence[int], config: Path | None
 ) -> FoundServer:
-    """The one of the found servers that is meant."""
+    """Returns the found server that is meant."""
     by_handle = handles(found)
     if wanted.name in by_handle:
         return by_handle[wanted.name]
     if wanted.name in HANDLES.values():
         there = f"; found: {', '.join(map(described, found))}" if found else ""
         raise ConfigError([f"{wanted.name} is not running on localhost{there}; start it, or give its --url"])
-    fit = {handle: server for handle, server in by_handle.items() if server.usable or _opens(server, wanted)}
+    fit = {handle: server for handle, server in by_handle.items() if server.usable or _key_is_given(server, wanted)}
     if len(fit) == 1:
         return next(iter(fit.values()))
     if not fit and len(found) == 1:
-        return found[0]  # why it will not do is said of its models
+        return found[0]  # the error text about its models explains why it cannot be used
     if not fit:
         remedy = "start one (Ollama, llama.cpp, vLLM, LM Studio), or give the --url of another"
         raise ConfigError([f"{nothing_found(found, ports)}; {remedy}"])
     seen = "; ".join(f"{handle}: {described(server)}" for handle, server in fit.items())
-    one = f"`repartee endpoints add {next(iter(fit))}{told(config)}`"
+    one = f"`repartee endpoints add {next(iter(fit))}{config_option(config)}`"
     raise ConfigError([f"several are found: say which, as in {one}, or give its --url: {seen}"])
 
 
-def _opens(server: FoundServer, wanted: NewEndpoint) -> bool:
+def _key_is_given(server: FoundServer, wanted: NewEndpoint) -> bool:
     return server.needs_key and bool(wanted.section().variables)
 
 
-async def _asked(wanted: NewEndpoint, environ: Mapping[str, str], console: Console) -> FoundServer:
-    """The service at an address, as if found. One that cannot be asked is taken at the person's word for the model."""
+async def _ask_server(wanted: NewEndpoint, environ: Mapping[str, str], console: Console) -> FoundServer:
+    """Returns the service at an address as a found server. If it cannot be asked, the given model is accepted."""
     url = wanted.url or ""
     key = environ.get(wanted.api_key_env) or None
     if wanted.api_key_env and key is None:
         problem = f"the environment variable {wanted.api_key_env} is not set; put the key there"
-        return _at_their_word(wanted, ConfigError([problem]), console)
+        return _unverified(wanted, ConfigError([problem]), console)
     name = wanted.name or "new"
     try:
         headers = headers_of(wanted.section(), environ)
     except ValueError as error:
-        return _at_their_word(wanted, ConfigError([str(error)]), console)
+        return _unverified(wanted, ConfigError([str(error)]), console)
     try:
         listing = await ask(name, url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
         if listing.models is None and urlsplit(url).path in {"", "/"} and "?" not in url:
-            # People give the address that a browser would take.
+            # Users often give the address without /v1.
             longer = url.rstrip("/") + "/v1"
             below = await ask(name, longer, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
             if below.models is not None:
-                _say(console, f"its models are listed at {longer}: that is taken for the address")
+                _print(console, f"its models are listed at {longer}: that is taken for the address")
                 url, listing = longer, below
     except ValueError as error:
         raise ConfigError([str(error)]) from error
     except LlmError as error:
-        return _at_their_word(wanted, error, console)
+        return _unverified(wanted, error, console)
     if listing.needs_key:
         remedy = (
             "name the variable that holds it with --api-key-env" if key is None else f"correct {wanted.api_key_env}"
         )
-        raise ConfigError([f"{_shown(url)} wants {'a' if key is None else 'another'} key: {remedy}"])
+        raise ConfigError([f"{_without_query(url)} wants {'a' if key is None else 'another'} key: {remedy}"])
     if listing.models is None:
-        problem = f"{_shown(url)} answers, but lists no models; name one with --model"
-        return _at_their_word(wanted, ConfigError([problem]), console)
+        problem = f"{_without_query(url)} answers, but lists no models; name one with --model"
+        return _unverified(wanted, ConfigError([problem]), console)
     models = listing.models
     product = models.product or UNKNOWN
     server = FoundServer(product, url, models.chat, listing.round_trip_ms, others=models.others)
-    _say(console, f"answers: {product} at {_shown(url)} ({offers(server)})")
+    _print(console, f"answers: {product} at {_without_query(url)} ({offers(server)})")
     return server
 
 
-def _at_their_word(wanted: NewEndpoint, problem: ConfigError | LlmError, console: Console) -> FoundServer:
+def _unverified(wanted: NewEndpoint, problem: ConfigError | LlmError, console: Console) -> FoundServer:
     if wanted.model is None:
         raise problem
-    _say(console, f"taken at your word: {problem}", style="yellow")
+    _print(console, f"taken at your word: {problem}", style="yellow")
     return FoundServer(UNKNOWN, wanted.url or "", (wanted.model,), round_trip_ms=0.0)
 
 
 def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
-    where = f"{server.name} at {_shown(server.url)}"
+    where = f"{server.name} at {_without_query(server.url)}"
     if server.needs_key:
         remedy = "put it into an environment variable and name that with --api-key-env"
         raise ConfigError([f"{where} wants a key: {remedy}"])
@@ -205,7 +205,7 @@ def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
         return wanted
     if wanted is not None and server.name not in LISTS_ALL:
         seen = f": it has {shortened(server.models, MANY)}" if server.models else ""
-        _say(console, f'taken at your word: {where} does not list "{wanted}"{seen}', style="yellow")
+        _print(console, f'taken at your word: {where} does not list "{wanted}"{seen}', style="yellow")
         return wanted
     if not server.models:
         raise ConfigError([f"{where} has {offers(server)}: load a chat model there first, then add it"])
@@ -216,7 +216,7 @@ def _model(server: FoundServer, wanted: str | None, console: Console) -> str:
     return server.models[0]
 
 
-# ---- what is said ----
+# ---- output ----
 
 
 def _next_after_add(
@@ -224,29 +224,29 @@ def _next_after_add(
 ) -> None:
     count = len(file.settings().llm.endpoints)
     if count > 1:
-        alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}{told(config)}` asks this one alone"
-        _say(console, f"it is the last of {count} endpoints; {alone}")
+        alone = f"`repartee demo --llm {shlex.quote(endpoint.name)}{config_option(config)}` asks this one alone"
+        _print(console, f"it is the last of {count} endpoints; {alone}")
     for name in endpoint.variables:
         if not environ.get(name):
             what = "its key" if name == endpoint.api_key_env else "what its headers need"
-            _say(console, f"before the next start, put {what} into {name}", style="yellow")
-    _say_of_variable(environ, console)
+            _print(console, f"before the next start, put {what} into {name}", style="yellow")
+    _warn_of_variable(environ, console)
 
 
-def _say_of_variable(environ: Mapping[str, str], console: Console) -> None:
+def _warn_of_variable(environ: Mapping[str, str], console: Console) -> None:
     if VARIABLE in environ:
-        _say(console, f"but {VARIABLE} is set, and replaces the endpoints of the file", style="yellow")
+        _print(console, f"but {VARIABLE} is set, and replaces the endpoints of the file", style="yellow")
 
 
-def _spelled(endpoint: EndpointSection) -> str:
+def _description(endpoint: EndpointSection) -> str:
     where = endpoint.shown_url or f"{endpoint.kind} {endpoint.region}".strip()
     return f"{endpoint.name} ({endpoint.model} at {where})"
 
 
-def _shown(url: str) -> str:
-    """Some services take their key as a parameter of the address."""
+def _without_query(url: str) -> str:
+    """Some services take their key as a query parameter."""
     return url.partition("?")[0]
 
 
-def _say(console: Console, line: str, style: str = "") -> None:
+def _print(console: Console, line: str, style: str = "") -> None:
     console.print(Text(line, style=style), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What the answers of an endpoint come to: times, speed, price. Pure."""
+"""Figures derived from the answers of an endpoint: times, speed, price. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,22 +10,23 @@ from assistant.trace.waterfall import nearest_rank
 
 PROMPT_TOKENS = 600
 ANSWER_TOKENS = 40
-"""What a turn is taken to be for its price: instructions and some turns of history, and an answer of two sentences."""
+"""Tokens of a typical turn, for its price: instructions and some history, and an answer of two sentences."""
 
 PRICED_TURNS = 1000
 
 GIVEN_UP_AFTER_MS = 2000.0
-"""An endpoint that never answered is waited for so long where another can be asked: `UNMEASURED_PATIENCE_S`."""
+"""Milliseconds after which an endpoint without measured times is given up if another is available:
+`UNMEASURED_PATIENCE_S`."""
 
 
 @dataclass(frozen=True, slots=True)
-class TestAnswer:
+class ProbeAnswer:
     """One short answer.
 
     Attributes:
         first_token_ms: From the question, on a warm connection, to the first token.
-        round_trip_ms: The network's share of it, where it is known.
-        tokens: As the service counts, else its pieces.
+        round_trip_ms: Network round trip included in it, if known.
+        tokens: The service's count, else the number of pieces.
         after_first_ms: From the first token to the last.
     """
 
@@ -37,15 +38,15 @@ class TestAnswer:
 
 @dataclass(frozen=True, slots=True)
 class EndpointMeasurement:
-    """A configured endpoint, asked.
+    """Measurement of a configured endpoint.
 
     Attributes:
         endpoint: As configured.
         state: In a few words.
-        problem: What is wrong and what to do; empty if nothing is.
-        address: Where it was asked; empty: not known.
-        handshake: Of a connection of its own.
-        answers: Those that came; none where none was asked for.
+        problem: The problem and the remedy; empty if there is none.
+        address: Address that was asked; empty if unknown.
+        handshake: Times of a separate connection.
+        answers: The answers received; empty if none were requested.
     """
 
     endpoint: EndpointSection
@@ -53,16 +54,16 @@ class EndpointMeasurement:
     problem: str = ""
     address: str = ""
     handshake: Handshake | None = None
-    answers: tuple[TestAnswer, ...] = ()
+    answers: tuple[ProbeAnswer, ...] = ()
 
     @property
     def shown_address(self) -> str:
-        """For people: some services take their key as a parameter of the address."""
+        """Address for display, without its query string, which may contain a key."""
         return (self.address or self.endpoint.url).partition("?")[0]
 
     @property
     def round_trip_ms(self) -> float | None:
-        """The least that an answer or the connection knew of; behind a proxy, what the answers knew."""
+        """Least round trip of the answers, else of the connection. Behind a proxy only the answers count."""
         known = [answer.round_trip_ms for answer in self.answers if answer.round_trip_ms is not None]
         if not known and self.handshake is not None and self.handshake.connect_ms is not None:
             known = [self.handshake.connect_ms]
@@ -70,7 +71,7 @@ class EndpointMeasurement:
 
     @property
     def tokens_per_s(self) -> float | None:
-        """Of the usual answer, after its first token; None where answers are too short to tell."""
+        """Median rate after the first token; None if the answers are too short."""
         rates = [
             (answer.tokens - 1) / (answer.after_first_ms / 1000)
             for answer in self.answers
@@ -80,7 +81,7 @@ class EndpointMeasurement:
 
     @property
     def turns_price(self) -> float | None:
-        """Of PRICED_TURNS, in the currency of the configured prices; None where there are none."""
+        """Price of PRICED_TURNS in the currency of the configured prices; None without prices."""
         endpoint = self.endpoint
         if not (endpoint.price_in_per_million or endpoint.price_out_per_million):
             return None
@@ -88,32 +89,32 @@ class EndpointMeasurement:
         return PRICED_TURNS * paid / 1_000_000
 
     def first_token_ms(self, percent: float) -> float | None:
-        """By nearest rank: of fewer than twenty answers the 95th percentile is the longest. None without answers."""
+        """Percentile by nearest rank; the 95th of fewer than twenty answers is the maximum. None without answers."""
         waits = [answer.first_token_ms for answer in self.answers]
         return nearest_rank(waits, percent) if waits else None
 
 
 def given_up(measured: Sequence[EndpointMeasurement]) -> list[EndpointMeasurement]:
-    """Those that are never asked for long enough to answer, as others can be asked in their place."""
-    answered = quickest_first(measured)
+    """Returns the endpoints that are given up before they answer, because others are available."""
+    answered = fastest_first(measured)
     return [
         each for each in answered if len(answered) > 1 and (each.first_token_ms(50) or 0.0) > given_up_after_ms(each)
     ]
 
 
 def given_up_after_ms(measured: EndpointMeasurement) -> float:
-    """How long it is waited for where it never answered."""
+    """Returns the wait in ms for an endpoint without measured times."""
     return measured.endpoint.patience_s * 1000 or GIVEN_UP_AFTER_MS
 
 
-def quickest_first(measured: Sequence[EndpointMeasurement]) -> list[EndpointMeasurement]:
-    """Those that answered, by their median."""
+def fastest_first(measured: Sequence[EndpointMeasurement]) -> list[EndpointMeasurement]:
+    """Returns the endpoints that answered, sorted by their median."""
     answered = [each for each in measured if each.answers]
     return sorted(answered, key=lambda each: each.first_token_ms(50) or 0.0)
 
 
 def as_fields(measured: EndpointMeasurement) -> Mapping[str, object]:
-    """For programs; milliseconds to a hundredth."""
+    """Returns the figures for JSON, rounded to hundredths."""
     endpoint, handshake = measured.endpoint, measured.handshake or Handshake()
     return {
         "name": endpoint.name,

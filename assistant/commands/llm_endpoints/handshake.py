@@ -1,4 +1,4 @@
-"""The steps of one new connection to a service, timed: its name, TCP, TLS."""
+"""Measures the steps of a new connection to a service: name lookup, TCP, TLS."""
 
 import asyncio
 import ssl
@@ -21,13 +21,13 @@ _SECURE = frozenset({"https", "grpcs"})
 
 @dataclass(slots=True)
 class Handshake:
-    """What became known, step by step.
+    """Times of each step.
 
     Attributes:
-        lookup_ms: Looking up its name.
-        connect_ms: The TCP handshake: one round trip.
-        tls_ms: The TLS handshake; None without TLS.
-        proxy: Whether a proxy lies between, so that these three were not measured.
+        lookup_ms: Name lookup.
+        connect_ms: TCP handshake: one round trip.
+        tls_ms: TLS handshake; None without TLS.
+        proxy: Whether a proxy is used; the three times are then not measured.
     """
 
     lookup_ms: float | None = None
@@ -36,17 +36,17 @@ class Handshake:
     proxy: bool = False
 
 
-async def shake_hands(address: str, ca_file: str = "") -> Handshake:
-    """Time the steps of a new connection. What fails here leaves its figures out: who asks next is told why.
+async def measure_handshake(address: str, ca_file: str = "") -> Handshake:
+    """Measures a new connection. Steps that fail have no figure; the next request reports the error.
 
     Args:
         address: With http://, https://, grpc:// or grpcs://.
-        ca_file: PEM file of the certificates to trust; "" for the usual ones.
+        ca_file: PEM file of the trusted certificates; "" for the default ones.
     """
     made = Handshake()
     parts = urlsplit(address)
     host = parts.hostname or ""
-    with suppress(httpx.InvalidURL, UnicodeError):  # of a name that can be no host's
+    with suppress(httpx.InvalidURL, UnicodeError):  # raised for invalid host names
         made.proxy = goes_through_proxy(address)
     if made.proxy:
         return made
@@ -71,7 +71,7 @@ async def shake_hands(address: str, ca_file: str = "") -> Handshake:
 
 
 async def _connected(addresses: Sequence[str], port: int) -> tuple[asyncio.StreamWriter, float]:
-    """To the first that takes it, and the ms that took: `localhost` is ::1 first, where few servers listen.
+    """Connects to the first address that accepts, and returns the ms it took: `localhost` is often ::1 first.
 
     Raises OSError.
     """

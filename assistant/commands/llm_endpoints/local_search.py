@@ -1,4 +1,4 @@
-"""Looking for language models on this machine while something else goes on."""
+"""Searches this machine for language models while other work runs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -13,16 +13,17 @@ from assistant.config.loading import Loaded
 from llm.discovery import PORTS, FoundServer, discover, look
 
 BESIDE_TIMEOUT_S = 5.0
-"""Engines that are being loaded may have the processor for longer than a server takes to answer, and nobody waits."""
+"""Seconds: while engines load, the processor may be busy for longer than a server takes to answer. Nothing waits for
+it."""
 
 
 @asynccontextmanager
 async def beside(ports: Sequence[int], *, wanted: bool) -> AsyncGenerator[list[FoundServer]]:
-    """Look while the block runs. The list is filled when it is left: empty if nothing was found, or not soon enough.
+    """Searches while the block runs. The list is filled at the end; empty if nothing was found in time.
 
-    The block is never held up for it. `wanted`: whether to look at all.
+    The block is never delayed. `wanted`: whether to search at all.
 
-    Not a TaskGroup: what the block raises would come out of it as a group. One that hangs hides no other.
+    Not a TaskGroup, which would raise the block's error inside a group. A port that hangs does not affect the others.
     """
     found: list[FoundServer] = []
     if not wanted:
@@ -41,8 +42,8 @@ async def beside(ports: Sequence[int], *, wanted: bool) -> AsyncGenerator[list[F
         found += [server for server in results if server is not None]
 
 
-async def chosen(loaded: Loaded, llm: str | None, console: Console, ports: Sequence[int] = PORTS) -> Loaded:
-    """The settings of a run with `--llm`, which is answered on the screen; without it, who else could answer is named.
+async def with_llm_choice(loaded: Loaded, llm: str | None, console: Console, ports: Sequence[int] = PORTS) -> Loaded:
+    """Returns the settings of a run with `--llm` and reports the choice. Without `--llm`, names usable servers.
 
     Raises ConfigError as `choose` does.
     """

@@ -1,6 +1,6 @@
-"""Which language model a run uses, where servers were found on this machine. Pure: somebody else looks for them.
+"""Selects the language model of a run, given the servers found on this machine. Pure.
 
-A found server is used only if the person says so, with `--llm auto` or by adding it to the configuration.
+A found server is used only if the user requests it with `--llm auto` or adds it to the configuration.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,20 +19,20 @@ AUTO, SKILLS = RESERVED
 HANDLES: Mapping[str, str] = MappingProxyType(
     {"Ollama": "ollama", "llama.cpp": "llama.cpp", "vLLM": "vllm", "LM Studio": "lm-studio"}
 )
-"""Product to the name that an endpoint of it gets, if no other is given."""
+"""Default endpoint name for each product."""
 
 SHOWN_MODELS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class LlmChoice:
-    """What a run asks.
+    """The language models of a run.
 
     Attributes:
         settings: With the endpoints of this run.
-        said: A line for the screen; empty where nothing was asked for.
-        why: For the table of engines, in place of its own words; empty: they stand.
-        fallback: Whether something else runs than was asked for.
+        said: A line for display; empty if nothing was requested.
+        why: Replaces the reason in the table of engines; empty: no replacement.
+        fallback: Whether something other than requested is used.
     """
 
     settings: Settings
@@ -44,9 +44,9 @@ class LlmChoice:
 def choose(
     settings: Settings, llm: str | None, found: Sequence[FoundServer], ports: Sequence[int] = PORTS
 ) -> LlmChoice:
-    """What `--llm` means: None (not given), "auto" (the first of `found`), "skills", or an endpoint's name.
+    """Interprets `--llm`: None (not given), "auto" (the first of `found`), "skills", or an endpoint's name.
 
-    Raises ConfigError for a name that no endpoint has, and where nothing would be left to answer.
+    Raises ConfigError for an unknown name, and if nothing would be left to answer.
     """
     endpoints = settings.llm.endpoints
     if llm is None:
@@ -67,7 +67,7 @@ def choose(
 
 
 def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -> str:
-    """A line about servers that are there and not used; empty where endpoints are configured or `--llm` was given."""
+    """Returns a line about unused servers; empty if endpoints are configured or `--llm` was given."""
     usable = [server for server in found if server.usable]
     if llm is not None or settings.llm.endpoints or not usable:
         return ""
@@ -78,7 +78,7 @@ def mention(settings: Settings, llm: str | None, found: Sequence[FoundServer]) -
 
 
 def handles(found: Sequence[FoundServer]) -> dict[str, FoundServer]:
-    """The servers by the name that an endpoint of each gets: the product's, with the port where that is too little."""
+    """Maps default endpoint names to the servers: the product's name, with the port if it is ambiguous."""
     products = [server.name for server in found]
     named: dict[str, FoundServer] = {}
     for server in found:
@@ -91,19 +91,19 @@ def handles(found: Sequence[FoundServer]) -> dict[str, FoundServer]:
 
 
 def port_here(url: str) -> int | None:
-    """The port of an address on this machine; None for one elsewhere."""
+    """Returns the port of an address on this machine; None for another machine."""
     address = urlsplit(url)
     here = address.hostname in {"localhost", "127.0.0.1", "::1"}
     return (address.port or (443 if address.scheme == "https" else 80)) if here else None
 
 
 def described(server: FoundServer) -> str:
-    """As in "Ollama at http://127.0.0.1:11434/v1 (llama3.2)"."""
+    """Describes a server: "Ollama at http://127.0.0.1:11434/v1 (llama3.2)"."""
     return f"{server.name} at {server.url} ({offers(server)})"
 
 
 def offers(server: FoundServer) -> str:
-    """Its chat models, or why there are none."""
+    """Returns its chat models, or why there are none."""
     if server.needs_key:
         return "wants a key"
     if not server.models:
@@ -112,13 +112,13 @@ def offers(server: FoundServer) -> str:
 
 
 def shortened(models: Sequence[str], most: int = SHOWN_MODELS) -> str:
-    """As in "a, b, c and 4 more"."""
+    """Shortens a list: "a, b, c and 4 more"."""
     more = len(models) - most
     return ", ".join(models[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def nothing_found(found: Sequence[FoundServer], ports: Sequence[int]) -> str:
-    """As in "no language model found on localhost (ports 8080, 8000)", and what was found instead."""
+    """Returns "no language model found on localhost (ports 8080, 8000)", and what was found instead."""
     seen = "".join(f"; {described(server)}" for server in found)
     return f"no language model found on localhost (ports {', '.join(map(str, ports))}){seen}"
 

@@ -1,4 +1,4 @@
-"""The figures of endpoints side by side: a table and bars on a terminal, and the same bars as a file."""
+"""Compares endpoints in a table and as bars, on a terminal or as a picture file."""
 
 import io
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from assistant.commands.llm_endpoints.figures import (
     PRICED_TURNS,
     PROMPT_TOKENS,
     EndpointMeasurement,
-    quickest_first,
+    fastest_first,
 )
 from assistant.config.loading import ConfigError
 from assistant.support.atomic_file import write_whole
@@ -22,7 +22,7 @@ from assistant.support.atomic_file import write_whole
 BAR_CELLS = 44
 NETWORK, MODEL, LONGER = "▒", "█", "─"
 PLAIN = str.maketrans({NETWORK: ".", MODEL: "#", LONGER: "-", "–": "-"})
-"""For a terminal or a pipe that knows only ASCII."""
+"""Replacements for an output that supports only ASCII."""
 
 _NONE = "–"
 _COLUMNS = (
@@ -34,11 +34,11 @@ _COLUMNS = (
     "price of\n1000 turns",
 )
 _NETWORK, _MODEL, _INK, _FAINT, _GRID = "#8a70e0", "#c763b4", "#222222", "#6f6f6f", "#e6e6e6"
-"""Network and model as in the traces' pictures."""
+"""Same colours for network and model as in the pictures of traces."""
 
 
 def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, requests: int) -> None:
-    """The table of those whose connection was measured, and the bars of those that answered; `requests`: of each."""
+    """Prints the table of measured connections, and bars of those that answered; `requests`: per endpoint."""
     timed = [each for each in measured if each.handshake is not None]
     if not timed:
         return
@@ -70,8 +70,8 @@ def show_figures(measured: Sequence[EndpointMeasurement], console: Console, *, r
 
 
 def bars(measured: Sequence[EndpointMeasurement]) -> list[str]:
-    """A line for each that answered, quickest first; the longest p95 is BAR_CELLS long."""
-    answered = quickest_first(measured)
+    """Returns a line for each endpoint that answered, fastest first; the longest p95 has BAR_CELLS cells."""
+    answered = fastest_first(measured)
     longest_ms = max((each.first_token_ms(95) or 0.0 for each in answered), default=0.0)
     width = max((len(each.endpoint.name) for each in answered), default=0)
     lines = []
@@ -86,8 +86,8 @@ def bars(measured: Sequence[EndpointMeasurement]) -> list[str]:
 
 
 def draw(measured: Sequence[EndpointMeasurement], file: Path, form: Literal["svg", "png"]) -> None:
-    """The bars as a file. Raises ConfigError: there is nothing to draw, or the file cannot be written."""
-    answered = quickest_first(measured)
+    """Draws the bars to a file. Raises ConfigError if there is nothing to draw or the file cannot be written."""
+    answered = fastest_first(measured)
     if not answered:
         raise ConfigError([f"{file}: no endpoint answered, so there is nothing to draw"])
     import matplotlib as mpl  # noqa: PLC0415 - on use: it takes half a second
@@ -97,7 +97,7 @@ def draw(measured: Sequence[EndpointMeasurement], file: Path, form: Literal["svg
     network = [_network_ms(each) for each in answered]
     usual = [each.first_token_ms(50) or 0.0 for each in answered]
     late = [each.first_token_ms(95) or 0.0 for each in answered]
-    # The same figures give the same file, byte for byte.
+    # The same figures produce the same file, byte for byte.
     with mpl.rc_context({"svg.hashsalt": "repartee", "font.size": 9, "axes.edgecolor": _FAINT}):
         figure = Figure(figsize=(8, 0.9 + 0.38 * len(answered)), facecolor="white", layout="constrained")
         axes = figure.subplots()
@@ -124,7 +124,7 @@ def draw(measured: Sequence[EndpointMeasurement], file: Path, form: Literal["svg
 
 
 def _network_ms(each: EndpointMeasurement) -> float:
-    """Never more than the whole: a round trip is the least of many, a median is not."""
+    """At most the median: the round trip is a minimum of many and may exceed it."""
     return min(each.round_trip_ms or 0.0, each.first_token_ms(50) or 0.0)
 
 

@@ -1,12 +1,12 @@
-"""One configured endpoint, asked for real: its key, its list of models, its connection, some short answers."""
+"""Measures one configured endpoint: its key, its list of models, its connection and some short answers."""
 
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
-from assistant.commands.llm_endpoints.handshake import shake_hands
+from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
+from assistant.commands.llm_endpoints.handshake import measure_handshake
 from assistant.commands.llm_endpoints.local_servers import SHOWN_MODELS, shortened
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.settings import Settings
@@ -19,43 +19,42 @@ from llm.listing import ask
 
 ASK_TIMEOUT_S = 3.0
 FIRST_TOKEN_TIMEOUT_S = 7.0
-"""A server that has to load its model first takes longer, which is worth knowing."""
+"""Seconds. A server that must load its model first takes longer, which is worth reporting."""
 
 MAX_TOKENS = 24
 QUESTION = (Message("user", "Count from one to ten in words."),)
 
 
-async def get_ready(settings: Settings, environ: Mapping[str, str]) -> None:
-    """Import and read what the clients of all endpoints need: done later, it would fall into the times of others."""
+async def import_clients(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Imports and reads in advance what the clients need, so that it does not add to measured times."""
     for endpoint in settings.llm.endpoints:
-        # What is wrong with one is told where it is asked.
+        # Its problem is reported when the endpoint is asked.
         with suppress(ValueError):
             model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=FIRST_TOKEN_TIMEOUT_S)
             await model.aclose()
 
 
-async def measured(
+async def measure_endpoint(
     endpoint: EndpointSection, settings: Settings, environ: Mapping[str, str], *, requests: int
 ) -> EndpointMeasurement:
-    """Ask one endpoint. Never fails; the first question that gets no answer is the last.
+    """Measures one endpoint. Never raises; stops at the first question without an answer.
 
-    `requests`: how many short answers, one after the other; 0: none, which costs nothing.
+    `requests`: number of short answers, one after another; 0: none, which costs nothing.
     """
-    found = await _looked_at(endpoint, environ, asked=requests > 0)
+    found = await _check_before_question(endpoint, environ, asked=requests > 0)
     if found.problem or not found.address:
         return found
-    made = await shake_hands(found.address, endpoint.ca_file)
+    made = await measure_handshake(found.address, endpoint.ca_file)
     found = replace(found, handshake=made)
     if not requests:
         return found if made.proxy or made.connect_ms is not None else _unreachable(found)
-    answers: list[TestAnswer] = []
+    answers: list[ProbeAnswer] = []
     try:
         model = chat(settings, endpoint, environ, max_tokens=MAX_TOKENS, timeout_s=FIRST_TOKEN_TIMEOUT_S)
         try:
             await model.load()
             for _ in range(requests):
-                # As when somebody begins to speak: connections stand when the question comes, and the round trip on
-                # an open one is known.
+                # As when a user begins to speak: connections are open before the question, and the round trip is known.
                 await model.load()
                 answers.append(await _answer(model))
         finally:
@@ -67,8 +66,10 @@ async def measured(
     return replace(found, state=state, answers=tuple(answers))
 
 
-async def _looked_at(endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool) -> EndpointMeasurement:
-    """What can be known before a question, if one is asked: the key, the address, kind openai's list of models."""
+async def _check_before_question(
+    endpoint: EndpointSection, environ: Mapping[str, str], *, asked: bool
+) -> EndpointMeasurement:
+    """Checks the key, the address and, for kind openai, the list of models. `asked`: whether questions follow."""
     key = environ.get(endpoint.api_key_env) or None
     if endpoint.api_key_env and key is None:
         problem = f"{endpoint.name}: the environment variable {endpoint.api_key_env} is not set; put the key there"
@@ -88,7 +89,7 @@ async def _listed(
     try:
         listing = await ask(endpoint.name, endpoint.url, api_key=key, timeout_s=ASK_TIMEOUT_S, headers=headers)
     except (LlmError, ValueError) as error:
-        # Its list alone may fail: the questions tell.
+        # Only the list may fail; the questions decide.
         goes_on = asked and isinstance(error, LlmRefused | LlmBroken | LlmTooSlow)
         state, problem = ("answers, lists no models", "") if goes_on else ("no answer", str(error))
         return EndpointMeasurement(endpoint, state, problem, address)
@@ -114,8 +115,8 @@ def _unreachable(found: EndpointMeasurement) -> EndpointMeasurement:
     return replace(found, state="no connection", problem=problem)
 
 
-async def _answer(model: ChatModel) -> TestAnswer:
-    """Ask once and hear it out, so that the connection can be used again. Raises LlmError."""
+async def _answer(model: ChatModel) -> ProbeAnswer:
+    """Asks one question and reads the whole answer, so that the connection can be reused. Raises LlmError."""
     loop = asyncio.get_running_loop()
     asked_s = loop.time()
     first_s = last_s = None
@@ -135,7 +136,7 @@ async def _answer(model: ChatModel) -> TestAnswer:
                     pass
     ended_s = loop.time()
     first_s = ended_s if first_s is None else first_s
-    return TestAnswer(
+    return ProbeAnswer(
         (first_s - asked_s) * 1000,
         None if round_trip_s is None else round_trip_s * 1000,
         pieces if counted is None else counted,

@@ -1,4 +1,4 @@
-"""`repartee endpoints`: what is configured, what runs on this machine, whether it answers, and what to do next."""
+"""Implements `repartee endpoints`: configured and local language models, their answers, and the next steps."""
 
 import asyncio
 import json
@@ -21,15 +21,15 @@ from assistant.commands.llm_endpoints.figures import (
 )
 from assistant.commands.llm_endpoints.local_servers import AUTO, handles, offers, port_here
 from assistant.commands.llm_endpoints.picture import show_figures
-from assistant.commands.llm_endpoints.probe import get_ready, measured
+from assistant.commands.llm_endpoints.probe import import_clients, measure_endpoint
 from assistant.config.loading import Loaded
-from assistant.config.words import told
+from assistant.config.words import config_option
 from llm.discovery import PORTS, FoundServer, discover
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Everybody's answers."""
+    """Results for all endpoints and servers."""
 
     configured: tuple[EndpointMeasurement, ...]
     found: tuple[FoundServer, ...]
@@ -37,7 +37,7 @@ class Survey:
     requests: int = 0
 
     def to_json(self) -> str:
-        """One object, in one line."""
+        """Returns the survey as one line of JSON."""
         return json.dumps(
             {
                 "schema": 1,
@@ -52,40 +52,42 @@ class Survey:
 async def survey(
     loaded: Loaded, environ: Mapping[str, str], *, requests: int = 0, ports: Sequence[int] = PORTS
 ) -> Survey:
-    """Ask all at once, localhost as `discover` does; `requests` short answers of each that is configured."""
+    """Measures all endpoints concurrently and searches localhost; `requests`: short answers per endpoint."""
     if requests:
-        await get_ready(loaded.settings, environ)
+        await import_clients(loaded.settings, environ)
     async with asyncio.TaskGroup() as asking:
         looking = asking.create_task(discover(ports), name="localhost")
         checks = [
-            asking.create_task(measured(endpoint, loaded.settings, environ, requests=requests), name=endpoint.name)
+            asking.create_task(
+                measure_endpoint(endpoint, loaded.settings, environ, requests=requests), name=endpoint.name
+            )
             for endpoint in loaded.settings.llm.endpoints
         ]
     return Survey(tuple(check.result() for check in checks), looking.result(), tuple(ports), requests)
 
 
-def said_in(loaded: Loaded) -> str:
-    """Where the endpoints come from: a file, a variable of the environment or an option; "" where no file was read."""
+def endpoint_source(loaded: Loaded) -> str:
+    """Returns the source of the endpoints: a file, a variable or an option; "" if no file was read."""
     origin = loaded.origin["llm.endpoints"]
     elsewhere = origin.startswith(("environment ", "--set"))
     return origin if elsewhere else str(loaded.file or "")
 
 
-def show(seen: Survey, said_in: str, config: Path | None, console: Console) -> None:
-    """The survey as tables, and what to do next: `said_in`: where endpoints are set; `config` was asked for."""
-    source = f" ({said_in})" if said_in else ""
+def show(seen: Survey, source: str, config: Path | None, console: Console) -> None:
+    """Prints the survey and the next steps. `source`: of the endpoints; `config`: the requested file."""
+    origin = f" ({source})" if source else ""
     if seen.configured:
         rows = [
             (check.endpoint.name, check.shown_address, check.endpoint.model, check.state, bool(check.problem))
             for check in seen.configured
         ]
-        _table(console, f"configured{source}", ("name", "address", "model", "state"), rows)
+        _table(console, f"configured{origin}", ("name", "address", "model", "state"), rows)
         for check in seen.configured:
             if check.problem:
                 console.print(Text(check.problem, style="yellow"), soft_wrap=True)
         show_figures(seen.configured, console, requests=seen.requests)
     else:
-        console.print(Text(f"no endpoint is configured{source}"), soft_wrap=True)
+        console.print(Text(f"no endpoint is configured{origin}"), soft_wrap=True)
     console.print()
     if seen.found:
         rows = [
@@ -102,27 +104,27 @@ def show(seen: Survey, said_in: str, config: Path | None, console: Console) -> N
 
 
 def next_steps(seen: Survey, config: Path | None) -> list[str]:
-    """What the person may do now, with the file that was asked for: repairs first."""
+    """Returns what the user can do next, repairs first. `config`: the requested file."""
     lines = _repairs(seen.configured, config)
     taken = [check.endpoint for check in seen.configured]
     for handle, server in handles(seen.found).items():
         if port_here(server.url) in {port_here(endpoint.url) for endpoint in taken}:
             continue
         if server.needs_key:
-            command = f"repartee endpoints add {handle} --api-key-env VARIABLE{told(config)}"
+            command = f"repartee endpoints add {handle} --api-key-env VARIABLE{config_option(config)}"
             lines.append(f"add it: {command} (the variable holds its key)")
         elif not server.models:
             lines.append(f"{server.name} at {server.url} has {offers(server)}: load a chat model there, then add it")
         else:
             model = " --model MODEL" if len(server.models) > 1 else ""
-            lines.append(f"add it: repartee endpoints add {handle}{model}{told(config)}")
+            lines.append(f"add it: repartee endpoints add {handle}{model}{config_option(config)}")
     if not taken:
         if any(server.usable for server in seen.found):
-            lines.append(f"or only once: repartee demo --llm {AUTO}{told(config)}")
+            lines.append(f"or only once: repartee demo --llm {AUTO}{config_option(config)}")
         else:
             lines.append(
                 "start a server (Ollama, llama.cpp, vLLM, LM Studio), or add one elsewhere: "
-                f"repartee endpoints add NAME --url URL{told(config)}"
+                f"repartee endpoints add NAME --url URL{config_option(config)}"
             )
         lines.append("until then the built-in skills answer")
     for slow in given_up(seen.configured):
@@ -133,9 +135,9 @@ def next_steps(seen: Survey, config: Path | None) -> list[str]:
             f"(--llm {shlex.quote(name)})"
         )
     if any(_works(check) for check in seen.configured):
-        lines.append(f"next: repartee demo{told(config)}")
+        lines.append(f"next: repartee demo{config_option(config)}")
     elif taken:
-        lines.append(f"or without a language model: repartee demo --llm skills{told(config)}")
+        lines.append(f"or without a language model: repartee demo --llm skills{config_option(config)}")
     return lines
 
 
@@ -145,20 +147,20 @@ def _works(check: EndpointMeasurement) -> bool:
 
 
 def _repairs(configured: Sequence[EndpointMeasurement], config: Path | None) -> list[str]:
-    """How many are broken, and for each of them what to do."""
+    """Returns the number of broken endpoints, and the remedy for each."""
     broken = [check for check in configured if check.problem]
     if not broken:
         return []
     count = f"{len(broken)} of {len(configured)} endpoints {'is' if len(broken) == 1 else 'are'} broken"
     lines = [f"{count}; repair what you need, or take it out:"]
     for check in broken:
-        remove = f"repartee endpoints remove {shlex.quote(check.endpoint.name)}{told(config)}"
+        remove = f"repartee endpoints remove {shlex.quote(check.endpoint.name)}{config_option(config)}"
         lines.append(f"  {check.endpoint.name}: {_remedy(check)} ({remove})")
     return lines
 
 
 def _remedy(check: EndpointMeasurement) -> str:
-    """The last part of its problem, without what a service said of it."""
+    """Returns the last part of its problem, without the service's own text."""
     return check.problem.partition(': "')[0].rpartition(": ")[2]
 
 

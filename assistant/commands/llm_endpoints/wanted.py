@@ -1,4 +1,4 @@
-"""What a person says of an endpoint to be added: some of it, where its server can be asked for the rest. Pure."""
+"""The user's description of a new endpoint, which may leave out what its server can be asked for. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from assistant.config.sources import ENDPOINT_KEYS
 from assistant.config.words import unknown
 
 _FLAGS = ("name", "kind", "url", "model", "api_key_env")
-"""Keys that have a flag or argument of their own."""
+"""Keys with their own flag or argument."""
 
 _NOTHING: Mapping[str, Value] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class NewEndpoint:
-    """What the person said of the endpoint; None is for the servers to say.
+    """The user's description of an endpoint; None for what the server is asked.
 
     Attributes:
         api_key_env: "" for no key.
-        kind: Of its service. Only openai lists its models; of another the person says all there is to say.
+        kind: Kind of its service. Only openai lists its models; for others the user must give everything.
         more: Further keys of its table.
     """
 
@@ -34,7 +34,7 @@ class NewEndpoint:
     more: Mapping[str, Value] = field(default_factory=lambda: _NOTHING)
 
     def section(self) -> EndpointSection:
-        """The endpoint, with examples in place of what a server can say. Raises ValueError: what cannot be so."""
+        """Returns the endpoint, with placeholders for what a server can supply. Raises ValueError if it is invalid."""
         asked = self.kind == "openai"
         make: Callable[..., EndpointSection] = EndpointSection
         return make(
@@ -47,16 +47,16 @@ class NewEndpoint:
         )
 
 
-def kind_of(text: str) -> EndpointKind:
-    """The kind that a flag names. Raises ConfigError."""
+def parse_kind(text: str) -> EndpointKind:
+    """Parses the kind given by a flag. Raises ConfigError."""
     for kind in KINDS:
         if kind == text:
             return kind
     raise ConfigError([f'--kind "{text}": must be one of {", ".join(KINDS)}'])
 
 
-def more_of(pairs: Sequence[str]) -> Mapping[str, Value]:
-    """What flags --set say, each "key=value". Raises ConfigError: no such key, or what it may be."""
+def parse_settings(pairs: Sequence[str]) -> Mapping[str, Value]:
+    """Parses the --set flags, each "key=value". Raises ConfigError for an unknown key or an invalid value."""
     values: dict[str, Value] = {}
     known = [name for name in ENDPOINT_KEYS if name not in _FLAGS]
     for pair in pairs:

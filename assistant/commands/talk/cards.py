@@ -1,4 +1,4 @@
-"""The sound card of `repartee talk`: microphone, loudspeaker, and what keeps the one from hearing the other."""
+"""The sound devices of `repartee talk`: microphone, loudspeaker and echo control."""
 
 import asyncio
 import math
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 1.0
 
 CANCELED_INTERRUPT_AFTER_MS = 300.0
-"""With a canceller voice must be sure for so long before it takes the floor: what is left of an echo is taken for a
-voice for 100 to 200 ms now and then, which only ducks the reply. docs/echo.md is measured with it."""
+"""Least speech in ms that interrupts a reply with an echo canceller. The remaining echo is sometimes detected as speech
+for 100 to 200 ms, which only ducks the reply. docs/echo.md is measured with this value."""
 
 _CHIME_HZ = (660.0, 990.0)
 _CHIME_S = 0.09
-_CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: there, and not in the way
+_CHIME_LEVEL = 0.08  # of full scale, -22 dBFS: audible but not disturbing
 
 
 class Echo(FrameCleaner, EchoReference, Protocol):
-    """Hears what goes to the loudspeaker, and takes it out of the microphone's sound."""
+    """Receives the loudspeaker's audio and removes its echo from the microphone's audio."""
 
 
 @dataclass(slots=True)
 class Cards:
-    """Both, and what is known of them. Lives on the event loop.
+    """Microphone and loudspeaker. Not thread-safe: call it on the event loop.
 
     Attributes:
-        echo: What keeps the reply out of the microphone, in one line.
-        chosen: The same, and the devices, for the table and the trace.
+        echo: The echo control, in one line.
+        chosen: Echo control and devices, for the table and the trace.
     """
 
     microphone: CardMicrophone
@@ -54,32 +54,32 @@ class Cards:
     _was_open: set[Direction] = field(default_factory=set)
 
     async def use(self, direction: Direction, name: str) -> None:
-        """Another device. Raises DeviceError and keeps the old one."""
+        """Switches to another device. On failure raises DeviceError and keeps the old one."""
         card = self.microphone if direction == "input" else self.speaker
         await card.use(name)
 
-    async def look(self) -> None:
-        """List the devices again."""
+    async def refresh(self) -> None:
+        """Lists the devices again."""
         self._devices = await asyncio.to_thread(list_devices)
 
     @property
     def ready(self) -> bool:
-        """Both streams are open, but for a microphone that is meant to be closed: push-to-talk, and nobody presses."""
+        """Whether both streams are open. A microphone muted for push-to-talk may be closed."""
         return self.speaker.opened is not None and (self.microphone.opened is not None or self.microphone.muted)
 
     def choices(self) -> Sequence[DeviceChoice]:
-        """The devices, as last listed."""
+        """Returns the devices as last listed."""
         used = {"input": self.microphone.opened, "output": self.speaker.opened}
         directions: tuple[Direction, ...] = ("input", "output")
         return [
-            DeviceChoice(direction, device.full_name, _is_it(device, used[direction]))
+            DeviceChoice(direction, device.full_name, _is_same(device, used[direction]))
             for direction in directions
             for device in self._devices
             if device.channels(direction)
         ]
 
     def line(self, direction: Direction) -> str:
-        """The device in one line, or why there is none."""
+        """Returns the device in one line, or why there is none."""
         card = self.microphone if direction == "input" else self.speaker
         if card.opened is not None:
             self._was_open.add(direction)
@@ -89,7 +89,7 @@ class Cards:
         return "gone; it is taken up again when it is back" if direction in self._was_open else NOT_YET
 
     def in_use(self) -> dict[str, str]:
-        """The devices by name, for the trace: at this moment, also after a switch."""
+        """Returns the current devices by name, for the trace."""
         microphone, speaker = self.microphone.opened, self.speaker.opened
         without = "closed" if self.microphone.muted else "gone"
         return {
@@ -99,16 +99,16 @@ class Cards:
 
     @property
     def latency_ms(self) -> float:
-        """What both take of an answer's time, as last told: from a sound to its coming, and from going to leaving."""
+        """Latency that both devices add to a reply, as last reported: input lag plus output latency."""
         return (self.microphone.lag_s + self.speaker.latency_s) * 1000
 
     @property
     def interrupt_after_ms(self) -> float:
-        """The least voice that may interrupt a reply, for what of it comes back through this card."""
+        """Least speech in ms that may interrupt a reply, given the echo of this device."""
         return 0.0 if self._canceller is None else CANCELED_INTERRUPT_AFTER_MS
 
     def counts(self) -> dict[str, int]:
-        """What was lost, for the screen."""
+        """Returns counts of lost audio, for display."""
         return {
             "underruns": self.speaker.counts.underruns,
             "overflows": self.microphone.overflows,
@@ -116,7 +116,7 @@ class Cards:
         }
 
     def facts(self) -> dict[str, int]:
-        """The same for the trace, with what tells how well the clocks of both cards are known."""
+        """Returns the counts for the trace, with figures on the accuracy of both device clocks."""
         facts = {
             **self.counts(),
             "unheard_ms": round(self.speaker.silent_samples * 1000 / REPLY_RATE_HZ),
@@ -134,20 +134,20 @@ class Cards:
         return facts
 
     async def aclose(self) -> None:
-        """Close both, within a limit."""
+        """Closes both devices, with a time limit."""
         for card in (self.microphone, self.speaker):
             try:
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await card.aclose()
             except TimeoutError:
-                continue  # a sound server that hangs: the program ends without it
+                continue  # the sound server hangs: the program ends without it
 
 
 def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None]) -> Cards:
-    """Look at the devices and load what is needed. Blocks: call it in a thread. Nothing is opened yet.
+    """Lists the devices and loads what is needed, without opening a stream. Blocking: call it in a thread.
 
     Raises:
-        DeviceError: There is no PortAudio, or no such device.
+        DeviceError: PortAudio or the device is missing.
         EchoUnavailable: `audio.echo` is "cancel" and the extra is missing.
     """
     devices = list_devices()
@@ -168,7 +168,7 @@ def open_cards(audio: AudioSection, duck_db: float, report: Callable[[str], None
 
 
 def shown(opened: Opened) -> str:
-    """One open stream in a line."""
+    """Returns one open stream in a line."""
     return (
         f"{opened.device}, {opened.host_api}, {opened.rate_hz / 1000:g} kHz, blocks of {opened.block_ms:.0f} ms, "
         f"latency {opened.latency_ms:.0f} ms"
@@ -176,7 +176,7 @@ def shown(opened: Opened) -> str:
 
 
 def chime() -> Pcm:
-    """Two soft tones, the second higher: it listens."""
+    """Returns the ready sound: two soft tones, the second higher. int16 at 24 kHz."""
     at_s = np.arange(round(_CHIME_S * REPLY_RATE_HZ)) / REPLY_RATE_HZ
     shape = np.sin(math.pi * at_s / _CHIME_S) ** 2
     tones = [np.sin(2 * math.pi * hertz * at_s) * shape for hertz in _CHIME_HZ]
@@ -185,7 +185,7 @@ def chime() -> Pcm:
 
 
 def _echo(audio: AudioSection) -> "tuple[Echo | None, EngineChoice, EchoCanceller | None]":
-    from audio.echo.half_duplex import HalfDuplex  # noqa: PLC0415 - with numpy only, and on use
+    from audio.echo.half_duplex import HalfDuplex  # noqa: PLC0415 - imports only numpy
 
     if audio.echo == "headphones":
         return None, _chosen_echo("headphones", "nothing is taken out: wear headphones", "as configured"), None
@@ -211,7 +211,7 @@ def _chosen_echo(name: str, detail: str, why: str, *, fallback: bool = False) ->
 _HALF = "the microphone is silent while a reply sounds: interrupt with a key"
 
 
-def _is_it(device: Device, opened: Opened | None) -> bool:
+def _is_same(device: Device, opened: Opened | None) -> bool:
     return opened is not None and (device.name, device.host_api) == (opened.device, opened.host_api)
 
 

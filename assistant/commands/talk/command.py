@@ -1,4 +1,4 @@
-"""`repartee talk`: a conversation through this machine's microphone and loudspeaker."""
+"""Implements `repartee talk`: a conversation through this machine's microphone and loudspeaker."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from assistant.commands.llm_endpoints.local_servers import AUTO, choose
 from assistant.commands.talk.cards import Cards, chime, open_cards
 from assistant.commands.talk.controls import Floor
 from assistant.commands.talk.keys import TalkControls
-from assistant.commands.talk.patience import with_card
+from assistant.commands.talk.patience import adapt_to_card
 from assistant.commands.talk.resumed import resumed
 from assistant.commands.talk.stage import Stage, perform, stage_of
 from assistant.config.loading import ConfigError, Loaded
@@ -34,12 +34,12 @@ TICK_S = 0.02
 
 CARD_TICK_S = 0.5
 CARD_STEP_MS = 10.0
-"""A card's latency is told anew with every block, and jumps by a few milliseconds: less than this is the same card."""
+"""Change of a card's latency in ms that is applied. The latency is reported with every block and varies by a few ms."""
 
 
 @dataclass(slots=True)
 class LocalTalker:
-    """A session of this process, as the keys reach into it. Implements `Talker`."""
+    """Connects the keys to a session of this process. Implements `Talker`."""
 
     session: Session
     cards: Cards
@@ -101,7 +101,7 @@ class LocalTalker:
         return {}
 
     def leave(self) -> None:
-        """See `Talker`; the microphone's end ends it."""
+        """See `Talker`. Ends the microphone's stream, which ends the session."""
         self.session.leave()
 
 
@@ -115,36 +115,36 @@ async def talk(
     resume: str | None = None,
     ports: Sequence[int] = PORTS,
 ) -> None:
-    """Hold a conversation until the person leaves.
+    """Holds a conversation until the user quits.
 
     Args:
         loaded: The settings.
-        environ: Where keys are.
-        console: For what is said after the screen is left.
-        plain: Print lines.
-        llm: As `choose` takes it: which language model answers.
-        resume: Go on with the conversation of this name; "" is the latest, None a new one.
-        ports: Where on this machine to look for a language model.
+        environ: Environment variables with the API keys.
+        console: Receives the text after the screen is closed.
+        plain: Whether to print lines.
+        llm: Selects the language model, as for `choose`.
+        resume: Name of the conversation to resume; "" for the latest, None for a new one.
+        ports: Local ports to search for a language model.
 
     Raises:
         AudioError: There is no sound card, or an engine cannot be loaded.
-        ConfigError: There is no endpoint called `llm`, or no conversation to go on with.
+        ConfigError: There is no endpoint called `llm`, or no conversation to resume.
     """
     choice = choose(loaded.settings, llm, await discover(ports) if llm == AUTO else (), ports)
     settings = choice.settings
     controls = TalkControls(settings.talk.mode, settings.talk.wake_phrase)
     stage = stage_of(controls, plain=plain)
     controls.tell = stage.show
-    local = _Local(settings, environ, stage, controls, resume)
+    local = _LocalConversation(settings, environ, stage, controls, resume)
     try:
         await perform(stage, controls, local.hold)
     finally:
-        for line in local.last_words():
+        for line in local.output_paths():
             console.print(line, soft_wrap=True, markup=False)
 
 
 @dataclass(slots=True)
-class _Local:
+class _LocalConversation:
     """One conversation, from loading to the last record."""
 
     settings: Settings
@@ -156,30 +156,30 @@ class _Local:
     memory: ConversationStore | None = None
 
     async def hold(self) -> None:
-        """Load, converse, close. Ends when the controls say so."""
-        workshop = EngineLoader(self.settings, self.environ, talks=True)
-        workshop.export = build.span_export(self.settings, self.environ, self._trouble)
+        """Loads the engines, runs the conversation and closes everything. Ends when the controls say so."""
+        loader = EngineLoader(self.settings, self.environ, talks=True)
+        loader.export = build.span_export(self.settings, self.environ, self._trouble)
         name = new_session.conversation_name()
-        self.memory = await asyncio.to_thread(self._remembered, name, self._aside())
+        self.memory = await asyncio.to_thread(self._open_store, name, self._thread_reporter())
         async with AsyncExitStack() as closing:
-            closing.push_async_callback(workshop.aclose, self._trouble)
+            closing.push_async_callback(loader.aclose, self._trouble)
             async with asyncio.TaskGroup() as loading:
-                watching = loading.create_task(self._show_engines(workshop), name="engines, as they load")
+                watching = loading.create_task(self._show_engines(loader), name="engines, as they load")
                 cards_coming = loading.create_task(self._cards(), name="sound card")
-                engines = await workshop.engines()
+                engines = await loader.engines()
                 closing.push_async_callback(close_engine, engines.recognizer, self._trouble)
                 cards = await cards_coming
                 watching.cancel()
             closing.push_async_callback(cards.aclose)
-            workshop.chosen += cards.chosen
-            self.stage.engines(workshop.chosen)
-            await self._converse(name, workshop, engines, cards)
+            loader.chosen += cards.chosen
+            self.stage.engines(loader.chosen)
+            await self._converse(name, loader, engines, cards)
 
-    async def _converse(self, name: str, workshop: EngineLoader, engines: Engines, cards: Cards) -> None:
+    async def _converse(self, name: str, loader: EngineLoader, engines: Engines, cards: Cards) -> None:
         limits = RetentionLimits.of(self.settings.trace)
         self.trace = trace = TraceFile(self.settings.trace.dir, name, self._trouble, limits)
         session = new_session.session(
-            workshop,
+            loader,
             engines=engines,
             microphone=cards.microphone,
             speaker=cards.speaker,
@@ -195,11 +195,11 @@ class _Local:
         own = session.turns.settings
         longest_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
         session.turns.settings = replace(own, interrupt_after_ms=longest_ms)
-        self.controls.cards, self.controls.talker = cards, LocalTalker(session, cards, _endpoint(workshop.chosen))
+        self.controls.cards, self.controls.talker = cards, LocalTalker(session, cards, _endpoint(loader.chosen))
         async with asyncio.TaskGroup() as tasks:
             writers = [tasks.create_task(trace.run(), name="trace")]
-            if workshop.export is not None:
-                writers.append(tasks.create_task(workshop.export.run(), name="span export"))
+            if loader.export is not None:
+                writers.append(tasks.create_task(loader.export.run(), name="span export"))
             if self.memory is not None:
                 writers.append(tasks.create_task(self.memory.run(), name="memory"))
             try:
@@ -207,7 +207,7 @@ class _Local:
                     talking.create_task(self._announce(cards), name="ready")
                     beside = [
                         talking.create_task(self._end(session, cards), name="the end"),
-                        talking.create_task(_keep_promise(session, cards), name="patience"),
+                        talking.create_task(_follow_card_latency(session, cards), name="patience"),
                     ]
                     await session.run()
                     for task in beside:
@@ -222,22 +222,24 @@ class _Local:
         await cards.aclose()
 
     async def _announce(self, cards: Cards) -> None:
-        """Say when it listens."""
+        """Announces that the assistant listens."""
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
-                while not cards.ready:  # noqa: ASYNC110 - it tells nobody
+                while not cards.ready:  # noqa: ASYNC110 - the cards send no event
                     await asyncio.sleep(TICK_S)
         except TimeoutError:
-            return  # what is the matter was told
+            return  # the problem was reported already
         self.stage.ready()
         if self.settings.talk.ready_sound:
             cards.speaker.chime(chime())
 
     async def _cards(self) -> Cards:
-        return await asyncio.to_thread(open_cards, self.settings.audio, self.settings.speaker.duck_db, self._aside())
+        return await asyncio.to_thread(
+            open_cards, self.settings.audio, self.settings.speaker.duck_db, self._thread_reporter()
+        )
 
-    def _aside(self) -> Callable[[str], None]:
-        """Tells of trouble from a thread."""
+    def _thread_reporter(self) -> Callable[[str], None]:
+        """Returns a function that reports problems from a thread."""
         loop = asyncio.get_running_loop()
 
         def report(what: str) -> None:
@@ -245,16 +247,16 @@ class _Local:
 
         return report
 
-    async def _show_engines(self, workshop: EngineLoader) -> None:
+    async def _show_engines(self, loader: EngineLoader) -> None:
         shown = -1
         while True:
-            if len(workshop.chosen) != shown:
-                shown = len(workshop.chosen)
-                self.stage.engines(list(workshop.chosen))
+            if len(loader.chosen) != shown:
+                shown = len(loader.chosen)
+                self.stage.engines(list(loader.chosen))
             await asyncio.sleep(TICK_S)
 
-    def _remembered(self, name: str, report: Callable[[str], None]) -> ConversationStore | None:
-        """Blocks."""
+    def _open_store(self, name: str, report: Callable[[str], None]) -> ConversationStore | None:
+        """Opens or creates the stored conversation. Blocking."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         folder = conversations_folder(self.environ)
         if self.resume is not None:
@@ -278,8 +280,8 @@ class _Local:
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))
 
-    def last_words(self) -> list[str]:
-        """Where things lie."""
+    def output_paths(self) -> list[str]:
+        """Returns the paths of the files written."""
         kept = [] if self.memory is None or not self.memory.path.is_file() else [f"kept   {self.memory.path}"]
         traced = [] if self.trace is None or not self.trace.path.is_file() else [f"trace  {self.trace.path}"]
         return [*traced, *kept]
@@ -289,11 +291,11 @@ def _endpoint(chosen: Sequence[EngineChoice]) -> str:
     return next((f"{one.name}, {one.detail}" if one.detail else one.name for one in chosen if one.stage == "llm"), "")
 
 
-async def _keep_promise(session: Session, cards: Cards) -> None:
-    """What the card takes of the 500 ms is not waited, also when another one is chosen."""
+async def _follow_card_latency(session: Session, cards: Cards) -> None:
+    """Reduces the end-of-turn wait by the card's latency, to keep replies within 500 ms. Follows device changes."""
     own, taken_ms = session.turns.settings.patience, 0.0
     while own is not None:
         if abs(cards.latency_ms - taken_ms) >= CARD_STEP_MS:
             taken_ms = cards.latency_ms
-            session.turns.settings = replace(session.turns.settings, patience=with_card(own, taken_ms))
+            session.turns.settings = replace(session.turns.settings, patience=adapt_to_card(own, taken_ms))
         await asyncio.sleep(CARD_TICK_S)

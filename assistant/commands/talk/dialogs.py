@@ -1,4 +1,4 @@
-"""What opens over the screen of `repartee talk`: the devices, and the help."""
+"""Dialogs of the screen of `repartee talk`: devices and help."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -38,12 +38,12 @@ class Dialog(ModalScreen[DeviceChoice | None]):
 
 
 class Devices(Dialog):
-    """What can be switched to, in both directions; returns what was chosen."""
+    """Lists the devices of both directions; returns the selected one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("d", "dismiss", "close")]
 
     def __init__(self, choices: Sequence[DeviceChoice]) -> None:
-        """Offer these, and for each direction the system's default."""
+        """Offers these devices, and the system's default for each direction."""
         super().__init__()
         self._offered: list[DeviceChoice | None] = []
         for direction in _TITLES:
@@ -52,7 +52,7 @@ class Devices(Dialog):
             self._offered += [choice for choice in choices if choice.direction == direction and choice.name]
 
     def compose(self) -> ComposeResult:
-        """The list under its title."""
+        """Builds the list under its titles."""
         options, titles = [], iter(_TITLES.values())
         for choice in self._offered:
             if choice is None:
@@ -65,7 +65,7 @@ class Devices(Dialog):
             yield OptionList(*options, markup=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """One was chosen."""
+        """Returns the selected device."""
         self.dismiss(self._offered[event.option_index])
 
 
@@ -74,12 +74,12 @@ def _in_use(choice: DeviceChoice) -> str:
 
 
 class Help(Dialog):
-    """The keys, in full sentences."""
+    """Explains the keys in full sentences."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("question_mark", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
-        """Key by key."""
+        """Builds the list of keys."""
         lines = [Content.assemble((f"{key}\n", "bold $reply"), f"    {what}") for key, what in HELP]
         with Vertical() as window:
             window.border_title = "keys: escape closes"

@@ -1,4 +1,4 @@
-"""What the keys of `repartee talk` do: the same for a conversation here and for one with a server."""
+"""Implements the keys of `repartee talk`, for local conversations and for those with a server."""
 
 import asyncio
 import math
@@ -13,75 +13,75 @@ from audio.devices import Direction
 from audio.errors import DeviceError
 
 KEY_TICK_S = 0.02
-"""How soon after the key the microphone is opened or closed."""
+"""Delay in s after which the microphone follows the key."""
 
-MOST_WISHES = 20
-"""That take time and are not done yet; with more of them the sound system hangs, which was told."""
+MOST_PENDING_ACTIONS = 20
+"""Most pending actions that take time. If there are more, the sound system hangs, which has been reported."""
 
 
 class Talker(Protocol):
-    """A conversation, wherever it is held."""
+    """A conversation, local or with a server."""
 
     @property
     def floor(self) -> Floor:
-        """Who has it."""
+        """State in one word."""
         ...
 
     @property
     def endpoint(self) -> str:
-        """Who answers, in one line."""
+        """What answers, in one line."""
         ...
 
     @property
     def played_ms(self) -> float | None:
-        """How much was heard of the reply that sounds."""
+        """Played part of the current reply in ms."""
         ...
 
     @property
     def key_held(self) -> bool:
-        """Push-to-talk: what is said now counts."""
+        """Push-to-talk: whether speech is currently recorded."""
         ...
 
     @property
     def needs_sound(self) -> bool:
-        """Push-to-talk: the microphone must be open, if only for what is still on its way."""
+        """Push-to-talk: whether the microphone must be open, possibly only for audio still on its way."""
         ...
 
     def interrupt(self) -> None:
-        """Stop the reply under way."""
+        """Stops the current reply."""
         ...
 
     def repeat(self) -> bool:
-        """Say the last reply again; False where there is none."""
+        """Speaks the last reply again; returns False if there is none."""
         ...
 
     def type(self, text: str) -> None:
-        """Say this to the assistant."""
+        """Sends a typed text to the assistant."""
         ...
 
     def forget(self) -> None:
-        """What is being said is not to be answered."""
+        """Discards the current user speech without a reply."""
         ...
 
     def talk(self, on: bool) -> None:
-        """Push-to-talk: the key."""
+        """Push-to-talk: passes on the state of the key."""
         ...
 
     def counts(self) -> dict[str, int]:
-        """What went wrong besides the card."""
+        """Returns counts of problems other than the sound card's."""
         ...
 
     def leave(self) -> None:
-        """End the conversation; it need not be over yet."""
+        """Starts to end the conversation."""
         ...
 
 
 @dataclass(slots=True)
 class TalkControls:
-    """Implements `Controls`. Before `cards` and `talker` are there, keys do nothing.
+    """Implements `Controls`. Before `cards` and `talker` are set, keys do nothing.
 
     Attributes:
-        tell: Told what goes wrong.
+        tell: Receives problems.
     """
 
     mode: Mode
@@ -91,22 +91,24 @@ class TalkControls:
     talker: Talker | None = None
     muted: bool = False
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    _wishes: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(default_factory=lambda: asyncio.Queue(MOST_WISHES))
+    _actions: "asyncio.Queue[Coroutine[Any, Any, None]]" = field(
+        default_factory=lambda: asyncio.Queue(MOST_PENDING_ACTIONS)
+    )
 
     async def run(self) -> None:
-        """Do what takes time, one after the other, until cancelled."""
+        """Runs actions that take time, one after another, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             if self.mode == "push-to-talk":
                 tasks.create_task(self._follow_key(), name="the talk key")
             while True:
-                wish = await self._wishes.get()
+                action = await self._actions.get()
                 try:
-                    await wish
+                    await action
                 except DeviceError as error:
                     self.tell(Problem(str(error)))
 
     async def _follow_key(self) -> None:
-        """The microphone is open only while what is said counts."""
+        """Opens the microphone only while speech is recorded."""
         while True:
             cards, talker = self.cards, self.talker
             if cards is not None and talker is not None:
@@ -133,12 +135,12 @@ class TalkControls:
             self.talker.type(text.strip())
 
     def mute(self, on: bool) -> None:
-        """See `Controls`. What was being said when the microphone is closed is not answered."""
+        """See `Controls`. Speech in progress when the microphone closes is not answered."""
         self.muted = on
         if on and self.talker is not None:
             self.talker.forget()
         if self.cards is not None and self.mode != "push-to-talk":
-            self._wish(self.cards.microphone.mute(on))
+            self._start(self.cards.microphone.mute(on))
 
     def talk(self, on: bool) -> None:
         """See `Controls`."""
@@ -149,13 +151,13 @@ class TalkControls:
         """See `Controls`."""
         if self.cards is None:
             return ()
-        self._wish(self.cards.look())  # for the next time
+        self._start(self.cards.refresh())  # for the next call
         return self.cards.choices()
 
     def use(self, direction: Direction, name: str) -> None:
         """See `Controls`."""
         if self.cards is not None:
-            self._wish(self.cards.use(direction, name))
+            self._start(self.cards.use(direction, name))
 
     def status(self) -> Status:
         """See `Controls`."""
@@ -189,9 +191,9 @@ class TalkControls:
         floor = self.talker.floor
         return "muted" if self.muted and floor in {"listening", "asleep"} else floor
 
-    def _wish(self, wish: Coroutine[Any, Any, None]) -> None:
+    def _start(self, action: Coroutine[Any, Any, None]) -> None:
         try:
-            self._wishes.put_nowait(wish)
+            self._actions.put_nowait(action)
         except asyncio.QueueFull:
-            wish.close()
+            action.close()
             self.tell(Problem("the sound system does not answer: what you asked of it is left undone"))

@@ -1,4 +1,4 @@
-"""Big letters for the one word that says who has the floor: pure."""
+"""Large letters for the word that shows the state of the conversation. Pure."""
 
 from assistant.commands.talk.controls import Floor
 
@@ -21,13 +21,13 @@ _FONT = {
     "T": "███ ·█· ·█· ·█· ·█·",
     "U": "█··█ █··█ █··█ █··█ ·██·",
 }
-"""Five rows of dots for each letter that a floor has; two rows of dots are one of the terminal."""
+"""Five rows of dots for each letter needed. Two rows of dots are one row of the terminal."""
 
 _HALVES = {"··": " ", "█·": "▀", "·█": "▄", "██": "█"}
 
 
 def big(word: Floor) -> tuple[str, ...]:
-    """The word in letters of three rows, as wide as each other."""
+    """Returns the word in letters three rows high; all rows have the same width."""
     letters = [_FONT[letter].split() for letter in word.upper()]
     dots = ["·".join(letter[row] for letter in letters) for row in range(5)]
     dots.append("·" * len(dots[0]))

@@ -1,4 +1,4 @@
-"""The parts of the screen of `repartee talk` as styled text: pure. What is said by colour is said in words, too."""
+"""Parts of the screen of `repartee talk` as styled text. Pure. Colours never carry information alone."""
 
 from collections.abc import Mapping
 
@@ -24,13 +24,13 @@ FLOOR_STYLES: Mapping[Floor, str] = {
 
 LABEL_CELLS = 11
 SIDE_CELLS = 46
-"""The side panel: the band's upper end is 40 cells of the waterfall, and a margin on both sides."""
+"""Width of the side panel: 40 cells from 0 to the band's upper end, and a margin on both sides."""
 
 QUIET_DBFS, LOUD_DBFS = -60.0, -3.0
-"""Ends of a level bar: below lies the noise of a quiet room, above the sound is nearly cut off."""
+"""Ends of a level bar: noise of a quiet room; nearly clipped audio."""
 
 PATTERN = "█▓▒░"
-"""Stages that lie side by side, where there is no colour to tell them apart."""
+"""Distinguish adjacent stages without colours."""
 
 _DETAIL_CHARS = 200
 _NAME_CELLS = 9
@@ -38,20 +38,20 @@ _GAP = "  "
 
 
 def level_cells(dbfs: float, before: int, cells: int) -> int:
-    """How much of a bar of `cells` is filled; it rises at once and falls by a cell: no flicker."""
+    """Returns the filled cells of a bar. It rises at once and falls by one cell per call, to avoid flicker."""
     share = (dbfs - QUIET_DBFS) / -QUIET_DBFS
     now = round(max(0.0, min(1.0, share)) * cells) if dbfs > QUIET_DBFS else 0
     return max(now, before - 1)
 
 
 def state(floor: Floor, *, large: bool) -> Content:
-    """Who has the floor, in one word."""
+    """Returns the state in one word."""
     text = "\n".join(big(floor)) if large else floor.upper()
     return Content.styled(text, f"{FLOOR_STYLES[floor]} bold")
 
 
 def hint(status: Status, floor: Floor) -> str:
-    """What the person can do now, in one sentence."""
+    """Returns what the user can do now, in one sentence."""
     said: dict[Floor, str] = {
         "starting": "the engines are being loaded",
         "muted": "the microphone is closed; m opens it",
@@ -62,13 +62,13 @@ def hint(status: Status, floor: Floor) -> str:
     if floor in said:
         return said[floor]
     if status.mode == "push-to-talk":
-        # A terminal tells of presses only, never of releases.
+        # A terminal reports only presses, not releases.
         return "you are heard; press space again when you are done" if status.talking else "press space, then speak"
     return "speak" if floor == "listening" else ""
 
 
 def level(name: str, filled: int, cells: int, *, dbfs: float) -> Content:
-    """A level as a bar."""
+    """Returns a level as a bar."""
     said = "  loud" if dbfs > LOUD_DBFS else ""
     return Content.assemble(
         (f"{name:<5}", "$soft"),
@@ -79,7 +79,7 @@ def level(name: str, filled: int, cells: int, *, dbfs: float) -> Content:
 
 
 def paragraph(entry: Entry) -> tuple[Content, Content]:
-    """An entry's label and its text."""
+    """Returns an entry's label and its text."""
     match entry.who:
         case "you":
             label, style = "you", "$you"
@@ -90,10 +90,10 @@ def paragraph(entry: Entry) -> tuple[Content, Content]:
     if entry.who in {"you", "repartee"}:
         text = Content.styled(entry.text or "…", "" if entry.settled else "italic $soft")
         if entry.unheard_from is not None:
-            # What is still to come is faint; what was never heard is struck out as well, as on the page.
+            # Text still to come is faint; text that was never played is also struck through, as on the web page.
             text = text.stylize("$faint strike" if entry.mark else "$faint", entry.unheard_from)
-        if entry.lit is not None:
-            text = text.stylize("bold reverse", *entry.lit)
+        if entry.highlight is not None:
+            text = text.stylize("bold reverse", *entry.highlight)
         if not entry.settled and entry.text:
             text = Content.assemble(text, (" …", "$soft"))
     else:
@@ -104,7 +104,7 @@ def paragraph(entry: Entry) -> tuple[Content, Content]:
 
 
 def waterfall(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | None) -> Content:
-    """The last turn's latency as one bar; without colours, its stages differ in their pattern."""
+    """Returns the last turn's latency as one bar; without colours, stages differ by pattern."""
     bar = Content("")
     for index, part in enumerate(segments(record, cells)):
         if colours is None:
@@ -115,7 +115,7 @@ def waterfall(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | Non
 
 
 def band(record: TurnRecord, cells: int) -> Content:
-    """Where 200–500 ms lie under the bar; nothing where the bar is longer than can be shown to scale."""
+    """Returns a marker of 200–500 ms under the bar; empty if the bar is too long for its scale."""
     parts = segments(record, cells)
     drawn = sum(part.cells for part in parts)
     cell_ms = (record.response_latency_ms or 0.0) / drawn if drawn else 0.0
@@ -129,7 +129,7 @@ def band(record: TurnRecord, cells: int) -> Content:
 
 
 def legend(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | None) -> list[Content]:
-    """The stages of the bar from left to right, in milliseconds, in lines of at most `cells`."""
+    """Returns the stages of the bar from left to right, in ms, in lines of at most `cells`."""
     lines: list[Content] = []
     for index, part in enumerate(segments(record, cells)):
         if part.ms < 0.5:
@@ -144,7 +144,7 @@ def legend(record: TurnRecord, cells: int, colours: Mapping[Stage, str] | None) 
 
 
 def headline(record: TurnRecord) -> Content:
-    """The last turn's latency, and where it lies against the band."""
+    """Returns the last turn's latency and its position relative to the band."""
     latency_ms = record.response_latency_ms or 0.0
     inside = BAND_MS[0] <= latency_ms <= BAND_MS[1] and not record.failed
     style = "$reply" if inside else "$soon" if latency_ms < BAND_MS[0] and not record.failed else "$late"
@@ -154,7 +154,7 @@ def headline(record: TurnRecord) -> Content:
 
 
 def running(latencies: Latencies) -> list[Content]:
-    """The percentiles so far, and against the band."""
+    """Returns the percentiles so far, and the number of turns within the band."""
     of = f"{latencies.turns} turn" + ("s" if latencies.turns != 1 else "")
     percentiles = Content.assemble(
         ("p50 ", "$soft"), (f"{latencies.p50_ms:.0f} ms", "bold"),
@@ -164,7 +164,7 @@ def running(latencies: Latencies) -> list[Content]:
 
 
 def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brief: bool) -> Content:
-    """The last turn, and all of them so far; brief for a narrow screen."""
+    """Returns the latencies of the last turn and of all turns; `brief` for a narrow screen."""
     if view.last is None or view.latencies is None:
         return Content.styled("no turn was answered so far", "$soft")
     bar = waterfall(view.last, cells, colours)
@@ -179,7 +179,7 @@ def latency(view: View, cells: int, colours: Mapping[Stage, str] | None, *, brie
 
 
 def engines(view: View, cells: int, *, brief: bool) -> Content:
-    """What is in use; a stand-in is yellow, and called one. Why is in the transcript."""
+    """Returns the engines in use, with fallbacks marked. The reasons are in the transcript."""
     rows = []
     for engine in view.chosen:
         name, detail = printable(engine.name, _DETAIL_CHARS), printable(engine.detail, _DETAIL_CHARS)
@@ -198,7 +198,7 @@ def engines(view: View, cells: int, *, brief: bool) -> Content:
 
 
 def sound(view: View, cells: int) -> Content:
-    """The devices, what is done against the echo, and what went wrong on the way."""
+    """Returns the devices, the echo control and the number of problems."""
     status = view.status
     if status is None:
         return Content("")
@@ -216,12 +216,12 @@ def sound(view: View, cells: int) -> Content:
 
 
 def _counted(status: Status) -> str:
-    """What went wrong on the way, in numbers."""
+    """Returns the problem counts."""
     return ", ".join(f"{number} {printable(name, 60)}" for name, number in status.troubles.items() if number > 0)
 
 
 def _row(name: str, value: Content, cells: int) -> Content:
-    """A value that hangs beside its name, in lines of at most `cells`."""
+    """Returns a name and its value, wrapped beside it in lines of at most `cells`."""
     lines = value.wrap(max(1, cells - _NAME_CELLS))
     first = Content.styled(f"{name:<{_NAME_CELLS}}", "$soft")
     return Content("\n").join(
@@ -230,7 +230,7 @@ def _row(name: str, value: Content, cells: int) -> Content:
 
 
 def keys(status: Status | None, cells: int) -> Content:
-    """The keys that do something now, in one line of `cells`: on a narrow screen those that are missed least go."""
+    """Returns the active keys in one line of at most `cells`. Leaves out the least important if it is narrow."""
     named = {"m": "open mic" if status is not None and status.muted else "mute", "esc": "interrupt"}
     named |= {"r": "repeat", "t": "type", "d": "devices", "?": "help", "q": "quit"}
     if status is not None and status.mode == "push-to-talk":

@@ -1,7 +1,7 @@
-"""How long a silence is waited for where the sound card itself takes a part of the time: pure.
+"""Adapts the silence timeout to the latency of the sound card. Pure.
 
-The ceilings of the profiles that promise an answer within 500 ms leave 40 ms for frames and the way to the ear
-(docs/turn-taking.md). A desktop's sound server alone takes 60 ms: what it takes more is taken off the ceiling.
+Profiles that promise a reply within 500 ms leave 40 ms for frames and output (docs/turn-taking.md). A desktop's sound
+server alone takes 60 ms. The excess is subtracted from the ceiling of the silence timeout.
 """
 
 from dataclasses import replace
@@ -12,17 +12,17 @@ from audio.units import FRAME_MS
 PROMISED_MS = 500.0
 
 LEAST_CEILING_MS = 380.0
-"""Not lower, whatever the card takes: a Bluetooth headset's 250 ms cannot be made up for by cutting people off."""
+"""Lower limit in ms. A Bluetooth headset's 250 ms cannot be compensated without cutting users off."""
 
 
-def with_card(patience: EndOfTurnProfile, card_ms: float) -> EndOfTurnProfile:
-    """The same, kept to the promise with a sound card that takes `card_ms`, microphone and loudspeaker together.
+def adapt_to_card(patience: EndOfTurnProfile, card_ms: float) -> EndOfTurnProfile:
+    """Returns the profile adapted to a sound card with a total latency of `card_ms`.
 
-    A profile that promises nothing stays as it is; so does one whose ceiling leaves enough. Nothing is promised to who
-    pauses often, nor where a turn sounds unfinished.
+    A profile without the promise is unchanged, and so is one whose ceiling leaves enough time. The promise does not
+    cover users who pause often or turns that sound unfinished.
     """
     if patience.ceiling_ms > PROMISED_MS:
         return patience
-    # The silence is known to be long enough with the end of a frame.
+    # Silence is only known to be long enough at the end of a frame.
     kept_ms = max(PROMISED_MS - FRAME_MS - card_ms, LEAST_CEILING_MS, patience.floor_ms)
     return replace(patience, ceiling_ms=min(patience.ceiling_ms, kept_ms))

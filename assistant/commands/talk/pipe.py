@@ -1,7 +1,7 @@
-"""Lines in and out without making a conversation wait: a terminal or a pipe may stall, and a file cannot be awaited.
+"""Reads and writes lines without blocking a conversation, because a terminal or pipe may stall.
 
-Threads do the waiting, as daemons: one that is stuck in a pipe must not keep the program alive. They work on every
-system, where readiness of a console or a pipe does not.
+Daemon threads do the blocking work: a thread stuck in a pipe must not keep the program alive. Unlike readiness
+notification for consoles and pipes, threads work on every system.
 """
 
 import asyncio
@@ -14,27 +14,27 @@ from contextlib import suppress
 from typing import TextIO
 
 MOST_LINES = 1000
-"""That wait to be written; more are left out and counted: whoever does not read must not hold up a conversation."""
+"""Most lines queued for writing. Further lines are dropped and counted, so that a stalled reader causes no delay."""
 
 MOST_TYPED = 16
-"""Lines that were read and not yet taken; the rest stays in the pipe."""
+"""Most lines read in advance; the rest stays in the pipe."""
 
 LINE_CHARS = 2000
-"""The longest line that is read; what is longer is left out as a whole."""
+"""Longest line that is read, in characters; longer lines are dropped."""
 
-CLOSING_S = 1.0
-"""For the last lines."""
+CLOSE_TIMEOUT_S = 1.0
+"""Seconds to write the last lines."""
 
 
 class LineWriter:
-    """Writes lines in a thread of its own. Made on the event loop.
+    """Writes lines in its own thread. Created on the event loop.
 
     Attributes:
-        left_out: How many lines were not written because nobody read.
+        left_out: Number of lines dropped because nobody read the output.
     """
 
     def __init__(self, file: TextIO, gone: Callable[[], None]) -> None:
-        """Write to `file`; `gone` is called on the event loop once nobody reads any more."""
+        """Writes to `file`; `gone` is called on the event loop when the reader has closed the output."""
         self.left_out = 0
         self._file = file
         self._gone = gone
@@ -44,43 +44,43 @@ class LineWriter:
         self._thread.start()
 
     def write(self, text: str) -> None:
-        """Write a line, or several."""
+        """Writes one or more lines."""
         try:
             self._lines.put_nowait(text)
         except queue.Full:
             self.left_out += 1
 
     async def aclose(self) -> None:
-        """Write what is left, within a second."""
+        """Writes the remaining lines, within a second."""
         if self._thread.is_alive():
             try:
                 self._lines.put_nowait(None)
             except queue.Full:
-                return  # it is stuck: nobody reads
-            await asyncio.to_thread(self._thread.join, CLOSING_S)
+                return  # blocked: nobody reads the output
+            await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
 
     def _write(self) -> None:
         encoding = self._file.encoding or "utf-8"
         try:
             while (text := self._lines.get()) is not None:
-                # A terminal that cannot show a character shows another one; no words may end a conversation.
+                # Characters outside the encoding are replaced, so that no text can end the conversation.
                 self._file.write(text.encode(encoding, "replace").decode(encoding, "replace") + "\n")
                 self._file.flush()
         except (OSError, ValueError):
-            self._let_go()
+            self._discard_output()
 
-    def _let_go(self) -> None:
+    def _discard_output(self) -> None:
         with suppress(OSError, ValueError):
-            # Else the interpreter complains of the same pipe once more when it ends.
+            # Otherwise the interpreter reports an error for the same pipe at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._gone)
 
 
 def standard_input() -> TextIO | None:
-    """A reader of its own on standard input, None where there is none.
+    """Opens a separate reader on standard input; None if there is none.
 
-    Not `sys.stdin`: a thread that waits in it holds its lock, and the interpreter, ending, would want it.
+    Not `sys.stdin`: a thread waiting in it holds its lock, which the interpreter needs at exit.
     """
     if sys.stdin is None or sys.stdin.closed:
         return None
@@ -91,9 +91,9 @@ def standard_input() -> TextIO | None:
 
 
 async def lines_of(file: TextIO) -> AsyncGenerator[str]:
-    """The lines of a file as they come, stripped. Ends with the file."""
+    """Yields the lines of a file as they arrive, stripped, until its end."""
     loop = asyncio.get_running_loop()
-    lines: asyncio.Queue[str | None] = asyncio.Queue()  # bounded by the permits
+    lines: asyncio.Queue[str | None] = asyncio.Queue()  # limited by the permits
     permits = threading.BoundedSemaphore(MOST_TYPED)
 
     def read() -> None:
@@ -115,7 +115,7 @@ async def lines_of(file: TextIO) -> AsyncGenerator[str]:
 
 
 def _next_line(file: TextIO) -> str | None:
-    """None at the end; "" for a line that is too long."""
+    """Returns the next line; None at the end, "" for a line that is too long."""
     try:
         line = file.readline(LINE_CHARS)
         if len(line) < LINE_CHARS or line.endswith("\n"):

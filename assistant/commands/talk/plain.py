@@ -1,4 +1,4 @@
-"""`repartee talk --plain`: a conversation as lines, for pipes and screen readers. Nothing is written over."""
+"""Implements `repartee talk --plain`: a conversation as lines, for pipes and screen readers."""
 
 import asyncio
 import io
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
 START_S = 5.0
-"""A start that fails sooner is one sentence, the error; one that takes longer shows how far it has come."""
+"""Seconds. If the start fails sooner, only the error is printed; if it takes longer, its progress is printed."""
 
 WATCH_S = 0.5
-"""How often is looked for what is worth a line: a device that changed, a microphone that was closed."""
+"""Seconds between checks for changes to print: a changed device, a closed microphone."""
 
 COMMANDS = (
     "/mute            close the microphone, really; again to open it",
@@ -46,14 +46,14 @@ COMMANDS = (
 _SUMMARY_COLUMNS = 200
 
 
-def unfit(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: str) -> str:
-    """Why the screen cannot be drawn and lines are printed, in one sentence; "" where it can.
+def screen_problem(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: str) -> str:
+    """Returns why the screen cannot be used and lines are printed, in one sentence; "" if it can.
 
     Args:
-        environ: Where TERM is.
-        keys: The input is a terminal.
-        terminal: The output is one, and so is standard error.
-        encoding: Of the output.
+        environ: Environment variables, with TERM.
+        keys: Whether the input is a terminal.
+        terminal: Whether the output and standard error are terminals.
+        encoding: Encoding of the output.
     """
     if not terminal:
         return "the output, or standard error, is not a terminal: lines are printed, as with --plain"
@@ -67,8 +67,9 @@ def unfit(environ: Mapping[str, str], *, keys: bool, terminal: bool, encoding: s
 
 
 class TalkPlain:
-    """A conversation as lines. Implements `Stage`. Made on the event loop; runs beside the conversation, as the screen
-    does.
+    """A conversation as lines. Implements `Stage`.
+
+    Created on the event loop; runs concurrently with the conversation, as the screen does.
     """
 
     def __init__(
@@ -82,17 +83,17 @@ class TalkPlain:
         note: str = "",
         start_s: float = START_S,
     ) -> None:
-        """Print to `out`, take typed lines from `typed`; by default the standard ones.
+        """Prints to `out` and reads typed lines from `typed`; by default the standard streams.
 
         Args:
-            controls: What the commands do.
-            clock: The time of day, in words.
-            out: Where lines go.
-            typed: Where they come from.
-            ends_with_input: The end of the input ends the conversation; by default where it is a terminal: there
-                somebody pressed ctrl+d. A pipe or /dev/null that ends has only nothing more to type.
+            controls: Executes the commands.
+            clock: Returns the time of day as text.
+            out: Output stream.
+            typed: Input stream.
+            ends_with_input: Whether the end of the input ends the conversation. By default only for a terminal, where
+                the user pressed ctrl+d; the end of a pipe or /dev/null only means that nothing more is typed.
             note: Written to standard error before the first line.
-            start_s: For how long lines are held back while the conversation starts.
+            start_s: Seconds for which lines are held back during the start.
         """
         self.records: list[TurnRecord] = []
         self._controls = controls
@@ -101,64 +102,64 @@ class TalkPlain:
         self._ends = ends_with_input if ends_with_input is not None else bool(self._typed and self._typed.isatty())
         self._note = note
         self._start_s = start_s
-        self._held: list[str] | None = []  # lines of the start; None once they are written
+        self._held_back: list[str] | None = []  # lines of the start; None once they are written
         self._began = False
         self._over = asyncio.Event()
         self._out = LineWriter(out if out is not None else sys.stdout, self._over.set)
         self._chosen: tuple[EngineChoice, ...] = ()
         self._status: Status | None = None
 
-    # What happens --------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------
 
     def show(self, fact: SessionEvent) -> None:
-        """A fact of the conversation; words that are still being heard are left out."""
+        """Prints one event of the conversation; interim words are not printed."""
         if not isinstance(fact, Problem):
             self._begin()
         match fact:
             case UserTurnCommitted() if fact.text and not _is_printed(fact):
-                self._say("you", f"{fact.text} (roughly)" if fact.low_confidence else fact.text)
+                self._print("you", f"{fact.text} (roughly)" if fact.low_confidence else fact.text)
             case ChunkSpoken():
-                self._say("repartee", fact.text)
+                self._print("repartee", fact.text)
             case ReplyStopped() if fact.reason == "unheard":
-                self._say("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
+                self._print("repartee", f'(heard: "{fact.heard}")' if fact.heard else "(not heard)")
             case ReplyStopped() if fact.heard_ms > 0:
-                self._say("repartee", "(interrupted)")
+                self._print("repartee", "(interrupted)")
             case TurnFinished():
                 self._finished(fact.record)
             case Problem():
-                self._say(f"trouble {self._clock()}", fact.text)
+                self._print(f"trouble {self._clock()}", fact.text)
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
-        """The engines in use, as far as they are loaded; each is named once."""
+        """Prints the engines loaded so far, each once."""
         for engine in chosen[len(self._chosen) :]:
             why = f" (fallback: {engine.why})" if engine.fallback else ""
-            self._say(engine.stage, f"{engine.name}, {engine.detail}{why}")
+            self._print(engine.stage, f"{engine.name}, {engine.detail}{why}")
         self._chosen = tuple(chosen)
 
     def resumed(self, past: Resumed) -> None:
-        """What was said in the conversation that is resumed."""
-        self._say("resumed", past.heading)
+        """Prints the last words of the resumed conversation."""
+        self._print("resumed", past.heading)
         for who, text in past.last:
-            self._say(f"{who} (earlier)", text)
+            self._print(f"{who} (earlier)", text)
 
     def ready(self) -> None:
-        """Everything is loaded."""
+        """Reports that everything is loaded."""
         self._begin()
-        self._say("ready", "speak, or type; /help names the commands")
+        self._print("ready", "speak, or type; /help names the commands")
 
     def hushed(self) -> AbstractContextManager[object]:
         """See `Stage`."""
-        # In a file of its own what the libraries say spoils nothing, and somebody may look for it there.
+        # In a file of its own the libraries' output disturbs nothing, and may be useful.
         return hushed(library_in_use) if sys.stderr.isatty() else nullcontext()
 
     async def run(self) -> None:
-        """Until somebody quits, or `close`. The controls were told then, as by the screen."""
+        """Runs until the user quits or `close` is called. The controls have then been told to quit."""
         loop = asyncio.get_running_loop()
         held_until_s = loop.time() + self._start_s
         async with asyncio.TaskGroup() as tasks:
             reading = tasks.create_task(self._read(), name="typed lines")
             while not self._over.is_set():
-                self._watch(self._controls.status())
+                self._print_changes(self._controls.status())
                 if loop.time() >= held_until_s:
                     self._release()
                 try:
@@ -170,11 +171,11 @@ class TalkPlain:
         self._controls.quit()
 
     def close(self) -> None:
-        """The conversation is over."""
+        """Ends the display, because the conversation is over."""
         self._over.set()
 
     async def aclose(self) -> None:
-        """At the end: the latencies, and which engines ran; nothing of a conversation that never began."""
+        """Prints the latencies and engines at the end; nothing if the conversation never began."""
         written = io.StringIO()
         console = Console(file=written, width=_SUMMARY_COLUMNS, no_color=True, highlight=False, force_terminal=False)
         if self._chosen and self._began:
@@ -182,7 +183,7 @@ class TalkPlain:
         for line in written.getvalue().splitlines():
             self._write(_columns(line))
         if self._out.left_out:
-            self._say("left out", f"{self._out.left_out} lines, which nobody read in time")
+            self._print("left out", f"{self._out.left_out} lines, which nobody read in time")
         await self._out.aclose()
 
     def _begin(self) -> None:
@@ -190,35 +191,35 @@ class TalkPlain:
         self._release()
 
     def _release(self) -> None:
-        """Write what was held back, and from now on everything at once."""
-        if self._held is None:
+        """Writes the lines held back, and all later lines at once."""
+        if self._held_back is None:
             return
-        held, self._held = self._held, None
+        held, self._held_back = self._held_back, None
         if self._note:
             sys.stderr.write(f"repartee: {self._note}\n")
         for line in held:
             self._out.write(line)
 
-    def _say(self, label: str, text: str) -> None:
+    def _print(self, label: str, text: str) -> None:
         self._write(f"{label}: {printable(text)}")
 
     def _write(self, line: str) -> None:
-        if self._held is None:
+        if self._held_back is None:
             self._out.write(line)
         else:
-            self._held.append(line)
+            self._held_back.append(line)
 
     def _finished(self, record: TurnRecord) -> None:
         self.records.append(record)
         if record.response_latency_ms is None:
             if record.outcome in {"failed", "stuck"}:
-                self._say("latency", f"turn {record.turn} {record.outcome}: no reply was heard")
+                self._print("latency", f"turn {record.turn} {record.outcome}: no reply was heard")
             return
         parts = [f"{SHORT_NAMES[part.stage]} {part.ms:.0f}" for part in segments(record, 1) if part.ms >= 0.5]
         latency_ms = record.response_latency_ms
-        self._say("latency", f"{latency_ms:.0f} ms, {verdict_on(record)}: {', '.join(parts)}")
+        self._print("latency", f"{latency_ms:.0f} ms, {verdict_on(record)}: {', '.join(parts)}")
 
-    def _watch(self, status: Status) -> None:
+    def _print_changes(self, status: Status) -> None:
         before, self._status = self._status, status
         if status.floor != "starting":
             self._begin()
@@ -230,27 +231,27 @@ class TalkPlain:
             self._device("echo", status.echo)
         waking = status.mode == "wake" and status.floor != "starting"
         if waking and (before is None or (before.floor == "asleep") != (status.floor == "asleep")):
-            self._say("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
+            self._print("wake", f'say "{status.wake_phrase}"' if status.floor == "asleep" else "speak")
 
     def _device(self, label: str, line: str) -> None:
-        """One that is not open yet is no news: either it opens soon, or trouble says why not."""
+        """Prints a device. One that is not open yet is skipped: it opens soon, or a problem is reported."""
         if line != NOT_YET:
-            self._say(label, line)
+            self._print(label, line)
 
-    # What is typed -------------------------------------------------------------------------------------------
+    # Commands ------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
         if self._typed is not None:
             async with aclosing(lines_of(self._typed)) as lines:
                 async for line in lines:
-                    self._do(line)
+                    self._execute(line)
         if self._ends:
             self._over.set()
 
-    def _do(self, line: str) -> None:
+    def _execute(self, line: str) -> None:
         self._release()
         if not line.startswith("/"):
-            self._say("you (typed)", line)
+            self._print("you (typed)", line)
             self._controls.type(line)
             return
         command, _, rest = line.partition(" ")
@@ -265,7 +266,7 @@ class TalkPlain:
                 self._controls.repeat()
             case "/devices":
                 for choice in self._controls.devices():
-                    self._say(choice.direction, f"{choice.name}{' (in use)' if choice.in_use else ''}")
+                    self._print(choice.direction, f"{choice.name}{' (in use)' if choice.in_use else ''}")
             case "/use":
                 self._use(*rest.strip().partition(" ")[::2])
             case "/help":
@@ -274,12 +275,12 @@ class TalkPlain:
             case "/quit":
                 self._over.set()
             case _:
-                self._say("unknown", f"there is no command {command}; /help names those there are")
+                self._print("unknown", f"there is no command {command}; /help names those there are")
 
     def _talk(self) -> None:
         status = self._controls.status()
         if status.mode != "push-to-talk":
-            self._say("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
+            self._print("talk", f'the mode is {status.mode}: /talk is for talk.mode = "push-to-talk"')
             return
         self._controls.talk(not status.talking)
 
@@ -288,15 +289,18 @@ class TalkPlain:
             case "input" | "output":
                 self._controls.use(direction, name.strip())
             case _:
-                self._say("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
+                self._print("use", f"say which: /use input NAME or /use output NAME, not {direction or 'nothing'}")
 
 
 def _is_printed(fact: UserTurnCommitted) -> bool:
-    """When it was typed, or with an earlier turn; not so what was spoken while a connection was lost."""
+    """Whether the text was printed before: it was typed, or belongs to an earlier turn.
+
+    Not for speech during a lost connection.
+    """
     return fact.origin == "requested" and not (isinstance(fact.item, UserMessage) and fact.item.spoken)
 
 
 def _columns(line: str) -> str:
-    """A line of a table: its columns keep their blanks, each made fit for a terminal."""
+    """Makes a table row safe for a terminal and keeps the blanks between its columns."""
     parts = re.split("( {2,})", line.rstrip())
     return "".join(part if part.isspace() else printable(part) for part in parts)

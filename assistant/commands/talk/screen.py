@@ -1,4 +1,4 @@
-"""The screen of `repartee talk`: who has the floor, the words, where the last turn's time went, and the keys."""
+"""The screen of `repartee talk`: state, transcript, latency of the last turn, and keys."""
 
 import asyncio
 import os
@@ -44,25 +44,25 @@ if TYPE_CHECKING:
 STAGE_COLOURS: Mapping[Stage, str] = {
     stage: Color.parse(name).get_truecolor(SVG_EXPORT_THEME).hex for stage, name in COLOURS.items()
 }
-"""The demo's, as in its picture."""
+"""The colours of the demo, as in its picture."""
 
 POLL_S = 0.1
-"""How often the status is asked for: a word lasts three times as long."""
+"""Seconds between status requests; a word lasts three times as long."""
 
 LINE_CHARS = 2000
-"""The longest line that can be typed."""
+"""Longest line that can be typed, in characters."""
 
 BAR_CELLS = {False: 18, True: 28}
-"""Of a level: beside the big word, on a wide screen."""
+"""Cells of a level bar: on a normal and on a wide screen."""
 
 SIDE = ("latency", "engines", "sound")
-"""The parts of the side panel; on a narrow screen they are below the words."""
+"""Parts of the side panel; on a narrow screen they are below the transcript."""
 
 
 class TalkScreen(App[None]):
-    """A conversation on the terminal. It only shows and calls the controls: whoever made it runs the conversation.
+    """Displays a conversation on the terminal. It only shows events and calls the controls.
 
-    `show`, `engines` and `ready` may be called at any time on the event loop, also before the screen is drawn.
+    `show`, `engines` and `ready` may be called at any time on the event loop, also before the first drawing.
     """
 
     CSS = CSS
@@ -97,12 +97,12 @@ class TalkScreen(App[None]):
         clock: Callable[[], str],
         environ: Mapping[str, str] = os.environ,
     ) -> None:
-        """A screen for this conversation.
+        """Creates a screen for this conversation.
 
         Args:
-            controls: What its keys do.
-            clock: The time of day, in words.
-            environ: NO_COLOR and what the terminal says of its ground.
+            controls: Executes the keys.
+            clock: Returns the time of day as text.
+            environ: Environment variables, with NO_COLOR and the terminal's background.
         """
         shade = shade_of(environ)
         super().__init__(ansi_color=shade == "none")
@@ -112,7 +112,7 @@ class TalkScreen(App[None]):
         self._shade: Shade = shade
         self._loaded = False
         self._drawn: dict[str, Content] = {}
-        self._waiting = False  # a drawing is on its way
+        self._waiting = False  # a drawing is scheduled
         self._filled = {"mic": 0, "out": 0}
         self._key = HeldKey()
         self._parts = {
@@ -126,32 +126,32 @@ class TalkScreen(App[None]):
             self.register_theme(theme)
         self.theme = THEMES[shade].name
 
-    # What happens --------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------
 
     def show(self, fact: SessionEvent) -> None:
-        """A fact of the conversation."""
-        self.view.tell(fact, self._clock())
+        """Shows one event of the conversation."""
+        self.view.apply(fact, self._clock())
         self._draw_soon()
 
     def engines(self, chosen: Sequence["EngineChoice"]) -> None:
-        """The engines in use, as far as they are loaded."""
+        """Shows the engines loaded so far."""
         self.view.engines(chosen, self._clock())
         self._draw_soon()
 
     def resumed(self, past: Resumed) -> None:
-        """What was said in the conversation that is resumed."""
+        """Shows the last words of the resumed conversation."""
         self.view.resumed(past, self._clock())
         self._draw_soon()
 
     def ready(self) -> None:
-        """Everything is loaded: from now on the controls say who has the floor."""
+        """Reports that everything is loaded. From now on the controls supply the state."""
         self._loaded = True
         self._draw_soon()
 
-    # The screen ----------------------------------------------------------------------------------------------
+    # Drawing -------------------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
-        """The parts, from top to bottom."""
+        """Builds the parts from top to bottom."""
         part = self._parts
         yield part["short"]
         with Horizontal(id="head"):
@@ -168,28 +168,28 @@ class TalkScreen(App[None]):
         yield part["keys"]
 
     def on_mount(self) -> None:
-        """Begin to ask how things stand."""
-        # Textual lays out for its size only with the first event of a resize: the first picture would be another one.
+        """Starts to poll the status."""
+        # Textual applies the size classes only after a resize event, so the first drawing would be wrong.
         for length, steps in zip(self.size, (WIDTHS, HEIGHTS), strict=True):
             self.screen.add_class(max(step for step in steps if step[0] <= length)[1])
         self.set_interval(POLL_S, self._poll)
         self._poll()
 
     def on_resize(self) -> None:
-        """Everything has another width."""
+        """Redraws everything for the new width."""
         self._draw_soon()
 
     def _poll(self) -> None:
         before, status = self.view.status, self._controls.status()
-        self.view.ask(status)
+        self.view.set_status(status)
         self._draw_levels(status)
-        if before is None or _slow(before) != _slow(status):
+        if before is None or _without_levels(before) != _without_levels(status):
             self._draw()
         else:
             self._transcript.show(tuple(self.view.entries))
 
     def _draw_soon(self) -> None:
-        """Facts come in bursts, and from other tasks: they are drawn together, in the screen's own."""
+        """Schedules one drawing for several events, in the screen's own task."""
         if self._transcript.is_mounted and not self._waiting:
             self._waiting = self.call_later(self._draw)
 
@@ -201,13 +201,15 @@ class TalkScreen(App[None]):
         colours = None if self._shade == "none" else STAGE_COLOURS
         cells = columns - 4 if brief else panels.SIDE_CELLS - 4
         floor = status.floor if self._loaded and status is not None else "starting"
-        self._put("short", Content(f"{columns} × {rows}: make it {LEAST_COLUMNS} × {LEAST_ROWS} to see everything"))
-        self._put("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= LEAST_COLUMNS))
-        self._put("hint", Content(panels.hint(status, floor) if status is not None else ""))
-        self._put("latency", panels.latency(view, cells, colours, brief=brief))
-        self._put("engines", panels.engines(view, cells, brief=brief))
-        self._put("sound", panels.sound(view, cells))
-        self._put("keys", panels.keys(status, columns - (4 if rows >= AIRY_ROWS else 2)))
+        self._update_part(
+            "short", Content(f"{columns} × {rows}: make it {LEAST_COLUMNS} × {LEAST_ROWS} to see everything")
+        )
+        self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= LEAST_COLUMNS))
+        self._update_part("hint", Content(panels.hint(status, floor) if status is not None else ""))
+        self._update_part("latency", panels.latency(view, cells, colours, brief=brief))
+        self._update_part("engines", panels.engines(view, cells, brief=brief))
+        self._update_part("sound", panels.sound(view, cells))
+        self._update_part("keys", panels.keys(status, columns - (4 if rows >= AIRY_ROWS else 2)))
         self._transcript.show(tuple(view.entries))
 
     def _draw_levels(self, status: Status) -> None:
@@ -216,10 +218,10 @@ class TalkScreen(App[None]):
         for name, dbfs in (("mic", status.input_dbfs), ("out", status.output_dbfs)):
             self._filled[name] = panels.level_cells(dbfs, self._filled[name], cells)
             bars.append(panels.level(name, self._filled[name], cells, dbfs=dbfs))
-        self._put("levels", Content("\n").join(bars))
+        self._update_part("levels", Content("\n").join(bars))
 
-    def _put(self, name: str, content: Content) -> None:
-        """Only what has changed is drawn; only what has another size is laid out."""
+    def _update_part(self, name: str, content: Content) -> None:
+        """Updates a part only if it changed, and its layout only if its size changed."""
         before = self._drawn.get(name)
         if before is not None and before.is_same(content):
             return
@@ -227,10 +229,10 @@ class TalkScreen(App[None]):
         sized = before is not None and len(before) == len(content) and name not in SIDE
         self._parts[name].update(content, layout=not sized)
 
-    # The keys ------------------------------------------------------------------------------------------------
+    # Keys ----------------------------------------------------------------------------------------------------
 
     def action_talk(self) -> None:
-        """Push-to-talk begins or ends."""
+        """Starts or ends push-to-talk."""
         status = self._controls.status()
         if status.mode == "push-to-talk":
             self._key.press(self._now_s(), talking=status.talking)
@@ -244,31 +246,31 @@ class TalkScreen(App[None]):
             self.set_timer(max(0.001, due_s - self._now_s()), self._talk)
 
     def action_mute(self) -> None:
-        """Close the microphone, or open it."""
+        """Closes or opens the microphone."""
         self._controls.mute(self.view.status is None or not self.view.status.muted)
 
     def action_interrupt(self) -> None:
-        """Stop the reply."""
+        """Stops the reply."""
         self._controls.interrupt()
 
     def action_leave(self) -> None:
-        """Leave the line that is typed; without one, stop the reply."""
+        """Closes the input line; if it is not open, stops the reply."""
         if self._line.disabled:
             self._controls.interrupt()
         else:
             self._close_line()
 
     def action_repeat(self) -> None:
-        """Say the last reply again."""
+        """Speaks the last reply again."""
         self._controls.repeat()
 
     def action_type(self) -> None:
-        """Open a line to type in."""
+        """Opens the input line."""
         self._line.disabled, self._line.display = False, True
         self._line.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """The line is said; an empty one is left."""
+        """Sends the line to the assistant; closes an empty one."""
         text = event.value.strip()
         self._close_line()
         if text:
@@ -283,7 +285,7 @@ class TalkScreen(App[None]):
         self.set_focus(None)
 
     def action_devices(self) -> None:
-        """Choose the devices."""
+        """Opens the list of devices."""
         self.push_screen(Devices(self._controls.devices()), self._use)
 
     def _use(self, choice: DeviceChoice | None) -> None:
@@ -291,26 +293,26 @@ class TalkScreen(App[None]):
             self._controls.use(choice.direction, choice.name)
 
     def action_help(self) -> None:
-        """The keys, in full sentences."""
+        """Opens the help."""
         self.push_screen(Help())
 
     def action_shade(self) -> None:
-        """Light or dark; without colours there is nothing to choose."""
+        """Switches between light and dark, unless colours are off."""
         if self._shade != "none":
             self._shade = "light" if self._shade == "dark" else "dark"
             self.theme = THEMES[self._shade].name
             self._draw()
 
     def action_look(self, rows: int) -> None:
-        """Look back, or forward."""
+        """Scrolls back, or forward."""
         self._transcript.look(rows)
 
     def action_look_at(self, end: bool) -> None:
-        """Look at the end, or the beginning."""
+        """Scrolls to the end, or to the beginning."""
         self._transcript.look_at(end=end)
 
     async def action_quit(self) -> None:
-        """End the conversation, and leave."""
+        """Ends the conversation and closes the screen."""
         self._controls.quit()
         self.exit()
 
@@ -318,6 +320,6 @@ class TalkScreen(App[None]):
         return asyncio.get_running_loop().time()
 
 
-def _slow(status: Status) -> Status:
-    """What changes seldom."""
+def _without_levels(status: Status) -> Status:
+    """Returns the status without its frequently changing fields."""
     return replace(status, input_dbfs=0.0, output_dbfs=0.0, played_ms=None)

@@ -1,4 +1,4 @@
-"""Where a conversation of `repartee talk` is shown, screen or lines, and how showing and holding it end together."""
+"""Displays of a conversation of `repartee talk`, as a screen or as lines, and running both together."""
 
 import asyncio
 import os
@@ -20,52 +20,53 @@ from audio.portaudio.owner import library_in_use
 if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
-LEAVE_S = 1.5
-"""For the conversation to end once the screen is left; then it is broken off, its records written all the same."""
+LEAVE_TIMEOUT_S = 1.5
+"""Seconds for the conversation to end after the screen is closed. Then it is cancelled; its records are still
+written."""
 
 
 class Stage(Protocol):
-    """Where it is shown."""
+    """Display of a conversation."""
 
     @property
     def records(self) -> list[TurnRecord]:
-        """Of the turns so far."""
+        """Records of the turns so far."""
         ...
 
     def show(self, fact: SessionEvent) -> None:
-        """A fact of the conversation."""
+        """Shows one event of the conversation."""
         ...
 
     def engines(self, chosen: "Sequence[EngineChoice]") -> None:
-        """The engines in use, as far as they are loaded."""
+        """Shows the engines loaded so far."""
         ...
 
     def resumed(self, past: Resumed) -> None:
-        """What was said in the conversation that is resumed."""
+        """Shows the last words of the resumed conversation."""
         ...
 
     def ready(self) -> None:
-        """Everything is loaded."""
+        """Reports that everything is loaded."""
         ...
 
     def hushed(self) -> AbstractContextManager[object]:
-        """While it lasts, nothing but the stage itself writes to where it is shown; `run` only inside."""
+        """Redirects all other output while the context is active; `run` only inside it."""
         ...
 
     async def run(self) -> None:
-        """Until the person leaves, or `close`."""
+        """Runs until the user quits or `close` is called."""
         ...
 
     def close(self) -> None:
-        """The conversation is over."""
+        """Ends the display, because the conversation is over."""
         ...
 
     async def aclose(self) -> None:
-        """The last words."""
+        """Prints the final lines."""
         ...
 
 
-class _OnScreen:
+class _ScreenStage:
     """The Textual app."""
 
     def __init__(self, controls: TalkControls) -> None:
@@ -96,7 +97,7 @@ class _OnScreen:
 
     @contextmanager
     def hushed(self) -> Generator[None]:
-        # Textual draws on what is called sys.__stderr__ when it begins: on what still leads to the terminal.
+        # Textual draws on sys.__stderr__ as it is at the start: on the stream that still leads to the terminal.
         before = sys.__stderr__
         with hushed(library_in_use) as screen:
             setattr(sys, "__stderr__", screen)  # noqa: B010 - it is declared as final
@@ -123,25 +124,25 @@ class _OnScreen:
 
 
 def stage_of(controls: TalkControls, *, plain: bool) -> Stage:
-    """The screen, or lines where these are wanted or a screen cannot be drawn, which is said."""
-    from assistant.commands.talk.plain import TalkPlain, unfit  # noqa: PLC0415 - only here
+    """Returns the screen, or lines if requested or if a screen cannot be drawn, which is reported."""
+    from assistant.commands.talk.plain import TalkPlain, screen_problem  # noqa: PLC0415 - only here
 
     encoding = sys.stdout.encoding or ""
-    terminal = sys.stdout.isatty() and sys.stderr.isatty()  # on the latter it is drawn, but for Windows
-    why = unfit(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
+    terminal = sys.stdout.isatty() and sys.stderr.isatty()  # the screen is drawn on stderr, except on Windows
+    why = screen_problem(os.environ, keys=sys.stdin.isatty(), terminal=terminal, encoding=encoding)
     if plain or why:
         return TalkPlain(controls, clock=time_of_day, note="" if plain else why)
-    return _OnScreen(controls)
+    return _ScreenStage(controls)
 
 
 async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Awaitable[None]]) -> None:
-    """Show a conversation while it is held; whichever ends first ends the other. Raises what `hold` raises."""
+    """Shows a conversation while it runs. If one of both ends, the other ends, too. Raises what `hold` raises."""
     failures: list[Exception] = []
 
     async def holding() -> None:
         try:
             await hold()
-        except Exception as error:  # noqa: BLE001 - it is raised again once the screen is left in good order
+        except Exception as error:  # noqa: BLE001 - raised again after the screen is closed
             failures.append(error)
         finally:
             stage.close()
@@ -154,8 +155,8 @@ async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Await
                 await stage.run()
             finally:
                 controls.quit()
-                if controls.talker is not None:  # else it is still being loaded
-                    await asyncio.wait({talking}, timeout=LEAVE_S)
+                if controls.talker is not None:  # otherwise it is still loading
+                    await asyncio.wait({talking}, timeout=LEAVE_TIMEOUT_S)
                 talking.cancel()
                 work.cancel()
     await stage.aclose()
@@ -165,18 +166,18 @@ async def perform(stage: Stage, controls: TalkControls, hold: Callable[[], Await
 
 @contextmanager
 def _signals(end: Callable[[], None]) -> Generator[None]:
-    """While it runs, what would end the program ends the conversation; the second time it ends the program.
+    """Lets a first signal end the conversation, and a second one the program.
 
-    A signal that the program was started to ignore (`nohup`, a shell's background job) stays ignored.
+    Signals that were ignored at the start (`nohup`, a shell's background job) stay ignored.
     """
     loop = asyncio.get_running_loop()
-    before: dict[int, Any] = {}  # a handler, or what stands for one
+    before: dict[int, Any] = {}  # a handler or a constant for one
 
     def handle(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, before[number])
         loop.call_soon_threadsafe(end)
 
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):  # each system has its own of these
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):  # not every system has all of them
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, handle)
@@ -188,5 +189,5 @@ def _signals(end: Callable[[], None]) -> Generator[None]:
 
 
 def time_of_day() -> str:
-    """The local time, for what is worth a time on the screen."""
+    """Returns the local time for display."""
     return datetime.now(UTC).astimezone().strftime("%H:%M:%S")

@@ -1,4 +1,4 @@
-"""How the screen of `repartee talk` looks: the colours of the page, dark and light, and the layout for each size."""
+"""Appearance of the screen of `repartee talk`: the colours of the web page, dark and light, and layouts by size."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -6,16 +6,16 @@ from typing import Literal
 from textual.theme import BUILTIN_THEMES, Theme
 
 Shade = Literal["dark", "light", "none"]
-"""What the terminal's ground is like; none: colours are not wanted (NO_COLOR)."""
+"""Background of the terminal; none: no colours (NO_COLOR)."""
 
 LEAST_COLUMNS, LEAST_ROWS = 60, 16
-"""Below, only the state, the words and the keys are shown."""
+"""Below this size, only the state, the transcript and the keys are shown."""
 WIDE_COLUMNS = 100
 HIGH_ROWS = 22
-"""From here on the state is written in letters of three rows."""
+"""Rows from which the state is written in letters three rows high."""
 
 AIRY_ROWS = 30
-"""From here on there is room for a margin."""
+"""Rows from which there is a margin."""
 
 WIDTHS = [(0, "-slim"), (LEAST_COLUMNS, "-normal"), (WIDE_COLUMNS, "-wide")]
 HEIGHTS = [(0, "-flat"), (LEAST_ROWS, "-low"), (HIGH_ROWS, "-high"), (AIRY_ROWS, "-airy")]
@@ -64,7 +64,7 @@ def _theme(shade: Shade, colours: dict[str, str]) -> Theme:
         background=colours["ground"],
         surface=colours["ground"],
         panel=colours["raised"],
-        # Without colours Textual draws in the terminal's own, and asks for more names.
+        # Without colours Textual uses the terminal's own, which needs more names.
         variables={**BUILTIN_THEMES["ansi-dark"].variables, **colours} if shade == "none" else colours,
     )
 
@@ -77,10 +77,10 @@ THEMES: Mapping[Shade, Theme] = {
 
 
 def shade_of(environ: Mapping[str, str]) -> Shade:
-    """What is known of the terminal's ground; dark where nothing is."""
+    """Determines the background of the terminal; dark if unknown."""
     if environ.get("NO_COLOR"):
         return "none"
-    # "foreground;background", numbers of the 16 colours, as rxvt, Konsole and others set it.
+    # "foreground;background", numbers of the 16 colours, as set by rxvt, Konsole and others.
     ground = environ.get("COLORFGBG", "").rpartition(";")[2]
     return "light" if ground in {"7", "15"} else "dark"
 

@@ -1,35 +1,35 @@
-"""Words of people and models, made fit for a terminal: pure.
+"""Makes text of users and models safe for a terminal. Pure.
 
-What they say may hold escape sequences, marks that turn the direction of the line around, or characters whose width
-terminals disagree on: none of it may move the cursor or break a line of the screen.
+Text may contain escape sequences, bidirectional controls, or characters whose width differs between terminals. None of
+them may move the cursor or break a line of the screen.
 """
 
 import unicodedata
 
 REPLACED = "\ufffd"
 MOST_MARKS = 4
-"""Combining marks kept on one character: more, which no language needs, are stacked over the lines above and below."""
+"""Combining marks kept per character. No language needs more, and they would cover the lines above and below."""
 
 CUT = " …"
 
 _JOINERS = "\u200c\u200d"
-"""Zero-width (non-)joiners: Persian and the scripts of India need them between letters."""
+"""Zero-width (non-)joiners: Persian and Indian scripts need them between letters."""
 _BLANK = frozenset({"Zl", "Zp", "Zs"})
 _DROPPED = frozenset({"Cf", "Cc"})
 _UNKNOWN = frozenset({"Cs", "Co", "Cn"})
 _VARIANTS = {*range(0xFE00, 0xFE10), *range(0x1F3FB, 0x1F400), 0x20E3}
-"""Selectors of variants, skin tones and key caps: with them a character is one cell wide, two or four, depending on
-which terminal is asked."""
+"""Variation selectors, skin tones and key caps: depending on the terminal they make a character one, two or four cells
+wide."""
 _FLAG_A = 0x1F1E6
 _FLAG_Z = 0x1F1FF
-"""Flags are spelled with these; whether two of them are two cells wide or four is open: they are shown as letters."""
+"""Letters of flags. Terminals differ in the width of a pair, so flags are shown as plain letters."""
 
 
 def printable(text: str, most: int = 4000) -> str:
-    """One line that is safe to draw; blanks of every kind become single spaces.
+    """Returns one line that is safe to draw; every run of whitespace becomes one space.
 
-    Control and format characters go, except for joiners between letters; surrogates and characters without a meaning
-    become U+FFFD. Past `most` characters it is cut, and says so with an ellipsis.
+    Removes control and format characters, except joiners between letters. Replaces surrogates and unassigned characters
+    by U+FFFD. Cuts the text after `most` characters, with an ellipsis.
     """
     kept: list[str] = []
     marks = 0
@@ -42,7 +42,7 @@ def printable(text: str, most: int = 4000) -> str:
             continue
         elif category.startswith("M"):
             marks += 1
-            # Nothing to stand on: it would sit on what the screen drew before it.
+            # Without a base character the mark would change the cell before it.
             if kept and kept[-1] != " " and marks <= MOST_MARKS:
                 kept.append(char)
             continue

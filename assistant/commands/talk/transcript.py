@@ -1,4 +1,4 @@
-"""The words on the screen of `repartee talk`: paragraphs that hang under their label and follow the conversation."""
+"""Transcript on the screen of `repartee talk`: labelled paragraphs that follow the conversation."""
 
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -13,15 +13,15 @@ from assistant.commands.talk.view import Entry
 
 
 class Hanging(Visual):
-    """A label, and beside it a text that is wrapped in what is left of the width."""
+    """A label and beside it a text, wrapped in the remaining width."""
 
     def __init__(self, label: Content, text: Content) -> None:
-        """This text beside this label."""
+        """Places the text beside the label."""
         self.label = label
         self.text = text
 
     def render_strips(self, width: int, height: int | None, style: Style, options: RenderOptions) -> list[Strip]:
-        """The lines; the label is on the first."""
+        """Renders the lines; the label is on the first."""
         texts = self.text.render_strips(max(1, width - LABEL_CELLS), height, style, options)
         labels = self.label.render_strips(LABEL_CELLS, 1, style, options) or [Strip([])]
         blank = Strip.blank(LABEL_CELLS, style.rich_style)
@@ -29,11 +29,11 @@ class Hanging(Visual):
         return [Strip.join([first, text]) for first, text in zip(firsts, texts, strict=False)]
 
     def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
-        """All there is."""
+        """Returns the full width."""
         return container_width
 
     def get_height(self, rules: RulesMap, width: int) -> int:
-        """How many lines the text takes."""
+        """Returns the number of lines of the text."""
         return self.text.get_height(rules, max(1, width - LABEL_CELLS))
 
 
@@ -43,40 +43,40 @@ class Paragraph(Widget):
     ALLOW_SELECT = False
 
     def __init__(self, entry: Entry) -> None:
-        """Show this entry."""
+        """Shows this entry."""
         super().__init__(classes="first" if entry.first else "")
         self.entry = entry
 
     def show(self, entry: Entry) -> None:
-        """Show what has become of the entry."""
+        """Shows the changed entry."""
         if entry != self.entry:
             longer = (entry.text, entry.mark, entry.settled) != (self.entry.text, self.entry.mark, self.entry.settled)
             self.entry = entry
             self.refresh(layout=longer)
 
     def render(self) -> Hanging:
-        """Label and text."""
+        """Returns label and text."""
         return Hanging(*paragraph(self.entry))
 
 
 class TranscriptView(VerticalScroll):
-    """The conversation.
+    """The transcript.
 
     Attributes:
-        following: The last words, or those being spoken, are kept in sight; not while the person looks back.
+        following: Whether the last or currently spoken words are kept in view; not while the user scrolls back.
     """
 
     can_focus = False
 
     def __init__(self) -> None:
-        """Nothing said so far."""
+        """Starts empty."""
         super().__init__(id="words")
         self.following = True
         self._entries: tuple[Entry, ...] = ()
         self._paragraphs: dict[int, Paragraph] = {}
 
     def show(self, entries: tuple[Entry, ...]) -> None:
-        """Show these entries: those that are known change, others come and go."""
+        """Shows these entries: updates known ones, adds and removes others."""
         if entries == self._entries:
             return
         self._entries = entries
@@ -97,13 +97,13 @@ class TranscriptView(VerticalScroll):
         self.follow()
 
     def look(self, rows: int) -> None:
-        """Look back by so many rows, or forward again if they are negative; at the end, follow."""
+        """Scrolls back by `rows`, or forward if negative; at the end, follows again."""
         self.following = False
         self.scroll_relative(y=-rows, animate=False, force=True)
         self.call_after_refresh(self._follow_at_end)
 
     def look_at(self, *, end: bool) -> None:
-        """Look at the end, and follow; or at the beginning."""
+        """Scrolls to the end and follows, or scrolls to the beginning."""
         self.following = end
         if end:
             self.follow()
@@ -111,28 +111,28 @@ class TranscriptView(VerticalScroll):
             self.scroll_home(animate=False, force=True)
 
     def follow(self) -> None:
-        """Bring the last words into sight, unless the person looks back.
+        """Scrolls to the last words, unless the user scrolls back.
 
-        While a reply is spoken, what counts is the passage being spoken: more of it may be there already.
+        While a reply is spoken, scrolls to the passage being spoken, because more of it may be shown already.
         """
         if not self.following:
             return
-        lit = next((entry.key for entry in self._entries if entry.lit is not None), None)
-        if lit is None:
+        highlight = next((entry.key for entry in self._entries if entry.highlight is not None), None)
+        if highlight is None:
             self.scroll_end(animate=False, force=True)
         else:
-            self.call_after_refresh(self.scroll_to_widget, self._paragraphs[lit], animate=False, force=True)
+            self.call_after_refresh(self.scroll_to_widget, self._paragraphs[highlight], animate=False, force=True)
 
     def on_mouse_scroll_up(self) -> None:
-        """The wheel looks back."""
+        """The mouse wheel scrolls back."""
         self.following = False
 
     def on_mouse_scroll_down(self) -> None:
-        """The wheel looks forward."""
+        """The mouse wheel scrolls forward."""
         self.call_after_refresh(self._follow_at_end)
 
     def on_resize(self) -> None:
-        """Lines are wrapped anew."""
+        """Scrolls again after lines are wrapped anew."""
         self.follow()
 
     def _follow_at_end(self) -> None:

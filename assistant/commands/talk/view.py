@@ -1,4 +1,4 @@
-"""What the screen of `repartee talk` says: fed with facts and what the controls tell, read by whoever draws. Pure."""
+"""Content of the screen of `repartee talk`, updated by events and the status. Pure."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from assistant.pipeline.engines import EngineChoice
 
 MOST_ENTRIES = 200
-"""Of the transcript on the screen; older ones go."""
+"""Most transcript entries on the screen; older ones are removed."""
 
 MOST_LATENCIES = 1000
-"""Turns that the running percentiles stand on: the last ones."""
+"""Number of last turns in the running percentiles."""
 
 MOST_TYPED = 20
-"""Texts that were typed and whose turns are awaited: a server that is away gets no more of them."""
+"""Most typed texts whose turns are pending; more could only be pending if a server is unreachable."""
 
 MOST_CHARS = 2000
-"""Of one thing that a person said or that went wrong."""
+"""Longest text of a user message or problem, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Entry:
     """A paragraph of the transcript.
 
     Attributes:
-        key: Stays the same while the entry changes.
-        who: Who said it; "resumed", "fallback" and "trouble" are what the program has to say.
-        text: Fit for a terminal.
-        at: When, in words; only for what the program says.
-        mark: What else there is to say of it, such as "interrupted"; else "".
-        settled: It does not change any more. Words being heard are not.
-        first: It begins what they said; else it goes on with it.
-        lit: The word being spoken, from which character to which.
-        unheard_from: From this character on it was not heard (yet); None where all was.
+        key: Constant while the entry changes.
+        who: Speaker; "resumed", "fallback" and "trouble" are messages of the program.
+        text: Safe for a terminal.
+        at: Time as text; only for messages of the program.
+        mark: Note such as "interrupted"; else "".
+        settled: Whether it is final; interim words are not.
+        first: Whether it starts a message; else it continues one.
+        highlight: Start and end character of the word being spoken.
+        unheard_from: First character that was not played (yet); None if all was.
     """
 
     key: int
@@ -67,13 +67,13 @@ class Entry:
     mark: str = ""
     settled: bool = True
     first: bool = True
-    lit: tuple[int, int] | None = None
+    highlight: tuple[int, int] | None = None
     unheard_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """The response latencies so far: of how many turns, how many of them within the band, and their percentiles."""
+    """Response latencies so far: number of turns, number within the band, and percentiles."""
 
     turns: int
     within: int
@@ -82,20 +82,20 @@ class Latencies:
 
 
 class View:
-    """Everything the screen says.
+    """Everything that the screen shows.
 
     Attributes:
         entries: The transcript.
-        chosen: The engines in use, as far as they are loaded.
-        last: The last turn whose latency is known.
+        chosen: The engines loaded so far.
+        last: The last turn with a known latency.
         latencies: None before the first.
-        troubles: How many there were.
-        trouble_at: When the last one was, in words; "" before any.
-        status: As last asked; None before.
+        troubles: Number of problems.
+        trouble_at: Time of the last problem as text; "" before any.
+        status: The last status; None before.
     """
 
     def __init__(self) -> None:
-        """Nothing happened so far."""
+        """Starts empty."""
         self.entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
         self.chosen: tuple[EngineChoice, ...] = ()
         self.last: TurnRecord | None = None
@@ -105,53 +105,54 @@ class View:
         self.status: Status | None = None
         self._keys = count()
         self._latencies_ms: deque[float] = deque(maxlen=MOST_LATENCIES)
-        self._heard = ""  # words that came before the speech they belong to was told
-        self._speaking: int | None = None  # the entry of who speaks
-        self._said: tuple[int, int] | None = None  # the turn that was taken last, and its entry
-        self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # on the screen, and their turns not yet taken
+        self._interim = ""  # words that arrived before the start of their speech was reported
+        self._speech_key: int | None = None  # entry of the current speaker
+        self._last_turn: tuple[int, int] | None = None  # the last committed turn, and its entry
+        self._typed: deque[str] = deque(maxlen=MOST_TYPED)  # shown texts whose turns are not committed yet
         self._reply: ReplyId | None = None
         self._spoken = True
         self._words = ReplyWords()
-        self._passages: list[int] = []  # the entries of the reply
-        self._lit: tuple[HighlightedWord | None, int] = (None, 0)  # the word that is lit, and of how many passages
+        self._passages: list[int] = []  # entries of the reply
+        # the highlighted word, and the number of passages at that time
+        self._highlighted: tuple[HighlightedWord | None, int] = (None, 0)
 
-    # What happens --------------------------------------------------------------------------------------------
+    # Events --------------------------------------------------------------------------------------------------
 
-    def tell(self, fact: SessionEvent, at: str) -> None:
-        """A fact of the conversation; `at` is the time of day, in words."""
+    def apply(self, fact: SessionEvent, at: str) -> None:
+        """Applies one event of the conversation; `at` is the time of day as text."""
         match fact:
             case SpeechStarted():
-                self._listen()
+                self._begin_speech()
             case InterimWords():
-                self._hear(fact.text)
+                self._show_interim(fact.text)
             case SpeechDiscarded():
-                self._forget_speech()
+                self._remove_speech()
             case UserTurnCommitted():
-                self._take(fact)
+                self._commit(fact)
             case ReplyStarted():
-                self._begin(fact.reply, spoken=fact.spoken)
+                self._begin_reply(fact.reply, spoken=fact.spoken)
             case ChunkSpoken():
-                self._say(fact)
+                self._add_chunk(fact)
             case WordsTimed() if fact.reply == self._reply:
                 self._words.place(fact.words)
             case ReplySent() if fact.reply == self._reply and fact.incomplete:
                 self._mark_reply(f"stopped early: {printable(fact.incomplete, MOST_CHARS)}")
             case ReplyStopped() if fact.reply == self._reply:
-                self._cut(fact)
+                self._stop_reply(fact)
             case TurnFinished():
                 self._finish(fact.record, at)
             case Problem():
                 self._trouble(fact.text, at)
             case _:
-                pass  # of another reply, or nothing to be seen
+                pass  # an event of another reply, or without effect on the screen
 
-    def ask(self, status: Status) -> None:
-        """How things stand now."""
+    def set_status(self, status: Status) -> None:
+        """Applies the current status."""
         self.status = status
-        self._light(status.played_ms)
+        self._highlight(status.played_ms)
 
     def engines(self, chosen: Sequence["EngineChoice"], at: str) -> None:
-        """The engines in use so far; of a stand-in it is said once what it stands in for."""
+        """Applies the engines loaded so far; adds an entry for each new fallback."""
         known = {(engine.stage, engine.name) for engine in self.chosen}
         self.chosen = tuple(chosen)
         for engine in self.chosen:
@@ -160,69 +161,69 @@ class View:
                 self._append(Entry(next(self._keys), "fallback", text, at=at))
 
     def resumed(self, past: Resumed, at: str) -> None:
-        """What was said in the conversation that is resumed."""
+        """Adds the last words of the resumed conversation."""
         self._append(Entry(next(self._keys), "resumed", printable(past.heading, MOST_CHARS), at=at))
         for who, text in past.last:
             self._append(Entry(next(self._keys), who, text, mark="earlier"))
 
     def typed(self, text: str) -> None:
-        """The person typed this."""
+        """Adds a typed text."""
         entry = Entry(next(self._keys), "you", printable(text, MOST_CHARS), mark="typed")
         self._typed.append(entry.text)
         self._append(entry)
 
-    # The person ----------------------------------------------------------------------------------------------
+    # User speech ---------------------------------------------------------------------------------------------
 
-    def _listen(self) -> None:
-        if self._speaking is None:
+    def _begin_speech(self) -> None:
+        if self._speech_key is None:
             entry = Entry(next(self._keys), "you", "", settled=False)
-            self._speaking = entry.key
+            self._speech_key = entry.key
             self._append(entry)
-        if self._heard:
-            self._hear(self._heard)
+        if self._interim:
+            self._show_interim(self._interim)
 
-    def _hear(self, text: str) -> None:
-        self._heard = text
-        if self._speaking is not None:
-            self._change(self._speaking, text=printable(text, MOST_CHARS))
+    def _show_interim(self, text: str) -> None:
+        self._interim = text
+        if self._speech_key is not None:
+            self._change(self._speech_key, text=printable(text, MOST_CHARS))
 
-    def _forget_speech(self) -> None:
-        if self._speaking is not None:
-            self._remove(self._speaking)
-        self._speaking, self._heard = None, ""
+    def _remove_speech(self) -> None:
+        if self._speech_key is not None:
+            self._remove(self._speech_key)
+        self._speech_key, self._interim = None, ""
 
-    def _take(self, fact: UserTurnCommitted) -> None:
+    def _commit(self, fact: UserTurnCommitted) -> None:
         text = printable(fact.text, MOST_CHARS)
         if fact.origin == "requested" and text in self._typed:
             self._typed.remove(text)
-            text = ""  # it is on the screen already
+            text = ""  # already on the screen
         elif fact.origin == "requested" and not text:
-            self._typed.clear()  # a conversation here answers all that was typed, and tells none of it
+            self._typed.clear()  # a local conversation answers all typed texts at once, without repeating them
         if not text:
             if fact.origin == "spoken":
-                self._forget_speech()
+                self._remove_speech()
             return
         mark = "roughly" if fact.low_confidence else "" if fact.answered else "not answered"
-        if self._said is not None and self._said[0] == fact.turn:
-            # They went on: these words are all of the turn.
-            self._remove(self._said[1])
-        if self._speaking is None:
-            self._listen()
-        assert self._speaking is not None
-        self._change(self._speaking, text=text, mark=mark, settled=True)
-        self._said = (fact.turn, self._speaking)
-        self._speaking, self._heard = None, ""
+        if self._last_turn is not None and self._last_turn[0] == fact.turn:
+            # The user continued: these words are the whole turn.
+            self._remove(self._last_turn[1])
+        if self._speech_key is None:
+            self._begin_speech()
+        assert self._speech_key is not None
+        self._change(self._speech_key, text=text, mark=mark, settled=True)
+        self._last_turn = (fact.turn, self._speech_key)
+        self._speech_key, self._interim = None, ""
 
-    # The reply -----------------------------------------------------------------------------------------------
+    # Reply ---------------------------------------------------------------------------------------------------
 
-    def _begin(self, reply: ReplyId, *, spoken: bool) -> None:
-        self._light(None)
+    def _begin_reply(self, reply: ReplyId, *, spoken: bool) -> None:
+        self._highlight(None)
         self._reply, self._spoken = reply, spoken
         self._words, self._passages = ReplyWords(), []
 
-    def _say(self, fact: ChunkSpoken) -> None:
+    def _add_chunk(self, fact: ChunkSpoken) -> None:
         if fact.reply != self._reply:
-            self._begin(fact.reply, spoken=True)
+            self._begin_reply(fact.reply, spoken=True)
         self._words.add(fact.text, spaced=self._spoken)
         texts = self._words.passages
         if self._passages:
@@ -231,42 +232,42 @@ class View:
             entry = Entry(next(self._keys), "repartee", text, first=not self._passages)
             self._passages.append(entry.key)
             self._append(entry)
-        self._light(self.status.played_ms if self.status else None)
+        self._highlight(self.status.played_ms if self.status else None)
 
-    def _light(self, played_ms: float | None) -> None:
-        """Light the word being spoken; without one, nothing of the reply is left to be said."""
-        lit = None if played_ms is None or not self._spoken else self._words.at(played_ms)
-        if (lit, len(self._passages)) == self._lit:
+    def _highlight(self, played_ms: float | None) -> None:
+        """Highlights the word being spoken. None: everything was played."""
+        highlight = None if played_ms is None or not self._spoken else self._words.at(played_ms)
+        if (highlight, len(self._passages)) == self._highlighted:
             return
-        self._lit = (lit, len(self._passages))
+        self._highlighted = (highlight, len(self._passages))
         for index, key in enumerate(self._passages):
             word, ahead = None, None
-            if lit is not None and index == lit.passage:
-                word = (lit.start, lit.end) if lit.end > lit.start else None
-                ahead = lit.end
-            elif lit is not None and index > lit.passage:
+            if highlight is not None and index == highlight.passage:
+                word = (highlight.start, highlight.end) if highlight.end > highlight.start else None
+                ahead = highlight.end
+            elif highlight is not None and index > highlight.passage:
                 ahead = 0
-            self._change(key, lit=word, unheard_from=ahead)
+            self._change(key, highlight=word, unheard_from=ahead)
 
     def _mark_reply(self, mark: str) -> None:
         if self._passages:
             self._change(self._passages[-1], mark=mark)
 
-    def _cut(self, fact: ReplyStopped) -> None:
-        self._light(None)
+    def _stop_reply(self, fact: ReplyStopped) -> None:
+        self._highlight(None)
         if not fact.heard and fact.reason == "went on":
-            for key in self._passages:  # nobody heard of it
+            for key in self._passages:  # nothing of it was played
                 self._remove(key)
         else:
-            passage, at = self._words.behind(fact.heard)
+            passage, at = self._words.unheard_position(fact.heard)
             for index, key in enumerate(self._passages):
                 if index >= passage:
                     self._change(key, unheard_from=at if index == passage else 0)
             self._mark_reply("not heard" if fact.reason == "unheard" else "interrupted")
-        # What still comes of it is not shown, and no word of it lights up.
+        # Later parts of the reply are neither shown nor highlighted.
         self._words, self._passages, self._reply = ReplyWords(), [], None
 
-    # The books -----------------------------------------------------------------------------------------------
+    # Latencies and problems ----------------------------------------------------------------------------------
 
     def _finish(self, record: TurnRecord, at: str) -> None:
         if record.response_latency_ms is not None:
@@ -284,11 +285,11 @@ class View:
         self.trouble_at = at
         self._append(Entry(next(self._keys), "trouble", printable(what, MOST_CHARS), at=at))
 
-    # The transcript ------------------------------------------------------------------------------------------
+    # Transcript ----------------------------------------------------------------------------------------------
 
     def _append(self, entry: Entry) -> None:
-        """Words being heard stay last: what settles meanwhile goes before them."""
-        if self.entries and self.entries[-1].key == self._speaking and entry.key != self._speaking:
+        """Appends an entry. Interim words stay last: other entries go before them."""
+        if self.entries and self.entries[-1].key == self._speech_key and entry.key != self._speech_key:
             speaking = self.entries.pop()
             self.entries.append(entry)
             self.entries.append(speaking)
@@ -296,7 +297,7 @@ class View:
             self.entries.append(entry)
 
     def _change(self, key: int, **changes: object) -> None:
-        """Nothing happens to an entry that has gone."""
+        """Changes an entry; has no effect on a removed one."""
         for index in range(len(self.entries) - 1, -1, -1):
             if self.entries[index].key == key:
                 self.entries[index] = replace(self.entries[index], **changes)  # type: ignore[arg-type]

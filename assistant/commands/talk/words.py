@@ -1,4 +1,4 @@
-"""A reply's words on the screen, and which of them is being spoken: pure."""
+"""A reply's words on the screen, and the word being spoken. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -8,16 +8,16 @@ from assistant.commands.talk.text import CUT, printable
 from assistant.history.spoken_transcript import TimedWord
 
 PASSAGE_CHARS = 280
-"""A unit that begins behind so many characters begins a passage of its own: what is redrawn for every word stays short,
-and of a long reply the passage being spoken can be kept in view."""
+"""Characters after which a chunk starts a new passage. Redrawing for every word stays cheap, and the passage being
+spoken can be kept in view."""
 
 MOST_WAITING = 50
-"""Placed words whose text has not come; more are forgotten: a word that is not lit is no harm."""
+"""Most timed words without their text; older ones are dropped, which only loses their highlighting."""
 
 
 @dataclass(frozen=True, slots=True)
 class HighlightedWord:
-    """A word of a reply: in which passage, from which character to which."""
+    """A word of a reply: its passage, start and end character."""
 
     passage: int
     start: int
@@ -25,25 +25,25 @@ class HighlightedWord:
 
 
 class ReplyWords:
-    """The text of one reply in passages, with the words found in it as they are placed.
+    """The text of one reply in passages, with the positions of its timed words.
 
     Attributes:
-        passages: What is shown, one paragraph each.
+        passages: The texts shown, one paragraph each.
     """
 
     def __init__(self) -> None:
-        """Nothing said so far."""
+        """Starts empty."""
         self.passages: list[str] = []
-        self._blank = False  # the text so far ends with one
+        self._blank = False  # whether the text so far ends with a blank
         self._starts_ms: list[float] = []
         self._words: list[HighlightedWord] = []
         self._end_ms = 0.0
-        self._at = (0, 0)  # passage and character behind the last word that was found
-        self._waiting: list[TimedWord] = []  # placed before their text came
+        self._at = (0, 0)  # passage and character after the last word found
+        self._unplaced: list[TimedWord] = []  # timed words whose text has not arrived
 
     def add(self, text: str, *, spaced: bool) -> None:
-        """The next unit; `spaced`: a blank goes between it and the one before. Pieces of plain text bring their own."""
-        shown = printable(text)  # which strips: blanks at the edges are the text's own
+        """Adds the next chunk. `spaced`: a blank separates it from the previous one; plain text has its own blanks."""
+        shown = printable(text)  # it strips the blanks, which are evaluated separately
         blank = self._blank or spaced or text[:1].isspace()
         self._blank = text[-1:].isspace() or (self._blank and not shown)
         if not shown:
@@ -53,18 +53,18 @@ class ReplyWords:
             self.passages.append(shown)
         else:
             self.passages[-1] = f"{last} {shown}" if blank else f"{last}{shown}"
-        self._find_waiting()
+        self._find_unplaced()
 
     def place(self, words: Iterable[TimedWord]) -> None:
-        """When the next words sound, in order."""
-        self._waiting.extend(words)
-        self._find_waiting()
-        del self._waiting[:-MOST_WAITING]
+        """Adds the times of the next words, in order."""
+        self._unplaced.extend(words)
+        self._find_unplaced()
+        del self._unplaced[:-MOST_WAITING]
 
     def at(self, played_ms: float) -> HighlightedWord | None:
-        """The word that sounds after `played_ms` of the reply; in a pause, the one before.
+        """Returns the word that is spoken after `played_ms` of the reply; during a pause, the word before.
 
-        Before the first word and after the last one an empty place in front of or behind it; None if none is placed.
+        Before the first and after the last word returns an empty range before or after it; None without timed words.
         """
         if not self._words:
             return None
@@ -74,23 +74,23 @@ class ReplyWords:
         word = self._words[found]
         return word if played_ms < self._end_ms else HighlightedWord(word.passage, word.end, word.end)
 
-    def behind(self, heard: str) -> tuple[int, int]:
-        """Where the text goes on that was not heard: passage and character behind `heard`, as far as the two agree."""
+    def unheard_position(self, heard: str) -> tuple[int, int]:
+        """Returns the passage and character after `heard`, where the unheard text begins, as far as both agree."""
         left = len(printable(heard, most=2 * len(heard) + len(CUT)))
         for index, passage in enumerate(self.passages):
             if left <= len(passage):
                 return index, left
-            left -= len(passage) + 1  # the blank between two units
+            left -= len(passage) + 1  # the blank between two chunks
             left = max(0, left)
         return len(self.passages), 0
 
-    def _find_waiting(self) -> None:
-        while self._waiting:
-            place = self._find(self._waiting[0])
-            # Where a later word is there already, this one is spelled otherwise on the screen.
-            if place is None and not any(self._find(later) for later in self._waiting[1:]):
+    def _find_unplaced(self) -> None:
+        while self._unplaced:
+            place = self._find(self._unplaced[0])
+            # If a later word is found, this one has another spelling on the screen and is skipped.
+            if place is None and not any(self._find(later) for later in self._unplaced[1:]):
                 return
-            word = self._waiting.pop(0)
+            word = self._unplaced.pop(0)
             if place is not None and (not self._starts_ms or word.start_ms >= self._starts_ms[-1]):
                 self._starts_ms.append(word.start_ms)
                 self._words.append(place)
@@ -98,7 +98,7 @@ class ReplyWords:
                 self._at = (place.passage, place.end)
 
     def _find(self, word: TimedWord) -> HighlightedWord | None:
-        """The word as a whole, behind the last one that was found."""
+        """Finds the next occurrence of the whole word after the last one found."""
         shown = printable(word.text)
         passage, at = self._at
         for index in range(passage, len(self.passages) if shown else 0):

@@ -1,4 +1,4 @@
-"""The program's outside: help, configuration, and one line for a mistake."""
+"""The program as a user calls it: help, configuration, and errors of one line."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def test_help_names_the_commands() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "serve", "talk", "trace show", "endpoints add", "bench engines"])
-def test_help_shows_no_type_of_the_language(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_shows_no_python_types(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     shown = repartee(*command.split(), "--help").stdout
     assert "--help" in shown
@@ -35,12 +35,12 @@ def test_help_shows_no_type_of_the_language(command: str, monkeypatch: pytest.Mo
     assert "[[" not in shown
 
 
-def test_the_version_is_the_installed_ones() -> None:
+def test_version_is_the_installed_one() -> None:
     done = repartee("--version")
     assert (done.returncode, done.stdout) == (0, f"repartee {version('repartee')}\n")
 
 
-def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
+def test_config_shows_values_and_their_origin(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("[turn]\nprofile = 'patient'\n")
     done = repartee("config", "--config", "mine.toml", "--set", "tts.speed=1.5", folder=tmp_path)
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
@@ -50,7 +50,7 @@ def test_config_shows_values_and_where_they_come_from(tmp_path: Path) -> None:
     assert lines["trace.words"] == ["false", "default"]
 
 
-def test_a_value_is_no_markup(tmp_path: Path) -> None:
+def test_value_is_not_interpreted_as_markup(tmp_path: Path) -> None:
     (tmp_path / "[x]").mkdir()
     (tmp_path / "[x]" / "mine.toml").write_text("[assistant]\ngreeting = '[red]a[/b] :wave:'\n")
     done = repartee("config", "--config", "[x]/mine.toml", folder=tmp_path)
@@ -60,7 +60,7 @@ def test_a_value_is_no_markup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("columns", "folder"), [(40, "a"), (80, "a"), (80, "a-folder-with-a-long-name" * 3)])
-def test_config_shows_values_in_a_narrow_window_and_from_a_long_path(columns: int, folder: str, tmp_path: Path) -> None:
+def test_config_fits_a_narrow_window_and_a_long_path(columns: int, folder: str, tmp_path: Path) -> None:
     (tmp_path / folder).mkdir()
     file = tmp_path / folder / "mine.toml"
     file.write_text("[tts]\nvoice = 'de_DE-thorsten-medium'\n")
@@ -96,7 +96,7 @@ def test_config_shows_values_in_a_narrow_window_and_from_a_long_path(columns: in
         (("talk", "--echo", "nope"), '--echo "nope": must be "auto", "cancel", "headphones" or "half-duplex"'),
     ],
 )
-def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
     done = repartee(*arguments, folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
@@ -106,7 +106,7 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 @pytest.mark.parametrize("command", ["show", "report"])
-def test_an_output_that_knows_few_letters_ends_nothing(command: str, encoding: str) -> None:
+def test_limited_output_encoding_causes_no_error(command: str, encoding: str) -> None:
     done = subprocess.run(
         [REPARTEE, "trace", command, DEMO],
         capture_output=True,
@@ -119,7 +119,7 @@ def test_an_output_that_knows_few_letters_ends_nothing(command: str, encoding: s
     assert done.stdout.decode(encoding)
 
 
-def test_without_a_console_there_is_nothing_to_say_it_on() -> None:
+def test_program_without_console_prints_nothing() -> None:
     none = "import sys; sys.stdout = sys.stderr = None; sys.argv = ['repartee', 'config']"
     code = f"{none}\nfrom assistant.commands.cli import main\nmain()"
     assert subprocess.run([sys.executable, "-c", code], timeout=50, check=False).returncode == 0
@@ -139,7 +139,7 @@ def test_without_a_console_there_is_nothing_to_say_it_on() -> None:
         (("config", "--config=~nobody-of-this-name/a.toml"), "nobody's home folder is called that"),
     ],
 )
-def test_home_is_put_in_where_the_shell_does_not(
+def test_home_is_expanded_where_the_shell_does_not(
     arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
@@ -151,7 +151,7 @@ def test_home_is_put_in_where_the_shell_does_not(
 
 
 @pytest.mark.parametrize("module", ["typer", "assistant.commands.llm_endpoints.cli", "assistant.models.needs"])
-def test_ctrl_c_while_the_program_starts_is_no_traceback(module: str) -> None:
+def test_ctrl_c_during_start_shows_no_traceback(module: str) -> None:
     code = f"""
 import signal, sys
 
@@ -173,7 +173,7 @@ main()
 @pytest.mark.parametrize(
     "arguments", [("config",), ("--help",), ("trace", "report", DEMO, "--json"), ("trace", "show", DEMO)]
 )
-def test_a_full_disk_below_the_output_is_one_line(arguments: tuple[str | Path, ...]) -> None:
+def test_full_disk_for_the_output_is_one_line(arguments: tuple[str | Path, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([REPARTEE, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=50, check=False)
     assert done.returncode == 1
@@ -181,7 +181,7 @@ def test_a_full_disk_below_the_output_is_one_line(arguments: tuple[str | Path, .
 
 
 @pytest.mark.parametrize("arguments", [("config",), ("trace", "report", DEMO, "--json")])
-def test_a_reader_that_has_left_is_told_nothing(arguments: tuple[str | Path, ...]) -> None:
+def test_closed_pipe_shows_no_error(arguments: tuple[str | Path, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run([REPARTEE, *arguments], stdout=writing, stderr=subprocess.PIPE, timeout=50, check=False)

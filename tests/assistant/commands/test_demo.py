@@ -1,4 +1,4 @@
-"""The demo as a newcomer runs it: once, in real time, with the real engines; then the sound it leaves is measured."""
+"""Runs the demo once, in real time, with real engines, and measures its recording."""
 
 import json
 import os
@@ -24,7 +24,7 @@ LABELS = Path(assistant.__file__).parent / "recordings" / "conversation.json"
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run of the demo left."""
+    """Results of a run of the demo."""
 
     began: datetime
     screen: str
@@ -75,7 +75,7 @@ def number(record: dict[str, object], key: str) -> float:
     return value
 
 
-def test_at_least_three_turns_are_answered_rightly(ran: Ran) -> None:
+def test_at_least_three_turns_are_answered_correctly(ran: Ran) -> None:
     answers = {words(record, "user"): words(record, "assistant") for record in ran.records}
     assert "what time is it" in answers
     assert "turn on the lamp" in answers
@@ -86,11 +86,11 @@ def test_at_least_three_turns_are_answered_rightly(ran: Ran) -> None:
     assert answers["what time is it"].endswith(("AM.", "PM."))
 
 
-def test_every_turn_of_the_person_is_one_turn_of_the_trace(ran: Ran, labels: list[dict[str, object]]) -> None:
+def test_trace_has_every_turn_of_the_recording(ran: Ran, labels: list[dict[str, object]]) -> None:
     assert [record["turn"] for record in ran.records] == list(range(1, len(labels) + 1))
 
 
-def test_every_turns_stages_sum_to_its_latency(ran: Ran) -> None:
+def test_stages_of_a_turn_sum_to_its_latency(ran: Ran) -> None:
     for record in ran.records:
         stages = record["stages"]
         assert isinstance(stages, dict)
@@ -100,10 +100,10 @@ def test_every_turns_stages_sum_to_its_latency(ran: Ran) -> None:
 
 
 def end_of_sound_s(left: "np.ndarray[tuple[int], np.dtype[np.int16]]", about_s: float, rate_hz: int) -> float:
-    """The last sustained sound within 0.8 s of a moment: the project's own measure of audible, read backwards.
+    """Returns the end of the last sustained sound within 0.8 s of a moment, by the project's measure of audible.
 
-    The room is only a few dB below the limit, so that a window here and there passes it by chance: the median over ten
-    places of the windows does not.
+    The room noise is only a few dB below the limit, so single windows may exceed it. The median over ten positions of
+    the windows does not.
     """
     ends = []
     for shift in range(0, rate_hz // 100, rate_hz // 1000):
@@ -114,7 +114,7 @@ def end_of_sound_s(left: "np.ndarray[tuple[int], np.dtype[np.int16]]", about_s: 
     return float(np.median(ends))
 
 
-def test_the_gaps_in_the_sound_are_those_of_the_trace(ran: Ran) -> None:
+def test_recorded_gaps_equal_the_traced_latencies(ran: Ran) -> None:
     """Both ends are found in the file: the last sustained sound on the left, the first on the right."""
     for record in ran.records:
         end_ms, start_ms = number(record, "speech_end_ms"), number(record, "playout_start_ms")
@@ -127,20 +127,20 @@ def test_the_gaps_in_the_sound_are_those_of_the_trace(ran: Ran) -> None:
         assert gap_ms == pytest.approx(number(record, "response_latency_ms"), abs=40)
 
 
-def test_the_end_of_speech_is_where_a_person_labelled_it(ran: Ran, labels: list[dict[str, object]]) -> None:
+def test_end_of_speech_matches_the_label(ran: Ran, labels: list[dict[str, object]]) -> None:
     for record, label in zip(ran.records, labels, strict=True):
         end_s, uncertainty_ms = float(str(label["end_s"])), float(str(label["end_uncertainty_ms"]))
         assert number(record, "speech_end_ms") == pytest.approx(end_s * 1000, abs=40 + uncertainty_ms)
 
 
-def test_the_person_is_on_the_left_untouched(ran: Ran) -> None:
+def test_recording_is_on_the_left_channel_unchanged(ran: Ran) -> None:
     original, rate_hz = soundfile.read(LABELS.with_name("conversation.wav"), dtype="int16")
     here = ran.left[:: ran.rate_hz * 2 // rate_hz][: len(original) // 2].astype(float)  # 24 kHz and 16 kHz meet at 8
     there = original[::2][: len(here)].astype(float)
     assert np.corrcoef(here, there)[0, 1] > 0.98
 
 
-def test_the_screen_tells_the_whole_story(ran: Ran) -> None:
+def test_screen_shows_the_whole_conversation(ran: Ran) -> None:
     screen = ran.screen
     assert "hears  what time" in screen
     assert "you  what time is it" in screen
@@ -151,8 +151,8 @@ def test_the_screen_tells_the_whole_story(ran: Ran) -> None:
     assert "out/trace.jsonl" in screen
 
 
-def test_what_was_decided_is_decided_again(ran: Ran) -> None:
-    """From the trace as it is without words."""
+def test_replay_repeats_the_decisions(ran: Ran) -> None:
+    """Uses the trace without words."""
     conversation = conversation_of([{**record, "words": None} for record in ran.records])
     assert len(conversation.records) == len(ran.records) >= 3
     assert conversation.disagree == ()
@@ -161,7 +161,7 @@ def test_what_was_decided_is_decided_again(ran: Ran) -> None:
         assert found.was.latency_ms == conversation.records[found.turn]["response_latency_ms"]
 
 
-def test_free_speech_is_called_rough(ran: Ran) -> None:
+def test_low_confidence_transcript_is_marked(ran: Ran) -> None:
     rough = {words(record, "user"): record["rough"] for record in ran.records}
     assert rough["what time is it"] is False
     assert rough["play the beatles"] is True

@@ -1,6 +1,7 @@
-"""`repartee demo --llm`: who answers, what screen and trace say of it, and what a found server was asked by then.
+"""`repartee demo --llm`: which model answers, what screen and trace show, and the requests of a found server.
 
-Each demo goes at the pace of real time; three are held at once, on one event loop."""
+Each demo runs in real time; three run at once on one event loop.
+"""
 
 import asyncio
 import json
@@ -29,7 +30,7 @@ class Case:
 
     Attributes:
         llm: As `--llm`.
-        models: What the server says of its models; None: there is none.
+        models: Models that the server lists; None: there is no server.
         overrides: Settings.
     """
 
@@ -47,18 +48,18 @@ CASES = {
     "hangs": Case(None, (Wait(60),)),
 }
 AT_ONCE = 3
-"""Conversations beside each other: a core runs about ten, yet the engines of each are loaded at its start."""
+"""Concurrent conversations: a core runs about ten, but each loads its engines at the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A demo that is over.
+    """A finished demo.
 
     Attributes:
         screen: On one line.
         record: Its turn in the trace.
-        seen: What the server was asked.
-        url: The server's.
+        seen: Requests of the server.
+        url: Address of the server.
     """
 
     screen: str
@@ -107,7 +108,7 @@ def fallbacks(ran: Ran) -> list[str]:
     return [fallback for fallback in found if fallback.startswith("llm:")]
 
 
-def test_a_found_server_is_mentioned_and_not_used(runs: dict[str, Ran]) -> None:
+def test_found_server_is_mentioned_and_not_used(runs: dict[str, Ran]) -> None:
     ran = runs["found"]
     assert f"found: vLLM at {ran.url} (m); use it with --llm auto or `repartee endpoints add`" in ran.screen
     assert [(seen.method, seen.path) for seen in ran.seen] == [("GET", "/v1/models")]
@@ -115,7 +116,7 @@ def test_a_found_server_is_mentioned_and_not_used(runs: dict[str, Ran]) -> None:
     assert len(fallbacks(ran)) == 1
 
 
-def test_auto_uses_it_and_says_so(runs: dict[str, Ran]) -> None:
+def test_auto_uses_the_found_server(runs: dict[str, Ran]) -> None:
     ran = runs["auto"]
     assert f"language model: vLLM at {ran.url}, m, for this run" in ran.screen
     assert "It is noon." in ran.screen
@@ -124,14 +125,14 @@ def test_auto_uses_it_and_says_so(runs: dict[str, Ran]) -> None:
     assert fallbacks(ran) == []
 
 
-def test_auto_without_a_server_says_so_and_goes_on(runs: dict[str, Ran]) -> None:
+def test_auto_without_a_server_continues_with_a_note(runs: dict[str, Ran]) -> None:
     ran = runs["auto, and none there"]
     assert "no language model found on localhost (ports ); skills answer" in ran.screen
     assert "no language model found on localhost" in fallbacks(ran)[0]
     assert ran.record["outcome"] == "answered"
 
 
-def test_skills_answer_where_they_are_asked_to(runs: dict[str, Ran]) -> None:
+def test_skills_answer_if_requested(runs: dict[str, Ran]) -> None:
     ran = runs["skills"]
     assert "no language model, as asked: skills answer" in ran.screen
     assert ran.seen == []
@@ -139,19 +140,19 @@ def test_skills_answer_where_they_are_asked_to(runs: dict[str, Ran]) -> None:
     assert ran.record["outcome"] == "answered"
 
 
-def test_nothing_is_looked_for_where_an_endpoint_is_configured(runs: dict[str, Ran]) -> None:
+def test_nothing_is_searched_if_an_endpoint_is_configured(runs: dict[str, Ran]) -> None:
     ran = runs["configured"]
     assert ran.seen == []
     assert "found:" not in ran.screen
 
 
-def test_a_server_that_hangs_is_neither_waited_for_nor_mentioned(runs: dict[str, Ran]) -> None:
+def test_hanging_server_is_neither_awaited_nor_mentioned(runs: dict[str, Ran]) -> None:
     ran = runs["hangs"]
     assert "found:" not in ran.screen
     assert ran.record["outcome"] == "answered"
 
 
-def test_an_unknown_name_ends_it_before_anything_else(tmp_path: Path) -> None:
+def test_unknown_endpoint_name_ends_the_demo_first(tmp_path: Path) -> None:
     loaded = load_settings(None, {}, [])
     screen = StringIO()
     with pytest.raises(ConfigError, match='--llm "mine": no such endpoint'):

@@ -1,4 +1,4 @@
-"""The demo heard by Whisper and spoken by Piper: real loading and inference, synthetic weights."""
+"""The demo with Whisper and Piper: real loading and inference, synthetic weights."""
 
 import json
 import os
@@ -16,11 +16,11 @@ REPARTEE = Path(sys.executable).with_name("repartee")
 RECORDING = Path(__file__).parent.parent.parent / "recordings" / "rhasspy3_what-time-is-it.wav"
 
 
-def test_the_demo_runs_on_faster_whisper_and_piper(tmp_path: Path) -> None:
+def test_demo_runs_with_faster_whisper_and_piper(tmp_path: Path) -> None:
     words = ["what", "time", "is", "it"]
     whisper = scripted_whisper(tmp_path / "whisper", words)
     voice = tone_voice(tmp_path)
-    # The synthetic Whisper says a word for every 300 ms of loud sound: it must not begin with the pre-roll's silence.
+    # The synthetic Whisper returns a word for every 300 ms of loud audio, so it must not start in the silent pre-roll.
     settings = [f"stt.model={whisper}", f"tts.voice={voice}", "trace.words=true", "turn.pre_roll_ms=0"]
     arguments = ["--wav", str(RECORDING), "--out", "out", "--stt", "faster-whisper", "--tts", "piper"]
     done = subprocess.run(

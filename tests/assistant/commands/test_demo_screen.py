@@ -1,4 +1,4 @@
-"""The lines of `repartee demo`: what is being heard stands at their end, whatever else ends meanwhile."""
+"""Lines of `repartee demo`: interim words stay at their end, whatever else ends meanwhile."""
 
 import io
 from dataclasses import replace
@@ -17,7 +17,7 @@ from bench.talk_picture import CONVERSATION
 
 
 def drawn(*facts: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) -> str:
-    """What the last fact has drawn on a terminal."""
+    """Returns what the last event has drawn on a terminal."""
     out = io.StringIO()
     screen = Screen(Console(file=out, force_terminal=True, width=100))
     for fact in facts:
@@ -27,7 +27,7 @@ def drawn(*facts: SpeechStarted | InterimWords | ReplyStopped | TurnFinished) ->
     return out.getvalue()
 
 
-def test_who_interrupts_is_still_heard_when_the_reply_has_ended() -> None:
+def test_interim_words_stay_after_the_interrupted_reply_ended() -> None:
     first, second = SpeechStarted(1, 0.0, ItemId("item_1")), SpeechStarted(2, 900.0, ItemId("item_3"))
     cut = ReplyStopped(ReplyId(1, 1), "It is", 400.0, "voice")
     interrupted = TurnFinished(replace(TIMED, turn=1, outcome="interrupted"))
@@ -40,7 +40,7 @@ APOLOGY = replace(TIMED, turn=2, response_latency_ms=235.0, error="llm endpoint 
 
 
 def summed_up(*records: TurnRecord) -> str:
-    """The line about latencies at the end."""
+    """Returns the line about latencies at the end."""
     out = io.StringIO()
     summary(Console(file=out, width=200), records, [])
     return out.getvalue().splitlines()[0]

@@ -1,4 +1,4 @@
-"""A real conversation, from its sound to a collector: header, record and spans are of one trace."""
+"""A real conversation, from its audio to a collector: header, record and spans belong to one trace."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_turn_is_one_trace_for_the_model_the_file_and_the_collector(tmp_path: Path, there: bool) -> None:
+def test_turn_has_one_trace_id_in_model_file_and_collector(tmp_path: Path, there: bool) -> None:
     screen = StringIO()
 
     async def held() -> tuple[dict[str, object], list[str], list[Span]]:

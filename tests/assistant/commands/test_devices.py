@@ -32,7 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, found: tuple[Device, ...], wanted: Devi
     return code, console.file.getvalue()
 
 
-def test_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_has_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     code, text = run(monkeypatch, DESK, DevicesOptions())
     assert code == 0
     lines = [line.split() for line in text.splitlines() if line.strip()]
@@ -40,17 +40,17 @@ def test_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[3] == "1 speakers default ALSA 2 48000 Hz 50 ms".split()
 
 
-def test_only_a_microphone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_with_only_a_microphone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "none" in run(monkeypatch, DESK[:1], DevicesOptions())[1]
 
 
-def test_no_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_without_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     code, text = run(monkeypatch, (), DevicesOptions(meter_s=1.0, tone=True))
     assert code == 1
     assert text.startswith("no device: neither microphone nor loudspeaker was found. Plug one in")
 
 
-def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     code, text = run(monkeypatch, DESK, DevicesOptions(as_json=True))
     assert code == 0
     listed = json.loads(text)["devices"]
@@ -67,7 +67,7 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
         (DevicesOptions(output="desk"), 'no loudspeaker is called "desk"; there are'),
     ],
 )
-def test_a_device_that_is_not_there_is_named_whatever_it_was_wanted_for(
+def test_missing_device_is_an_error_for_any_action(
     monkeypatch: pytest.MonkeyPatch, wanted: DevicesOptions, says: str, *, as_json: bool
 ) -> None:
     with pytest.raises(DeviceError, match=says):
@@ -75,7 +75,7 @@ def test_a_device_that_is_not_there_is_named_whatever_it_was_wanted_for(
     assert run(monkeypatch, DESK, DevicesOptions(input="desk", output="1"))[0] == 0
 
 
-def test_the_meter() -> None:
+def test_meter_shows_the_level() -> None:
     assert meter(-math.inf).endswith("silence")
     assert meter(-30.0).count("█") == 20
     assert meter(0.0).count("█") == 40
@@ -85,12 +85,12 @@ def test_the_meter() -> None:
     ("loudest_dbfs", "says"),
     [(-math.inf, "Nothing was heard"), (-50.0, "soft"), (-20.0, "fine"), (-1.0, "too loud")],
 )
-def test_the_verdict(loudest_dbfs: float, says: str) -> None:
+def test_verdict_follows_the_level(loudest_dbfs: float, says: str) -> None:
     assert says in verdict(loudest_dbfs, 0)
     assert "lost 3 times" in verdict(loudest_dbfs, 3)
 
 
-def test_the_tone_does_not_click() -> None:
+def test_tone_has_no_clicks() -> None:
     steps = abs(np.diff(np.concatenate([[0], tone(), [0]]).astype(np.int32)))
     assert steps.max() < 1000
     assert 4000 < tone().max() < 6000
@@ -99,7 +99,7 @@ def test_the_tone_does_not_click() -> None:
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.alone
-def test_on_a_card(tmp_path: Path) -> None:
+def test_meter_and_tone_run_on_a_virtual_card(tmp_path: Path) -> None:
     with virtual_card() as card:
 
         def repartee(*words: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""`repartee models` as people see it."""
+"""Output of `repartee models`."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def listed(folder: Path, *arguments: str, columns: int = 80) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_what_is_missing_stands_below_the_table_in_whole_commands(tmp_path: Path) -> None:
+def test_remedies_are_whole_commands_below_the_table(tmp_path: Path) -> None:
     lines = listed(tmp_path)
     assert lines[-3:] == [
         "speech to text: repartee models pull tiny.en",
@@ -34,32 +34,32 @@ def test_what_is_missing_stands_below_the_table_in_whole_commands(tmp_path: Path
     assert not any("repartee" in line for line in lines[:-3])
 
 
-def test_names_stay_in_one_piece(tmp_path: Path) -> None:
+def test_names_are_not_wrapped(tmp_path: Path) -> None:
     names = {line.split()[0] for line in listed(tmp_path, "--all") if line.strip()}
     assert set(MODELS) <= names
 
 
-def test_a_narrow_window_leaves_room_for_the_other_columns(tmp_path: Path) -> None:
+def test_narrow_window_keeps_room_for_other_columns(tmp_path: Path) -> None:
     lines = listed(tmp_path, columns=40)
     assert any("78 MB" in line and "missing" in line for line in lines)
     assert max(len(line) for line in lines[:-4]) <= 40
 
 
-def test_a_remedy_is_one_line_however_long(tmp_path: Path) -> None:
+def test_remedy_is_one_line(tmp_path: Path) -> None:
     assert (
         'speech to text: tiny.en knows English only: set stt.model = "tiny", then repartee models pull tiny'
         in listed(tmp_path, "--set", "assistant.language=de")
     )
 
 
-def test_what_is_not_needed_has_no_remedy(tmp_path: Path) -> None:
+def test_unneeded_model_has_no_remedy(tmp_path: Path) -> None:
     engines = ("--set", "stt.engine=pocketsphinx", "--set", "tts.engine=espeak-ng")
     lines = listed(tmp_path, "--all", *engines)
     assert lines[-1] == "when a turn is over: repartee models pull smart-turn-v3.2"
     assert sum("not at hand" in line for line in lines) > 10
 
 
-def test_a_path_is_no_markup(tmp_path: Path) -> None:
+def test_path_is_not_interpreted_as_markup(tmp_path: Path) -> None:
     lines = listed(tmp_path, "--set", "stt.model=./[x]/[/y]", columns=160)
     assert any(line.startswith("./[x]/[/y] ") for line in lines)
     assert "speech to text: there is no [x]/[/y]; correct stt.model" in lines

@@ -1,4 +1,4 @@
-"""The commands from outside: what they print, and with which status they end."""
+"""The trace commands: their output and exit status."""
 
 import json
 import os
@@ -17,13 +17,13 @@ REPARTEE = Path(sys.executable).with_name("repartee")
 
 
 def run(*arguments: str | Path) -> tuple[int, str, str]:
-    """In this process: exit status, what was printed, and what was complained about."""
+    """Runs a command in this process. Returns its exit status, its output and its errors."""
     done = CliRunner().invoke(trace, [str(argument) for argument in arguments])
     assert done.exception is None or isinstance(done.exception, SystemExit)
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_without_a_file_the_traces_of_the_configuration_are_read(tmp_path: Path) -> None:
+def test_traces_of_the_configuration_are_read_by_default(tmp_path: Path) -> None:
     folder = tmp_path / "traces"
     folder.mkdir()
     written(folder / "a.jsonl", demo_records())
@@ -34,14 +34,14 @@ def test_without_a_file_the_traces_of_the_configuration_are_read(tmp_path: Path)
     assert [line.rstrip() for line in done.stdout.splitlines()] == wanted.splitlines()
 
 
-def test_the_start_of_other_commands_does_not_wait_for_these() -> None:
+def test_other_commands_do_not_import_trace_code() -> None:
     modules = ("orjson", "numpy", "rich.table")
     code = f"import sys, assistant.commands.cli; print([name for name in {modules} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=15, check=True)
     assert done.stdout == "[]\n"
 
 
-def test_one_turn_of_several_files() -> None:
+def test_one_turn_of_several_files_is_shown() -> None:
     code, out, _ = run("show", DEMO, DEMO, "--turn", "4")
     assert code == 0
     assert out.count("turn 4 of") == 2
@@ -49,7 +49,7 @@ def test_one_turn_of_several_files() -> None:
 
 
 @pytest.mark.parametrize("command", ["report", "replay", "advise"])
-def test_the_same_turns_are_counted_once(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicate_turns_are_counted_once(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(Path("a.jsonl"), rehearsed([TIME]))
     written(Path("b.jsonl"), demo_records())
@@ -64,14 +64,14 @@ def test_the_same_turns_are_counted_once(command: str, tmp_path: Path, monkeypat
     )
 
 
-def test_a_turn_that_is_not_there_is_a_mistake() -> None:
+def test_missing_turn_is_a_user_error() -> None:
     code, _, err = run("show", DEMO, "--turn", "9")
     assert code == 2
     assert "no turn 9 in it; without --turn all are shown" in err
 
 
 @pytest.mark.slow  # it draws a page
-def test_forms_of_a_report(tmp_path: Path) -> None:
+def test_report_has_several_formats(tmp_path: Path) -> None:
     code, out, _ = run("report", DEMO, "--json", "--html", tmp_path / "page.html")
     assert code == 0
     assert json.loads(out)["turns"] == 5
@@ -89,7 +89,9 @@ def test_forms_of_a_report(tmp_path: Path) -> None:
         ("b.JSONL", "b.JSONL has the name of a trace"),
     ],
 )
-def test_a_page_takes_no_traces_place(out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_html_page_does_not_replace_a_trace(
+    out: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     trace = written(tmp_path / "a.jsonl", demo_records())
     (tmp_path / "link.html").symlink_to(trace)
@@ -104,7 +106,7 @@ def test_a_page_takes_no_traces_place(out: str, said: str, tmp_path: Path, monke
 
 @pytest.mark.parametrize("command", ["report", "replay", "advise", "compare"])
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_shows_that_traces_are_being_read(
+def test_terminal_shows_that_traces_are_being_read(
     command: str, terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path / "a.jsonl", rehearsed([TIME]))
@@ -117,7 +119,7 @@ def test_a_terminal_shows_that_traces_are_being_read(
     assert "reading" not in out
 
 
-def test_brackets_in_a_name_are_no_markup(tmp_path: Path) -> None:
+def test_brackets_in_a_name_are_not_interpreted_as_markup(tmp_path: Path) -> None:
     records = demo_records()
     for record in records:
         record["engines"] |= {"answered_by": "box [red] [/b]"}
@@ -126,7 +128,7 @@ def test_brackets_in_a_name_are_no_markup(tmp_path: Path) -> None:
     assert "box [red] [/b]" in out
 
 
-def test_the_gate(tmp_path: Path) -> None:
+def test_gate_sets_the_exit_status(tmp_path: Path) -> None:
     before = written(tmp_path / "before.jsonl", demo_records() * 20)
     after = written(tmp_path / "after.jsonl", slower(demo_records(), "tts", 80) * 20)
     assert run("compare", before, after)[0] == 0
@@ -137,14 +139,14 @@ def test_the_gate(tmp_path: Path) -> None:
     assert run("compare", before, before, "--gate")[0] == 0
 
 
-def test_nothing_can_be_compared_with_nothing(tmp_path: Path) -> None:
+def test_empty_comparison_is_an_error(tmp_path: Path) -> None:
     silent = [record | {"response_latency_ms": None, "stages": {}} for record in demo_records()]
     code, _, err = run("compare", DEMO, written(tmp_path / "silent.jsonl", silent), "--gate")
     assert code == 2
     assert "silent.jsonl has no turn with a response latency" in err
 
 
-def test_scrubbing_a_folder(tmp_path: Path) -> None:
+def test_folder_is_scrubbed(tmp_path: Path) -> None:
     said = [record | {"words": {"user": "hello", "assistant": ""}} for record in demo_records()]
     path = written(tmp_path / "a.jsonl", said)
     code, out, _ = run("scrub", tmp_path)
@@ -154,7 +156,7 @@ def test_scrubbing_a_folder(tmp_path: Path) -> None:
     assert run("scrub", tmp_path)[1] == f"{path}  5 turns, no words in them\n"
 
 
-def test_a_torn_line_is_a_warning(tmp_path: Path) -> None:
+def test_truncated_line_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "torn.jsonl"
     path.write_bytes(DEMO.read_bytes()[:-100])
     code, out, err = run("report", path)
@@ -178,7 +180,7 @@ def test_a_torn_line_is_a_warning(tmp_path: Path) -> None:
         (("scrub", Path(__file__)), "line 1 is no JSON"),
     ],
 )
-def test_a_mistake_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:
+def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) -> None:
     code, out, err = run(*arguments)
     assert code == 2
     assert out == ""
@@ -189,14 +191,15 @@ def test_a_mistake_is_one_line(arguments: tuple[str | Path, ...], said: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("field", sorted(rehearsed([TIME])[0]))
-def test_a_field_of_another_kind_is_one_line_at_most(tmp_path: Path, field: str) -> None:
+def test_field_of_wrong_type_is_at_most_one_line(tmp_path: Path, field: str) -> None:
     values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
     commands = ("show", "report", "replay", "advise", "scrub")
     turn = rehearsed([TIME])[0]
     began = sorted(turn).index(field)
     for number, value in enumerate(values):
         record = turn | {field: value}
-        # Each field meets each command twice, each value over the fields all of them: all with all took five minutes.
+        # Each field meets each command twice, and each value is used over the fields: all combinations took five
+        # minutes.
         code, _, err = run(commands[(began + number + number // 5) % 5], written(tmp_path / "a.jsonl", [record]))
         assert code in {0, 2}
         assert code == 0 or err.startswith("repartee: ")

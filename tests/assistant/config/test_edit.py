@@ -1,4 +1,4 @@
-"""Changes of the file of settings: whole and checked, or not at all."""
+"""Changes of the configuration file: complete and checked, or none."""
 
 import os
 from dataclasses import replace
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> ConfigFile:
 
 
 def only(file: ConfigFile) -> None:
-    """No draft was left behind."""
+    """Asserts that no draft was left."""
     assert [path.name for path in file.path.parent.iterdir()] == [file.path.name]
 
 
@@ -38,7 +38,7 @@ def refused(file: ConfigFile, endpoint: EndpointSection = NEAR) -> str:
     return str(error.value)
 
 
-def test_added_and_removed_again_the_file_is_as_before(file: ConfigFile) -> None:
+def test_file_is_unchanged_after_add_and_remove(file: ConfigFile) -> None:
     file.add(NEAR)
     file.add(FAR)
     assert file.settings().llm.endpoints == (NEAR, FAR)
@@ -51,7 +51,7 @@ def test_added_and_removed_again_the_file_is_as_before(file: ConfigFile) -> None
     only(file)
 
 
-def test_a_file_that_is_not_there_is_made(tmp_path: Path) -> None:
+def test_missing_file_is_created(tmp_path: Path) -> None:
     file = ConfigFile(tmp_path / "config.toml")
     assert not file.exists
     assert file.settings() == DEFAULTS
@@ -60,7 +60,7 @@ def test_a_file_that_is_not_there_is_made(tmp_path: Path) -> None:
     only(file)
 
 
-def test_a_taken_name_is_refused(file: ConfigFile) -> None:
+def test_taken_name_is_refused(file: ConfigFile) -> None:
     file.add(NEAR)
     said = refused(file)
     assert said == (
@@ -70,7 +70,7 @@ def test_a_taken_name_is_refused(file: ConfigFile) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "neer", "b"])
-def test_what_is_not_there_cannot_be_removed(file: ConfigFile, name: str) -> None:
+def test_unknown_endpoint_cannot_be_removed(file: ConfigFile, name: str) -> None:
     with pytest.raises(ConfigError, match="no such endpoint; there is none"):
         file.remove(name)
     file.add(NEAR)
@@ -87,7 +87,7 @@ def test_what_is_not_there_cannot_be_removed(file: ConfigFile, name: str) -> Non
         "llm = {temperature = 0.5}\n",
     ],
 )
-def test_endpoints_that_are_no_tables_are_left_alone(file: ConfigFile, text: str) -> None:
+def test_endpoints_not_written_as_tables_are_kept(file: ConfigFile, text: str) -> None:
     file.path.write_text(text, encoding="utf-8")
     assert "write each endpoint as a [[llm.endpoints]] table, or edit the file by hand" in refused(file)
     if "endpoints" in text:
@@ -96,8 +96,8 @@ def test_endpoints_that_are_no_tables_are_left_alone(file: ConfigFile, text: str
         assert file.path.read_text(encoding="utf-8") == text
 
 
-def test_a_header_that_is_not_understood_never_costs_another_endpoint(file: ConfigFile) -> None:
-    """The quoted header is not seen, so that counting would take the second table for the first."""
+def test_unknown_header_never_removes_another_endpoint(file: ConfigFile) -> None:
+    """The quoted header is not recognized, so counting would take the second table for the first."""
     text = "".join(
         f'[[{header}]]\nname = "{name}"\nurl = "http://h/v1"\nmodel = "m"\n'
         for header, name in (('llm."endpoints"', "a"), ("llm.endpoints", "b"))
@@ -109,12 +109,12 @@ def test_a_header_that_is_not_understood_never_costs_another_endpoint(file: Conf
     assert file.path.read_text(encoding="utf-8") == text
 
 
-def test_a_broken_file_is_not_touched(file: ConfigFile) -> None:
+def test_invalid_file_is_not_changed(file: ConfigFile) -> None:
     file.path.write_text("[turn]\nprofil = 'eager'\n", encoding="utf-8")
     assert "turn.profil: no such setting" in refused(file)
 
 
-def test_encoding_mode_and_links_stay(tmp_path: Path) -> None:
+def test_encoding_mode_and_links_are_kept(tmp_path: Path) -> None:
     (tmp_path / "real.toml").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
     (tmp_path / "real.toml").chmod(0o640)
     (tmp_path / "config.toml").symlink_to("real.toml")
@@ -129,29 +129,29 @@ def test_encoding_mode_and_links_stay(tmp_path: Path) -> None:
     assert file.settings().llm.endpoints == (NEAR,)
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_write_error_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot be written \(No such file or directory\); name another file"):
         ConfigFile(tmp_path / "nowhere" / "config.toml").add(NEAR)
 
 
-def test_a_name_that_cannot_be_a_files_is_said(tmp_path: Path) -> None:
+def test_invalid_file_name_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot be written \(File name too long\); name another file"):
         ConfigFile(tmp_path / ("a" * 300)).add(NEAR)
 
 
-def test_a_folder_that_may_not_be_looked_into_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid(tmp_path, monkeypatch)
     with pytest.raises(ConfigError, match=r"cannot be written \(Permission denied\); name another file"):
         ConfigFile(tmp_path / "config.toml").add(NEAR)
 
 
-def test_a_file_does_not_grow_beyond_what_can_be_read(file: ConfigFile) -> None:
+def test_file_does_not_exceed_the_readable_size(file: ConfigFile) -> None:
     file.path.write_text(TEXT + "#" * ((1 << 20) - len(TEXT)), encoding="utf-8")
     refused(file)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_is_said(file: ConfigFile) -> None:
+def test_unwritable_folder_is_reported(file: ConfigFile) -> None:
     file.path.parent.chmod(0o500)
     try:
         assert "cannot be written (Permission denied)" in refused(file)
@@ -159,12 +159,12 @@ def test_a_folder_that_may_not_be_written_is_said(file: ConfigFile) -> None:
         file.path.parent.chmod(0o700)
 
 
-def test_a_name_of_other_bytes_than_utf_8_is_refused(file: ConfigFile) -> None:
+def test_non_utf_8_name_is_refused(file: ConfigFile) -> None:
     named = replace(NEAR, name=os.fsdecode(b"h\xe9"))
     assert refused(file, named) == f"{file.path}: cannot hold what is not UTF-8; write it otherwise"
 
 
-def test_which_file_is_meant(tmp_path: Path) -> None:
+def test_right_file_is_selected(tmp_path: Path) -> None:
     asked, used = tmp_path / "asked.toml", tmp_path / "used.toml"
     assert file_to_edit(asked, used).path == asked
     assert file_to_edit(None, used).path == used

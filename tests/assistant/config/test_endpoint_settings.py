@@ -1,4 +1,4 @@
-"""The keys of an endpoint: which kind knows which, and what is said of the others."""
+"""Keys of an endpoint: which kind accepts which, and the errors for others."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -19,7 +19,7 @@ from assistant.config.endpoint_settings import (
     EndpointSection,
     Payload,
     TritonBackend,
-    knows,
+    accepts,
 )
 from assistant.config.loading import ConfigError, load_settings, render_effective
 from llm.aws.bedrock import Api, Family, Latency
@@ -60,17 +60,17 @@ def problem(kind: str, keys: str) -> str:
     return told
 
 
-def test_every_key_of_a_kind_is_a_key() -> None:
+def test_every_key_of_a_kind_exists() -> None:
     names = {field.name for field in fields(EndpointSection)}
     assert {key for keys in (*OWN_KEYS.values(), *NEEDED_KEYS.values()) for key in keys} <= names
     assert set(OWN_KEYS) == set(NEEDED_KEYS) == set(KINDS)
     for kind in KINDS:
-        assert all(knows(kind, key) for key in NEEDED_KEYS[kind])
+        assert all(accepts(kind, key) for key in NEEDED_KEYS[kind])
     assert kinds_of("name") == KINDS
     assert kinds_of("ca_file") == ("grpc",)
 
 
-def test_the_choices_are_those_of_the_clients() -> None:
+def test_choices_are_those_of_the_clients() -> None:
     assert get_args(Payload) == PAYLOADS
     assert get_args(BedrockApi) == get_args(Api)
     assert get_args(BedrockFamily) == ("auto", *get_args(Family))
@@ -79,11 +79,11 @@ def test_the_choices_are_those_of_the_clients() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_needs_little(kind: EndpointKind) -> None:
+def test_each_kind_needs_few_keys(kind: EndpointKind) -> None:
     assert read(kind, GOOD[kind]).kind == kind
 
 
-def test_a_table_of_before_means_what_it_meant() -> None:
+def test_old_tables_keep_their_meaning() -> None:
     FILE.write_text('[[llm.endpoints]]\nname = "a"\nurl = "http://h/v1"\nmodel = "m"\nregion = "upstairs"\n')
     (endpoint,) = load_settings(FILE, {}, ()).settings.llm.endpoints
     assert endpoint == EndpointSection(name="a", kind="openai", url="http://h/v1", model="m", region="upstairs")
@@ -125,25 +125,25 @@ def test_a_table_of_before_means_what_it_meant() -> None:
         ("vllm", GOOD["openai"], 'kind = "vllm": must be "openai", "tgi", "triton", "grpc", "sagemaker" or "bedrock"'),
     ],
 )
-def test_what_is_wrong_is_one_line(kind: str, keys: str, told: str) -> None:
+def test_error_is_one_line(kind: str, keys: str, told: str) -> None:
     said = problem(kind, keys)
     assert told in said
     assert "\n" not in said
 
 
-def test_the_examples_in_the_documentation_are_of_every_kind_and_load() -> None:
+def test_documented_examples_cover_every_kind_and_load() -> None:
     page = (Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
     FILE.write_text(page.partition("```toml\n")[2].partition("```")[0], encoding="utf-8")
     endpoints = load_settings(FILE, {}, ()).settings.llm.endpoints
     assert [endpoint.kind for endpoint in endpoints] == list(KINDS)
 
 
-def test_a_key_of_another_kind_is_refused_however_made() -> None:
+def test_key_of_another_kind_is_always_refused() -> None:
     with pytest.raises(ValueError, match='payload: kind "tgi" does not know it'):
         EndpointSection(name="a", kind="tgi", url="http://h", model="m", template="llama3", payload="tgi")
 
 
-def test_only_what_the_kind_knows_is_shown() -> None:
+def test_only_keys_of_the_kind_are_shown() -> None:
     FILE.write_text(table("bedrock", GOOD["bedrock"]), encoding="utf-8")
     shown = [row.key for row in render_effective(load_settings(FILE, {}, ()))]
     assert "llm.endpoints[0].cache" in shown

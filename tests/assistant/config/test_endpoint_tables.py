@@ -1,4 +1,4 @@
-"""Endpoints in the text of a config.toml: one more, one less, all else as it was."""
+"""Endpoints in the text of a config.toml: adding and removing leaves all other text unchanged."""
 
 import tomllib
 from pathlib import Path
@@ -46,7 +46,7 @@ def names(text: str) -> list[str]:
     return [endpoint["name"] for endpoint in tomllib.loads(text).get("llm", {}).get("endpoints", [])]
 
 
-def test_a_table_says_what_is_not_the_default() -> None:
+def test_table_has_only_non_default_values() -> None:
     assert table_of(NEAR) == '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\nmodel = "m"\n'
     keyed = EndpointSection(name='a "b" \\ \x07', url="https://h/v1", model="m", api_key_env="KEY")
     assert tomllib.loads(table_of(keyed))["llm"]["endpoints"] == [
@@ -57,26 +57,26 @@ def test_a_table_says_what_is_not_the_default() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[turn]\nprofile = 'eager'\n", "[turn]\nprofile = 'eager'", "# only this\n", MIXED]
 )
-def test_one_more_leaves_the_rest_as_it_was(text: str) -> None:
+def test_adding_keeps_the_other_text(text: str) -> None:
     longer = with_table(text, NEAR)
     assert longer.startswith(text)
     assert names(longer) == [*names(text), "near"]
 
 
-def test_the_shipped_file_can_be_added_to() -> None:
+def test_shipped_file_can_be_extended() -> None:
     text = (ROOT / "config.toml").read_text(encoding="utf-8")
     longer = with_table(text, NEAR)
     assert names(longer) == ["near"]
     assert without_table(longer, 0) == text
 
 
-def test_line_ends_stay() -> None:
+def test_line_ends_are_kept() -> None:
     longer = with_table("[turn]\r\nprofile = 'eager'\r\n", NEAR)
     assert longer.count("\n") == longer.count("\r\n") == 7
     assert without_table(longer, 0) == "[turn]\r\nprofile = 'eager'\r\n"
 
 
-def test_one_less_leaves_comments_and_the_others() -> None:
+def test_removing_keeps_comments_and_other_tables() -> None:
     first = without_table(MIXED, 0)
     assert names(first) == ["b"]
     gone = '\n[[llm.endpoints]]\nname = "a"\nurl = "http://a/v1"   # upstairs\nmodel = "m"'
@@ -87,7 +87,7 @@ def test_one_less_leaves_comments_and_the_others() -> None:
     assert tomllib.loads(second)["assistant"] == tomllib.loads(MIXED)["assistant"]
 
 
-def test_a_table_in_a_string_is_none() -> None:
+def test_table_inside_a_string_is_ignored() -> None:
     with pytest.raises(ValueError, match="number 3"):
         without_table(MIXED, 2)
     assert [table for _, table in lines_of_tables(MIXED)] == [
@@ -98,7 +98,7 @@ def test_a_table_in_a_string_is_none() -> None:
     ]
 
 
-def test_the_first_thing_of_a_file_goes_without_a_trace() -> None:
+def test_first_table_of_a_file_is_removed_completely() -> None:
     assert without_table(table_of(NEAR), 0) == ""
     assert without_table(table_of(NEAR) + "\n[turn]\n", 0) == "[turn]\n"
 
@@ -118,7 +118,7 @@ _line = st.sampled_from(
 
 
 @given(st.lists(_line, max_size=12).map("\n".join))
-def test_added_and_removed_is_as_before(text: str) -> None:
+def test_text_is_unchanged_after_add_and_remove(text: str) -> None:
     try:
         count = len(names(text))
     except (ValueError, KeyError, TypeError):

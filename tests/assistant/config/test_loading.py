@@ -1,4 +1,4 @@
-"""Settings: what they may be, where they come from, and that file and documentation say the same."""
+"""Settings: allowed values, sources, and agreement of file and documentation."""
 
 import dataclasses
 import tomllib
@@ -20,7 +20,7 @@ from assistant.config.toml_lines import lines_of_keys
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A working directory without settings."""
+    """Changes to a working directory without settings."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -43,10 +43,10 @@ def problems(
 
 ENDPOINT = '[[llm.endpoints]]\nname = "near"\nurl = "http://127.0.0.1:8000/v1"\nmodel = "m"\n'
 
-# Defaults, the file and the documentation
+# Defaults, file and documentation
 
 
-def test_the_defaults_are_what_others_build_on() -> None:
+def test_defaults_are_those_other_parts_expect() -> None:
     assert (DEFAULTS.assistant.language, DEFAULTS.assistant.greeting) == ("en", "")
     assert DEFAULTS.turn == TurnSection("balanced", 0, 40, 40, 60.0, 10.0, 300)
     assert (DEFAULTS.vad.engine, DEFAULTS.stt.engine, DEFAULTS.tts.engine) == ("silero", "auto", "auto")
@@ -60,22 +60,22 @@ def test_the_defaults_are_what_others_build_on() -> None:
     assert DEFAULTS.speaker.duck_db == -18.0
 
 
-def test_the_file_at_the_top_is_what_the_settings_say() -> None:
+def test_shipped_file_matches_the_settings() -> None:
     assert config_texts.CONFIG_FILE.read_text(encoding="utf-8") == config_texts.config_toml()
 
 
-def test_the_documentation_is_what_the_settings_say() -> None:
+def test_documentation_matches_the_settings() -> None:
     page = config_texts.DOCS_FILE.read_text(encoding="utf-8")
     assert page == config_texts.docs_with(config_texts.markdown_tables(), page)
 
 
-def test_the_file_at_the_top_names_every_key_in_order_with_its_default() -> None:
+def test_shipped_file_has_every_key_in_order_with_its_default() -> None:
     table = tomllib.loads(config_texts.CONFIG_FILE.read_text(encoding="utf-8"))
     assert [f"{section}.{name}" for section, keys in table.items() for name in keys] == list(KEYS)
     assert load_settings(config_texts.CONFIG_FILE, {}, ()).settings == Settings()
 
 
-def test_its_commented_endpoints_work_when_uncommented() -> None:
+def test_commented_endpoints_work_when_uncommented() -> None:
     lines = config_texts.CONFIG_FILE.read_text(encoding="utf-8").split("\n")
     begin = lines.index("# [[llm.endpoints]]")
     end = next(n for n in range(begin, len(lines)) if lines[n].startswith("[") or not lines[n])
@@ -84,7 +84,7 @@ def test_its_commented_endpoints_work_when_uncommented() -> None:
     assert found.settings.llm.endpoints[1].api_key_env == "OPENAI_API_KEY"
 
 
-def test_every_key_of_the_sections_is_described() -> None:
+def test_every_key_is_described() -> None:
     fields = [f"{s}.{field.name}" for s in SECTIONS for field in dataclasses.fields(getattr(DEFAULTS, s))]
     every = [*KEYS, "llm.endpoints", "tools.servers"]
     assert every == sorted(fields, key=every.index)
@@ -95,7 +95,7 @@ def test_every_key_of_the_sections_is_described() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["_ms", "_s", "_db", "_dbfs"])
-def test_units_in_names_are_the_units_told(suffix: str) -> None:
+def test_units_in_names_match_the_described_units(suffix: str) -> None:
     named = [(dotted, key) for dotted, key in KEYS.items() if dotted.endswith(suffix)]
     assert named
     assert {key.about.unit.lower() for _, key in named} == {suffix.removeprefix("_")}
@@ -104,14 +104,14 @@ def test_units_in_names_are_the_units_told(suffix: str) -> None:
 # Sources and their order
 
 
-def test_without_any_file_the_projects_own_is_read() -> None:
+def test_project_file_is_read_without_another() -> None:
     found = load_settings(None, {}, ())
     assert found.settings == Settings()
     assert found.file is not None
     assert found.file.read_bytes() == config_texts.CONFIG_FILE.read_bytes()
 
 
-def test_the_working_directorys_file_goes_before_the_projects() -> None:
+def test_file_in_working_directory_precedes_the_project_file() -> None:
     Path("config.toml").write_text('[turn]\nprofile = "eager"\n')
     found = load_settings(None, {}, ())
     assert (found.settings.turn.profile, found.file) == ("eager", Path("config.toml"))
@@ -119,12 +119,12 @@ def test_the_working_directorys_file_goes_before_the_projects() -> None:
     assert found.origin["turn.hangover_ms"] == "default"
 
 
-def test_the_file_asked_for_goes_before_the_working_directorys() -> None:
+def test_requested_file_precedes_the_working_directory() -> None:
     Path("config.toml").write_text("[turn]\nhangover_ms = 200\n")
     assert loaded("[turn]\nhangover_ms = 300\n").settings.turn.hangover_ms == 300
 
 
-def test_each_source_goes_before_the_one_below() -> None:
+def test_each_source_overrides_the_one_below() -> None:
     file = "[turn]\nhangover_ms = 200\npre_roll_ms = 200\nstuck_after_s = 20\n"
     environ = {"REPARTEE_TURN_HANGOVER_MS": "300", "REPARTEE_TURN_PRE_ROLL_MS": "301", "PATH": "/bin"}
     found = loaded(file, environ, ["turn.hangover_ms=400", "turn.hangover_ms=500"])
@@ -135,14 +135,14 @@ def test_each_source_goes_before_the_one_below() -> None:
     assert [found.origin[key] for key in keys] == ["--set", environment, "given.toml:4", "default"]
 
 
-def test_an_option_that_is_short_for_a_key_goes_before_all() -> None:
+def test_option_for_a_key_overrides_all_sources() -> None:
     options = [Option("--stt", "stt.engine", "pocketsphinx"), Option("--tts", "tts.engine", None)]
     found = load_settings(None, {}, ["stt.engine=faster-whisper", "tts.engine=espeak-ng"], options)
     assert (found.settings.stt.engine, found.origin["stt.engine"]) == ("pocketsphinx", "--stt")
     assert (found.settings.tts.engine, found.origin["tts.engine"]) == ("espeak-ng", "--set")
 
 
-def test_flags_and_variables_read_every_type() -> None:
+def test_flags_and_variables_parse_every_type() -> None:
     found = loaded(
         "",
         {"REPARTEE_TRACE_DIR": "/tmp/t", "REPARTEE_TRACE_WORDS": "TRUE", "REPARTEE_ASSISTANT_GREETING": "a = b"},
@@ -168,7 +168,7 @@ def test_flags_and_variables_read_every_type() -> None:
         ("it's", "it's"),
     ],
 )
-def test_a_text_may_stand_in_the_quotes_of_the_file(text: str, greeting: str) -> None:
+def test_text_may_be_in_toml_quotes(text: str, greeting: str) -> None:
     for environ, flags in (({"REPARTEE_ASSISTANT_GREETING": text}, []), ({}, [f"assistant.greeting={text}"])):
         assert load_settings(None, environ, flags).settings.assistant.greeting == greeting
     assert load_settings(None, {}, ['turn.profile = "patient"']).settings.turn.profile == "patient"
@@ -183,7 +183,7 @@ def test_every_key_has_a_variable_and_a_flag() -> None:
         assert loaded("", {}, [f"{dotted}={text}"]).origin[dotted] == "--set"
 
 
-def test_endpoints_from_the_environment_replace_the_files() -> None:
+def test_endpoints_of_the_environment_replace_those_of_the_file() -> None:
     inline = '[{name = "far", url = "https://far.example/v1", model = "m2"}]'
     found = loaded(ENDPOINT, {"REPARTEE_LLM_ENDPOINTS": inline})
     assert [endpoint.name for endpoint in found.settings.llm.endpoints] == ["far"]
@@ -195,12 +195,12 @@ def test_windows_line_ends_and_byte_order_mark_are_read() -> None:
     assert (found.settings.turn.hangover_ms, found.origin["turn.hangover_ms"]) == (300, "given.toml:2")
 
 
-def test_the_hangover_in_use_is_the_profiles_unless_given() -> None:
+def test_hangover_is_the_profiles_unless_given() -> None:
     assert [TurnSection(p).hangover_in_use_ms for p in ("eager", "balanced", "patient")] == [250, 400, 700]
     assert TurnSection("patient", hangover_ms=300).hangover_in_use_ms == 300
 
 
-# Refusals: one line each, with file and line, key, value, what is allowed
+# Errors: one line each, with file and line, key, value and allowed values
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_the_hangover_in_use_is_the_profiles_unless_given() -> None:
         ('[turn]\n"a\\nb" = 3', "given.toml: turn.a b: no such setting"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_one_line(text: str, line: str) -> None:
+def test_error_in_a_file_is_one_line(text: str, line: str) -> None:
     assert problems(text) == (line,)
 
 
@@ -287,7 +287,7 @@ def test_what_is_wrong_in_a_file_is_one_line(text: str, line: str) -> None:
         ("a = " + "[" * 50_000, "", "nested too deeply"),
     ],
 )
-def test_broken_toml_is_told_with_its_line(text: str, line: str, what: str) -> None:
+def test_invalid_toml_is_reported_with_its_line(text: str, line: str, what: str) -> None:
     (problem,) = problems(text)
     assert problem.startswith(f"given.toml{line}: not valid TOML: ")
     assert what in problem
@@ -302,12 +302,12 @@ def test_broken_toml_is_told_with_its_line(text: str, line: str, what: str) -> N
         ("[turn]\nprofile = ''\nprofile = ''\n", "3: not valid TOML: a key is set twice; leave one of them out"),
     ],
 )
-def test_the_commonest_slips_are_told_with_what_is_meant(text: str, meant: str) -> None:
+def test_frequent_mistakes_are_explained(text: str, meant: str) -> None:
     (problem,) = problems(text)
     assert problem.startswith(f"given.toml:{meant} (column ")
 
 
-def test_all_problems_of_a_file_are_told_together() -> None:
+def test_all_problems_of_a_file_are_reported_together() -> None:
     told = problems("[turn]\nhangover_ms = 1\nprofile = 2\n[tts]\nspeed = 9\n" + ENDPOINT.replace("name", "nme"))
     places = [problem.split(": ", 2)[:2] for problem in told]
     assert places == [
@@ -320,26 +320,26 @@ def test_all_problems_of_a_file_are_told_together() -> None:
 
 
 @pytest.mark.parametrize("missing", ["name", "url", "model"])
-def test_an_endpoint_needs_name_url_and_model(missing: str) -> None:
+def test_endpoint_requires_name_url_and_model(missing: str) -> None:
     kept = [line for line in ENDPOINT.split("\n") if not line.startswith(missing)]
     assert problems("\n".join(kept)) == (f"given.toml:1: llm.endpoints[0].{missing}: is missing",)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
     for file, why in [(tmp_path / "no.toml", "No such file or directory"), (tmp_path, "Is a directory")]:
         with pytest.raises(ConfigError) as refused:
             load_settings(file, {}, ())
         assert str(refused.value) == f"{file}: cannot be read ({why}); name another file with --config"
 
 
-def test_a_working_directory_that_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_working_directory_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("config.toml").write_text("[turn]\n", encoding="utf-8")
     forbid(Path.cwd(), monkeypatch)
     with pytest.raises(ConfigError, match=r"^config\.toml: cannot be read \(Permission denied\); name another"):
         load_settings(None, {}, ())
 
 
-def test_a_file_of_another_encoding_or_size_is_refused() -> None:
+def test_file_with_wrong_encoding_or_size_is_refused() -> None:
     assert problems(b"[tts]\nvoice = '\xe9'") == ("given.toml:2: not UTF-8; save the file in that encoding",)
     (problem,) = problems(b"#" * (1 << 20) + b"\n")
     assert "larger than 1 MiB" in problem
@@ -367,7 +367,7 @@ def test_a_file_of_another_encoding_or_size_is_refused() -> None:
         ),
     ],
 )
-def test_what_is_wrong_in_the_environment_is_one_line(environ: Mapping[str, str], line: str) -> None:
+def test_error_in_the_environment_is_one_line(environ: Mapping[str, str], line: str) -> None:
     assert problems("", environ) == (line,)
 
 
@@ -381,7 +381,7 @@ def test_what_is_wrong_in_the_environment_is_one_line(environ: Mapping[str, str]
         ("tts.voice=\0", None),
     ],
 )
-def test_what_is_wrong_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
+def test_error_in_a_flag_is_one_line(flag: str, line: str | None) -> None:
     (problem,) = problems("", {}, [flag])
     assert line is None or problem == line
 
@@ -394,13 +394,13 @@ def test_what_is_wrong_in_a_flag_is_one_line(flag: str, line: str | None) -> Non
         (Option("--port", "server.port", "http"), '--port "http": must be 0 or a whole number from 1 to 65535'),
     ],
 )
-def test_what_is_wrong_with_an_option_is_told_of_the_option(option: Option, line: str) -> None:
+def test_error_in_an_option_names_the_option(option: Option, line: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_settings(None, {}, (), [option])
     assert refused.value.problems == (line,)
 
 
-def test_sections_refuse_bad_values_however_made() -> None:
+def test_sections_always_refuse_invalid_values() -> None:
     with pytest.raises(ValueError, match="hangover_ms must be 0 or"):
         TurnSection(hangover_ms=50)
     with pytest.raises(ValueError, match="max_tokens must be"):
@@ -425,13 +425,13 @@ SECRET = "sk-live-0123456789"
         f'{ENDPOINT}OPENAI_API_KEY = "{SECRET}"',
     ],
 )
-def test_a_secret_in_the_file_is_sent_to_the_environment(text: str) -> None:
+def test_secret_in_the_file_is_redirected_to_the_environment(text: str) -> None:
     (problem,) = problems(text)
     assert "name that variable in api_key_env" in problem
     assert SECRET not in problem
 
 
-def test_no_refusal_repeats_a_secret() -> None:
+def test_no_error_repeats_a_secret() -> None:
     told = [
         *problems(f'{ENDPOINT}api_key_env = "{SECRET}"'),
         *problems(ENDPOINT.replace("127.0.0.1", f"user:{SECRET}@127.0.0.1")),
@@ -444,14 +444,14 @@ def test_no_refusal_repeats_a_secret() -> None:
     assert SECRET not in "".join(told)
 
 
-def test_variables_that_hold_keys_are_no_unknown_settings() -> None:
+def test_key_variables_are_not_unknown_settings() -> None:
     environ = {"REPARTEE_NEAR_KEY": SECRET, "REPARTEE_TOKEN": SECRET}
     found = loaded(ENDPOINT + 'api_key_env = "REPARTEE_NEAR_KEY"', environ)
-    assert found.keys_at_hand == {"REPARTEE_NEAR_KEY"}
+    assert found.available_keys == {"REPARTEE_NEAR_KEY"}
     assert problems(ENDPOINT, environ)[0].startswith("environment REPARTEE_NEAR_KEY: ")
 
 
-# What is shown
+# Display
 
 
 def test_every_setting_is_shown_with_value_and_origin() -> None:
@@ -483,7 +483,7 @@ def rows_or_problems(overrides: Sequence[str]) -> list[ConfigRow] | ConfigError:
 
 
 @given(st.dictionaries(st.sampled_from([k for k in KEYS if k != "trace.dir"]), st.text(max_size=30)))
-def test_any_text_is_a_setting_or_a_refusal_of_one_line(texts: dict[str, str]) -> None:
+def test_any_text_is_a_setting_or_a_one_line_error(texts: dict[str, str]) -> None:
     found = rows_or_problems([f"{dotted}={text}" for dotted, text in texts.items()])
     if isinstance(found, ConfigError):
         assert 1 <= len(found.problems) <= len(texts)
@@ -497,7 +497,7 @@ def test_any_text_is_a_setting_or_a_refusal_of_one_line(texts: dict[str, str]) -
 # Lines
 
 
-def test_lines_are_told_only_where_they_are_sure() -> None:
+def test_lines_are_reported_only_if_certain() -> None:
     text = 'x = 1\n[a]\ns = """\n[b]\ny = 2\n"""\nz = 3\n"q" = 4\n[[l.e]]\nn = 1\n[[l.e]]\nn = 2\n'
     assert lines_of_keys(text) == {
         "x": 1, "a": 2, "a.s": 3, "a.z": 7, "l.e": 9, "l.e[0]": 9, "l.e[0].n": 10, "l.e[1]": 11, "l.e[1].n": 12,

@@ -1,4 +1,4 @@
-"""A config.toml in the working directory is read only if it is Repartee's."""
+"""A config.toml in the working directory is read only if it belongs to Repartee."""
 
 import subprocess
 import sys
@@ -48,7 +48,7 @@ THEIRS = {
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_config_file_of_ours_is_recognized(name: str) -> None:
+def test_config_file_of_repartee_is_recognized(name: str) -> None:
     assert is_ours(OURS[name].encode())
 
 
@@ -59,7 +59,7 @@ def test_config_file_of_another_program_is_recognized(name: str) -> None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory, with another program's config.toml."""
+    """Returns the working directory, with another program's config.toml."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "config.toml"
     file.write_text(THEIRS["a dashboard"])
@@ -67,7 +67,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("here")
-def test_another_programs_file_is_not_read_and_that_is_said() -> None:
+def test_file_of_another_program_is_ignored_with_a_note() -> None:
     found = load_settings(None, {}, [])
     assert found.ignored == Path("config.toml")
     assert found.file != Path("config.toml")
@@ -76,25 +76,25 @@ def test_another_programs_file_is_not_read_and_that_is_said() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_another_programs_file_is_read_when_it_is_named() -> None:
+def test_file_of_another_program_is_read_if_named() -> None:
     with pytest.raises(ConfigError, match=r"\[theme\]: no such section"):
         load_settings(Path("config.toml"), {}, [])
 
 
-def test_a_mistake_in_our_own_file_is_an_error(here: Path) -> None:
+def test_mistake_in_own_file_is_an_error(here: Path) -> None:
     here.write_text(OURS["a section that there is not"])
     with pytest.raises(ConfigError, match=r"\[foo\]: no such section"):
         load_settings(None, {}, [])
 
 
 @pytest.mark.usefixtures("here")
-def test_another_programs_file_is_not_written_to() -> None:
+def test_file_of_another_program_is_not_changed() -> None:
     with pytest.raises(ConfigError, match="another program's; name another file with --config"):
         file_to_edit(None, None)
 
 
 @pytest.mark.parametrize("command", [["config"], ["models"], ["trace", "report"]], ids=" ".join)
-def test_commands_run_beside_another_programs_file(here: Path, command: list[str]) -> None:
+def test_commands_run_beside_a_file_of_another_program(here: Path, command: list[str]) -> None:
     done = subprocess.run(
         [REPARTEE, *command], cwd=here.parent, capture_output=True, text=True, timeout=60, check=False
     )

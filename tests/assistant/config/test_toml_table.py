@@ -1,4 +1,4 @@
-"""A table as the value of one setting."""
+"""A TOML table as the value of one setting."""
 
 import tomllib
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.config.toml_table import DEEPEST, LONGEST, Headers, Parameters
+from assistant.config.toml_table import MAX_CHARS, MAX_DEPTH, Headers, Parameters
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 VALUES = st.recursive(
@@ -17,11 +17,11 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(TEXTS.filter(bool), VALUES, max_size=4))
-def test_what_is_spelled_is_read_as_the_same(raw: dict[str, object]) -> None:
+def test_written_table_is_read_back_unchanged(raw: dict[str, object]) -> None:
     try:
         table = Parameters.of(raw)
     except ValueError:
-        assert len(str(raw)) > LONGEST or depth(raw) > DEEPEST
+        assert len(str(raw)) > MAX_CHARS or depth(raw) > MAX_DEPTH
         return
     assert table.values == raw
     assert Parameters.read(str(table)) == table
@@ -37,43 +37,43 @@ def depth(value: object) -> int:
 @pytest.mark.parametrize(
     "text", ['"x"', "3", "[]", "{ a = inf }", "{ a = nan }", "{ a = 2026-01-01 }", '{ "" = 1 }', "{ a = ", "{} b = 1"]
 )
-def test_what_no_request_can_carry_is_refused(text: str) -> None:
+def test_values_outside_json_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be a table of texts, numbers"):
         Parameters.read(text)
 
 
-def test_a_table_has_a_bound() -> None:
+def test_table_size_is_limited() -> None:
     with pytest.raises(ValueError, match="4000 characters at most"):
-        Parameters.of({"a": "x" * LONGEST})
+        Parameters.of({"a": "x" * MAX_CHARS})
 
 
-def test_tables_are_compared_and_hashed_by_what_is_in_them() -> None:
+def test_tables_are_compared_and_hashed_by_value() -> None:
     assert Parameters.of({"a": [1]}) == Parameters.read("{a = [1]}")
     assert hash(Parameters.of({"a": [1]})) == hash(Parameters.of({"a": [1]}))
     assert Parameters.of({"a": 1}) != Parameters.of({"a": 2})
 
 
-def test_variables_are_filled_in_and_values_never_shown() -> None:
+def test_variables_are_expanded_and_values_never_shown() -> None:
     headers = Headers.of({"api-key": "${MY_KEY}", "x-team": "voice $5 {x}", "x-both": "${A} ${MY_KEY}"})
     assert headers.variables == ("MY_KEY", "A")
     assert headers.shown == "api-key (MY_KEY), x-team, x-both (A, MY_KEY)"
-    filled = headers.filled({"MY_KEY": "secret\n", "A": "b"})
-    assert filled == {"api-key": "secret", "x-team": "voice $5 {x}", "x-both": "b secret"}
+    expanded = headers.expanded({"MY_KEY": "secret\n", "A": "b"})
+    assert expanded == {"api-key": "secret", "x-team": "voice $5 {x}", "x-both": "b secret"}
     for environ in ({"MY_KEY": "s"}, {"MY_KEY": "s", "A": " "}):
         with pytest.raises(KeyError, match="A"):
-            headers.filled(environ)
+            headers.expanded(environ)
 
 
 @pytest.mark.parametrize(
     "raw",
     [{"a": 1}, {"a b": "x"}, {"a": ""}, {"a": "x\ny"}, {"a": "é"}, {"": "x"}, {"a": " x"}, {"a": ["x"]}, {"a:": "x"}],
 )
-def test_headers_that_http_cannot_carry_are_refused_without_showing_them(raw: dict[str, object]) -> None:
+def test_invalid_headers_are_refused_without_showing_them(raw: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="must be a table of texts, as in") as refused:
         Headers.of(raw)
     assert "é" not in str(refused.value)
 
 
-def test_one_header_has_one_value() -> None:
+def test_header_names_are_unique() -> None:
     with pytest.raises(ValueError, match="each name once"):
         Headers.of({"X-Team": "a", "x-team": "b"})

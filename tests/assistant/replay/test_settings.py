@@ -2,7 +2,7 @@
 
 import pytest
 
-from assistant.commands.talk.patience import with_card
+from assistant.commands.talk.patience import adapt_to_card
 from assistant.config.settings import Settings, TurnSection
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT, EndOfTurnProfile
 from assistant.replay.settings import REPLAYABLE, change_of, profile_of
@@ -47,7 +47,7 @@ def test_profile_replaces_fixed_silence() -> None:
 def test_profile_of_old_trace_or_slow_card_is_recognized() -> None:
     assert profile_of(TurnSettings(patience=EndOfTurnProfile(220, 440, 840, 1.0))) == "balanced"
     assert profile_of(TurnSettings(patience=EndOfTurnProfile(300, 820, 2000, 1.4))) == "patient"
-    assert profile_of(TurnSettings(patience=with_card(BALANCED, 300))) == "balanced"
+    assert profile_of(TurnSettings(patience=adapt_to_card(BALANCED, 300))) == "balanced"
 
 
 @pytest.mark.parametrize("override", ["turn.pre_roll_ms=100", "stt.threads=4", "llm.hedge_share=0.2"])

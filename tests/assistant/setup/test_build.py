@@ -1,4 +1,4 @@
-"""From settings to engines: what is asked for, what stands in, and what is refused in one sentence."""
+"""Building engines from settings: selected engines, fallbacks, and errors of one sentence."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ from assistant.config.loading import load_settings
 from assistant.end_of_turn.estimator import BALANCED
 from assistant.pipeline.engines import Engines
 from assistant.setup import build
-from assistant.setup.derived_settings import attention, turn_settings, with_phrase
+from assistant.setup.derived_settings import turn_settings, wake_phrase_gate, with_phrase
 from assistant.setup.engine_loader import EngineLoader, close_engine
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.errors import EngineError, EngineLoadError
@@ -29,7 +29,7 @@ WHAT_TIME = (Message("user", "what time is it"),)
 STORY = (Message("user", "tell me a story"),)
 
 
-def workshop(*overrides: str, environ: dict[str, str] | None = None) -> EngineLoader:
+def loader_of(*overrides: str, environ: dict[str, str] | None = None) -> EngineLoader:
     return EngineLoader(load_settings(None, {}, overrides).settings, environ or {})
 
 
@@ -39,7 +39,7 @@ def endpoint(url: str, **more: str) -> str:
 
 
 async def said(engines: Engines, messages: Sequence[Message]) -> tuple[str, str]:
-    """Who answers, and what."""
+    """Returns what answers, and the answer."""
     by, text = engines.model.name, ""
     async for event in engines.model.stream(messages):
         if isinstance(event, AnsweringEndpoint):
@@ -51,37 +51,35 @@ async def said(engines: Engines, messages: Sequence[Message]) -> tuple[str, str]
     return by, text.strip()
 
 
-def asked(shop: EngineLoader, messages: Sequence[Message]) -> tuple[str, str]:
+def asked(loader: EngineLoader, messages: Sequence[Message]) -> tuple[str, str]:
     async def scene() -> tuple[str, str]:
-        engines = await shop.engines()
+        engines = await loader.engines()
         try:
             return await said(engines, messages)
         finally:
             await close_engine(engines.recognizer, pytest.fail)
-            await shop.aclose(pytest.fail)
+            await loader.aclose(pytest.fail)
 
     return asyncio.run(scene())
 
 
 @pytest.mark.slow
-def test_without_an_endpoint_the_skills_answer_and_that_is_named_a_fallback() -> None:
-    shop = workshop()
-    by, text = asked(shop, WHAT_TIME)
+def test_skills_answer_as_a_fallback_without_endpoints() -> None:
+    loader = loader_of()
+    by, text = asked(loader, WHAT_TIME)
     assert by == "skills"
     assert text.startswith("It's ")
-    assert [chosen.stage for chosen in shop.chosen] == ["tts", "llm", "turn", "stt", "vad"]
-    assert "llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml" in shop.fallbacks
+    assert [chosen.stage for chosen in loader.chosen] == ["tts", "llm", "turn", "stt", "vad"]
+    assert "llm: skills, in place of a language model: no [[llm.endpoints]] in config.toml" in loader.fallbacks
 
 
 @pytest.mark.slow
-def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_models_are_reported_with_remedies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    shop = workshop()
-    asked(shop, WHAT_TIME)
-    by_stage = {chosen.stage: chosen for chosen in shop.chosen}
+    loader = loader_of()
+    asked(loader, WHAT_TIME)
+    by_stage = {chosen.stage: chosen for chosen in loader.chosen}
     stt, tts, turn = (by_stage[stage] for stage in ("stt", "tts", "turn"))
     assert [(chosen.name, chosen.fallback) for chosen in (stt, tts)] == [("pocketsphinx", True), ("espeak-ng", True)]
     assert "repartee models pull tiny.en" in stt.why
@@ -97,24 +95,24 @@ def test_what_a_machine_without_models_lacks_is_named_with_the_remedy(
         ("./gone/eva.onnx", "missing: there is no gone/eva.onnx; correct tts.voice"),
     ],
 )
-def test_espeak_stands_in_for_a_piper_voice_that_is_configured_and_not_at_hand(
+def test_espeak_replaces_a_missing_piper_voice(
     voice: str, lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
-    async def scene(shop: EngineLoader) -> None:
-        await (await shop._make_voice()).aclose()
+    async def scene(loader: EngineLoader) -> None:
+        await (await loader._make_voice()).aclose()
 
-    shop = workshop(f"tts.voice={voice}")
-    asyncio.run(scene(shop))
-    assert shop.fallbacks == [f"tts: espeak-ng, in place of piper: {lacks}"]
+    loader = loader_of(f"tts.voice={voice}")
+    asyncio.run(scene(loader))
+    assert loader.fallbacks == [f"tts: espeak-ng, in place of piper: {lacks}"]
     with pytest.raises(EngineLoadError, match="espeak-ng has no voice"):
-        asyncio.run(scene(workshop("tts.engine=espeak-ng", f"tts.voice={voice}")))
+        asyncio.run(scene(loader_of("tts.engine=espeak-ng", f"tts.voice={voice}")))
 
 
 class _Unfit:
-    """A network that can be loaded, and fails when it is asked."""
+    """A model that loads and fails when it is used."""
 
     def __init__(self, path: Path) -> None:
         pass
@@ -123,38 +121,36 @@ class _Unfit:
         raise EngineError("Smart Turn failed inside onnxruntime")
 
 
-def test_a_smart_turn_that_loads_and_fails_when_it_is_asked_is_done_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_smart_turn_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: tmp_path)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service.SmartTurn", _Unfit)
-    shop = workshop()
-    assert asyncio.run(shop._make_listener()) is None
-    (turn,) = shop.chosen
+    loader = loader_of()
+    assert asyncio.run(loader._make_end_of_turn_model()) is None
+    (turn,) = loader.chosen
     assert (turn.name, turn.fallback) == ("estimate", True)
     assert "without Smart Turn: Smart Turn failed" in turn.why
 
 
 class _Slow:
-    """Skills that are never read."""
+    """Skills that never finish loading."""
 
     def load(self, _language: str) -> None:
         time.sleep(0.1)
 
 
-def test_what_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engine_that_does_not_load_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("assistant.setup.engine_loader.LOAD_TIMEOUT_S", 0.01)
     monkeypatch.setattr(build, "skills", _Slow)
     with pytest.raises(EngineLoadError, match=r"^skills did not load within 0\.01 s: see `repartee doctor`"):
-        asyncio.run(workshop().open())
+        asyncio.run(loader_of().open())
 
 
 @pytest.mark.slow
-def test_what_was_asked_for_is_no_fallback() -> None:
-    shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
-    asked(shop, WHAT_TIME)
-    fallen_back = {chosen.stage for chosen in shop.chosen if chosen.fallback}
-    assert fallen_back - {"turn"} == {"llm"}  # Smart Turn is not asked for, but taken where it is at hand
+def test_configured_engine_is_no_fallback() -> None:
+    loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng")
+    asked(loader, WHAT_TIME)
+    fallen_back = {chosen.stage for chosen in loader.chosen if chosen.fallback}
+    assert fallen_back - {"turn"} == {"llm"}  # Smart Turn is used if it is installed, without being configured
 
 
 @pytest.mark.slow
@@ -162,14 +158,14 @@ def test_what_was_asked_for_is_no_fallback() -> None:
     ("override", "told"),
     [("stt.engine=faster-whisper", "models pull tiny.en"), ("tts.engine=piper", "models pull en_US")],
 )
-def test_an_engine_without_its_model_is_refused_with_the_remedy(
+def test_engine_without_its_model_is_refused_with_the_remedy(
     override: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with pytest.raises(EngineLoadError, match=told):
-        asyncio.run(workshop(override).engines())
+        asyncio.run(loader_of(override).engines())
 
 
 @pytest.mark.slow
@@ -180,13 +176,13 @@ def test_an_engine_without_its_model_is_refused_with_the_remedy(
 def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Message], by: str) -> None:
     async def scene() -> tuple[str, str]:
         async with serving(answer("Once upon a time.")) as server:
-            shop = workshop(endpoint(server.url), f"skills.before_llm={before}")
-            engines = await shop.engines()
+            loader = loader_of(endpoint(server.url), f"skills.before_llm={before}")
+            engines = await loader.engines()
             try:
                 return await said(engines, messages)
             finally:
                 await close_engine(engines.recognizer, pytest.fail)
-                await shop.aclose(pytest.fail)
+                await loader.aclose(pytest.fail)
 
     who, text = asyncio.run(scene())
     assert who == by
@@ -204,13 +200,13 @@ def test_skills_before_the_model_is_a_setting(before: str, messages: Sequence[Me
         (("assistant.language=de", "stt.engine=faster-whisper"), r'tiny.en knows English only: set stt.model = "tiny"'),
     ],
 )
-def test_what_cannot_work_is_refused_in_one_sentence(overrides: tuple[str, ...], told: str) -> None:
+def test_unusable_settings_are_one_sentence(overrides: tuple[str, ...], told: str) -> None:
     with pytest.raises(EngineLoadError, match=told) as refused:
-        asyncio.run(workshop(*overrides).engines())
+        asyncio.run(loader_of(*overrides).engines())
     assert "\n" not in str(refused.value)
 
 
-def test_the_settings_reach_turn_taking() -> None:
+def test_settings_reach_turn_taking() -> None:
     made = turn_settings(
         load_settings(None, {}, ["turn.profile=patient", "turn.speculate_after_ms=120"]).settings, "pocketsphinx"
     )
@@ -235,12 +231,12 @@ def test_the_settings_reach_turn_taking() -> None:
 
 
 @pytest.mark.parametrize("engine", ["silero", "cascade", "webrtc"])
-def test_every_detector_can_be_chosen(engine: str) -> None:
+def test_every_detector_can_be_selected(engine: str) -> None:
     async def scene() -> EngineLoader:
-        shop = workshop(f"vad.engine={engine}")
-        vad, _ = shop._make_vads()
+        loader = loader_of(f"vad.engine={engine}")
+        vad, _ = loader._make_vads()
         assert vad.name == engine
-        return shop
+        return loader
 
     assert asyncio.run(scene()).chosen[0].name == engine
 
@@ -253,16 +249,16 @@ NEAR = 'name="near", url="http://127.0.0.1:9/v1", model="m"'
 FAR = 'name="far", url="http://127.0.0.1:9/v1", model="m"'
 
 
-def test_several_endpoints_are_one_model_of_all_conversations() -> None:
+def test_conversations_share_a_router_over_several_endpoints() -> None:
     placed = "latitude=52.5, longitude=13.4"
-    shop = workshop(
+    loader = loader_of(
         several(f"{NEAR}, {placed}, tier=2, weight=3.0, price_in_per_million=2.0, patience_s=4.0", FAR),
         "llm.policy=geo",
         "llm.latitude=48.9",
         "llm.longitude=2.4",
         "llm.hedge_share=0.05",
     )
-    model = build.routed(shop.settings, shop.environ)
+    model = build.routed(loader.settings, loader.environ)
     assert isinstance(model, Router)
     assert model.detail == "2 endpoints, geo: near, far"
     assert model.routing.budget.share == 0.05
@@ -273,28 +269,28 @@ def test_several_endpoints_are_one_model_of_all_conversations() -> None:
     assert model.routing.here == GeoPoint(48.9, 2.4)
 
 
-def test_one_endpoint_needs_no_router() -> None:
-    assert build.routed(workshop(several(NEAR)).settings, {}).name == "near"
+def test_single_endpoint_needs_no_router() -> None:
+    assert build.routed(loader_of(several(NEAR)).settings, {}).name == "near"
 
 
-def test_nearness_needs_to_know_where_this_machine_stands() -> None:
+def test_policy_geo_requires_a_location() -> None:
     with pytest.raises(EngineLoadError, match=r"llm\.latitude"):
-        build.routed(workshop(several(NEAR, FAR), "llm.policy=geo").settings, {})
+        build.routed(loader_of(several(NEAR, FAR), "llm.policy=geo").settings, {})
 
 
 @pytest.mark.slow
-def test_where_the_first_endpoint_is_down_the_second_answers() -> None:
+def test_second_endpoint_answers_if_the_first_is_down() -> None:
     async def scene() -> tuple[str, str]:
         async with serving(answer("Once upon a time.")) as server:
             up = f'name="up", url="{server.url}", model="m"'
-            shop = workshop(several(NEAR, up), "skills.before_llm=false")
-            engines = await shop.engines()
+            loader = loader_of(several(NEAR, up), "skills.before_llm=false")
+            engines = await loader.engines()
             try:
                 assert engines.warm is not None
                 return await said(engines, STORY)
             finally:
                 await close_engine(engines.recognizer, pytest.fail)
-                await shop.aclose(pytest.fail)
+                await loader.aclose(pytest.fail)
 
     assert asyncio.run(scene()) == ("up", "Once upon a time.")
 
@@ -303,12 +299,12 @@ NOTES = 'tools.servers=[{name="notes", command="/nowhere/notes"}]'
 
 
 @pytest.mark.slow
-def test_tools_need_a_model_and_a_server_and_both_are_said() -> None:
+def test_tools_without_model_or_server_are_reported() -> None:
     async def fallback(*overrides: str) -> str:
-        shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, *overrides)
-        await shop.open()
-        await shop.aclose(pytest.fail)
-        return next(line for line in shop.fallbacks if line.startswith("tools: "))
+        loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, *overrides)
+        await loader.open()
+        await loader.aclose(pytest.fail)
+        return next(line for line in loader.fallbacks if line.startswith("tools: "))
 
     alone = asyncio.run(fallback())
     assert alone == "tools: none, in place of [[tools.servers]]: skills call none; add [[llm.endpoints]] to config.toml"
@@ -317,21 +313,21 @@ def test_tools_need_a_model_and_a_server_and_both_are_said() -> None:
 
 
 @pytest.mark.slow
-def test_tools_need_an_endpoint_that_takes_functions() -> None:
+def test_tools_require_an_endpoint_with_function_calls() -> None:
     near = endpoint("http://127.0.0.1:9/", kind="tgi", template="chatml")
-    shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
+    loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", NOTES, near)
     with pytest.raises(EngineLoadError, match=re.escape("no endpoint takes functions (near: kind tgi or triton or")):
-        asyncio.run(shop.open())
+        asyncio.run(loader.open())
 
 
 @pytest.mark.slow
-def test_a_start_that_is_cancelled_stops_the_tools() -> None:
+def test_cancelled_start_stops_the_tools() -> None:
     silent = f"""tools.servers=[{{name="silent", command="'{sys.executable}' -c 'import time; time.sleep(60)'"}}]"""
 
     async def scene() -> None:
-        shop = workshop("stt.engine=pocketsphinx", "tts.engine=espeak-ng", silent, endpoint("http://127.0.0.1:9/v1"))
+        loader = loader_of("stt.engine=pocketsphinx", "tts.engine=espeak-ng", silent, endpoint("http://127.0.0.1:9/v1"))
         async with asyncio.TaskGroup() as group:
-            opening = group.create_task(shop.open())
+            opening = group.create_task(loader.open())
             async with asyncio.timeout(20):
                 while not _tool_threads():  # noqa: ASYNC110 - what happens, happens in another thread
                     await asyncio.sleep(0.01)
@@ -353,47 +349,45 @@ def test_tools_without_the_package_name_the_extra(monkeypatch: pytest.MonkeyPatc
         build.mcp_tools((), {})
 
 
-def test_the_modes_of_talk_reach_recognizer_and_turn_taking() -> None:
+def test_talk_modes_reach_recognizer_and_turn_taking() -> None:
     assert with_phrase(("what time is it",), "Hey  Computer") == (
         "what time is it",
         "hey computer",
         "hey computer what time is it",
     )
-    assert attention(load_settings(None, {}, ["talk.mode=open"]).settings) == WakePhraseGate()
-    wake = attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
+    assert wake_phrase_gate(load_settings(None, {}, ["talk.mode=open"]).settings) == WakePhraseGate()
+    wake = wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=2"]).settings)
     assert (wake.listen, wake.address("hey computer stop", Samples(0)).text) == (32_000, "stop")
-    assert not attention(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
+    assert not wake_phrase_gate(load_settings(None, {}, ["talk.mode=wake", "talk.listen_s=0"]).settings).interruptible
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("phrase", "lacks"), [("hey computer", ""), ("Hey Cortana", '"cortana"'), ("xyzzy plugh", '"xyzzy", "plugh"')]
 )
-def test_a_wake_phrase_that_pocketsphinx_cannot_hear_is_told_as_any_fallback(phrase: str, lacks: str) -> None:
-    async def scene(shop: EngineLoader) -> list[str]:
-        shop._sentences = with_phrase(("what time is it",), phrase)
-        await close_engine(await shop._transcriber(), pytest.fail)
-        return shop.fallbacks
+def test_wake_phrase_outside_the_dictionary_is_a_fallback(phrase: str, lacks: str) -> None:
+    async def scene(loader: EngineLoader) -> list[str]:
+        loader._sentences = with_phrase(("what time is it",), phrase)
+        await close_engine(await loader._make_recognizer(), pytest.fail)
+        return loader.fallbacks
 
     wanted = ("stt.engine=pocketsphinx", "talk.mode=wake", f"talk.wake_phrase={phrase}")
     told = (
         f"stt: pocketsphinx, as configured; its dictionary lacks {lacks} of talk.wake_phrase, so that it cannot be "
         "called by it: choose other words, as hey computer"
     )
-    shop = workshop(*wanted)
-    assert asyncio.run(scene(shop)) == []
-    shop = workshop(*wanted)
-    shop.talks = True
-    assert asyncio.run(scene(shop)) == ([told] if lacks else [])
+    loader = loader_of(*wanted)
+    assert asyncio.run(scene(loader)) == []
+    loader = loader_of(*wanted)
+    loader.talks = True
+    assert asyncio.run(scene(loader)) == ([told] if lacks else [])
 
 
-def test_a_smart_turn_that_must_hear_less_is_told_as_any_fallback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = tmp_path / "smart.onnx"
     network.write_bytes(counting_network())
     monkeypatch.setattr("assistant.setup.engine_loader.at_hand", lambda _need: network)
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.262)
-    shop = workshop()
-    assert asyncio.run(shop._make_listener()) is not None
-    assert shop.fallbacks == ["turn: estimate, Smart Turn hears 4 s in place of 8, of which it takes 262 ms here"]
+    loader = loader_of()
+    assert asyncio.run(loader._make_end_of_turn_model()) is not None
+    assert loader.fallbacks == ["turn: estimate, Smart Turn hears 4 s in place of 8, of which it takes 262 ms here"]

@@ -1,4 +1,4 @@
-"""The model of faster-whisper is loaded once, for all conversations."""
+"""The faster-whisper model is loaded once for all conversations."""
 
 import asyncio
 import json
@@ -23,22 +23,22 @@ WORDS = "what time is it".split()
 
 
 async def heard(engines: Engines, words: int) -> str:
-    hearing = engines.recognizer.open(SegmentId(0), lambda _words: None)
-    hearing.feed(loud(seconds_of(words)))
-    text = (await hearing.transcript()).text
-    hearing.close()
+    stream = engines.recognizer.open(SegmentId(0), lambda _words: None)
+    stream.feed(loud(seconds_of(words)))
+    text = (await stream.transcript()).text
+    stream.close()
     return text
 
 
 @pytest.mark.parametrize("name", [*get_args(ComputeType)[1:], "float3"])
-def test_the_compute_types_are_those_of_ctranslate2(name: str, tmp_path: Path) -> None:
+def test_compute_types_are_those_of_ctranslate2(name: str, tmp_path: Path) -> None:
     with pytest.raises((RuntimeError, ValueError)) as refused:
         Whisper(str(tmp_path), compute_type=name)
     assert ("Invalid compute type" in str(refused.value)) == (name == "float3")
 
 
 @pytest.mark.slow
-def test_conversations_share_the_model_and_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversations_share_the_whisper_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = scripted_whisper(tmp_path / "whisper", WORDS)
     overrides = ["stt.engine=faster-whisper", f"stt.model={model}", "stt.device=cpu", "tts.engine=espeak-ng"]
     loadings: list[int] = []
@@ -69,13 +69,13 @@ def test_conversations_share_the_model_and_its_end(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_the_model_that_is_at_hand_is_the_one_that_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fetched by commit, as other programs do; beside a folder that is called like it."""
+def test_whisper_is_used_if_its_model_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Downloaded by commit, as other programs do; beside a folder of the same name."""
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.chdir(tmp_path)
     write_nothing(tmp_path / "base.en")
     scripted_whisper(tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c", WORDS)
-    # As the hub has it, where CTranslate2 converts it to a .json.
+    # As on the hub, where CTranslate2 converts it to a .json.
     vocabulary = tmp_path / "hub" / "models--Systran--faster-whisper-base.en" / "snapshots" / "c" / "vocabulary.json"
     vocabulary.with_suffix(".txt").write_text("\n".join(json.loads(vocabulary.read_text(encoding="utf-8"))))
     vocabulary.unlink()
@@ -93,9 +93,7 @@ def test_the_model_that_is_at_hand_is_the_one_that_hears(tmp_path: Path, monkeyp
     asyncio.run(scene())
 
 
-def test_a_model_that_is_not_at_hand_is_refused_as_repartee_models_has_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_whisper_model_is_refused_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     write_nothing(tmp_path / "base.en")
@@ -103,7 +101,7 @@ def test_a_model_that_is_not_at_hand_is_refused_as_repartee_models_has_it(
     def refused(model: str) -> str:
         settings = load_settings(None, {}, ["stt.engine=faster-whisper", f"stt.model={model}"]).settings
         with pytest.raises(EngineLoadError) as why:
-            asyncio.run(EngineLoader(settings, {})._transcriber())
+            asyncio.run(EngineLoader(settings, {})._make_recognizer())
         with pytest.raises(EngineLoadError, match=re.escape(str(why.value))):
             transcriber(settings, "faster-whisper")
         return str(why.value)
@@ -131,14 +129,14 @@ def write_nothing(folder: Path) -> None:
         ),
     ],
 )
-def test_missing_recognizer_names_no_setting_that_is_so_already(
+def test_missing_recognizer_suggests_only_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overrides: list[str], says: str
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     settings = load_settings(None, {}, ["assistant.language=de", *overrides]).settings
     with pytest.raises(EngineLoadError) as why:
-        asyncio.run(EngineLoader(settings, {})._transcriber())
+        asyncio.run(EngineLoader(settings, {})._make_recognizer())
     assert str(why.value).startswith("pocketsphinx understands English only, not 'de'")
     assert says in str(why.value)
     assert str(why.value).endswith('or set assistant.language = "en".')

@@ -1,4 +1,4 @@
-"""Parameters and headers of an endpoint, from the text of a configuration to the wire of every kind of service."""
+"""Parameters and headers of an endpoint, from the configuration to the request of every kind of service."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from aws_server import own_environment
 from endpoint_services import ALL_KINDS, Service, serving_kind, table_of
 from llm_server import HELLO, answer, ask, serving, status
 
-from assistant.commands.llm_endpoints.probe import measured
+from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.endpoint_tables import table_of as toml_of
 from assistant.config.endpoint_tables import with_table, without_table
@@ -38,7 +38,7 @@ def configured(text: str) -> Settings:
 
 
 async def asked(service: Service, options: ChatOptions | None = None) -> tuple[str, Mapping[str, str]]:
-    """The body and the headers of a request, as the service saw them."""
+    """Returns the body and the headers of a request, as the service received them."""
     settings = configured("[llm]\nmax_tokens = 77\ntemperature = 0.25\n" + service.table).llm
     model = model_of(settings.endpoints[0], settings, ENVIRON)
     try:
@@ -68,13 +68,13 @@ def test_headers_reach_every_kind_of_service(kind: EndpointKind) -> None:
     assert headers["x-team"] == "voice"
 
 
-def test_headers_of_aws_are_signed() -> None:
+def test_aws_headers_are_signed() -> None:
     for kind in ("sagemaker", "bedrock"):
         _, headers = wire(kind, 'headers = { "X-Amzn-Custom" = "a" }')
         assert "x-amzn-custom" in headers["authorization"]
 
 
-def test_parameters_of_openai_are_fields_of_the_request() -> None:
+def test_openai_parameters_are_request_fields() -> None:
     found = body(
         "openai",
         'parameters = { top_p = 0.9, stop = ["x"], reasoning_effort = "low", '
@@ -88,7 +88,7 @@ def test_parameters_of_openai_are_fields_of_the_request() -> None:
     assert found["stream_options"] == {"include_usage": True, "extra": True}
 
 
-def test_models_that_know_only_max_completion_tokens_get_that_alone() -> None:
+def test_max_completion_tokens_replaces_max_tokens() -> None:
     async def scene() -> tuple[str, Mapping[str, str]]:
         more = "parameters = { max_completion_tokens = 50 }"
         async with serving_kind("openai", "Everest.", more=(more,)) as service:
@@ -99,7 +99,7 @@ def test_models_that_know_only_max_completion_tokens_get_that_alone() -> None:
     assert "max_tokens" not in found
 
 
-def test_parameters_of_the_other_kinds_are_where_their_services_look() -> None:
+def test_parameters_of_other_kinds_are_placed_by_service() -> None:
     top_p = "parameters = { top_p = 0.9 }"
     assert body("tgi", "parameters = { top_p = 0.9, typical_p = 0.5 }")["parameters"]["typical_p"] == 0.5  # type: ignore[index]
     assert body("triton", top_p)["parameters"]["top_p"] == 0.9  # type: ignore[index]
@@ -157,7 +157,7 @@ def refusal(kind: EndpointKind, *more: str) -> str:
         ("tgi", 'headers = { a = "${NOT_SET}" }', "the environment variable NOT_SET is not set; put its value there"),
     ],
 )
-def test_what_cannot_be_sent_is_one_line(kind: EndpointKind, keys: str, told: str) -> None:
+def test_invalid_parameters_are_one_line(kind: EndpointKind, keys: str, told: str) -> None:
     assert told in refusal(kind, keys)
 
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_sent_is_one_line(kind: EndpointKind, keys: str, told: st
         (f'headers = {{ "a b" = "{SECRET}" }}', "llm.endpoints[0].headers: must be a table of texts, as in"),
     ],
 )
-def test_what_is_wrong_in_the_file_is_one_line_without_values(keys: str, told: str) -> None:
+def test_error_in_the_file_is_one_line_without_values(keys: str, told: str) -> None:
     with pytest.raises(ConfigError) as refused:
         configured(table_of("openai", "http://h/v1", keys))
     (line,) = refused.value.problems
@@ -178,12 +178,12 @@ def test_what_is_wrong_in_the_file_is_one_line_without_values(keys: str, told: s
     assert SECRET not in line
 
 
-def test_a_key_may_be_in_a_header_alone() -> None:
+def test_key_may_be_in_a_header() -> None:
     settings = configured(table_of("openai", "http://127.0.0.1:9", 'headers = { Authorization = "Token ${MY_KEY}" }'))
     model_of(settings.llm.endpoints[0], settings.llm, ENVIRON)
 
 
-def test_the_version_of_an_api_may_be_in_the_address() -> None:
+def test_api_version_may_be_in_the_address() -> None:
     async def scene() -> str:
         async with serving(answer("Everest.")) as server:
             url = f"{server.url}/deployments/d/chat/completions?api-version=2024-10-21"
@@ -201,19 +201,19 @@ def test_the_version_of_an_api_may_be_in_the_address() -> None:
     assert asyncio.run(scene()).endswith("/deployments/d/chat/completions?api-version=2024-10-21")
 
 
-def test_the_list_of_models_is_asked_for_with_them() -> None:
+def test_model_list_is_requested_with_headers() -> None:
     async def scene() -> str:
         async with serving_kind("openai", "Everest.", more=(HEADERS,)) as service:
             settings = configured(service.table)
-            found = await measured(settings.llm.endpoints[0], settings, ENVIRON, requests=1)
+            found = await measure_endpoint(settings.llm.endpoints[0], settings, ENVIRON, requests=1)
             assert found.problem == ""
-            found = await measured(settings.llm.endpoints[0], settings, {}, requests=1)
+            found = await measure_endpoint(settings.llm.endpoints[0], settings, {}, requests=1)
             return found.problem
 
     assert "the environment variable MY_KEY is not set" in asyncio.run(scene())
 
 
-def test_no_error_quotes_them() -> None:
+def test_no_error_quotes_header_values() -> None:
     async def scene() -> str:
         async with serving(status(400, {"error": {"message": f"who is {SECRET}?"}})) as server:
             settings = configured(table_of("openai", server.url, HEADERS)).llm
@@ -230,7 +230,7 @@ def test_no_error_quotes_them() -> None:
     assert SECRET not in told
 
 
-def test_the_screen_shows_names_and_variables_alone() -> None:
+def test_screen_shows_only_names_and_variables_of_headers() -> None:
     Path("given.toml").write_text(
         table_of("openai", "http://h/v1", HEADERS, "parameters = { top_p = 0.9, stop = ['x'] }"), encoding="utf-8"
     )
@@ -243,13 +243,13 @@ def test_the_screen_shows_names_and_variables_alone() -> None:
     assert "voice" not in shown["llm.endpoints[0].headers"]
 
 
-def test_a_variable_of_ours_may_be_named_by_a_header() -> None:
+def test_header_may_name_a_repartee_variable() -> None:
     text = table_of("openai", "http://h/v1", 'headers = { a = "${REPARTEE_SECRET_OF_MINE}" }')
     Path("given.toml").write_text(text, encoding="utf-8")
     load_settings(Path("given.toml"), {"REPARTEE_SECRET_OF_MINE": "x"}, ())
 
 
-def test_they_are_written_and_taken_out_with_their_endpoint() -> None:
+def test_extras_are_added_and_removed_with_their_endpoint() -> None:
     endpoint = EndpointSection(
         name="near",
         url="http://h/v1",
@@ -268,7 +268,7 @@ def test_they_are_written_and_taken_out_with_their_endpoint() -> None:
     assert configured(without_table(both, 1)).llm.endpoints == (far,)
 
 
-def test_the_example_in_the_documentation_can_be_sent() -> None:
+def test_documented_example_can_be_sent() -> None:
     page = (Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md").read_text(encoding="utf-8")
     example = page.partition("### Further parameters and headers")[2].partition("```toml\n")[2].partition("```")[0]
     settings = configured(example).llm

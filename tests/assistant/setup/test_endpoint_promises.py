@@ -28,7 +28,7 @@ CALLING = ChatOptions(functions=(LAMP,))
 PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "endpoints.md"
 
 Steps = tuple[Script, grpc_server.Script]
-"""Of a server over HTTP, and of one over gRPC; the other is empty."""
+"""Steps of an HTTP server and of a gRPC server; the other is empty."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def cells() -> Mapping[str, Mapping[str, str]]:
-    """Of the table: kind to heading to cell."""
+    """Returns the table: kind to heading to cell."""
     text = PAGE.read_text(encoding="utf-8").partition("## Kinds of services\n")[2]
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
     heads, _, *lines = [[cell.strip() for cell in row] for row in rows[: 2 + len(ALL_KINDS)]]
@@ -52,7 +52,7 @@ CELLS = cells()
 async def asking(
     kind: EndpointKind, steps: Steps, *more: str
 ) -> AsyncGenerator[tuple[ChatModel, Callable[[], Awaitable[object]], Callable[[], int]]]:
-    """The client of a server that does these steps; what waits until that saw it leave; how often it was asked."""
+    """Yields the client of a server with these steps, an awaitable for the disconnection, and the request count."""
     http, grpc = steps
     serving = serving_aws if kind in {"sagemaker", "bedrock"} else llm_server.serving
     if kind == "grpc":
@@ -85,7 +85,7 @@ async def client(table: str) -> AsyncGenerator[ChatModel]:
 
 
 def heard(kind: EndpointKind, steps: Steps, *more: str, options: ChatOptions | None = None) -> list[ChatEvent]:
-    """Everything until the end; an error is raised."""
+    """Returns all events until the end; raises errors."""
 
     async def scene() -> list[ChatEvent]:
         async with (
@@ -98,7 +98,7 @@ def heard(kind: EndpointKind, steps: Steps, *more: str, options: ChatOptions | N
 
 
 def body(kind: EndpointKind, *, text: bytes | str, ends: bool = True, fault: bool = False) -> Steps:
-    """An answer of one token; then its end, an error in the service's own words, or nothing at all."""
+    """Returns an answer of one token; then its end, an error in the service's own words, or nothing."""
     text = str(text)
     if kind == "grpc":
         parts: tuple[Part | Hang, ...] = (Part(text.encode()),)
@@ -131,13 +131,13 @@ def body(kind: EndpointKind, *, text: bytes | str, ends: bool = True, fault: boo
 
 
 def torn(kind: EndpointKind) -> Steps:
-    """One token, and then the body ends, as if that were all."""
+    """Returns a body that ends after one token without an end mark."""
     http, grpc = body(kind, text="Hi", ends=False)
     return (*http[:-1], LAST_CHUNK) if http else (), grpc[:-1]
 
 
 def call(kind: EndpointKind) -> Steps:
-    """A function is called."""
+    """Returns an answer that calls a function."""
     pieces = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "lamp", "arguments": '{"on":true}'}}]
     as_openai = llm_server.event(tool_calls=pieces) + llm_server.event(finish="tool_calls") + DONE
     if kind == "openai":
@@ -153,13 +153,13 @@ def call(kind: EndpointKind) -> Steps:
     ), ()
 
 
-def test_the_table_has_every_kind() -> None:
+def test_table_has_every_kind() -> None:
     assert tuple(CELLS) == ALL_KINDS
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_streams(kind: EndpointKind) -> None:
-    """What has come is passed on while the rest is still to come."""
+def test_kind_streams_tokens(kind: EndpointKind) -> None:
+    """Received tokens are passed on while the rest is still to come."""
 
     async def scene() -> ChatEvent:
         async with (
@@ -173,21 +173,21 @@ def test_streams(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_tools(kind: EndpointKind) -> None:
+def test_kind_supports_tools_as_documented(kind: EndpointKind) -> None:
     if CELLS[kind]["tools"] == "no":
 
         async def scene() -> int:
             async with asking(kind, body(kind, text="Hi")) as (model, _, asked):
-                stream = model.stream(HELLO, CALLING)  # never raises: only what is pulled may
+                stream = model.stream(HELLO, CALLING)  # never raises: only iterating may
                 with pytest.raises(LlmRefused, match="function"):
                     await anext(stream)
                 return asked()
 
         assert asyncio.run(scene()) == 0
         return
-    *_, called, finished = heard(kind, call(kind), options=CALLING)
-    assert isinstance(called, FunctionCall)
-    assert (called.call_id, called.name, json.loads(called.arguments)) == ("c1", "lamp", {"on": True})
+    *_, phrase_words, finished = heard(kind, call(kind), options=CALLING)
+    assert isinstance(phrase_words, FunctionCall)
+    assert (phrase_words.call_id, phrase_words.name, json.loads(phrase_words.arguments)) == ("c1", "lamp", {"on": True})
     assert isinstance(finished, Finished)
 
 
@@ -198,7 +198,7 @@ def test_tools(kind: EndpointKind) -> None:
         ("bedrock", 'api = "invoke"\nfamily = "llama"\ntemplate = "chatml"'),
     ],
 )
-def test_tools_but_for_those_that_are_asked_by_template(kind: EndpointKind, more: str) -> None:
+def test_endpoint_with_template_refuses_tools(kind: EndpointKind, more: str) -> None:
     told = {"sagemaker": "without `template`", "bedrock": "yes, but for Llama by `invoke`"}
     assert CELLS[kind]["tools"] == told[kind]
     with pytest.raises(LlmRefused, match="takes no functions"):
@@ -206,11 +206,11 @@ def test_tools_but_for_those_that_are_asked_by_template(kind: EndpointKind, more
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_counts_tokens(kind: EndpointKind) -> None:
+def test_kind_counts_tokens_as_documented(kind: EndpointKind) -> None:
     finished = heard(kind, body(kind, text="Hi"))[-1]
     assert isinstance(finished, Finished)
     if kind == "grpc":
-        assert CELLS[kind]["counts tokens"] == "with `details`"  # tests/llm/triton/test_grpc.py has what they bring
+        assert CELLS[kind]["counts tokens"] == "with `details`"  # tests/llm/triton/test_grpc.py tests the counts
         assert finished.completion_tokens is None
         return
     assert finished.prompt_tokens is not None
@@ -219,13 +219,13 @@ def test_counts_tokens(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_errors_mid_stream(kind: EndpointKind) -> None:
+def test_error_during_the_stream_is_raised(kind: EndpointKind) -> None:
     with pytest.raises(LlmError):
         heard(kind, body(kind, text="Hi", fault=True))
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_an_answer_that_merely_stops_is_an_error_but_for_triton(kind: EndpointKind) -> None:
+def test_incomplete_answer_is_an_error_except_for_triton(kind: EndpointKind) -> None:
     """Triton's generate extension has no end mark: there the end of the body is the end of the answer."""
     if kind == "triton":
         assert "missing" not in CELLS[kind]["errors mid-stream"]
@@ -236,7 +236,7 @@ def test_an_answer_that_merely_stops_is_an_error_but_for_triton(kind: EndpointKi
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_a_cancelled_answer_closes(kind: EndpointKind) -> None:
+def test_cancelled_answer_closes_the_connection(kind: EndpointKind) -> None:
     async def scene() -> None:
         async with asking(kind, body(kind, text="Hi", ends=False)) as (model, left, _):
             async with aclosing(model.stream(HELLO)) as events:
@@ -250,7 +250,7 @@ def test_a_cancelled_answer_closes(kind: EndpointKind) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
-def test_thoughts_are_heard_of_no_kind(kind: EndpointKind) -> None:
+def test_reasoning_is_not_spoken_for_any_kind(kind: EndpointKind) -> None:
     assert words(kind, "<think>", "Hm.", "</think>", "\nHi.") == "Hi."
 
 
@@ -258,13 +258,13 @@ THINKER = "{% for message in messages %}{{ message.content }}\n{% endfor %}<|im_
 
 
 @pytest.mark.parametrize("kind", ["tgi", "triton", "grpc", "sagemaker"])
-def test_a_template_that_says_the_first_mark_is_believed(kind: EndpointKind, tmp_path: Path) -> None:
+def test_template_with_its_own_bos_token_gets_no_other(kind: EndpointKind, tmp_path: Path) -> None:
     (tmp_path / "thinker.jinja").write_text(THINKER, encoding="utf-8")
     assert words(kind, "Hm.", "</think>", "\nHi.", template="thinker.jinja") == "Hi."
 
 
 def words(kind: EndpointKind, *texts: str, template: str = "") -> str:
-    """What is heard of an answer."""
+    """Returns the text of an answer."""
 
     async def scene() -> str:
         async with serving_kind(kind, *texts) as service:

@@ -1,4 +1,4 @@
-"""Each kind of service built from the text of a configuration: it answers, and what cannot work is one line."""
+"""Clients of each kind of service built from a configuration: they answer, or the error is one line."""
 
 import asyncio
 import importlib.util
@@ -32,7 +32,7 @@ def configured(text: str) -> LlmSection:
 
 
 def refusal(text: str, environ: Mapping[str, str] | None = None) -> str:
-    """Of building it, as a conversation would be told."""
+    """Returns the error of building a client, as a conversation reports it."""
     (endpoint,) = configured(text).endpoints
     settings = load_settings(Path("given.toml"), {}, ()).settings
     with pytest.raises(EngineLoadError) as refused:
@@ -68,7 +68,7 @@ def test_each_kind_answers(kind: EndpointKind) -> None:
 @pytest.mark.parametrize(
     ("kind", "more"), [("grpc", ()), ("sagemaker", ('template = "chatml"',)), ("tgi", ()), ("triton", ())]
 )
-def test_a_template_makes_the_prompt_and_ends_the_answer(kind: EndpointKind, more: tuple[str, ...]) -> None:
+def test_template_makes_the_prompt_and_ends_the_answer(kind: EndpointKind, more: tuple[str, ...]) -> None:
     async def scene() -> tuple[str, str]:
         async with serving_kind(kind, "Everest.", "<|im_", "end|>\n<|im_start|>user\nAnd then?", more=more) as service:
             settings = configured(service.table)
@@ -84,7 +84,7 @@ def test_a_template_makes_the_prompt_and_ends_the_answer(kind: EndpointKind, mor
     assert "<|im_start|>user\\nwhat is the tallest mountain<|im_end|>" in asked.replace("\\\\n", "\\n")
 
 
-def test_a_file_may_be_the_template_and_may_say_the_date(tmp_path: Path) -> None:
+def test_template_file_may_use_the_date(tmp_path: Path) -> None:
     (tmp_path / "own.jinja").write_text(
         "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
         "{{ strftime_now('%Y') }}<|assistant|>",
@@ -104,22 +104,22 @@ def test_a_file_may_be_the_template_and_may_say_the_date(tmp_path: Path) -> None
     assert "<|user|>what is the tallest mountain<|end|>20" in asyncio.run(scene())
 
 
-def test_a_missing_key_is_named() -> None:
+def test_missing_key_is_named() -> None:
     told = refusal(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "MY_KEY"'), {"OTHER": "k"})
     assert "the environment variable MY_KEY is not set; put the key there" in told
 
 
-def test_a_missing_template_is_named() -> None:
+def test_missing_template_is_named() -> None:
     told = refusal(table_of("triton", "http://127.0.0.1:9").replace("chatml", "gone.jinja"))
     assert "template 'gone.jinja': there is no such file: check the path" in told
 
 
-def test_a_region_that_nobody_says_is_asked_for() -> None:
+def test_missing_region_is_requested() -> None:
     text = '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nmodel = "eu.amazon.nova-lite-v1:0"\n'
     assert "no AWS region: set region, AWS_REGION" in refusal(text)
 
 
-def test_a_model_that_needs_a_template_asks_for_it() -> None:
+def test_model_that_needs_a_template_requires_one() -> None:
     text = (
         '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nregion = "us-east-1"\napi = "invoke"\n'
         'model = "meta.llama3-1-8b-instruct-v1:0"\n'
@@ -127,25 +127,25 @@ def test_a_model_that_needs_a_template_asks_for_it() -> None:
     assert "needs a chat template, or api 'converse'" in refusal(text)
 
 
-def test_a_missing_botocore_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_botocore_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "botocore" else find(name))
     assert ".venv/bin/pip install -e '.[aws]'" in refusal(table_of("sagemaker", "http://127.0.0.1:9"))
 
 
-def test_a_missing_grpcio_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_grpcio_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc", None)
     for name in ("llm.triton.grpc", "llm.triton.grpc_channel"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert ".venv/bin/pip install -e '.[grpc]'" in refusal(table_of("grpc", "grpc://127.0.0.1:9"))
 
 
-def test_a_missing_certificate_file_is_named() -> None:
+def test_missing_certificate_file_is_named() -> None:
     told = refusal(table_of("grpc", "grpcs://127.0.0.1:9", 'ca_file = "gone.pem"'))
     assert "ca_file gone.pem cannot be read" in told
 
 
-def test_an_address_without_a_url_is_the_regions() -> None:
+def test_address_without_url_is_the_regions() -> None:
     bedrock = EndpointSection(name="c", kind="bedrock", model="m", region="eu-central-1")
     assert address_of(bedrock) == "https://bedrock-runtime.eu-central-1.amazonaws.com"
     sagemaker = EndpointSection(name="c", kind="sagemaker", model="m", region="us-west-2")

@@ -1,4 +1,4 @@
-"""Files that a person names: whole or not at all, and never one that is read."""
+"""Output files: written completely or not at all, and never over an input."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ import pytest
 from assistant.support.atomic_file import is_among, write_whole
 
 
-def test_a_file_is_made_and_put_in_anothers_place(tmp_path: Path) -> None:
+def test_file_is_created_and_replaced(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     write_whole(file, b"one")
     file.chmod(0o640)
@@ -21,7 +21,7 @@ def test_a_file_is_made_and_put_in_anothers_place(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_keeps_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(b"before")
     write = Path.write_bytes
@@ -37,7 +37,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_link_stays_one(tmp_path: Path) -> None:
+def test_link_stays_a_link(tmp_path: Path) -> None:
     link, file = tmp_path / "link", tmp_path / "page.html"
     link.symlink_to(file)
     write_whole(link, b"one")
@@ -76,12 +76,12 @@ def test_new_file_has_the_usual_mode(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "page.html").stat().st_mode) == 0o640
 
 
-def test_what_is_no_file_is_written_into() -> None:
+def test_pipe_is_written_directly() -> None:
     write_whole(Path(os.devnull), b"gone")
     assert not Path(os.devnull).is_file()
 
 
-def test_a_file_is_known_under_its_other_names(tmp_path: Path) -> None:
+def test_file_is_recognized_by_its_other_names(tmp_path: Path) -> None:
     file, link, other = tmp_path / "a", tmp_path / "link", tmp_path / "b"
     file.touch()
     other.touch()

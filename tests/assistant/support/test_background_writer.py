@@ -1,4 +1,4 @@
-"""Whatever a disk does, nobody waits for it, and what is lost is counted and said."""
+"""A slow or failing disk delays nothing, and lost entries are counted and reported."""
 
 import asyncio
 import errno
@@ -23,11 +23,11 @@ def full() -> OSError:
 
 
 class Disk:
-    """Takes what it is given, unless told otherwise.
+    """Accepts entries, unless configured otherwise.
 
     Attributes:
-        written: What it has taken, call by call.
-        free: While it is not set, it hangs.
+        written: The entries of each call.
+        free: The disk hangs while this is not set.
     """
 
     def __init__(self, refuses: Sequence[bool] = ()) -> None:
@@ -55,7 +55,7 @@ def behind(disk: Disk, complain: Callable[[str], None] = pytest.fail) -> Backgro
 
 @asynccontextmanager
 async def running(lines: BackgroundWriter[int]) -> AsyncIterator[None]:
-    """While its writer runs; afterwards it has been stopped."""
+    """Runs the writer inside the context and stops it at the end."""
     async with asyncio.TaskGroup() as tasks:
         writer = tasks.create_task(lines.run(), name="writer")
         yield
@@ -67,12 +67,12 @@ async def settled(lines: BackgroundWriter[int]) -> None:
         await lines.settle()
 
 
-def test_entries_are_written_in_their_order_and_what_is_left_at_the_end() -> None:
+def test_entries_are_written_in_order_and_flushed_at_the_end() -> None:
     disk = Disk()
 
     async def scene() -> None:
         lines = behind(disk)
-        await settled(lines)  # nothing is to be written yet
+        await settled(lines)  # nothing must be written yet
         async with running(lines):
             lines.put([1, 2])
             await settled(lines)
@@ -85,7 +85,7 @@ def test_entries_are_written_in_their_order_and_what_is_left_at_the_end() -> Non
     assert disk.all == [1, 2, 3, 4]
 
 
-def test_a_slow_disk_delays_nobody_and_loses_nothing() -> None:
+def test_slow_disk_delays_nothing_and_loses_nothing() -> None:
     disk = Disk()
     disk.free.clear()
 
@@ -107,7 +107,7 @@ def test_a_slow_disk_delays_nobody_and_loses_nothing() -> None:
 
 
 @given(st.lists(st.booleans(), max_size=5), st.lists(st.integers(0, 3), min_size=1, max_size=4))
-def test_every_outage_is_said_once_and_nothing_is_lost_by_it(refuses: list[bool], parts: list[int]) -> None:
+def test_outage_is_reported_once_and_loses_nothing(refuses: list[bool], parts: list[int]) -> None:
     disk, complaints = Disk(refuses), list[str]()
 
     async def scene() -> None:
@@ -126,7 +126,7 @@ def test_every_outage_is_said_once_and_nothing_is_lost_by_it(refuses: list[bool]
     assert complaints == [f"{FILE} cannot be written ({os.strerror(errno.ENOSPC)}); numbers wait."] * outages
 
 
-def test_what_does_not_fit_is_dropped_oldest_first_counted_and_said() -> None:
+def test_oldest_entries_are_dropped_counted_and_reported() -> None:
     disk, complaints = Disk(), list[str]()
 
     async def scene() -> None:
@@ -146,9 +146,7 @@ def test_what_does_not_fit_is_dropped_oldest_first_counted_and_said() -> None:
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("under_way", [0, 2])
-def test_what_a_disk_that_hangs_has_not_taken_at_the_end_is_said(
-    monkeypatch: pytest.MonkeyPatch, under_way: int
-) -> None:
+def test_entries_lost_to_a_hanging_disk_are_reported(monkeypatch: pytest.MonkeyPatch, under_way: int) -> None:
     disk, complaints = Disk(), list[str]()
     disk.free.clear()
     monkeypatch.setattr(background_writer, "LAST_WRITE_TIMEOUT_S", 0.5)
@@ -171,7 +169,7 @@ def test_what_a_disk_that_hangs_has_not_taken_at_the_end_is_said(
     assert took_s < 0.9, "one deadline for what is under way and what waits"
 
 
-def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said() -> None:
+def test_entries_lost_to_a_full_disk_are_reported() -> None:
     disk, complaints = Disk([True, True]), list[str]()
 
     async def scene() -> None:
@@ -187,7 +185,7 @@ def test_what_a_disk_that_stays_full_has_not_taken_at_the_end_is_said() -> None:
     assert complaints[1:] == [f"{FILE}: {os.strerror(errno.ENOSPC)}; 2 of the numbers are lost."]
 
 
-def test_a_write_that_fails_while_the_writer_is_stopped_is_tried_again() -> None:
+def test_failed_write_during_stop_is_retried() -> None:
     disk = Disk([True])
     disk.free.clear()
 
@@ -204,7 +202,7 @@ def test_a_write_that_fails_while_the_writer_is_stopped_is_tried_again() -> None
 
 
 class Losses:
-    """What was said and counted of entries that were given up."""
+    """Reports and counts of dropped entries."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -249,7 +247,7 @@ def test_every_entry_is_written_or_counted_as_lost(entries: int, monkeypatch: py
     assert set(losses.why) <= {full().strerror, "the disk is too slow"}
 
 
-def test_entries_are_counted_as_lost_where_there_is_no_time_left() -> None:
+def test_entries_without_time_left_are_counted_as_lost() -> None:
     disk, losses = Disk(), Losses()
     disk.free.clear()
 
@@ -260,7 +258,7 @@ def test_entries_are_counted_as_lost_where_there_is_no_time_left() -> None:
         await asyncio.sleep(0.05)
         lines.put([3])
         try:
-            for _ in range(2):  # the second time while it waits for the disk
+            for _ in range(2):  # the second cancellation comes while it waits for the disk
                 writing.cancel()
                 await asyncio.sleep(0.05)
             with pytest.raises(asyncio.CancelledError):

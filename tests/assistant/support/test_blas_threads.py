@@ -1,4 +1,4 @@
-"""numpy's threads: none beside our own, unless somebody asks for them."""
+"""numpy uses no threads of its own, unless requested."""
 
 import os
 import subprocess
@@ -19,8 +19,8 @@ print(len(os.listdir("/proc/self/task")))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
 @pytest.mark.parametrize(("wanted", "threads"), [(None, 1), ("2", 2)])
-def test_the_program_computes_without_threads_of_blas_unless_asked_for_them(wanted: str | None, threads: int) -> None:
-    """They spin after each product, on cores that the engines need."""
+def test_program_runs_without_blas_threads_by_default(wanted: str | None, threads: int) -> None:
+    """BLAS threads spin after each product, on cores that the engines need."""
     if (os.cpu_count() or 1) < threads:
         pytest.skip("OpenBLAS takes no more threads than there are cores")
     kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}

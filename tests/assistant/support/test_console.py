@@ -1,4 +1,4 @@
-"""Nothing that comes from outside controls the terminal, whichever command writes it."""
+"""External text never controls the terminal, in the output of any command."""
 
 import io
 import json
@@ -44,21 +44,21 @@ def test_character_that_controls_a_terminal_is_replaced(char: str) -> None:
     ["plain\n\ttext", "Grüße, 東京 ░▒▓", "[red]no markup[/red]", "می‌خواهم", "👩‍🚀", "a\u00a0b", "שלום"],
     ids=["lines", "letters", "brackets", "persian", "emoji", "blank", "hebrew"],
 )
-def test_ordinary_text_is_left_alone(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert safe(text) == text
 
 
-def test_joiner_behind_ascii_is_replaced() -> None:
+def test_joiner_after_ascii_is_replaced() -> None:
     assert safe("pay\u200dpal") == f"pay{REPLACED}pal"
 
 
-def test_json_stays_exact() -> None:
+def test_json_keeps_its_meaning() -> None:
     text = json.dumps({"name": HOSTILE}, ensure_ascii=False, indent=2)
     assert unsafe_in(safe_json(text)) == []
     assert json.loads(safe_json(text)) == {"name": HOSTILE}
 
 
-def test_console_replaces_what_is_printed_in_any_form() -> None:
+def test_console_replaces_characters_in_any_form() -> None:
     out = io.StringIO()
     console = terminal(file=out, width=200)
     table = Table(title=HOSTILE)
@@ -142,7 +142,7 @@ def test_hostile_arguments_reach_no_terminal(command: tuple[str, ...], tmp_path:
 
 
 def hostile_trace(folder: Path) -> Path:
-    """The demo's trace with a hostile text wherever a text may stand."""
+    """Returns the demo's trace with a hostile text in every text field."""
     lines = []
     for line in DEMO.read_text().splitlines():
         record = json.loads(line)
@@ -169,7 +169,7 @@ def test_hostile_trace_reaches_no_terminal(command: str, colour: bool, tmp_path:
     done = run(tmp_path, "trace", *command.split(), *files, **({"FORCE_COLOR": "1"} if colour else {}))
     said = done.stdout + done.stderr
     assert said.strip()
-    own = ["1b", "d"] if colour else []  # our own styles, and the spinner's
+    own = ["1b", "d"] if colour else []  # the program's own styles, and the spinner's
     assert [char for char in unsafe_in(said) if char not in own] == []
     assert "\x1b]" not in said
     assert "\x1b[2J" not in said

@@ -1,4 +1,4 @@
-"""The zone of this machine, where the clocks change."""
+"""The local time zone with daylight saving."""
 
 import time
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2027-03-28T01:00:00", "2027-03-28T03:00:00+02:00"),
     ],
 )
-def test_there_and_back(moment: str, local: str) -> None:
+def test_conversion_to_utc_and_back_is_exact(moment: str, local: str) -> None:
     utc = datetime.fromisoformat(moment).replace(tzinfo=UTC)
     there = utc.astimezone(LOCAL)
     assert there.isoformat() == local
@@ -36,7 +36,7 @@ def test_there_and_back(moment: str, local: str) -> None:
     assert there.tzname() == ("CEST" if local.endswith("+02:00") else "CET")
 
 
-def test_now_is_now_in_a_zone_whose_clocks_change() -> None:
+def test_current_time_has_a_zone_with_daylight_saving() -> None:
     now = local_now()
     assert abs(now - datetime.now(UTC)) < timedelta(minutes=1)
     assert now.replace(month=1, day=1).utcoffset() == timedelta(hours=1)

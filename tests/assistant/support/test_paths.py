@@ -1,4 +1,4 @@
-"""Where the home folder is, and where there is none."""
+"""Expansion of the home folder, and errors without one."""
 
 import os
 import pwd
@@ -15,20 +15,20 @@ from assistant.storage.conversation_store import conversations_folder
 from assistant.support.paths import HomeError, at_home
 
 
-def test_the_home_folder_is_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     assert at_home("~/models") == tmp_path / "models"
     assert at_home("models") == Path("models")
 
 
-def test_that_of_nobody_is_said() -> None:
+def test_unknown_user_is_reported() -> None:
     with pytest.raises(HomeError, match=r"^~nobody-of-this-name/m: nobody's home folder is called that; correct"):
         at_home("~nobody-of-this-name/m")
 
 
 @pytest.fixture
 def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a container runs a program under a number that /etc/passwd does not have."""
+    """Imitates a container that runs a program under a user id without an entry in /etc/passwd."""
 
     def unknown(number: int) -> None:
         raise KeyError(number)
@@ -42,12 +42,12 @@ def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "ask", [lambda: folder_of("whisper"), lambda: folder_of("piper"), lambda: conversations_folder({})]
 )
-def test_without_one_the_variables_are_named(ask: Callable[[], Path]) -> None:
+def test_missing_home_names_the_variables(ask: Callable[[], Path]) -> None:
     with pytest.raises(HomeError, match=r"^~/\..*: no home folder is known\. Set HOME; or XDG_DATA_HOME.*HF_HOME"):
         ask()
 
 
-def test_an_empty_one_is_none_and_not_the_root_of_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_home_is_not_the_root_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "")
     with pytest.raises(HomeError, match=r"^~/m: no home folder is known\. Set HOME"):
         at_home("~/m")
@@ -55,7 +55,7 @@ def test_an_empty_one_is_none_and_not_the_root_of_the_disk(monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("homeless")
-def test_the_variables_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_replace_a_missing_home(monkeypatch: pytest.MonkeyPatch) -> None:
     variables: Mapping[str, str] = {"XDG_DATA_HOME": "/data", "HF_HOME": "/hub"}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -64,7 +64,7 @@ def test_the_variables_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert conversations_folder(variables) == Path("/data/repartee/conversations")
 
 
-def test_the_program_says_so_in_one_line() -> None:
+def test_program_reports_a_missing_home_in_one_line() -> None:
     code = textwrap.dedent(
         """
         import pwd, sys

@@ -1,4 +1,4 @@
-"""A program that is ended from outside leaves its terminal in order, and says by its status what ended it."""
+"""A program ended by a signal restores its terminal, and its exit status names the signal."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ ENVIRON = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
 
 
 def ended_by(number: int, once: bytes, command: Sequence[str | Path], folder: Path) -> tuple[int, bytes]:
-    """The exit status of a program that gets the signal once it has written something, and all that it wrote."""
+    """Returns the exit status and output of a program that receives the signal after its first output."""
     terminal = Terminal(command, ENVIRON, folder)
     try:
         terminal.until(once)
@@ -46,7 +46,7 @@ def ended_by(number: int, once: bytes, command: Sequence[str | Path], folder: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_the_cursor_is_back_when_a_demo_that_loads_is_ended(number: int, tmp_path: Path) -> None:
+def test_cursor_is_restored_if_a_loading_demo_is_terminated(number: int, tmp_path: Path) -> None:
     command: list[str | Path] = [Path(sys.executable).with_name("repartee"), "demo", "--set", f"trace.dir={tmp_path}"]
     code, wrote = ended_by(number, HIDDEN, command, tmp_path)
     assert code == -number
@@ -54,14 +54,14 @@ def test_the_cursor_is_back_when_a_demo_that_loads_is_ended(number: int, tmp_pat
     assert b"Traceback" not in wrote
 
 
-def test_where_the_shell_ignores_ctrl_c_other_signals_end_it_all_the_same(tmp_path: Path) -> None:
+def test_other_signals_work_if_the_shell_ignores_ctrl_c(tmp_path: Path) -> None:
     background = LOADING % "signal.signal(signal.SIGINT, signal.SIG_IGN)"
     code, wrote = ended_by(signal.SIGTERM, b"inside", [sys.executable, "-c", background], tmp_path)
     assert code == -signal.SIGTERM
     assert wrote.rindex(SHOWN) > wrote.rindex(HIDDEN)
 
 
-def test_what_the_program_was_started_to_ignore_is_ignored() -> None:
+def test_initially_ignored_signal_stays_ignored() -> None:
     code = """
 import signal
 from assistant.support.signals import as_ctrl_c
@@ -74,7 +74,7 @@ print("still here")
     assert (done.returncode, done.stdout) == (0, "still here\n")
 
 
-def test_the_second_signal_ends_what_does_not_listen() -> None:
+def test_second_signal_ends_an_unresponsive_program() -> None:
     code = """
 import signal
 from assistant.support.signals import as_ctrl_c

@@ -1,4 +1,4 @@
-"""What an MCP server may answer is bounded before it is parsed."""
+"""Answers of an MCP server are limited before they are parsed."""
 
 import asyncio
 import resource
@@ -39,7 +39,7 @@ def section(way: str, port: int) -> ToolServerSection:
 
 
 async def called(section: ToolServerSection, *kinds: str) -> tuple[list[str], float]:
-    """What each call came to, and the longest time that the event loop stood still."""
+    """Returns the result of each call, and the longest time that the event loop was blocked."""
     tools = McpTools([section], {})
     await tools.load()
     assert tools.functions, tools.troubles
@@ -72,13 +72,13 @@ async def called(section: ToolServerSection, *kinds: str) -> tuple[list[str], fl
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["stdio", "json", "events"])
 @pytest.mark.parametrize("kind", list(TOO_MUCH))
-def test_result_beyond_the_limits_is_an_error_that_names_them(way: str, kind: str, port: int) -> None:
+def test_result_beyond_the_limits_is_an_error_naming_them(way: str, kind: str, port: int) -> None:
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     (refused, after), _ = asyncio.run(called(section(way, port), kind, "few"))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 100_000
     assert refused.startswith("refused: the tool server far returned more than ")
     assert refused.endswith("which is not read; ask for less")
-    assert after == "x"  # the server was kept
+    assert after == "x"  # the connection was kept
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_huge_results_do_not_block_the_event_loop(way: str, port: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["stdio", "json", "events"])
-def test_large_picture_is_still_a_result(way: str, port: int) -> None:
+def test_large_picture_is_accepted(way: str, port: int) -> None:
     assert asyncio.run(called(section(way, port), "picture"))[0] == ["[image]"]
 
 
@@ -113,5 +113,5 @@ def test_compressed_result_is_refused(port: int) -> None:
     ],
     ids=["largest", "too large", "most values", "too many values", "too deep"],
 )
-def test_limits_of_a_message(data: bytes, said: str) -> None:
+def test_message_limits_are_checked(data: bytes, said: str) -> None:
     assert excess(data) == said

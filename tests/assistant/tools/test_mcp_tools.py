@@ -1,4 +1,4 @@
-"""Real MCP servers, in processes of their own, over stdio and over HTTP."""
+"""Real MCP servers in separate processes, over stdio and over HTTP."""
 
 import asyncio
 import gc
@@ -62,7 +62,7 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
-def test_a_program_is_run_listed_and_called() -> None:
+def test_program_is_started_listed_and_called() -> None:
     async def test() -> None:
         async with tools_of(section()) as (tools, told):
             assert [function.name for function in tools.functions] == [
@@ -84,7 +84,7 @@ def test_a_program_is_run_listed_and_called() -> None:
     run(test)
 
 
-def test_two_servers_with_the_same_tools_and_only_some_of_them() -> None:
+def test_servers_may_share_tool_names_and_offer_some_tools() -> None:
     async def test() -> None:
         async with tools_of(section(only="weather"), section("work", only="weather gone")) as (tools, told):
             assert told == ["the tool server work has no tool gone: see its key `only`"]
@@ -95,8 +95,8 @@ def test_two_servers_with_the_same_tools_and_only_some_of_them() -> None:
     run(test)
 
 
-def test_a_byte_that_is_no_text_does_not_end_a_program() -> None:
-    """Many greet on their stdout in whatever encoding; the rest of what they wrote was read by nobody."""
+def test_invalid_utf_8_does_not_end_a_program() -> None:
+    """Many programs print a greeting to stdout in any encoding; their other output must still be read."""
     code = f'import os, runpy; os.write(1, b"\\xff\\n"); runpy.run_path("{PROGRAM}", run_name="__main__")'
 
     async def test() -> None:
@@ -107,7 +107,7 @@ def test_a_byte_that_is_no_text_does_not_end_a_program() -> None:
     run(test)
 
 
-def test_where_none_of_the_wanted_tools_is_there_none_is_offered() -> None:
+def test_no_tool_is_offered_if_the_selected_ones_are_missing() -> None:
     async def test() -> None:
         async with tools_of(section(only="gone")) as (tools, told):
             assert tools.functions == ()
@@ -116,7 +116,7 @@ def test_where_none_of_the_wanted_tools_is_there_none_is_offered() -> None:
     run(test)
 
 
-def test_a_call_can_be_cancelled_and_others_go_on() -> None:
+def test_call_can_be_cancelled_while_others_continue() -> None:
     async def test() -> None:
         async with tools_of(section()) as (tools, _):
             with pytest.raises(TimeoutError):
@@ -127,8 +127,8 @@ def test_a_call_can_be_cancelled_and_others_go_on() -> None:
     run(test)
 
 
-def test_a_server_that_dies_is_said_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_AGAIN_S", 0.5)
+def test_lost_server_is_reported_and_reconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
 
     async def test() -> None:
         async with tools_of(section()) as (tools, told):
@@ -147,7 +147,7 @@ def test_a_server_that_dies_is_said_and_comes_back(monkeypatch: pytest.MonkeyPat
     run(test)
 
 
-def test_a_server_that_is_not_there_does_not_stop_the_others() -> None:
+def test_unreachable_server_does_not_affect_the_others() -> None:
     async def test() -> None:
         async with tools_of(section("gone", "/nowhere/at/all", ""), section()) as (tools, told):
             assert len(tools.functions) == 6
@@ -156,7 +156,7 @@ def test_a_server_that_is_not_there_does_not_stop_the_others() -> None:
     run(test)
 
 
-def test_a_variable_that_is_missing_is_named() -> None:
+def test_missing_variable_is_named() -> None:
     async def test() -> None:
         with pytest.raises(EngineLoadError, match="tool server home: the environment variable GONE_KEY is not set"):
             await McpTools((section(env="GONE_KEY"),), ENVIRON).load()
@@ -176,8 +176,8 @@ async def stopped(tools: McpTools) -> None:
 
 
 @pytest.mark.parametrize("look_s", [10, 0.3], ids=["before the first look", "after the first look"])
-def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.MonkeyPatch, look_s: float) -> None:
-    monkeypatch.setattr(mcp_tools, "FIRST_LOOK_S", look_s)
+def test_server_can_be_stopped_after_a_cancelled_load(monkeypatch: pytest.MonkeyPatch, look_s: float) -> None:
+    monkeypatch.setattr(mcp_tools, "START_WAIT_S", look_s)
 
     async def test() -> None:
         tools = McpTools((SILENT,), ENVIRON)
@@ -187,7 +187,7 @@ def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.M
         if look_s < 1:
             await until(lambda: tools.troubles == ["the tool server silent is not there yet"])
         await stopped(tools)
-        await asyncio.sleep(0)  # what the thread says last is heard
+        await asyncio.sleep(0)  # lets the last message of the thread arrive
 
     complaints: list[object] = []
 
@@ -200,7 +200,7 @@ def test_whoever_gives_up_waiting_for_a_server_can_stop_it(monkeypatch: pytest.M
     assert complaints == []
 
 
-def test_a_connection_that_fails_as_it_is_taken_down_is_stopped_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connection_that_fails_while_closing_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     @asynccontextmanager
     async def failing(_: McpServer) -> AsyncGenerator[None]:
         try:
@@ -226,10 +226,10 @@ def test_a_connection_that_fails_as_it_is_taken_down_is_stopped_all_the_same(mon
 BUSY = Path(__file__).parent.parent.parent / "mcp_busy_program.py"
 
 
-def test_a_server_that_does_one_thing_at_a_time_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a call works, such a server lists nothing; it was taken for dead, and killed after it had acted."""
-    monkeypatch.setattr(mcp_server, "LOOK_EVERY_S", 0.2)
-    monkeypatch.setattr(mcp_server, "LOOK_TIMEOUT_S", 0.5)
+def test_busy_single_threaded_server_is_not_considered_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """During a call such a server lists nothing; it was considered lost, and killed after it had acted."""
+    monkeypatch.setattr(mcp_server, "CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(mcp_server, "CHECK_TIMEOUT_S", 0.5)
 
     async def test() -> None:
         async with tools_of(section("busy", f"'{sys.executable}' '{BUSY}'", "")) as (tools, told):
@@ -259,7 +259,7 @@ def test_a_server_that_does_one_thing_at_a_time_is_left_to_it(monkeypatch: pytes
         (None, "", "", "no connection; start it, or correct its url"),
     ],
 )
-def test_an_address_that_refuses_says_what_to_do(status: int | None, kind: str, token_env: str, reason: str) -> None:
+def test_refusing_address_has_a_remedy(status: int | None, kind: str, token_env: str, reason: str) -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: 6\r\nconnection: close\r\n\r\n"
@@ -282,9 +282,7 @@ def test_an_address_that_refuses_says_what_to_do(status: int | None, kind: str, 
     run(test)
 
 
-def test_a_certificate_of_ones_own_is_told_and_trusted_on_this_machine_too(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     key, certificate = self_signed(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
@@ -316,9 +314,7 @@ def test_a_certificate_of_ones_own_is_told_and_trusted_on_this_machine_too(
         ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", f"no connection to the proxy before it; {CHECK_PROXY}"),
     ],
 )
-def test_an_environment_that_cannot_work_is_said(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str
-) -> None:
+def test_unusable_environment_is_reported(monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str) -> None:
     monkeypatch.setenv(name, value)
 
     async def test() -> None:
@@ -335,9 +331,9 @@ def free_port() -> int:
         return port
 
 
-def test_a_server_at_an_address_is_called_and_its_restart_survived(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "FIRST_AGAIN_S", 0.5)
-    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # is for the world outside, not for this machine
+def test_server_at_an_address_is_called_and_survives_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_server, "FIRST_RETRY_S", 0.5)
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:1")  # applies to other machines, not to this one
     port = free_port()
 
     def start() -> "subprocess.Popen[bytes]":

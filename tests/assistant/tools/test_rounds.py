@@ -1,4 +1,4 @@
-"""Tools in a conversation, on virtual time: none called in vain, none unanswered in the history, all of it booked."""
+"""Tools in a conversation, in virtual time: no needless call, no call without a result, and complete traces."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from assistant.history.items import AssistantMessage, FunctionCallItem
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply import EMPTY_ANSWER
 from assistant.tools import ToolSettings
-from assistant.tools.rounds import MOST_CALLS, summed
+from assistant.tools.rounds import MOST_CALLS, sum_of_rounds
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from llm.chat import ChatOptions, Finished, Function, Message
@@ -42,7 +42,7 @@ def calling(rule: object = looks_it_up) -> CallingModel:
 
 
 def tool_messages(conversation: History) -> list[Message]:
-    """Calls and results; each call is right before its own result, and no id is there twice."""
+    """Returns calls and results; each call must directly precede its result, with a unique id."""
     found = [message for message in conversation.messages() if message.calls or message.role == "tool"]
     ids = [call.call_id for message in found for call in message.calls]
     assert len(ids) == len(set(ids))
@@ -54,7 +54,7 @@ def spans_of(performance: Performance, turn: int = 0) -> dict[str, float]:
     return {span.name: span.end_ms - span.start_ms for span in performance.records[turn].spans if not span.dropped}
 
 
-def test_what_a_tool_returns_continues_the_reply() -> None:
+def test_tool_result_continues_the_reply() -> None:
     model, tools = calling(), ScriptedTools()
     performance = rehearsal(model, tools).perform()
     assert performance.units == ["It is sunny."]
@@ -69,11 +69,11 @@ def test_what_a_tool_returns_continues_the_reply() -> None:
         "tool",
         "assistant",
     ]
-    assert performance.told(FunctionCalled) == []  # it is none of the client's business
+    assert performance.told(FunctionCalled) == []  # the client must not see it
     assert performance.records[0].outcome == "answered"
 
 
-def test_the_wait_for_a_tool_is_booked_and_everything_adds_up() -> None:
+def test_tool_wait_is_traced_and_stages_sum_up() -> None:
     performance = rehearsal(calling(), ScriptedTools(takes_s=0.4)).perform()
     record = performance.records[0]
     spans = spans_of(performance)
@@ -86,7 +86,7 @@ def test_the_wait_for_a_tool_is_booked_and_everything_adds_up() -> None:
     assert "sunny" not in replace(record, words=None).to_json()
 
 
-def test_a_speculative_attempt_calls_nothing() -> None:
+def test_speculative_attempt_calls_no_tool() -> None:
     says = (Says(500, 1500, "what is the weather"), Says(1700, 2500, "in Berlin"))
     model, tools = calling(), ScriptedTools()
     performance = rehearsal(model, tools, says).perform()
@@ -97,7 +97,7 @@ def test_a_speculative_attempt_calls_nothing() -> None:
     assert model.asked[-1][last_user(model.asked[-1])].content == "what is the weather in Berlin"
 
 
-def test_the_tokens_of_all_rounds_count() -> None:
+def test_tokens_of_all_rounds_are_summed() -> None:
     performance = rehearsal(calling()).perform()
     (sent,) = performance.told(ReplySent)
     assert isinstance(sent, ReplySent)
@@ -106,15 +106,15 @@ def test_the_tokens_of_all_rounds_count() -> None:
     assert (answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens) == (200, 20, 100)
 
 
-def test_what_is_not_counted_is_not_known_of_the_whole() -> None:
-    end = summed((Finished("tool_calls", 5, 6, cached_tokens=None), Finished("stop", 7, None, cached_tokens=1)))
+def test_unknown_token_count_makes_the_sum_unknown() -> None:
+    end = sum_of_rounds((Finished("tool_calls", 5, 6, cached_tokens=None), Finished("stop", 7, None, cached_tokens=1)))
     assert end == Finished("stop", 12, None, cached_tokens=None)
 
 
 # A moment
 
 
-def test_who_waits_long_is_asked_for_a_moment() -> None:
+def test_slow_tool_is_announced_by_a_moment() -> None:
     performance = rehearsal(calling(), ScriptedTools(takes_s=3)).perform()
     record = performance.records[0]
     assert record.speech_end_ms is not None
@@ -124,13 +124,13 @@ def test_who_waits_long_is_asked_for_a_moment() -> None:
     assert moment <= first_sound_ms <= moment + 100
     assert performance.units == ["It is sunny."]
     assert "moment" not in json.dumps([str(item) for item in performance.conversation.items])
-    # It is not the reply: that is heard after the tool has returned.
+    # It is not the reply, which plays after the tool has returned.
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 3000
     assert record.stages["queue"].ms > 2900
 
 
-def test_what_a_client_measured_of_a_moment_is_not_the_latency() -> None:
+def test_moment_is_not_the_measured_latency_of_a_client() -> None:
     piece = rehearsal(calling(), ScriptedTools(takes_s=3))
     piece.at(4500, lambda: piece.session.measured(ReplyId(1, 1), 1.9, 0.01))
     (record,) = piece.perform().records
@@ -138,12 +138,12 @@ def test_what_a_client_measured_of_a_moment_is_not_the_latency() -> None:
     assert record.response_latency_ms > 3000
 
 
-def test_a_quick_tool_asks_for_no_moment() -> None:
+def test_fast_tool_has_no_moment() -> None:
     performance = rehearsal(calling(), ScriptedTools(takes_s=1.3)).perform()
     assert [event for event in performance.records[0].events if event.name == "moment"] == []
 
 
-def test_who_was_told_something_is_asked_for_no_moment() -> None:
+def test_reply_with_text_before_a_call_has_no_moment() -> None:
     model = calling(lambda messages, _options: "Sunny." if looked_up(messages) else calls(text="Let me look that up."))
     performance = rehearsal(model, ScriptedTools(takes_s=3)).perform()
     assert performance.units == ["Let me look that up.", "Sunny."]
@@ -159,7 +159,7 @@ def test_who_was_told_something_is_asked_for_no_moment() -> None:
 # Interruptions
 
 
-def test_who_goes_on_during_a_call_cancels_it_and_is_answered_whole() -> None:
+def test_continued_speech_cancels_a_call_and_is_answered() -> None:
     says = (*ASKS, Says(2600, 3400, "in Berlin"))
     model, tools = calling(), ScriptedTools(takes_s=2)
     performance = rehearsal(model, tools, says, 12000).perform()
@@ -169,7 +169,7 @@ def test_who_goes_on_during_a_call_cancels_it_and_is_answered_whole() -> None:
     assert all(_valid(asked) for asked in model.asked)
 
 
-def test_what_a_tool_did_before_the_person_went_on_stays_known() -> None:
+def test_completed_call_is_kept_when_the_user_continues() -> None:
     says = (Says(500, 1500, "put milk on the list"), Says(2100, 3000, "and eggs"))
     model = calling(lambda messages, _options: "Done." if looked_up(messages) else calls("home_add", "{}"))
     model.first_token_ms = 300
@@ -184,7 +184,7 @@ def test_what_a_tool_did_before_the_person_went_on_stays_known() -> None:
     assert tools.returned == 2
 
 
-def test_a_voice_during_a_moment_is_heard_out() -> None:
+def test_speech_during_a_moment_is_not_cut_off() -> None:
     says = (*ASKS, Says(3700, 4500, "in Berlin"))
     tools = ScriptedTools(takes_s=6)
     model = calling()
@@ -195,14 +195,14 @@ def test_a_voice_during_a_moment_is_heard_out() -> None:
 
 
 @pytest.mark.slow
-def test_a_long_call_is_not_taken_for_being_stuck() -> None:
+def test_long_call_is_not_considered_stuck() -> None:
     piece = rehearsal(calling(), ScriptedTools(takes_s=25), length_ms=32000)
     piece.settings = SessionSettings(tools=ToolSettings(timeout_s=30, moment=""))
     performance = piece.perform()
     assert [record.outcome for record in performance.records] == ["answered"]
 
 
-# Several at once
+# Concurrent calls
 
 BOTH = Calls((("home_weather", '{"place":"here"}'), ("home_weather", '{"place":"there"}')))
 
@@ -212,8 +212,8 @@ def both_then_one(messages: Sequence[Message], _options: ChatOptions) -> str | C
     return BOTH if not returned else calls("home_add", "{}") if returned == 2 else "Both are sunny."
 
 
-def test_calls_of_which_the_first_is_signed_go_back_as_they_came() -> None:
-    """Gemini 3 refuses an answer's first call without its signature, and results between calls made at once."""
+def test_signed_calls_are_returned_together() -> None:
+    """Gemini 3 rejects the first call of an answer without its signature, and results between concurrent calls."""
     model = calling(both_then_one)
     model.signs = True
     tools = ScriptedTools(waits_s={'{"place":"here"}': 0.5})
@@ -231,7 +231,7 @@ def test_calls_of_which_the_first_is_signed_go_back_as_they_came() -> None:
         ]
 
 
-def test_calls_that_nobody_signed_go_back_one_by_one() -> None:
+def test_unsigned_calls_are_returned_one_by_one() -> None:
     model = calling(both_then_one)
     rehearsal(model, ScriptedTools(waits_s={'{"place":"here"}': 0.5})).perform()
     assert all(_valid(asked) for asked in model.asked)
@@ -240,7 +240,7 @@ def test_calls_that_nobody_signed_go_back_one_by_one() -> None:
     ]
 
 
-# What goes wrong
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -251,14 +251,14 @@ def test_calls_that_nobody_signed_go_back_one_by_one() -> None:
         (ScriptedTools(result="x" * 5000), f"{'x' * 4000} … (cut: 5000 characters, 4000 are kept)"),
     ],
 )
-def test_the_model_is_told_what_came_of_a_call(tools: ScriptedTools, result: str) -> None:
+def test_model_receives_the_result_of_a_call(tools: ScriptedTools, result: str) -> None:
     model = calling()
     performance = rehearsal(model, tools, length_ms=14000).perform()
     assert model.asked[-1][-1].content == result
     assert performance.records[0].outcome == "answered"
 
 
-def test_arguments_that_are_no_object_are_not_passed_on() -> None:
+def test_invalid_arguments_are_not_passed_on() -> None:
     model = calling(lambda messages, _options: "Sorry." if looked_up(messages) else calls(arguments="[1"))
     tools = ScriptedTools()
     rehearsal(model, tools).perform()
@@ -267,7 +267,7 @@ def test_arguments_that_are_no_object_are_not_passed_on() -> None:
     assert model.asked[-1][-2].calls[0].arguments == "{}"
 
 
-def test_a_model_that_calls_too_many_at_once_is_told() -> None:
+def test_model_is_told_about_too_many_calls() -> None:
     many = Calls((("home_weather", "{}"),) * (MOST_CALLS + 2))
     model = calling(lambda messages, _options: "Fine." if looked_up(messages) else many)
     tools = ScriptedTools()
@@ -278,7 +278,7 @@ def test_a_model_that_calls_too_many_at_once_is_told() -> None:
     assert sum("at most" in message.content for message in told) == 2
 
 
-def test_a_model_that_never_stops_calling_is_stopped() -> None:
+def test_model_that_never_stops_calling_is_stopped() -> None:
     model, tools = calling(lambda _messages, _options: calls()), ScriptedTools()
     performance = rehearsal(model, tools).perform()
     assert len(tools.called) == 3
@@ -289,7 +289,7 @@ def test_a_model_that_never_stops_calling_is_stopped() -> None:
     tool_messages(performance.conversation)
 
 
-def test_a_tool_that_was_made_up_is_said_to_be_none() -> None:
+def test_invented_tool_is_reported_to_the_model() -> None:
     model = calling(lambda messages, _options: "Sorry." if looked_up(messages) else calls("get weather()", "{}"))
     tools = ScriptedTools()
     performance = rehearsal(model, tools).perform()
@@ -297,12 +297,12 @@ def test_a_tool_that_was_made_up_is_said_to_be_none() -> None:
     assert tools.called == []
     assert performance.told(FunctionCalled) == []
     called, returned = model.asked[-1][-2:]
-    assert called.calls[0].name == "get_weather__"  # services refuse other signs, also in a history
+    assert called.calls[0].name == "get_weather__"  # services reject other characters, also in a history
     assert returned.content == "error: there is no tool of that name"
     assert "get weather" not in performance.records[0].to_json()
 
 
-def test_where_nothing_was_offered_a_call_is_no_answer() -> None:
+def test_call_without_offered_functions_is_no_answer() -> None:
     piece = Rehearsal(ASKS, 9000, turns=TurnSettings(hangover_ms=400, speculate_after_ms=100))
     piece.model = calling(lambda _messages, _options: calls("home_weather", "{}"))
     performance = piece.perform()
@@ -313,7 +313,7 @@ def test_where_nothing_was_offered_a_call_is_no_answer() -> None:
 # A client's own functions
 
 
-def test_a_client_function_of_the_same_name_goes_before() -> None:
+def test_client_function_precedes_a_tool_of_the_same_name() -> None:
     theirs = Function("home_weather", "The client's.", "{}")
     model, tools = calling(), ScriptedTools()
     piece = rehearsal(model, tools)
@@ -329,7 +329,7 @@ def test_a_client_function_of_the_same_name_goes_before() -> None:
     assert len(performance.told(FunctionCalled)) == 1
 
 
-def test_both_called_at_once_wait_for_the_client() -> None:
+def test_tool_and_client_calls_wait_for_the_client() -> None:
     theirs = Function("lamp", "Switches a lamp.", "{}")
     both = Calls((("home_weather", "{}"), ("lamp", "{}")))
     model, tools = calling(lambda _messages, _options: both), ScriptedTools()
@@ -344,7 +344,7 @@ def test_both_called_at_once_wait_for_the_client() -> None:
     assert all(options.choice == "required" for options in model.options)
 
 
-def test_nobody_is_listened_to_after_the_conversation() -> None:
+def test_subscription_ends_with_the_conversation() -> None:
     tools = ScriptedTools()
     rehearsal(calling(), tools).perform()
     assert tools.listening == 0
@@ -354,7 +354,7 @@ def test_nobody_is_listened_to_after_the_conversation() -> None:
 
 
 def _valid(messages: Sequence[Message]) -> bool:
-    """Whether a service would take it: each call is answered by the very next message."""
+    """Whether a service would accept it: each call is answered by the very next message."""
     for at, message in enumerate(messages):
         if message.calls and [call.call_id for call in message.calls] != [messages[at + 1].call_id]:
             return False
@@ -362,7 +362,7 @@ def _valid(messages: Sequence[Message]) -> bool:
 
 
 def common(one: str, other: str) -> int:
-    """How many bytes two prompts have in common at their beginning."""
+    """Returns the number of bytes at the beginning that two prompts have in common."""
     first, second = one.encode(), other.encode()
     return next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
@@ -370,7 +370,7 @@ def common(one: str, other: str) -> int:
 
 
 def conversation_of(turns: int) -> list[Says]:
-    """Every fourth turn is gone on with after its commit, every fifth interrupts the reply to the one before."""
+    """Every fourth turn continues after its commit; every fifth interrupts the previous reply."""
     says = []
     at_ms = 500
     for turn in range(turns):
@@ -392,7 +392,7 @@ def by_number(messages: Sequence[Message], _options: ChatOptions) -> str | Calls
 
 
 @pytest.mark.slow
-def test_each_prompt_begins_with_what_was_read_before() -> None:
+def test_each_prompt_extends_the_previous_one() -> None:
     says = conversation_of(30)
     model = calling(by_number)
     piece = rehearsal(model, ScriptedTools(), says, says[-1].end_ms + 9000)
@@ -410,14 +410,14 @@ def test_each_prompt_begins_with_what_was_read_before() -> None:
         if after[1:2] != before[1:2]:
             cuts += 1
             continue
-        # What follows the user's last words is new or was cut short; all before it has been read already.
+        # What follows the user's last words is new or was cut; all before it was sent already.
         known = len(earlier.encode()) - sum(len(as_text(one).encode()) for one in before[last_user(before) :])
         assert common(earlier, later) >= known
     turns = len({record.turn for record in performance.records})
     assert 1 <= cuts <= turns / 5, f"the history was cut {cuts} times in {turns} turns"
 
 
-def test_an_answer_that_was_heard_whole_is_read_as_it_was_sent() -> None:
+def test_fully_heard_answer_is_sent_back_unchanged() -> None:
     says = (*ASKS, Says(6000, 7000, "and tomorrow"))
     model = calling(lambda messages, _options: "It is sunny." if looked_up(messages) else calls(text="Let me look."))
     rehearsal(model, ScriptedTools(), says, 12000).perform()

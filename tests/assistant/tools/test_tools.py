@@ -1,4 +1,4 @@
-"""Names, ids and results of tools: pure."""
+"""Names, ids and results of tools. Pure."""
 
 import json
 import string
@@ -7,42 +7,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assistant.history.items import ToolUse, answer_messages
-from assistant.tools import is_object, offered, shortened, with_ids_of_their_own
+from assistant.tools import is_object, offered, shortened, with_unique_ids
 from assistant.tools.names import LONGEST, named
 from llm.chat import CallExtra, Function, FunctionCall, Message
 
 ALLOWED = frozenset(string.ascii_letters + string.digits + "-_")
 
 
-def test_a_tool_is_called_after_its_server() -> None:
+def test_tool_name_starts_with_its_server() -> None:
     assert named("home", ["turn on", "weather"]) == {"home_turn_on": "turn on", "home_weather": "weather"}
 
 
-def test_names_that_become_alike_are_told_apart() -> None:
+def test_equal_names_are_made_distinct() -> None:
     names = named("home", ["a b", "a.b", "a_b"])
     assert len(names) == 3
     assert set(names.values()) == {"a b", "a.b", "a_b"}
 
 
 @given(st.lists(st.text(max_size=80)), st.randoms())
-def test_any_names_are_unique_allowed_and_the_same_in_any_order(tools: list[str], rng: object) -> None:
+def test_names_are_unique_valid_and_independent_of_order(tools: list[str], rng: object) -> None:
     names = named("server", tools)
     assert sorted(names.values()) == sorted(set(tools))
     assert all(len(name) <= LONGEST and set(name) <= ALLOWED for name in names)
     assert list(names.items()) == list(named("server", tools[::-1]).items())
 
 
-def test_a_clients_function_goes_before_a_tool_of_the_same_name() -> None:
+def test_client_function_precedes_a_tool_of_the_same_name() -> None:
     ours, theirs = Function("a", "ours", "{}"), Function("a", "theirs", "{}")
     other = Function("b", "", "{}")
     assert offered((ours, other), (theirs,)) == (other,)
 
 
-def test_every_call_has_an_id_of_its_own() -> None:
+def test_every_call_has_a_unique_id() -> None:
     before = [Message("assistant", "", (FunctionCall("call_0", "a", "{}"),))]
     signed = FunctionCall("call_0", "a", "{}", CallExtra("near", '{"signature":"x"}'))
     calls = [signed, FunctionCall("x", "a", "{}"), FunctionCall("", "a", "{}")]
-    renamed = with_ids_of_their_own(calls, before)
+    renamed = with_unique_ids(calls, before)
     ids = [call.call_id for call in renamed]
     assert renamed[0].extra == signed.extra
     assert ids[1] == "x"
@@ -51,23 +51,23 @@ def test_every_call_has_an_id_of_its_own() -> None:
 
 
 @given(st.text())
-def test_only_objects_are_arguments(text: str) -> None:
+def test_only_json_objects_are_arguments(text: str) -> None:
     try:
         assert is_object(text) == isinstance(json.loads(text), dict)
     except ValueError:
         assert not is_object(text)
 
 
-def test_deeply_nested_arguments_are_none() -> None:
+def test_deeply_nested_arguments_are_refused() -> None:
     assert not is_object("[" * 100_000)
 
 
-def test_a_long_result_is_cut_and_the_model_is_told() -> None:
+def test_long_result_is_cut_with_a_note() -> None:
     assert shortened("x" * 10, 10) == "x" * 10
     assert shortened("x" * 11, 10) == f"{'x' * 10} … (cut: 11 characters, 10 are kept)"
 
 
-def test_calls_stand_where_they_were_made() -> None:
+def test_calls_keep_their_position() -> None:
     first, second = FunctionCall("1", "a", "{}"), FunctionCall("2", "b", "{}")
     used = (ToolUse(first, "one", 4), ToolUse(second, "two", 9))
     assert answer_messages("Well And Then.", used) == (
@@ -86,9 +86,9 @@ def test_calls_stand_where_they_were_made() -> None:
     assert answer_messages("", ()) == ()
 
 
-def test_what_only_python_calls_json_is_no_object() -> None:
+def test_nonstandard_json_is_refused() -> None:
     assert is_object('{"place": "K\\u00f6ln \\ud83d\\ude00"}')
     for arguments in ('{"x": NaN}', '{"x": -Infinity}', '{"place": "\\ud83d"}', '{"\\udc00": 1}'):
         assert not is_object(arguments)
-        (call,) = with_ids_of_their_own([FunctionCall("1", "look", arguments)], [])
+        (call,) = with_unique_ids([FunctionCall("1", "look", arguments)], [])
         assert call.arguments == "{}"

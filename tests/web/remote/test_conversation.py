@@ -318,7 +318,7 @@ def test_any_server_events_leave_client_and_screen_working(events: list[tuple[st
         view = View()
         speaker = WavSpeaker(lambda _at_s, _pcm: None)
         microphone = ScriptedMicrophone([], 20)
-        talk = RemoteTalk(address_of("ws://127.0.0.1"), None, microphone, speaker, lambda fact: view.tell(fact, ""))
+        talk = RemoteTalk(address_of("ws://127.0.0.1"), None, microphone, speaker, lambda fact: view.apply(fact, ""))
         for kind, fields in events:
             try:
                 talk.event({**fields, "type": kind})

@@ -1,6 +1,7 @@
-"""`repartee doctor` from outside: with real engines, with a wrong configuration, and what it leaves behind.
+"""`repartee doctor` as a program: with real engines, with an invalid configuration, and what it leaves behind.
 
-The runs that load everything are under way together: they mostly wait for processes of their own."""
+Runs that load everything execute concurrently, because they mostly wait for processes of their own.
+"""
 
 import asyncio
 import json
@@ -38,10 +39,10 @@ def doctor(*arguments: str, environ: dict[str, str] | None = None) -> "subproces
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs under way; the tests wait for theirs.
+    """Runs in progress; each test awaits its own.
 
     Attributes:
-        home: Where the first keeps its models, data and traces, if it keeps any.
+        home: Where the first one stores its models, data and traces, if any.
     """
 
     home: Path
@@ -70,7 +71,7 @@ async def with_an_endpoint() -> "subprocess.CompletedProcess[str]":
         return await asyncio.to_thread(doctor, "--json", "--set", endpoint)
 
 
-def test_a_mistake_in_the_configuration_ends_with_2() -> None:
+def test_invalid_configuration_exits_with_2() -> None:
     done = doctor("--set", "tts.sped=2")
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
@@ -82,7 +83,7 @@ def test_a_mistake_in_the_configuration_ends_with_2() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_this_machine_is_examined_and_left_as_it_was(runs: Runs) -> None:
+def test_doctor_checks_this_machine_and_changes_nothing(runs: Runs) -> None:
     done = runs.as_it_is.result()
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
@@ -109,20 +110,20 @@ def test_this_machine_is_examined_and_left_as_it_was(runs: Runs) -> None:
 
 
 def _left_behind(mark: bytes) -> list[str]:
-    """Processes whose environment holds a mark: those that were started here, and those that they started."""
+    """Returns processes with a mark in their environment: those started here, and their children."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (process / "environ").read_bytes():
                 found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:
-            continue  # gone meanwhile, or somebody else's
+            continue  # ended meanwhile, or owned by another user
     return found
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_an_endpoint_that_refuses_makes_it_end_with_1(runs: Runs) -> None:
+def test_endpoint_that_refuses_exits_with_1(runs: Runs) -> None:
     done = runs.refusing.result()
     assert done.returncode == 1
     assert "✗ fail  llm dead" in done.stdout
@@ -132,7 +133,7 @@ def test_an_endpoint_that_refuses_makes_it_end_with_1(runs: Runs) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-def test_an_endpoint_that_answers_is_timed(runs: Runs) -> None:
+def test_endpoint_answer_is_timed(runs: Runs) -> None:
     done = runs.answering.result()
     assert done.returncode == 0, done.stdout
     lines = {line["name"]: line for line in json.loads(done.stdout)["sections"]["endpoints"]}
@@ -143,7 +144,7 @@ def test_an_endpoint_that_answers_is_timed(runs: Runs) -> None:
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.parametrize("name", ["silero", "cascade", "webrtc"])
-def test_detectors_hear_the_sentence_and_date_its_end(name: str) -> None:
+def test_detectors_find_the_sentence_and_its_end(name: str) -> None:
     async def scene() -> None:
         measured = measure_vad(lambda: build.vad(name))
         assert measured.ok
@@ -155,7 +156,7 @@ def test_detectors_hear_the_sentence_and_date_its_end(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_voice_and_the_skills_are_measured(tmp_path: Path) -> None:
+def test_voice_and_skills_are_measured(tmp_path: Path) -> None:
     settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}"]).settings
 
     async def scene() -> None:
@@ -170,20 +171,20 @@ def test_a_voice_and_the_skills_are_measured(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_the_clip_is_the_sentence() -> None:
+def test_measured_clip_contains_the_sentence() -> None:
     assert len(sound(126)) == 126 * 320
     quiet, speech = sound(60)[3200:], sound(110)[30000:]
     assert abs(speech).mean() > 20 * abs(quiet).mean()
 
 
 @pytest.mark.slow
-def test_engines_alone_are_those_of_a_conversation(tmp_path: Path) -> None:
-    """The table makes its own; what they say of themselves must be what the workshop's say."""
+def test_single_engines_match_those_of_a_conversation(tmp_path: Path) -> None:
+    """The catalogue makes its own engines; their descriptions must equal those of `EngineLoader`."""
     settings = load_settings(None, {}, [f"tts.voice={tone_voice(tmp_path)}", "tts.speed=1.5", "stt.threads=1"]).settings
 
     async def scene() -> None:
-        workshop = EngineLoader(settings, {})
-        engines = await workshop.engines()
+        loader = EngineLoader(settings, {})
+        engines = await loader.engines()
         try:
             alone = engine_catalog.voice(settings, engines.voice.name)
             await alone.load()
@@ -195,6 +196,6 @@ def test_engines_alone_are_those_of_a_conversation(tmp_path: Path) -> None:
             await recognizer.aclose()
         finally:
             await engines.recognizer.aclose()
-            await workshop.aclose()
+            await loader.aclose()
 
     asyncio.run(scene())

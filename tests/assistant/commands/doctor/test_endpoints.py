@@ -1,4 +1,4 @@
-"""One endpoint, asked for real over loopback: what it lists, how soon it answers, and how it says no."""
+"""Checks of one endpoint over loopback: its model list, its times and its refusals."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def probed(*scripts: Script, key: str = "", environ: Mapping[str, str] | None = 
     return found
 
 
-def test_one_that_works_is_timed_step_by_step() -> None:
+def test_every_step_of_a_working_endpoint_is_timed() -> None:
     found = probed(HELLO)
     assert found.failure == ""
     assert found.models == ()
@@ -38,38 +38,38 @@ def test_one_that_works_is_timed_step_by_step() -> None:
     assert found.tls_ms is None
 
 
-def test_one_that_refuses_the_key_says_where_it_belongs() -> None:
+def test_refused_key_names_its_variable() -> None:
     found = probed(status(401, {"error": {"message": "bad key"}}), key="NEAR_KEY", environ={"NEAR_KEY": "k-123456789"})
     assert "wants a valid key" in found.failure
     assert "k-123456789" not in repr(found)
 
 
-def test_a_key_that_is_not_set_is_not_tried() -> None:
+def test_endpoint_with_unset_key_is_not_asked() -> None:
     found = probed(HELLO, key="NEAR_KEY")
     assert found.failure.startswith("the environment variable NEAR_KEY is not set: ")
     assert found.list_ms is None
 
 
-def test_one_that_refuses_connections() -> None:
+def test_refused_connection_is_reported() -> None:
     endpoint = EndpointSection(name="near", url="http://127.0.0.1:9/v1", model="m")
     found = asyncio.run(probe(Settings(), endpoint, {}))
     assert "refuses connections" in found.failure
     assert found.connect_ms is None
 
 
-def test_one_that_answers_without_a_word() -> None:
+def test_answer_without_words_is_reported() -> None:
     found = probed(answer())
     assert found.token_ms == 0.0 or found.failure
 
 
-def test_one_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_endpoint_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("assistant.commands.doctor.endpoints.ANSWER_TIMEOUT_S", 0.2)
     found = probed((HEAD, Wait(5.0)))
     assert "within 0.2 s" in found.failure
 
 
-def test_one_whose_list_of_models_is_a_page_is_asked_all_the_same() -> None:
+def test_unreadable_model_list_does_not_end_the_check() -> None:
     async def scene() -> EndpointProbe:
         async with serving(HELLO) as server:
             server.models = status(200, b"<html>", "content-type: text/html\r\n")
@@ -81,7 +81,7 @@ def test_one_whose_list_of_models_is_a_page_is_asked_all_the_same() -> None:
     assert found.token_ms is not None
 
 
-def test_a_kind_that_lists_no_models_is_asked_for_words_alone() -> None:
+def test_endpoint_kind_without_model_list_is_only_asked_a_question() -> None:
     async def scene() -> tuple[EndpointProbe, int]:
         async with serving_kind("grpc", "Hello.") as service:
             endpoint = EndpointSection(name="near", kind="grpc", url=service.url, model="m7", template="chatml")

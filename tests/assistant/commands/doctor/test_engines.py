@@ -1,4 +1,4 @@
-"""The lines about engines: which is in use and why, what it costs, what it lacks. No engine runs here."""
+"""Results for engines: which is in use and why, its times, and what it lacks. No engine runs here."""
 
 import asyncio
 from collections.abc import Mapping
@@ -40,19 +40,19 @@ STAND_IN = {"espeak-ng": InUse("in place of piper: missing: pull it", fallback=T
         (CONFIGURED, {"ok": False}, "warn"),
     ],
 )
-def test_an_engine_that_runs(in_use: Mapping[str, InUse], more: Mapping[str, object], level: str) -> None:
+def test_working_engine_has_its_level(in_use: Mapping[str, InUse], more: Mapping[str, object], level: str) -> None:
     finding = engine_finding("tts", "espeak-ng", ProbeResult({**MEASURED, **more}), in_use, "")
     assert finding.level == level
     assert finding.ms == 12.34
     assert finding.cells == ("80", "3.0", format(more.get("rtf", 0.25), ".3f"), "12.3")
     assert finding.facts["in_use"] is ("espeak-ng" in in_use)
-    assert "pull" not in finding.text  # the missing engine's own line says that
+    assert "pull" not in finding.text  # the missing engine's own result says that
 
 
-def test_an_engine_without_sound_has_no_factor() -> None:
+def test_engine_without_audio_has_no_real_time_factor() -> None:
     finding = engine_finding("llm", "skills", ProbeResult({**MEASURED, "rtf": None}), {}, "")
     assert finding.cells[2] == "–"
-    assert not finding.text.startswith(("in use", "not in use"))  # nobody knows
+    assert not finding.text.startswith(("in use", "not in use"))  # unknown
 
 
 @pytest.mark.parametrize(
@@ -63,20 +63,20 @@ def test_an_engine_without_sound_has_no_factor() -> None:
         ({"piper": InUse("", fallback=False)}, ProbeResult({}, "crashed (SIGILL)"), "info"),
     ],
 )
-def test_an_engine_that_fails(in_use: Mapping[str, InUse], answer: ProbeResult, level: str) -> None:
+def test_failing_engine_has_its_level(in_use: Mapping[str, InUse], answer: ProbeResult, level: str) -> None:
     finding = engine_finding("tts", "espeak-ng", answer, in_use, "")
     assert finding.level == level
     assert answer.error in finding.text
 
 
-def test_a_missing_model_matters_where_something_stands_in_for_it() -> None:
+def test_missing_model_is_a_warning_if_a_fallback_is_used() -> None:
     missing = "missing: repartee models pull v"
     wanted = engine_finding("tts", "piper", None, STAND_IN, missing)
     assert (wanted.level, wanted.remedy) == ("warn", "repartee models pull v")
     assert engine_finding("tts", "piper", None, CONFIGURED, missing).level == "info"
 
 
-def test_all_together_is_essential() -> None:
+def test_failing_conversation_is_essential() -> None:
     fine = conversation_finding(ProbeResult(CHOSEN))
     assert (fine.level, fine.ms) == ("ok", 49.0)
     for answer in (ProbeResult({**CHOSEN, "error": "no voice: pull it"}), ProbeResult({}, "no voice: pull it")):
@@ -88,7 +88,7 @@ def test_all_together_is_essential() -> None:
 
 
 class Asked(ProbeRunner):
-    """Says what it was asked instead of asking."""
+    """Records the requested checks instead of running them."""
 
     async def examine(self, what: str, limit_s: float) -> ProbeResult:
         asked.append((what, limit_s))
@@ -98,7 +98,7 @@ class Asked(ProbeRunner):
 asked: list[tuple[str, float]] = []
 
 
-def test_what_is_in_use_is_examined_first_and_what_is_missing_not_at_all(
+def test_engines_in_use_are_checked_first_and_missing_ones_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Packages, threads, sound cards and the disk: what is said of each state they may be in."""
+"""Results for packages, threads, sound cards and the disk in each of their states."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def levels(section: ReportSection) -> dict[str, str]:
     return {finding.name: finding.level for finding in section.findings}
 
 
-def test_packages_are_there_missing_or_broken() -> None:
+def test_packages_are_installed_missing_or_broken() -> None:
     imported = ProbeResult({"soxr": 3.5, "httpx": "OSError: libsomething.so is missing"})
     fine = package_finding("soxr", "1.1.0", imported)
     assert (fine.level, fine.ms, fine.text) == ("ok", 3.5, "1.1.0")
@@ -36,14 +36,14 @@ def test_packages_are_there_missing_or_broken() -> None:
     assert "SIGILL" in unknown.text
 
 
-def test_a_graphics_card_is_named() -> None:
+def test_graphics_card_is_reported() -> None:
     assert cuda_finding(ProbeResult({"cuda_devices": 1, "providers": ["CUDAExecutionProvider"]})).text.startswith(
         "1 CUDA "
     )
     assert cuda_finding(ProbeResult({}, "crashed")).level == "info"
 
 
-def test_more_threads_than_cores_are_warned_of() -> None:
+def test_more_threads_than_cores_is_a_warning() -> None:
     environ = {"OMP_NUM_THREADS": "16", "OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "all"}
     found = threads(Cores(4, None), 0.5, 8, environ)
     assert levels(found) == {
@@ -60,7 +60,7 @@ def test_more_threads_than_cores_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "0", "-1", "all", "²", "9" * 5000])
-def test_what_is_no_number_of_threads_is_said(value: str) -> None:
+def test_invalid_thread_variable_is_reported(value: str) -> None:
     found = threads(Cores(4, None), 0.5, 0, {"OMP_NUM_THREADS": value}).findings[-1]
     assert (found.name, found.level) == ("OMP_NUM_THREADS", "warn")
     assert "which is no number of threads" in found.text
@@ -70,7 +70,7 @@ def test_what_is_no_number_of_threads_is_said(value: str) -> None:
     ("usable", "quota", "whisper", "piper"),
     [(1, None, 1, 1), (2, None, 1, 2), (4, None, 2, 2), (32, None, 4, 2), (16, 3.9, 2, 2)],
 )
-def test_threads_by_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
+def test_thread_counts_follow_the_cores(usable: int, quota: float | None, whisper: int, piper: int) -> None:
     found = Cores(usable, quota)
     assert (whisper_threads(0, found), piper_threads(0, found)) == (whisper, piper)
     assert (whisper_threads(3, found), piper_threads(3, found)) == (3, 3)
@@ -79,14 +79,14 @@ def test_threads_by_the_cores(usable: int, quota: float | None, whisper: int, pi
     assert row.text.startswith(f"0, by the cores: {whisper} for faster-whisper (ctranslate2), {piper} for piper")
 
 
-def test_a_container_with_little_time_has_few_cores() -> None:
+def test_container_quota_limits_the_cores() -> None:
     found = threads(Cores(16, 1.4), 5.0, 2, {})
     assert levels(found) == {"cores": "warn", "switch interval": "warn", "stt.threads": "warn"}
     assert "leaves 1.4" in found.findings[0].text
     assert cores().usable >= 1
 
 
-def test_sound_cards() -> None:
+def test_sound_cards_are_reported() -> None:
     both = {"portaudio": "PortAudio V19", "inputs": 2, "outputs": 1, "input": "USB", "output": ""}
     found = devices_section(ProbeResult(both), "0.5")
     assert levels(found) == {"sounddevice": "ok", "microphone": "ok", "loudspeaker": "warn"}
@@ -96,14 +96,14 @@ def test_sound_cards() -> None:
     assert "browser" in none.findings[1].text
 
 
-def test_a_missing_portaudio_is_named_with_its_package() -> None:
+def test_missing_portaudio_names_its_package() -> None:
     (finding,) = devices_section(ProbeResult({}, "OSError: PortAudio library not found"), "0.5").findings
     assert finding.remedy == "apt-get install libportaudio2"
     (finding,) = devices_section(ProbeResult({}, "ModuleNotFoundError: No module named 'sounddevice'"), "").findings
     assert finding.remedy.endswith("`pip install sounddevice`")
 
 
-def test_the_trace_folder_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
+def test_trace_folder_check_leaves_no_file(tmp_path: Path) -> None:
     fine = trace_finding(tmp_path / "not" / "yet")
     assert fine.level == "ok"
     assert "made when the first turn ends" in fine.text
@@ -113,7 +113,7 @@ def test_the_trace_folder_is_tried_and_left_as_it_was(tmp_path: Path) -> None:
     assert trace_finding(tmp_path / "file" / "below").level == "warn"
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_trace_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: py
     assert "trace.dir" in finding.remedy
 
 
-def test_settings_that_differ_are_named(tmp_path: Path) -> None:
+def test_changed_settings_are_listed(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text("[turn]\nprofile = 'patient'\n[tts]\nspeed = 1.0\n")
     finding = configuration(load_settings(file, {}, [])).findings[0]

@@ -1,4 +1,4 @@
-"""A process that answers, hangs, crashes or is forgotten: each ends in one line, and no process is left."""
+"""A child process that answers, hangs, crashes or is abandoned ends in one line and leaves no process."""
 
 import asyncio
 import json
@@ -16,23 +16,23 @@ from assistant.commands.doctor.process import ProbeResult, ProbeRunner, read_ans
 
 def examined(what: str, limit_s: float = 8.0, *, left_s: float = 10.0, config: str = "") -> ProbeResult:
     async def scene() -> ProbeResult:
-        clinic = ProbeRunner(config, (), asyncio.get_running_loop().time() + left_s)
-        return await clinic.examine(what, limit_s)
+        runner = ProbeRunner(config, (), asyncio.get_running_loop().time() + left_s)
+        return await runner.examine(what, limit_s)
 
     return asyncio.run(scene())
 
 
 def module(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Have `text` run in place of the examination."""
+    """Runs `text` instead of the check."""
     (folder / "stand_in.py").write_text(text)
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setattr(doctor_process, "CHILD", "stand_in")
 
 
 def gone(pid: int, within_s: float = 20.0) -> bool:
-    """Whether there is soon no such process, or only what is left of it until somebody asks.
+    """Whether the process soon ends, or only a zombie remains.
 
-    A signal is sent at once and taken when the process is next run, which on a busy machine is later.
+    The signal is sent at once, but takes effect when the process is next scheduled; a busy machine delays that.
     """
     until_s = time.monotonic() + within_s
     while time.monotonic() < until_s:
@@ -45,20 +45,20 @@ def gone(pid: int, within_s: float = 20.0) -> bool:
     return False
 
 
-def test_modules_are_imported_or_it_is_said_why_not() -> None:
+def test_import_check_reports_times_and_errors() -> None:
     found = examined("imports json no_such_module_here").found
     assert isinstance(found["json"], float)
     assert "No module named" in str(found["no_such_module_here"])
 
 
-def test_an_examination_that_fails_says_so_in_one_line(tmp_path: Path) -> None:
+def test_failing_check_is_one_line(tmp_path: Path) -> None:
     answer = examined("vad silero", config=str(tmp_path / "missing.toml"))
     assert answer.found == {}
     assert "missing.toml" in answer.error
     assert "\n" not in answer.error
 
 
-def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_check_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_process, "GRACE_S", 0.5)
     pids = tmp_path / "pids"
     module(
@@ -75,9 +75,7 @@ def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
-def test_what_one_that_has_ended_had_started_is_ended(
-    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_children_of_a_finished_check_are_killed(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module(
         tmp_path,
         monkeypatch,
@@ -92,17 +90,17 @@ def test_what_one_that_has_ended_had_started_is_ended(
     assert gone(pid)
 
 
-def test_one_that_crashes_is_named_by_its_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crashed_check_is_named_by_its_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module(tmp_path, monkeypatch, "import os, signal\nos.kill(os.getpid(), signal.SIGILL)\n")
     assert examined("anything").error.startswith("crashed (SIGILL): ")
 
 
-def test_without_time_nothing_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_without_time_left_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_process, "CHILD", "no_such_module_here")
     assert examined("anything", left_s=0.0) == ProbeResult({}, "not tried: no time was left", unfinished=True)
 
 
-def test_what_a_process_leaves_behind() -> None:
+def test_output_of_a_finished_process_is_interpreted() -> None:
     assert read_answer(b'{"found": {"a": 1}}', "noise", 0) == ProbeResult({"a": 1})
     assert read_answer(b'{"error": "a\\nb"}', "", 0) == ProbeResult({}, "a b")
     assert read_answer(b"", "Timeout (0:00:01)!\nThread 1", 1).unfinished
@@ -111,7 +109,7 @@ def test_what_a_process_leaves_behind() -> None:
 
 
 @pytest.mark.parametrize(("limit_s", "leaves"), [(0.5, False), (15.0, True)])
-def test_the_real_one_ends_at_its_limit_and_with_its_parent(tmp_path: Path, limit_s: float, *, leaves: bool) -> None:
+def test_child_ends_at_its_limit_and_with_its_parent(tmp_path: Path, limit_s: float, *, leaves: bool) -> None:
     (tmp_path / "endless.py").write_text("import time\ntime.sleep(60)\n")
     order: dict[str, object] = {"what": "imports endless", "config": None, "overrides": [], "limit_s": limit_s}
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What follows from the lines: the verdict, the exit code, what to do, the JSON object."""
+"""Conclusions from the results: the verdict, the exit code, the remedies and the JSON object."""
 
 import json
 
@@ -13,7 +13,7 @@ def finding(level: Level, name: str = "x", *, remedy: str = "", essential: bool 
     return CheckResult(level, name, f"{name} is so", remedy=remedy, essential=essential)
 
 
-def test_only_what_is_essential_and_fails_stands_in_the_way() -> None:
+def test_only_failed_essential_checks_prevent_a_conversation() -> None:
     fine = report(finding("ok", essential=True), finding("fail"), finding("warn", essential=True))
     assert fine.ready
     assert fine.exit_code == 0
@@ -23,7 +23,7 @@ def test_only_what_is_essential_and_fails_stands_in_the_way() -> None:
     assert "voice: voice is so" in bad.verdict
 
 
-def test_what_to_do_begins_with_what_is_essential_and_says_nothing_twice() -> None:
+def test_remedies_start_with_essential_ones_and_are_unique() -> None:
     told = report(
         finding("warn", "w", remedy="warm"),
         finding("info", "i", remedy="not asked for"),
@@ -35,7 +35,7 @@ def test_what_to_do_begins_with_what_is_essential_and_says_nothing_twice() -> No
     assert told.remedies == ("e: e is so", "f: fix", "w: warm")
 
 
-def test_the_object_is_one_line_with_everything() -> None:
+def test_report_is_one_line_of_json() -> None:
     found = CheckResult("warn", "n", "t “so”", 1.23456, "r", facts={"cores": 2, "names": ("a", "b")})
     text = report(found).to_json()
     assert "\n" not in text
@@ -53,7 +53,7 @@ def test_the_object_is_one_line_with_everything() -> None:
     }
 
 
-def test_a_refused_configuration_has_an_object_of_its_own() -> None:
+def test_invalid_configuration_has_its_own_json() -> None:
     decoded = json.loads(refused_json(["--set x: no such key"]))
     assert decoded["exit_code"] == 2
     assert decoded["problems"] == ["--set x: no such key"]

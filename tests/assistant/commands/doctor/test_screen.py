@@ -1,4 +1,4 @@
-"""The page: aligned, within 80 columns, readable without colour, commands and paths in one piece."""
+"""The printed report: aligned, within 80 columns, readable without colour, commands and paths not wrapped."""
 
 import io
 
@@ -22,7 +22,7 @@ def section(*findings: CheckResult, columns: tuple[str, ...] = (), brief: bool =
     return ReportSection("k", "Title", findings, columns=columns, brief=brief)
 
 
-def test_lines_hang_below_their_words_and_fit() -> None:
+def test_text_is_indented_and_fits_the_width() -> None:
     lines = page(section(CheckResult("warn", "name", "word " * 30, 12.3, "command --with " + "more " * 20)))
     at = lines.index("Title")
     assert lines[at + 1].startswith("! warn  name                  word word")
@@ -33,13 +33,13 @@ def test_lines_hang_below_their_words_and_fit() -> None:
     assert [line for line in lines if line != line.rstrip()] == []
 
 
-def test_a_long_name_and_a_long_path_stay_in_one_piece() -> None:
+def test_long_names_and_paths_are_not_wrapped() -> None:
     lines = page(section(CheckResult("ok", "a-name-that-is-longer-than-its-column", PATH)))
     assert "✓ ok    a-name-that-is-longer-than-its-column" in lines
     assert " " * 30 + PATH in lines
 
 
-def test_figures_stand_below_their_headings() -> None:
+def test_figures_are_aligned_with_their_headings() -> None:
     found = CheckResult("ok", "vad x", "some words", cells=("1", "22.5"))
     lines = page(section(found, columns=("load ms", "first ms")))
     heads = next(line for line in lines if "load ms" in line)
@@ -48,7 +48,7 @@ def test_figures_stand_below_their_headings() -> None:
     assert heads.index("first ms") + len("first ms") == figures.index("22.5") + 4
 
 
-def test_a_brief_section_sums_up_what_works_and_shows_the_rest() -> None:
+def test_brief_section_summarizes_working_items() -> None:
     lines = page(
         section(
             CheckResult("ok", "a", "1.0", 4.0),
@@ -61,7 +61,7 @@ def test_a_brief_section_sums_up_what_works_and_shows_the_rest() -> None:
     assert any(line.startswith("✗ fail  c ") for line in lines)
 
 
-def test_every_mark_has_a_word_and_ascii_does() -> None:
+def test_marks_have_a_word_and_an_ascii_form() -> None:
     levels: tuple[Level, ...] = ("ok", "info", "warn", "fail")
     lines = page(section(*(CheckResult(level, level, "“t” –") for level in levels)), encoding="ascii")
     at = lines.index("Title")
@@ -69,11 +69,11 @@ def test_every_mark_has_a_word_and_ascii_does() -> None:
     assert lines[at + 1].endswith('"t" -')
 
 
-def test_the_end_says_what_to_do_and_whether_it_works() -> None:
+def test_end_shows_remedies_and_verdict() -> None:
     lines = page(section(CheckResult("fail", "voice", "gone", remedy="fetch it", essential=True)))
     assert "→ voice: fetch it" in lines
     assert lines[-1].startswith("✗ Not ready: no conversation can be held. voice: gone (3.0 s)")
 
 
-def test_times_are_short() -> None:
+def test_durations_are_short() -> None:
     assert [milliseconds(ms) for ms in (0.04, 3.26, 103.2, 1240.0)] == ["0.0 ms", "3.3 ms", "103 ms", "1.2 s"]

@@ -1,4 +1,4 @@
-"""The lines about language models: what each step's outcome looks like, and who answers in the end."""
+"""Results for language models: the outcome of each step, and which model answers."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -24,7 +24,7 @@ def levels(found: ProbeResult) -> list[str]:
     return [finding.level for finding in endpoint_findings(NEAR, found)]
 
 
-def test_an_endpoint_that_works() -> None:
+def test_working_endpoint_has_ok_results() -> None:
     connection, models, token = endpoint_findings(NEAR, answer())
     assert "no key; name 0.1 ms, TCP 0.2 ms" in connection.text
     assert models.facts["listed"] is True
@@ -44,16 +44,16 @@ def test_an_endpoint_that_works() -> None:
         ({"list_ms": None, "failure": "x: y"}, ["fail"]),
     ],
 )
-def test_what_may_go_wrong(changed: Mapping[str, object], found: list[str]) -> None:
+def test_endpoint_problems_have_their_levels(changed: Mapping[str, object], found: list[str]) -> None:
     assert levels(answer(**changed)) == found
 
 
-def test_an_unknown_model_is_answered_with_those_that_there_are() -> None:
+def test_unknown_model_is_reported_with_the_available_ones() -> None:
     models = endpoint_findings(NEAR, answer(models=("a", "b")))[1]
     assert models.remedy == "set its model to one of: a, b"
 
 
-def test_a_failure_is_cut_into_what_and_remedy() -> None:
+def test_failure_is_split_into_problem_and_remedy() -> None:
     text = "llm endpoint 'near' at http://127.0.0.1:1/v1 refuses connections: start the server"
     (finding,) = endpoint_findings(NEAR, ProbeResult(asdict(EndpointProbe(failure=text))))
     assert finding.text == "m at http://127.0.0.1:1/v1 refuses connections"
@@ -67,7 +67,7 @@ def who(section: ReportSection) -> tuple[str, bool]:
     return last.level, last.essential and last.level == "fail"
 
 
-def test_who_answers() -> None:
+def test_answering_model_is_reported() -> None:
     far = EndpointSection(name="far", url="http://127.0.0.1:2/v1", model="m", api_key_env="K")
     dead = ProbeResult(asdict(EndpointProbe(failure="x: y")))
     assert who(endpoints_section((), (), (), skills=True)) == ("warn", False)
@@ -78,7 +78,7 @@ def test_who_answers() -> None:
     assert "key in K" in both.findings[0].text
 
 
-def test_a_found_server_is_offered() -> None:
+def test_found_server_is_suggested() -> None:
     ollama = FoundServer("Ollama", "http://127.0.0.1:11434/v1", ("llama3.2",), 1.0)
     last = endpoints_section((), (), (ollama,), skills=True).findings[-1]
     assert last.remedy.startswith("repartee endpoints add ollama")
@@ -86,7 +86,7 @@ def test_a_found_server_is_offered() -> None:
     assert "[[llm.endpoints]]" in last.remedy
 
 
-def test_servers_come_through_json_as_they_were() -> None:
+def test_servers_survive_json() -> None:
     server = FoundServer("vLLM", "http://127.0.0.1:8000/v1", ("m",), 1.5, others=("e",))
     found = ProbeResult({"servers": [asdict(server)]})
     assert servers_of(found) == (server,)
@@ -95,7 +95,7 @@ def test_servers_come_through_json_as_they_were() -> None:
     assert "no time" in servers_section(ProbeResult({}, "no time")).findings[0].text
 
 
-def test_a_kind_that_lists_no_models_says_so() -> None:
+def test_kind_without_model_list_is_reported() -> None:
     tgi = EndpointSection(name="near", kind="tgi", url="http://127.0.0.1:1", model="m", template="llama3")
     connection, models, token = endpoint_findings(tgi, answer(list_ms=None, models=None))
     assert (models.level, models.text) == ("info", "a service of kind tgi lists no models")
@@ -103,7 +103,7 @@ def test_a_kind_that_lists_no_models_says_so() -> None:
     assert connection.facts["kind"] == "tgi"
 
 
-def test_an_endpoint_of_aws_is_named_by_its_region() -> None:
+def test_aws_endpoint_is_named_by_its_region() -> None:
     cloud = EndpointSection(name="cloud", kind="bedrock", model="m", region="eu-central-1")
     connection = endpoint_findings(cloud, answer(list_ms=None, models=None))[0]
     assert connection.text.startswith("m at bedrock eu-central-1, AWS credentials; name 0.1 ms")

@@ -1,4 +1,4 @@
-"""What the doctor says of tool servers: real ones, missing ones, and the lines of every case."""
+"""Results for tool servers: real ones, missing ones, and every kind of problem."""
 
 import asyncio
 import sys
@@ -31,12 +31,12 @@ def answer(found: ToolProbe) -> ProbeResult:
     return ProbeResult(asdict(found))
 
 
-# Reaching them.
+# Connecting to servers.
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(40)
-def test_a_program_is_started_and_its_tools_are_counted() -> None:
+def test_program_is_started_and_its_tools_are_counted() -> None:
     found = probed(ToolServerSection(name="home", command=COMMAND, only="weather wait gone"))
     assert found.failure == ""
     assert sorted(found.tools) == ["home_wait", "home_weather"]
@@ -45,7 +45,7 @@ def test_a_program_is_started_and_its_tools_are_counted() -> None:
 
 
 @pytest.mark.slow
-def test_one_that_is_not_there_says_what_to_look_at() -> None:
+def test_unreachable_server_has_a_remedy() -> None:
     found = probed(ToolServerSection(name="notes", command="no-such-program-anywhere --x secret"))
     assert found.failure.startswith("the tool server notes is not there (no such program): run no-such-program-any")
     assert "secret" not in found.failure
@@ -60,36 +60,36 @@ def test_one_that_is_not_there_says_what_to_look_at() -> None:
 
 
 @pytest.mark.slow
-def test_one_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_tools, "REACH_TIMEOUT_S", 1.0)
     found = probed(ToolServerSection(name="mute", command=f"'{sys.executable}' -c 'import time; time.sleep(60)'"))
     assert found.failure.startswith("does not list its tools within 1 s: run ")
 
 
-def test_a_variable_that_is_not_set_keeps_the_program_from_starting() -> None:
+def test_unset_variable_is_fatal() -> None:
     found = probed(HOME)
     assert found.failure.startswith("the environment variable HOME_TOKEN is not set: put its value there")
     assert found.fatal
 
 
-def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "assistant.tools.mcp_server", None)
     found = probed(NOTES)
     assert ".venv/bin/pip install -e '.[mcp]'" in found.failure
     assert found.fatal
 
 
-# What is said.
+# Results.
 
 
-def test_one_that_works() -> None:
+def test_working_server_is_ok() -> None:
     (line,) = server_findings(NOTES, answer(FINE))
     assert (line.level, line.name, line.text, line.ms) == ("ok", "tools notes", "2 tools: notes_add, notes_find", 420.0)
     assert line.facts["count"] == 2
     assert server_findings(NOTES, answer(ToolProbe(["notes_add"], 1.0)))[0].text == "one tool: notes_add"
 
 
-def test_what_may_go_wrong() -> None:
+def test_server_problems_have_their_levels() -> None:
     failure = "the tool server notes is not there (no such program): run notes-server by hand"
     (line,) = server_findings(NOTES, answer(ToolProbe(failure=failure)))
     assert (line.level, line.text, line.remedy) == (
@@ -110,7 +110,7 @@ def test_what_may_go_wrong() -> None:
     assert (line.level, line.text, line.remedy) == ("warn", "has no tool gone", "see its key `only`")
 
 
-def test_somebody_must_be_able_to_call_them() -> None:
+def test_tools_need_a_model_that_can_call_them() -> None:
     def last(*endpoints: EndpointSection) -> tuple[str, str, bool]:
         line = tools_section((NOTES,), (answer(FINE),), endpoints).findings[-1]
         return line.name, line.level, line.essential
@@ -121,6 +121,6 @@ def test_somebody_must_be_able_to_call_them() -> None:
     assert last(TGI, NEAR) == ("who calls them", "info", False)
 
 
-def test_none_is_no_trouble() -> None:
+def test_no_server_is_no_problem() -> None:
     (line,) = tools_section((), (), ()).findings
     assert line.level == "info"

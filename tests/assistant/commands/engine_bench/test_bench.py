@@ -1,4 +1,4 @@
-"""Engines measured: which settings there are, what their rows hold, and what a missing model says."""
+"""Measured engines: their variants, the content of their rows, and rows of missing models."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ NO_MODELS = {"HF_HUB_CACHE": "none", "XDG_DATA_HOME": "none"}
 
 
 class FakeHearing:
-    """Says `words` once it was asked; a partial after the tenth frame."""
+    """Returns `words` as the final transcript, and an interim transcript after the tenth frame."""
 
     def __init__(self, words: str, on_partial: Callable[[Transcript], None]) -> None:
         self.segment = SegmentId(0)
@@ -112,14 +112,14 @@ class FakeVoice:
 
 @pytest.fixture(autouse=True)
 def no_models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whatever this machine has: here is nothing at hand."""
+    """Hides the models of this machine."""
     for name in NO_MODELS:
         monkeypatch.setenv(name, str(tmp_path / "none"))
 
 
 @pytest.fixture
 def one_clip(monkeypatch: pytest.MonkeyPatch) -> Label:
-    """Instead of the shipped conversation."""
+    """Replaces the shipped conversation."""
     label = Label("clip", RECORDINGS / "rhasspy3_what-time-is-it.wav", 1.0, 1.2, "what time is it")
     monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [label])
     return label
@@ -143,10 +143,10 @@ def heard(monkeypatch: pytest.MonkeyPatch, engine: FakeTranscriber) -> BenchRow:
     return row
 
 
-# which settings
+# Variants.
 
 
-def test_without_models_every_engine_still_has_a_row() -> None:
+def test_every_engine_has_a_row_without_models() -> None:
     assert [(row.engine, row.setting) for row in rows()] == [
         ("pocketsphinx", ""),
         ("faster-whisper", "tiny.en"),
@@ -155,7 +155,7 @@ def test_without_models_every_engine_still_has_a_row() -> None:
     ]
 
 
-def test_what_is_named_is_measured_and_nothing_else() -> None:
+def test_only_named_engines_are_measured() -> None:
     assert [row.engine for row in rows(["pocketsphinx"])] == ["pocketsphinx"]
     assert [row.engine for row in rows((), ["espeak-ng"])] == ["espeak-ng"]
     assert [(row.engine, row.setting) for row in rows(["tiny"], ["de_DE-thorsten-medium"])] == [
@@ -164,7 +164,7 @@ def test_what_is_named_is_measured_and_nothing_else() -> None:
     ]
 
 
-def test_a_model_at_hand_is_measured_with_every_window_and_number_of_threads(tmp_path: Path) -> None:
+def test_model_is_measured_with_every_window_and_thread_count(tmp_path: Path) -> None:
     model = scripted_whisper(tmp_path / "mine", ["what"])
     found = list(variants(settings(f"stt.model={model}"), ["faster-whisper"], ()))
     assert [variant.row.setting for variant in found] == [
@@ -179,11 +179,11 @@ def test_a_model_at_hand_is_measured_with_every_window_and_number_of_threads(tmp
     assert (stt.model, stt.encoder_window, stt.threads) == (str(model), "full", 1)
 
 
-def test_a_voice_of_another_language_is_not_taken_for_the_configured_one() -> None:
+def test_voice_of_another_language_is_not_measured() -> None:
     assert [row.setting for row in rows((), ["piper"], "assistant.language=de")] == ["de_DE-thorsten-medium"]
 
 
-def test_a_missing_model_is_a_row_with_the_remedy() -> None:
+def test_missing_model_is_a_row_with_the_remedy() -> None:
     notes = [row.note for row in measured(Bench({}, stt=["base.en", "./nowhere"], tts=["piper"])).rows]
     assert notes[0] == "missing: repartee models pull base.en"
     assert "there is no nowhere" in notes[1]
@@ -199,7 +199,7 @@ def test_a_missing_model_is_a_row_with_the_remedy() -> None:
         ("", "base.en", "no such voice (known: espeak-ng, piper, "),
     ],
 )
-def test_a_name_that_is_none_is_refused_with_those_that_are(stt: str, tts: str, said: str) -> None:
+def test_unknown_name_is_refused_with_the_known_ones(stt: str, tts: str, said: str) -> None:
     with pytest.raises(ConfigError) as error:
         rows([stt] if stt else [], [tts] if tts else [])
     flag = f'--stt "{stt}"' if stt else f'--tts "{tts}"'
@@ -207,16 +207,16 @@ def test_a_name_that_is_none_is_refused_with_those_that_are(stt: str, tts: str, 
     assert str(error.value).endswith(", or a path)")
 
 
-# what the rows hold
+# Content of the rows.
 
 
 @pytest.mark.usefixtures("one_clip")
-def test_a_recognizer_is_timed_at_the_pace_of_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recognizer_is_measured_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeTranscriber()
     row = heard(monkeypatch, engine)
     assert row.wait is not None
     assert 30 <= row.wait.p50_ms < 600
-    # The tenth frame ends 200 ms after the beginning, the speech begins 300 ms after it: the pre-roll.
+    # The tenth frame ends 200 ms after the start; the speech begins at 300 ms, after the pre-roll.
     assert row.first_partial is not None
     assert -110 <= row.first_partial.p50_ms < 400
     assert row.real_time_factor is not None
@@ -230,7 +230,7 @@ def test_a_recognizer_is_timed_at_the_pace_of_real_time(monkeypatch: pytest.Monk
     assert sum(at_pace) == samples_of_ms(660)
 
 
-def test_a_clip_without_a_transcript_gives_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
+def test_clip_without_transcript_has_times_only(monkeypatch: pytest.MonkeyPatch, one_clip: Label) -> None:
     monkeypatch.setattr(engine_bench, "read_labels", lambda _manifest: [replace(one_clip, transcript=None)])
     row = heard(monkeypatch, FakeTranscriber())
     assert row.wait is not None
@@ -238,7 +238,7 @@ def test_a_clip_without_a_transcript_gives_times_only(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("one_clip")
-def test_a_recording_on_which_the_engine_died_is_counted_and_the_rest_is_measured(
+def test_recording_is_counted_as_lost_if_the_engine_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine = FakeTranscriber()
@@ -266,14 +266,14 @@ def test_a_recording_on_which_the_engine_died_is_counted_and_the_rest_is_measure
         (TimeoutError(), "too slow: no answer in time"),
     ],
 )
-def test_an_engine_that_fails_is_a_row_too(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
+def test_failing_engine_has_a_row(monkeypatch: pytest.MonkeyPatch, failure: Exception, note: str) -> None:
     engine = FakeTranscriber(failure=failure)
     row = heard(monkeypatch, engine)
     assert (row.note, row.wait, row.words) == (note, None, None)
     assert engine.closed
 
 
-def test_a_voice_is_timed_to_its_first_sound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_voice_is_timed_to_its_first_audio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice())
     (row,) = measured(Bench({}, tts=["espeak-ng"], rounds=2)).rows
     assert row.wait is not None
@@ -283,7 +283,7 @@ def test_a_voice_is_timed_to_its_first_sound(monkeypatch: pytest.MonkeyPatch) ->
     assert row.words is None
 
 
-def test_a_voice_that_says_nothing_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_voice_is_a_row_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_bench, "voice", lambda _settings, _name: FakeVoice(chunks=0))
     (row,) = measured(Bench({}, tts=["espeak-ng"])).rows
     assert (row.note, row.wait, row.real_time_factor) == ("it said nothing", None, None)
@@ -301,11 +301,11 @@ def test_random_weights_have_no_word_error_rate(monkeypatch: pytest.MonkeyPatch,
     assert (row.words, row.note) == (None, "no real weights")
 
 
-# the command
+# The command.
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["tables", "json"])
-def test_what_was_measured_is_shown_although_it_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
+def test_results_are_shown_even_if_they_cannot_be_written(form: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "out").touch()
     done = subprocess.run(
         [str(REPARTEE), "bench", "engines", "--tts", "en_GB-alan-medium", *form],
@@ -321,7 +321,7 @@ def test_what_was_measured_is_shown_although_it_cannot_be_written(form: tuple[st
     assert done.stderr == "repartee: out cannot be written (File exists); name another folder with --out.\n"
 
 
-def test_the_name_of_what_is_being_measured_is_no_markup(
+def test_measured_name_is_not_interpreted_as_markup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def measure(_bench: Bench, tell: Callable[[str], None]) -> BenchReport:
@@ -337,7 +337,7 @@ def test_the_name_of_what_is_being_measured_is_no_markup(
 @pytest.mark.slow
 @pytest.mark.real_time
 @pytest.mark.timeout(300)
-def test_the_command_measures_real_engines_and_writes_what_it_found(tmp_path: Path) -> None:
+def test_command_measures_real_engines_and_writes_results(tmp_path: Path) -> None:
     words = ["what", "time", "is", "it"]
     model, voice = scripted_whisper(tmp_path / "whisper", words), tone_voice(tmp_path)
     line = next(line for line in (RECORDINGS / "manifest.jsonl").read_text().splitlines() if "what-time-is-it" in line)

@@ -1,4 +1,4 @@
-"""Manifests: what is read, what is cut, and what is refused in one sentence."""
+"""Manifests: what is read, what is cut, and errors of one sentence."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def written(folder: Path, *lines: object) -> Path:
 
 
 def recorded(folder: Path, *, seconds: float = 2.0, rate_hz: int = 16_000) -> None:
-    """A tone from 0.5 to 1.5 s."""
+    """Writes a tone from 0.5 to 1.5 s."""
     at_s = np.arange(round(seconds * rate_hz)) / rate_hz
     tone = 0.5 * np.sin(2 * np.pi * 440 * at_s) * ((at_s >= 0.5) & (at_s < 1.5))
     soundfile.write(folder / "tone.wav", tone, rate_hz)
@@ -35,7 +35,7 @@ def cut(folder: Path, line: dict[str, object], *, before_ms: float = 300, after_
     return asyncio.run(clip_of(label, before_ms=before_ms, after_ms=after_ms))
 
 
-def test_the_shipped_conversation_has_five_turns() -> None:
+def test_shipped_conversation_has_five_turns() -> None:
     labels = read_labels(None)
     assert [label.transcript for label in labels][:2] == ["what time is it", "turn on the lamp"]
     assert len(labels) == 5
@@ -43,20 +43,20 @@ def test_the_shipped_conversation_has_five_turns() -> None:
     assert all(label.file.is_file() for label in labels)
 
 
-def test_the_recordings_of_the_tests_can_be_read() -> None:
+def test_recordings_of_the_tests_can_be_read() -> None:
     labels = read_labels(RECORDINGS)
     assert {label.name for label in labels} >= {"rhasspy3_turn-on-the-lamp"}
     assert all(label.file.is_file() for label in labels)
 
 
-def test_lines_without_speech_are_left_out(tmp_path: Path) -> None:
+def test_lines_without_speech_are_skipped(tmp_path: Path) -> None:
     manifest = written(tmp_path, {"file": "noise.wav", "tag": "noise"}, "", {"file": "a/b.wav", "id": "b", **SPEECH})
     (label,) = read_labels(manifest)
     assert (label.name, label.file, label.transcript) == ("b", tmp_path / "a" / "b.wav", None)
 
 
 @pytest.mark.parametrize("rate_hz", [16_000, 44_100])
-def test_a_clip_is_the_pre_roll_the_speech_and_the_silence_after_it(tmp_path: Path, rate_hz: int) -> None:
+def test_clip_has_pre_roll_speech_and_trailing_silence(tmp_path: Path, rate_hz: int) -> None:
     recorded(tmp_path, rate_hz=rate_hz)
     clip = cut(tmp_path, SPEECH)
     assert abs(len(clip.pcm) - samples_of_ms(1700)) < FRAME_SAMPLES
@@ -67,14 +67,14 @@ def test_a_clip_is_the_pre_roll_the_speech_and_the_silence_after_it(tmp_path: Pa
 
 
 @pytest.mark.parametrize("rate_hz", [8_000, 24_000, 48_000])
-def test_a_clip_begins_where_it_is_labelled_at_rates_that_put_silence_in_front(tmp_path: Path, rate_hz: int) -> None:
+def test_clip_starts_at_its_label_despite_inserted_silence(tmp_path: Path, rate_hz: int) -> None:
     step = np.concatenate((np.zeros(rate_hz), np.full(rate_hz, 0.25)))
     soundfile.write(tmp_path / "tone.wav", step, rate_hz)
     clip = cut(tmp_path, {"speech_start_s": 1.0, "speech_end_s": 1.5})
     assert abs(int(np.argmax(clip.pcm > 4096)) - clip.onset) <= 1
 
 
-def test_where_the_recording_begins_late_or_ends_early_there_is_less_before_and_silence_after(tmp_path: Path) -> None:
+def test_clip_is_shorter_before_and_padded_after_at_the_edges(tmp_path: Path) -> None:
     recorded(tmp_path, seconds=1.5)
     clip = cut(tmp_path, SPEECH, before_ms=800)
     assert clip.onset == samples_of_ms(500)
@@ -94,17 +94,17 @@ def test_where_the_recording_begins_late_or_ends_early_there_is_less_before_and_
         ({"file": "a.wav"}, "no line with speech_start_s"),
     ],
 )
-def test_a_bad_manifest_is_refused(tmp_path: Path, line: object, told: str) -> None:
+def test_invalid_manifest_is_refused(tmp_path: Path, line: object, told: str) -> None:
     with pytest.raises(AudioFileError, match=re.escape(told)):
         read_labels(written(tmp_path, line))
 
 
-def test_a_missing_manifest_is_refused(tmp_path: Path) -> None:
+def test_missing_manifest_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AudioFileError, match="cannot be read"):
         read_labels(tmp_path / "none.jsonl")
 
 
-def test_a_label_beyond_the_recording_is_refused(tmp_path: Path) -> None:
+def test_label_beyond_the_recording_is_refused(tmp_path: Path) -> None:
     recorded(tmp_path)
     with pytest.raises(AudioFileError, match=r"is 2\.0 s long"):
         cut(tmp_path, {"speech_start_s": 0.5, "speech_end_s": 2.5})

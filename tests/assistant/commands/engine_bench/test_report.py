@@ -1,4 +1,4 @@
-"""What is left of a measurement: table, JSON and plot."""
+"""Reports of a measurement: table, JSON and plot."""
 
 import json
 import os
@@ -32,19 +32,19 @@ def shown(*rows: BenchRow) -> str:
     return capture.get()
 
 
-def test_the_table_has_every_row_also_those_without_figures() -> None:
+def test_table_has_rows_without_figures_too() -> None:
     text = shown(HEARD, MISSING, SPOKEN)
     for cell in ("0.25", "4 / 30", "311 / 350", "0.214", "650", "1 / 2", "5 clips", "400 ms"):
         assert cell in text
     assert "missing: repartee models pull" in text
 
 
-def test_a_stage_that_was_not_asked_for_has_no_table() -> None:
+def test_stage_that_was_not_measured_has_no_table() -> None:
     assert "text to speech" not in shown(HEARD)
     assert "speech to text" not in shown(SPOKEN)
 
 
-def test_the_json_holds_the_rate_and_what_it_comes_from() -> None:
+def test_json_has_the_rate_and_its_counts() -> None:
     found = json.loads(as_json(report(HEARD, MISSING)))
     assert found["rows"][0]["wer"] == 0.25
     assert found["rows"][0]["words"] == {"errors": 3, "said": 12}
@@ -52,7 +52,7 @@ def test_the_json_holds_the_rate_and_what_it_comes_from() -> None:
     assert found["asked_after_ms"] == 400
 
 
-def test_the_plot_is_the_same_each_time_and_names_the_engines(tmp_path: Path) -> None:
+def test_plot_is_reproducible_and_names_the_engines(tmp_path: Path) -> None:
     paths = write(report(HEARD, MISSING, SPOKEN), tmp_path / "new" / "out")
     assert [path.name for path in paths] == ["engines.json", "engines.svg", "engines.png"]
     svg = paths[1].read_bytes()
@@ -62,22 +62,22 @@ def test_the_plot_is_the_same_each_time_and_names_the_engines(tmp_path: Path) ->
     assert paths[1].read_bytes() == svg
 
 
-def test_a_models_name_is_no_formula(tmp_path: Path) -> None:
+def test_model_name_is_not_interpreted_as_formula(tmp_path: Path) -> None:
     svg = write(report(replace(HEARD, setting="a$^$b")), tmp_path)[1].read_bytes()
     assert b"pocketsphinx a$^$b" in svg
 
 
-def test_a_models_name_may_be_of_other_bytes_than_utf_8(tmp_path: Path) -> None:
+def test_model_name_may_have_bytes_outside_utf_8(tmp_path: Path) -> None:
     name = os.fsdecode(b"mod\xe8le")
     (path,) = write(report(replace(MISSING, setting=name)), tmp_path)
     assert json.loads(path.read_text(encoding="utf-8"))["rows"][0]["setting"] == name
 
 
-def test_without_a_figure_there_is_no_plot(tmp_path: Path) -> None:
+def test_report_without_figures_has_no_plot(tmp_path: Path) -> None:
     assert [path.name for path in write(report(MISSING), tmp_path)] == ["engines.json"]
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(AudioFileError, match="--out"):
         write(report(HEARD), tmp_path / "file")

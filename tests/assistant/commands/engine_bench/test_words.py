@@ -1,4 +1,4 @@
-"""Word errors: one form for what was said and what was heard, and the distance between them."""
+"""Word errors: normalization of both texts, and the distance between them."""
 
 import pytest
 from hypothesis import given
@@ -18,11 +18,11 @@ from assistant.commands.engine_bench.words import WordErrors, edits, plain_words
         ("...", ""),
     ],
 )
-def test_what_is_written_becomes_what_is_said(written: str, words: str) -> None:
+def test_written_text_is_normalized_to_spoken_words(written: str, words: str) -> None:
     assert plain_words(written, "en") == tuple(words.split())
 
 
-def test_numbers_are_said_in_the_language_and_letters_of_others_kept() -> None:
+def test_numbers_are_normalized_in_the_given_language() -> None:
     assert plain_words("Um 3 Uhr, schöne Grüße", "de") == ("um", "drei", "uhr", "schöne", "grüße")
 
 
@@ -37,7 +37,7 @@ def test_numbers_are_said_in_the_language_and_letters_of_others_kept() -> None:
         ("a", "", 1),
     ],
 )
-def test_edits(said: str, heard: str, count: int) -> None:
+def test_edit_distance_is_the_least_number_of_edits(said: str, heard: str, count: int) -> None:
     assert edits(said.split(), heard.split()) == count
 
 
@@ -45,17 +45,17 @@ WORDS = st.lists(st.sampled_from("abc"), max_size=6)
 
 
 @given(WORDS, WORDS)
-def test_edits_are_the_same_both_ways_and_bounded(said: list[str], heard: list[str]) -> None:
+def test_edit_distance_is_symmetric_and_bounded(said: list[str], heard: list[str]) -> None:
     assert edits(said, heard) == edits(heard, said)
     assert abs(len(said) - len(heard)) <= edits(said, heard) <= max(len(said), len(heard))
 
 
-def test_errors_are_summed_and_transcripts_with_gaps_left_out() -> None:
+def test_word_errors_are_summed_without_incomplete_transcripts() -> None:
     pairs = [("what time is it", "What time is it?"), ("the song hey <unk>", "nonsense"), ("Yes", "yes no no")]
     found = word_errors(pairs, "en")
     assert found == WordErrors(errors=2, said=5)
     assert found.rate == pytest.approx(0.4)
 
 
-def test_without_a_transcript_there_is_no_rate() -> None:
+def test_word_error_rate_needs_a_transcript() -> None:
     assert word_errors([], "en").rate is None

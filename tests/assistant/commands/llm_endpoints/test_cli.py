@@ -1,4 +1,4 @@
-"""`repartee endpoints` from outside: the commands, their help, and one line for a mistake."""
+"""`repartee endpoints` as a program: the commands, their help, and errors of one line."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_endpoint_is_added_listed_and_removed(folder: Path) -> None:
+def test_endpoint_is_added_listed_and_removed(folder: Path) -> None:
     before = (folder / "config.toml").read_text(encoding="utf-8")
     done = repartee(folder, "endpoints", "add", "near", "--url", CLOSED, "--model", "m")
     assert (done.returncode, done.stderr) == (0, "")
@@ -54,7 +54,7 @@ def test_another_file_can_be_named(folder: Path) -> None:
     assert "near" in repartee(folder, "endpoints", "--config", "new.toml").stdout
 
 
-def test_one_of_another_kind_is_added_with_its_own_keys(folder: Path) -> None:
+def test_endpoint_of_another_kind_is_added_with_its_keys(folder: Path) -> None:
     flags = ("--kind", "tgi", "--url", "http://127.0.0.1:9", "--model", "m", "--set", "template=llama3")
     done = repartee(folder, "endpoints", "add", "near", *flags)
     assert (done.returncode, done.stderr) == (0, "")
@@ -96,7 +96,7 @@ def test_one_of_another_kind_is_added_with_its_own_keys(folder: Path) -> None:
         (("demo", "--llm", "near"), '--llm "near": no such endpoint (known: auto, skills)'),
     ],
 )
-def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, folder: Path) -> None:
+def test_user_error_is_one_line(arguments: tuple[str, ...], said: str, folder: Path) -> None:
     done = repartee(folder, *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("repartee: ")
@@ -104,7 +104,7 @@ def test_a_mistake_is_one_line(arguments: tuple[str, ...], said: str, folder: Pa
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_help_names_the_commands_and_options(folder: Path) -> None:
+def test_help_names_commands_and_options(folder: Path) -> None:
     help_of_endpoints = repartee(folder, "endpoints", "--help").stdout
     for word in ("add", "remove", "--config", "--requests", "--svg", "--png", "--json"):
         assert word in help_of_endpoints

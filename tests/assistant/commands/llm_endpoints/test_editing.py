@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 def added(
     wanted: NewEndpoint, file: Path, *scripts: Script, environ: Mapping[str, str] | None = None
 ) -> tuple[str, list[int]]:
-    """What is said when this is added where a server each serves these lists, and their ports.
+    """Returns the output of adding an endpoint, with a server for each of these lists, and the servers' ports.
 
     In the url, "{n}" stands for the n-th port.
     """
@@ -76,10 +76,10 @@ def refused(
     return str(error.value)
 
 
-# ---- servers found on this machine ----
+# ---- local servers ----
 
 
-def test_the_only_server_with_its_only_model_is_taken_and_said(file: Path) -> None:
+def test_only_server_with_its_only_model_is_added(file: Path) -> None:
     said, (port,) = added(NewEndpoint(), file, lists("llama3.2:latest", "nomic-embed-text:latest"))
     url = f"http://127.0.0.1:{port}/v1"
     assert said.splitlines() == [
@@ -91,12 +91,12 @@ def test_the_only_server_with_its_only_model_is_taken_and_said(file: Path) -> No
     assert file.read_text(encoding="utf-8").startswith("# mine\n[turn]\nprofile = 'eager'\n")
 
 
-def test_a_name_of_ones_own_is_used(file: Path) -> None:
+def test_given_name_is_used(file: Path) -> None:
     added(NewEndpoint(name="house"), file, lists("m"))
     assert [endpoint.name for endpoint in endpoints(file)] == ["house"]
 
 
-def test_of_several_servers_one_must_be_named(file: Path) -> None:
+def test_one_of_several_servers_must_be_named(file: Path) -> None:
     two = (lists("a"), lists("b", owner="vllm"))
     said = refused(NewEndpoint(), file, *two)
     command = f"`repartee endpoints add ollama --config {file}`"
@@ -107,12 +107,12 @@ def test_of_several_servers_one_must_be_named(file: Path) -> None:
     assert [(endpoint.name, endpoint.model) for endpoint in endpoints(file)] == [("vllm", "b")]
 
 
-def test_a_server_without_chat_models_is_no_choice(file: Path) -> None:
+def test_server_without_chat_models_is_not_a_choice(file: Path) -> None:
     added(NewEndpoint(), file, lists("bge-m3"), lists("m", owner="vllm"), LOCKED)
     assert [endpoint.name for endpoint in endpoints(file)] == ["vllm"]
 
 
-def test_of_several_models_one_must_be_named(file: Path) -> None:
+def test_one_of_several_models_must_be_named(file: Path) -> None:
     said = refused(NewEndpoint(), file, lists("a", "b:latest", "bge-m3"))
     assert said.endswith("has several models: name one with --model: a, b:latest")
     said = refused(NewEndpoint(model="c"), file, lists("a", "b:latest"))
@@ -143,7 +143,7 @@ def test_of_several_models_one_must_be_named(file: Path) -> None:
         (NewEndpoint(api_key_env="sk-123"), (lists("m"),), "api_key_env must be the name of an environment variable"),
     ],
 )
-def test_a_mistake_is_one_line_and_changes_nothing(
+def test_user_error_is_one_line_and_changes_nothing(
     wanted: NewEndpoint, scripts: tuple[Script, ...], said: str, file: Path
 ) -> None:
     error = refused(wanted, file, *scripts)
@@ -152,7 +152,7 @@ def test_a_mistake_is_one_line_and_changes_nothing(
     assert "sk-123" not in error
 
 
-def test_a_name_is_used_once(file: Path) -> None:
+def test_name_must_be_unique(file: Path) -> None:
     added(NewEndpoint(), file, lists("m"))
     for wanted in (NewEndpoint(), NewEndpoint(name="ollama"), NewEndpoint(name="ollama", url=CLOSED, model="m")):
         said = refused(wanted, file, lists("m"))
@@ -160,15 +160,15 @@ def test_a_name_is_used_once(file: Path) -> None:
         assert said == f'{file}: the endpoint "ollama" is there already; {remedy}'
 
 
-def test_a_further_one_says_how_to_ask_it_alone(file: Path) -> None:
+def test_further_endpoint_explains_how_to_use_it_alone(file: Path) -> None:
     added(NewEndpoint(), file, lists("m"))
     said, _ = added(NewEndpoint(name="my other"), file, lists("n"))
     alone = f"`repartee demo --llm 'my other' --config {file}` asks this one alone"
     assert f"it is the last of 2 endpoints; {alone}" in said
 
 
-def test_the_key_opens_a_locked_one(file: Path) -> None:
-    """Found, then asked once more with the key: this server opens for anybody the second time."""
+def test_key_unlocks_a_server_that_requires_one(file: Path) -> None:
+    """The server is found, then asked again with the key; it accepts any key the second time."""
     screen = io.StringIO()
 
     async def run() -> None:
@@ -189,17 +189,17 @@ def test_the_key_opens_a_locked_one(file: Path) -> None:
     assert "Bearer" not in screen.getvalue()
 
 
-# ---- an address that is given ----
+# ---- servers at an address ----
 
 
-def test_an_address_is_asked_for_its_model(file: Path) -> None:
+def test_server_at_an_address_is_asked_for_its_model(file: Path) -> None:
     said, (port,) = added(NewEndpoint(url="http://localhost:{0}/v1"), file, lists("m", owner="bench"))
     assert "answers: an OpenAI-compatible server at http://localhost:" in said
     assert endpoints(file) == (EndpointSection(name=f"local-{port}", url=f"http://localhost:{port}/v1", model="m"),)
 
 
-def test_the_address_of_a_browser_is_completed_and_said(file: Path) -> None:
-    """Without /v1 this server knows no list: a 404 for all but the right path."""
+def test_base_path_is_added_to_an_address(file: Path) -> None:
+    """Without /v1 this server has no list: it answers 404 for all other paths."""
 
     async def run() -> str:
         screen = io.StringIO()
@@ -223,7 +223,7 @@ async def _particular(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     writer.close()
 
 
-def test_one_that_cannot_be_asked_is_taken_at_the_persons_word(file: Path) -> None:
+def test_unreachable_server_is_added_as_described(file: Path) -> None:
     assert "refuses connections" in refused(NewEndpoint("far", CLOSED), file, kind=LlmError)
     said, _ = added(NewEndpoint("far", CLOSED, "m"), file)
     assert "taken at your word: llm endpoint 'far' at http://127.0.0.1:9/v1 refuses connections" in said
@@ -237,12 +237,12 @@ def test_one_that_cannot_be_asked_is_taken_at_the_persons_word(file: Path) -> No
     [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", CLOSED, "m", "MY_KEY")],
     ids=["down", "without its key"],
 )
-def test_one_that_was_not_asked_is_to_be_looked_at_next(wanted: NewEndpoint, file: Path) -> None:
+def test_unverified_endpoint_suggests_a_check(wanted: NewEndpoint, file: Path) -> None:
     said, _ = added(wanted, file)
     assert said.splitlines()[-1] == f"next: repartee endpoints --config {file}, to see whether it answers"
 
 
-def test_a_key_that_is_not_there_is_said(file: Path) -> None:
+def test_missing_key_is_reported(file: Path) -> None:
     wanted = NewEndpoint("far", CLOSED, api_key_env="MY_KEY")
     assert refused(wanted, file) == "the environment variable MY_KEY is not set; put the key there"
     said, _ = added(NewEndpoint("far", CLOSED, "m", "MY_KEY"), file)
@@ -250,7 +250,7 @@ def test_a_key_that_is_not_there_is_said(file: Path) -> None:
     assert "before the next start, put its key into MY_KEY" in said
 
 
-def test_a_key_in_the_address_is_not_shown(file: Path) -> None:
+def test_key_in_the_address_is_hidden(file: Path) -> None:
     said, _ = added(NewEndpoint("far", "http://127.0.0.1:{0}/v1?key=hush", "m"), file, lists("m"))
     assert "hush" not in said
     assert "hush" in endpoints(file)[0].url
@@ -265,7 +265,7 @@ def test_a_key_in_the_address_is_not_shown(file: Path) -> None:
         ("/models/qwen.gguf", "llamacpp", "qwen", True),
     ],
 )
-def test_who_may_know_more_than_it_lists_is_taken_at_the_persons_word(
+def test_unlisted_model_is_accepted_if_the_list_may_be_incomplete(
     file: Path, listed: str, owner: str, wanted: str, *, warned: bool
 ) -> None:
     said, _ = added(NewEndpoint("far", "http://127.0.0.1:{0}/v1", wanted), file, lists(listed, owner=owner))
@@ -274,13 +274,13 @@ def test_who_may_know_more_than_it_lists_is_taken_at_the_persons_word(
 
 
 @pytest.mark.parametrize("name", ["auto", "skills"])
-def test_a_host_that_is_called_like_a_word_of_llm_gives_no_name(name: str, file: Path) -> None:
+def test_reserved_host_name_is_not_used_as_a_name(name: str, file: Path) -> None:
     unasked = NewEndpoint(url=f"http://{name}/v1", model="m", api_key_env="NOT_SET")
     assert refused(unasked, file).startswith(f'"{name}" is a word of --llm; give')
 
 
 @pytest.mark.parametrize("wanted", [NewEndpoint("far", CLOSED, "m"), NewEndpoint("far", model="m", kind="sagemaker")])
-def test_nothing_is_said_to_be_added_that_cannot_be_written(wanted: NewEndpoint, tmp_path: Path) -> None:
+def test_success_is_not_reported_if_the_file_cannot_be_written(wanted: NewEndpoint, tmp_path: Path) -> None:
     screen = io.StringIO()
     with pytest.raises(ConfigError, match="cannot be written"):
         asyncio.run(add(wanted, tmp_path / "nowhere" / "mine.toml", {}, Console(file=screen, width=200)))
@@ -289,28 +289,28 @@ def test_nothing_is_said_to_be_added_that_cannot_be_written(wanted: NewEndpoint,
 
 
 @pytest.mark.parametrize("owner", ["library", "vllm", "organization_owner"])
-def test_a_product_that_lists_all_it_has_knows_no_other(file: Path, owner: str) -> None:
+def test_unlisted_model_is_refused_if_the_list_is_complete(file: Path, owner: str) -> None:
     assert 'has no model "b"; it has a' in refused(
         NewEndpoint("far", "http://127.0.0.1:{0}/v1", "b"), file, lists("a", owner=owner)
     )
 
 
-def test_a_variable_that_replaces_the_file_is_said(file: Path) -> None:
+def test_variable_that_overrides_the_file_is_reported(file: Path) -> None:
     said, _ = added(NewEndpoint(), file, lists("m"), environ={"REPARTEE_LLM_ENDPOINTS": "[]"})
     assert "but REPARTEE_LLM_ENDPOINTS is set, and replaces the endpoints of the file" in said
 
 
-def test_a_file_is_made_where_there_is_none(tmp_path: Path) -> None:
+def test_missing_file_is_created(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     said, _ = added(NewEndpoint(), file, lists("m"))
     assert f"made {file}: ollama (m at http://127.0.0.1:" in said
     assert len(endpoints(file)) == 1
 
 
-# ---- one less ----
+# ---- removal ----
 
 
-def test_one_is_removed_and_said(file: Path) -> None:
+def test_removal_is_reported(file: Path) -> None:
     before = file.read_text(encoding="utf-8")
     added(NewEndpoint("a", CLOSED, "m"), file)
     added(NewEndpoint("b", CLOSED, "m"), file)

@@ -1,4 +1,4 @@
-"""Looking for servers while the engines load: nothing waits for it, and nothing is left of it."""
+"""Searching for servers while the engines load: it causes no delay, and no task remains."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from llm_server import Wait, serving, status
 from rich.console import Console
 from stopwatch import Stopwatch
 
-from assistant.commands.llm_endpoints.local_search import beside, chosen
+from assistant.commands.llm_endpoints.local_search import beside, with_llm_choice
 from assistant.config.loading import load_settings
 
 MODELS = {"object": "list", "data": [{"id": "m", "owned_by": "vllm"}]}
@@ -19,7 +19,7 @@ def port_of(url: str) -> int:
     return int(url.removesuffix("/v1").rpartition(":")[2])
 
 
-def test_what_is_found_meanwhile_is_there_afterwards() -> None:
+def test_servers_found_during_the_block_are_returned() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = status(200, MODELS)
@@ -32,7 +32,7 @@ def test_what_is_found_meanwhile_is_there_afterwards() -> None:
     asyncio.run(run())
 
 
-def test_nobody_waits_for_a_slow_one() -> None:
+def test_slow_server_does_not_delay_the_block() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = (Wait(30),)
@@ -47,7 +47,7 @@ def test_nobody_waits_for_a_slow_one() -> None:
     asyncio.run(run())
 
 
-def test_one_that_hangs_hides_no_other_and_a_busy_loop_no_server_at_all() -> None:
+def test_hanging_server_or_busy_loop_hides_no_other_server() -> None:
     async def run() -> None:
         async with serving() as hangs, serving() as server:
             hangs.models, server.models = (Wait(30),), status(200, MODELS)
@@ -61,7 +61,7 @@ def test_one_that_hangs_hides_no_other_and_a_busy_loop_no_server_at_all() -> Non
     asyncio.run(run())
 
 
-def test_nobody_is_asked_unless_wanted() -> None:
+def test_nothing_is_searched_unless_wanted() -> None:
     async def run() -> None:
         async with serving() as server:
             async with beside([port_of(server.url)], wanted=False) as found:
@@ -71,7 +71,7 @@ def test_nobody_is_asked_unless_wanted() -> None:
     asyncio.run(run())
 
 
-def test_what_fails_meanwhile_fails_as_it_is() -> None:
+def test_error_in_the_block_is_raised_unchanged() -> None:
     async def run() -> None:
         async with serving() as server:
             server.models = (Wait(30),)
@@ -82,10 +82,10 @@ def test_what_fails_meanwhile_fails_as_it_is() -> None:
         asyncio.run(run())
 
 
-def test_a_run_that_is_asked_not_to_use_its_endpoints_says_so() -> None:
+def test_run_without_its_configured_endpoints_reports_it() -> None:
     loaded = load_settings(None, {}, ['llm.endpoints=[{name="far", url="http://127.0.0.1:9/v1", model="m"}]'])
     console = Console(file=StringIO(), width=200)
-    asked = asyncio.run(chosen(loaded, "skills", console, ports=()))
+    asked = asyncio.run(with_llm_choice(loaded, "skills", console, ports=()))
     assert asked.settings.llm.endpoints == ()
     assert console.file.getvalue() == "no language model, as asked: skills answer\n"  # type: ignore[attr-defined]
-    assert asyncio.run(chosen(loaded, None, console, ports=())).settings == loaded.settings
+    assert asyncio.run(with_llm_choice(loaded, None, console, ports=())).settings == loaded.settings

@@ -1,4 +1,4 @@
-"""What `--llm` means, and what is said of servers that are there."""
+"""Meaning of `--llm`, and notes about local servers."""
 
 from dataclasses import replace
 
@@ -28,14 +28,14 @@ BOTH = replace(DEFAULTS, llm=LlmSection(endpoints=(NEAR, FAR)))
 WITHOUT_SKILLS = replace(DEFAULTS, skills=SkillsSection(enabled=False))
 
 
-def test_nothing_found_is_used_unless_asked_for() -> None:
+def test_found_server_is_not_used_unless_requested() -> None:
     for settings in (DEFAULTS, BOTH):
         choice = choose(settings, None, (OLLAMA,))
         assert choice.settings is settings
         assert (choice.said, choice.why, choice.fallback) == ("", "", False)
 
 
-def test_auto_takes_the_first_that_can_be_used_and_says_so() -> None:
+def test_auto_uses_the_first_usable_server() -> None:
     choice = choose(BOTH, "auto", (LOCKED, EMBEDDER, VLLM, OLLAMA))
     assert choice.settings.llm.endpoints == (EndpointSection(name="vllm", url=VLLM.url, model="qwen"),)
     assert choice.said == (
@@ -48,7 +48,7 @@ def test_auto_takes_the_first_that_can_be_used_and_says_so() -> None:
     )
 
 
-def test_auto_that_finds_nothing_says_who_answers_instead() -> None:
+def test_auto_without_a_server_reports_what_answers_instead() -> None:
     choice = choose(DEFAULTS, "auto", (), (8000, 1234))
     assert choice.settings == DEFAULTS
     assert choice.said == "no language model found on localhost (ports 8000, 1234); skills answer"
@@ -63,14 +63,14 @@ def test_auto_that_finds_nothing_says_who_answers_instead() -> None:
     assert choice.fallback
 
 
-def test_a_name_takes_that_endpoint_alone() -> None:
+def test_name_selects_only_that_endpoint() -> None:
     choice = choose(BOTH, "far", ())
     assert choice.settings.llm.endpoints == (FAR,)
     assert choice.said == "language model: far, m, for this run"
     assert not choice.fallback
 
 
-def test_skills_take_none() -> None:
+def test_skills_select_no_endpoint() -> None:
     choice = choose(BOTH, "skills", ())
     assert choice.settings.llm.endpoints == ()
     assert choice.said == "no language model, as asked: skills answer"
@@ -91,17 +91,17 @@ def test_skills_take_none() -> None:
         (WITHOUT_SKILLS, "auto", "--llm: no language model would answer, and skills.enabled is false"),
     ],
 )
-def test_a_mistake_is_said(settings: Settings, llm: str, said: str) -> None:
+def test_user_error_is_reported(settings: Settings, llm: str, said: str) -> None:
     with pytest.raises(ConfigError) as refused:
         choose(settings, llm, ())
     assert said in str(refused.value)
 
 
-def test_auto_without_skills_needs_what_it_finds() -> None:
+def test_auto_without_skills_requires_a_server() -> None:
     assert choose(WITHOUT_SKILLS, "auto", (OLLAMA,)).settings.llm.endpoints[0].name == "ollama"
 
 
-def test_a_found_server_is_mentioned_where_nobody_else_would_answer() -> None:
+def test_unused_server_is_mentioned_if_nothing_else_answers() -> None:
     assert mention(DEFAULTS, None, (OLLAMA, LOCKED)) == (
         "found: Ollama at http://127.0.0.1:11434/v1 (llama3.2:latest); "
         "use it with --llm auto or `repartee endpoints add`"
@@ -117,7 +117,7 @@ def test_a_found_server_is_mentioned_where_nobody_else_would_answer() -> None:
     assert mention(DEFAULTS, None, ()) == ""
 
 
-def test_every_server_has_a_handle_of_its_own() -> None:
+def test_server_names_are_unique() -> None:
     second = replace(VLLM, url="http://127.0.0.1:8001/v1")
     assert list(handles((OLLAMA, VLLM, LOCKED))) == ["ollama", "vllm", "local-8080"]
     assert list(handles((VLLM, second))) == ["vllm-8000", "vllm-8001"]
@@ -142,5 +142,5 @@ def test_long_lists_are_shortened() -> None:
         ("http://10.0.0.2:8000/v1", None),
     ],
 )
-def test_ports_of_this_machine(url: str, port: int | None) -> None:
+def test_ports_of_this_machine_are_recognized(url: str, port: int | None) -> None:
     assert port_here(url) == port

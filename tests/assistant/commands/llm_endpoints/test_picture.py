@@ -1,4 +1,4 @@
-"""`repartee endpoints` on the screen, in JSON and as a file, from figures that are always the same."""
+"""`repartee endpoints` on the terminal, as JSON and as a file, from constant figures."""
 
 import io
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
+from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
 from assistant.commands.llm_endpoints.handshake import Handshake
 from assistant.commands.llm_endpoints.picture import bars, draw
 from assistant.commands.llm_endpoints.survey import Survey, show
@@ -27,8 +27,8 @@ def endpoint(name: str, region: str = "", price_in: float = 0.0, price_out: floa
     )
 
 
-def answers(*first_ms: float, round_trip_ms: float) -> tuple[TestAnswer, ...]:
-    return tuple(TestAnswer(each, round_trip_ms, 21, 400.0) for each in first_ms)
+def answers(*first_ms: float, round_trip_ms: float) -> tuple[ProbeAnswer, ...]:
+    return tuple(ProbeAnswer(each, round_trip_ms, 21, 400.0) for each in first_ms)
 
 
 EDGE = EndpointMeasurement(
@@ -88,24 +88,24 @@ def screen(seen: Survey, encoding: str = "utf-8") -> str:
     return "".join(line.rstrip() + "\n" for line in raw.getvalue().decode(encoding).splitlines())
 
 
-def test_the_screen() -> None:
+def test_screen_shows_table_and_bars() -> None:
     assert screen(SEEN) == SCREEN
 
 
-def test_the_screen_where_only_ascii_is_known() -> None:
+def test_screen_uses_ascii_if_needed() -> None:
     seen = screen(SEEN, "ascii")
     assert "edge  .##################---" in seen
     assert "(. network, # model, - to p95)" in seen
 
 
-def test_without_questions_the_table_says_so() -> None:
+def test_table_without_questions_says_so() -> None:
     asked = EndpointMeasurement(EDGE.endpoint, EDGE.state, address=EDGE.address, handshake=EDGE.handshake)
     shown = screen(Survey((asked,), (), ()))
     assert "measured (nothing was asked)" in shown
     assert "first token, quickest first" not in shown
 
 
-def test_the_json() -> None:
+def test_json_has_all_figures() -> None:
     report = json.loads(SEEN.to_json())
     assert report["schema"] == 1
     assert report["turn"] == {"prompt_tokens": 600, "answer_tokens": 40}
@@ -118,27 +118,27 @@ def test_the_json() -> None:
     assert "\n" not in SEEN.to_json()
 
 
-def test_a_key_in_the_address_is_in_no_output() -> None:
+def test_key_in_the_address_is_in_no_output() -> None:
     secret = EndpointSection(name="near", url="https://h/v1?key=hush", model="m")
     seen = Survey((EndpointMeasurement(secret, "answers in 2 ms", address=secret.url, handshake=Handshake()),), (), ())
     assert "hush" not in screen(seen) + seen.to_json()
 
 
-def test_bars_have_the_length_of_what_they_stand_for() -> None:
+def test_bar_lengths_are_proportional() -> None:
     edge, far = bars([FAR, EDGE, DOWN])
     assert far.count("▒") == round(145.2 / 300 * 44)
     assert len([cell for cell in far if cell in "▒█─"]) == 44
     assert edge.startswith("edge")
 
 
-def test_a_round_trip_longer_than_the_wait_is_all_of_it() -> None:
+def test_round_trip_is_limited_to_the_median() -> None:
     (bar,) = bars([EndpointMeasurement(EDGE.endpoint, "", answers=answers(10.0, round_trip_ms=50.0))])
     assert bar.count("▒") == 44
     assert "█" not in bar
 
 
 @pytest.mark.parametrize(("form", "head"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
-def test_the_same_figures_are_the_same_file(form: str, head: bytes, tmp_path: Path) -> None:
+def test_picture_is_reproducible(form: str, head: bytes, tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     for file in (first, second):
         draw(SEEN.configured, file, "svg" if form == "svg" else "png")
@@ -146,12 +146,12 @@ def test_the_same_figures_are_the_same_file(form: str, head: bytes, tmp_path: Pa
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_name_is_no_formula(tmp_path: Path) -> None:
+def test_name_is_not_interpreted_as_formula(tmp_path: Path) -> None:
     draw([replace(EDGE, endpoint=replace(EDGE.endpoint, name="a$^$b"))], tmp_path / "a.svg", "svg")
     assert "a$^$b (same city)" in (tmp_path / "a.svg").read_text(encoding="utf-8")
 
 
-def test_nothing_to_draw_and_nowhere_to_draw_it(tmp_path: Path) -> None:
+def test_drawing_without_data_or_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no endpoint answered, so there is nothing to draw"):
         draw([DOWN], tmp_path / "a.svg", "svg")
     with pytest.raises(ConfigError, match=r"cannot be written \(No such file or directory\); name another file"):

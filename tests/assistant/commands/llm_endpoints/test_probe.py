@@ -1,4 +1,4 @@
-"""Each kind of service asked as `repartee endpoints` asks it."""
+"""Each kind of service measured as `repartee endpoints` does it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from endpoint_services import ALL_KINDS, serving_kind, table_of
 from grpc_server import answer, self_signed, serving
 
 from assistant.commands.llm_endpoints import probe as endpoint_probe
-from assistant.commands.llm_endpoints.figures import EndpointMeasurement, TestAnswer
-from assistant.commands.llm_endpoints.handshake import Handshake, shake_hands
-from assistant.commands.llm_endpoints.probe import measured
+from assistant.commands.llm_endpoints.figures import EndpointMeasurement, ProbeAnswer
+from assistant.commands.llm_endpoints.handshake import Handshake, measure_handshake
+from assistant.commands.llm_endpoints.probe import measure_endpoint
 from assistant.config.endpoint_settings import EndpointKind, EndpointSection
 from assistant.config.loading import load_settings
 from assistant.config.settings import Settings
@@ -32,7 +32,7 @@ def configured(table: str) -> Settings:
 
 async def probed(table: str, requests: int = 2, environ: Mapping[str, str] | None = None) -> EndpointMeasurement:
     settings = configured(table)
-    return await measured(settings.llm.endpoints[0], settings, environ or {}, requests=requests)
+    return await measure_endpoint(settings.llm.endpoints[0], settings, environ or {}, requests=requests)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)
@@ -55,7 +55,7 @@ def test_each_kind_is_measured(kind: EndpointKind) -> None:
     assert found.state.startswith(lists)
 
 
-def test_nothing_is_asked_where_no_answers_are_wanted() -> None:
+def test_no_question_is_sent_if_none_is_requested() -> None:
     async def scene() -> tuple[EndpointMeasurement, int]:
         async with serving_kind("tgi", "One.") as service:
             return await probed(service.table, 0), len(service.asked())
@@ -67,7 +67,7 @@ def test_nothing_is_asked_where_no_answers_are_wanted() -> None:
 
 @pytest.mark.parametrize("requests", [0, 1])
 @pytest.mark.parametrize("kind", [kind for kind in ALL_KINDS if kind != "openai"])
-def test_one_that_is_down_says_so(kind: EndpointKind, requests: int) -> None:
+def test_unreachable_endpoint_is_reported(kind: EndpointKind, requests: int) -> None:
     scheme = "grpc" if kind == "grpc" else "http"
     found = asyncio.run(probed(table_of(kind, f"{scheme}://127.0.0.1:9"), requests))
     assert found.answers == ()
@@ -76,7 +76,7 @@ def test_one_that_is_down_says_so(kind: EndpointKind, requests: int) -> None:
     assert found.state == ("no answer" if requests else "no connection")
 
 
-def test_what_can_never_work_is_told_without_asking() -> None:
+def test_invalid_endpoint_is_reported_without_a_request() -> None:
     found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9").replace("chatml", "gone.jinja")))
     assert "there is no such file" in found.problem
     text = '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nmodel = "m"\n'
@@ -85,7 +85,7 @@ def test_what_can_never_work_is_told_without_asking() -> None:
     assert "no AWS region" in found.problem
 
 
-def test_a_key_that_is_not_set_is_named() -> None:
+def test_unset_key_is_reported() -> None:
     found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9", 'api_key_env = "KEY"')))
     assert (found.state, found.problem) == (
         "not asked: no key",
@@ -93,7 +93,7 @@ def test_a_key_that_is_not_set_is_named() -> None:
     )
 
 
-def test_answers_that_came_before_a_failure_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_before_a_failure_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint_probe, "FIRST_TOKEN_TIMEOUT_S", 0.3)
 
     async def scene() -> EndpointMeasurement:
@@ -106,13 +106,13 @@ def test_answers_that_came_before_a_failure_are_kept(monkeypatch: pytest.MonkeyP
     assert found.problem
 
 
-def test_tls_is_timed_where_the_certificate_is_trusted(tmp_path: Path) -> None:
+def test_tls_is_timed_with_a_trusted_certificate(tmp_path: Path) -> None:
     key, certificate = self_signed(tmp_path)
 
     async def scene() -> tuple[EndpointMeasurement, float | None]:
         async with serving(answer("One."), tls=(key, certificate)) as triton:
             found = await probed(table_of("grpc", triton.url, f'ca_file = "{certificate}"'), 1)
-            return found, (await shake_hands(triton.url)).tls_ms
+            return found, (await measure_handshake(triton.url)).tls_ms
 
     found, untrusted = asyncio.run(scene())
     assert found.problem == ""
@@ -121,20 +121,20 @@ def test_tls_is_timed_where_the_certificate_is_trusted(tmp_path: Path) -> None:
     assert untrusted is None
 
 
-def test_a_proxy_is_named_instead_of_being_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_is_reported_instead_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    made = asyncio.run(shake_hands("https://far.example/v1"))
+    made = asyncio.run(measure_handshake("https://far.example/v1"))
     assert made.proxy
     assert made.connect_ms is None
 
 
 @pytest.mark.parametrize("address", ["http://a..b/v1", "grpc://xn--zz", "grpc://\N{SNOWMAN}:8001"])
-def test_a_name_that_can_be_no_hosts_leaves_the_figures_out(address: str) -> None:
-    assert asyncio.run(shake_hands(address)) == Handshake()
+def test_invalid_host_name_has_no_figures(address: str) -> None:
+    assert asyncio.run(measure_handshake(address)) == Handshake()
 
 
-def test_of_several_addresses_the_first_that_answers_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`localhost` is ::1 before it is 127.0.0.1, and many servers listen at the latter alone."""
+def test_first_reachable_address_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` is ::1 before it is 127.0.0.1, and many servers listen only at the latter."""
 
     async def scene() -> float | None:
         async with serving_kind("tgi", "One.") as service:
@@ -145,19 +145,19 @@ def test_of_several_addresses_the_first_that_answers_is_timed(monkeypatch: pytes
                 return [(0, 1, 6, "", (host, address.port or 0)) for host in hosts]
 
             monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
-            made = await shake_hands(f"http://localhost:{address.port}")
+            made = await measure_handshake(f"http://localhost:{address.port}")
             hosts.pop()
-            assert (await shake_hands(f"http://localhost:{address.port}")).connect_ms is None
+            assert (await measure_handshake(f"http://localhost:{address.port}")).connect_ms is None
             return made.connect_ms
 
     assert asyncio.run(scene()) is not None
 
 
-def test_figures_of_few_answers() -> None:
+def test_few_answers_have_figures() -> None:
     endpoint = EndpointSection(
         name="a", url="http://h/v1", model="m", price_in_per_million=1.0, price_out_per_million=10.0
     )
-    short = EndpointMeasurement(endpoint, "", answers=(TestAnswer(100.0, None, 1, 0.0),))
+    short = EndpointMeasurement(endpoint, "", answers=(ProbeAnswer(100.0, None, 1, 0.0),))
     assert short.tokens_per_s is None
     assert short.round_trip_ms is None
     assert short.turns_price == pytest.approx(1.0)

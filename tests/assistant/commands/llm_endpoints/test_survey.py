@@ -1,4 +1,4 @@
-"""`repartee endpoints`: who is configured, who is there, and what is said about it."""
+"""`repartee endpoints`: configured and local servers, and the next steps."""
 
 import asyncio
 import io
@@ -11,9 +11,9 @@ from llm_server import Script, Wait, answer, serving, status
 from rich.console import Console
 
 from assistant.commands.llm_endpoints import probe as endpoint_probe
-from assistant.commands.llm_endpoints.figures import GIVEN_UP_AFTER_MS, EndpointMeasurement, TestAnswer
+from assistant.commands.llm_endpoints.figures import GIVEN_UP_AFTER_MS, EndpointMeasurement, ProbeAnswer
 from assistant.commands.llm_endpoints.handshake import Handshake
-from assistant.commands.llm_endpoints.survey import Survey, next_steps, said_in, show, survey
+from assistant.commands.llm_endpoints.survey import Survey, endpoint_source, next_steps, show, survey
 from assistant.config.endpoint_settings import EndpointSection
 from assistant.config.loading import Loaded, load_settings
 from assistant.config.settings import DEFAULTS, LlmSection, Settings
@@ -39,7 +39,7 @@ def shown(seen: Survey) -> str:
     return screen.getvalue()
 
 
-def test_configured_and_found_are_asked_and_shown() -> None:
+def test_configured_and_local_servers_are_asked_and_shown() -> None:
     async def run() -> Survey:
         async with serving() as one, serving() as locked:
             one.models, locked.models = status(200, LIST), status(401, {"error": "no"})
@@ -77,7 +77,7 @@ def test_configured_and_found_are_asked_and_shown() -> None:
     [("models/gemini-2.5-flash", " ms"), ("gemini-2.5-pro", " ms, does not list this model")],
     ids=["by a path", "not at all"],
 )
-def test_a_model_that_is_listed_otherwise_or_not_is_measured_all_the_same(listed: str, state: str) -> None:
+def test_model_with_another_or_no_listed_name_is_measured(listed: str, state: str) -> None:
     async def run() -> Survey:
         async with serving(answer("One.")) as cloud:
             cloud.models = status(200, {"object": "list", "data": [{"id": listed, "owned_by": "google"}]})
@@ -98,9 +98,7 @@ def test_a_model_that_is_listed_otherwise_or_not_is_measured_all_the_same(listed
     ],
     ids=["fails", "is elsewhere", "is a page", "hangs"],
 )
-def test_where_only_the_list_of_models_fails_the_questions_decide(
-    monkeypatch: pytest.MonkeyPatch, listing: Script
-) -> None:
+def test_questions_decide_if_only_the_model_list_fails(monkeypatch: pytest.MonkeyPatch, listing: Script) -> None:
     monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
 
     async def run(script: Script) -> EndpointMeasurement:
@@ -115,7 +113,7 @@ def test_where_only_the_list_of_models_fails_the_questions_decide(
     assert "HTTP 500" in found.problem
 
 
-def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_endpoint_does_not_delay_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint_probe, "ASK_TIMEOUT_S", 0.3)
 
     async def run() -> Survey:
@@ -128,22 +126,25 @@ def test_a_slow_endpoint_does_not_hold_up_the_rest(monkeypatch: pytest.MonkeyPat
     assert "did not answer within 0.3 s" in check.problem
 
 
-def test_where_the_endpoints_come_from_is_said(tmp_path: Path) -> None:
+def test_source_of_the_endpoints_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.touch()
     text = '[{name="near",url="http://127.0.0.1:9/v1",model="m"}]'
-    assert said_in(load_settings(file, {}, [])) == str(file)
-    assert said_in(load_settings(file, {"REPARTEE_LLM_ENDPOINTS": text}, [])) == "environment REPARTEE_LLM_ENDPOINTS"
-    assert said_in(load_settings(file, {}, [f"llm.endpoints={text}"])) == "--set"
+    assert endpoint_source(load_settings(file, {}, [])) == str(file)
+    assert (
+        endpoint_source(load_settings(file, {"REPARTEE_LLM_ENDPOINTS": text}, []))
+        == "environment REPARTEE_LLM_ENDPOINTS"
+    )
+    assert endpoint_source(load_settings(file, {}, [f"llm.endpoints={text}"])) == "--set"
 
 
-def test_what_was_asked_and_not_answered_is_not_called_unasked() -> None:
+def test_unanswered_questions_are_not_shown_as_unasked() -> None:
     found = EndpointMeasurement(endpoint("mute", CLOSED), "no answer", handshake=Handshake(1.0, 2.0))
     assert "measured (asked, and not answered)" in shown(Survey((found,), (), (), requests=5))
     assert "measured (nothing was asked)" in shown(Survey((found,), (), ()))
 
 
-def test_nothing_at_all_says_what_to_start() -> None:
+def test_empty_survey_suggests_what_to_start() -> None:
     screen = shown(Survey((), (), (8000, 1234)))
     assert "no endpoint is configured (mine.toml)" in screen
     assert "no server of language models on localhost (ports 8000, 1234)" in screen
@@ -155,7 +156,7 @@ def server(name: str, port: int, *models: str, needs_key: bool = False) -> Found
     return FoundServer(name, f"http://127.0.0.1:{port}/v1", models, 2.0, needs_key)
 
 
-def test_the_next_step_is_a_command() -> None:
+def test_next_step_is_a_command() -> None:
     found = (server("Ollama", 11434, "a", "b"), server("vLLM", 8000, "m"), server(UNKNOWN, 8080, needs_key=True))
     assert next_steps(Survey((), found, ()), None) == [
         "add it: repartee endpoints add ollama --model MODEL",
@@ -174,7 +175,7 @@ def down(name: str) -> EndpointMeasurement:
 REPAIR = "start the server, or check the port in its url"
 
 
-def test_broken_endpoints_are_counted_and_repaired_first() -> None:
+def test_broken_endpoints_are_counted_and_listed_first() -> None:
     seen = (EndpointMeasurement(endpoint("mine", CLOSED), "answers in 2 ms"), down("near"), down("my far"))
     assert next_steps(Survey(seen, (server("Ollama", 11434, "a"),), ()), None) == [
         "2 of 3 endpoints are broken; repair what you need, or take it out:",
@@ -185,7 +186,7 @@ def test_broken_endpoints_are_counted_and_repaired_first() -> None:
     ]
 
 
-def test_where_no_endpoint_works_the_demo_is_not_the_next_step() -> None:
+def test_demo_is_not_suggested_without_a_working_endpoint() -> None:
     steps = next_steps(Survey((down("near"),), (), ()), Path("my.toml"))
     assert steps[0] == "1 of 1 endpoints is broken; repair what you need, or take it out:"
     assert steps[-1] == "or without a language model: repartee demo --llm skills --config my.toml"
@@ -202,25 +203,25 @@ def test_where_no_endpoint_works_the_demo_is_not_the_next_step() -> None:
         ("llm endpoint 'near' ended its answer without any text (stop), it sent only blanks: check its", "check its"),
     ],
 )  # fmt: skip
-def test_the_repair_is_the_remedy_of_the_problem(problem: str, remedy: str) -> None:
+def test_repair_is_the_remedy_of_the_problem(problem: str, remedy: str) -> None:
     step = next_steps(Survey((EndpointMeasurement(endpoint("near", CLOSED), "no answer", problem),), (), ()), None)[1]
     assert remedy in step
     assert "memory" not in step
 
 
-def test_one_that_answered_at_times_is_broken_and_can_be_tried() -> None:
-    answers = (TestAnswer(300.0, None, 9, 400.0),)
+def test_partly_answering_endpoint_is_broken_but_usable() -> None:
+    answers = (ProbeAnswer(300.0, None, 9, 400.0),)
     seen = replace(down("near"), answers=answers)
     steps = next_steps(Survey((seen,), (), ()), None)
     assert (steps[0][:6], steps[-1]) == ("1 of 1", "next: repartee demo")
 
 
-def test_what_is_configured_already_is_not_offered_again() -> None:
+def test_configured_server_is_not_suggested_again() -> None:
     check = EndpointMeasurement(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
     assert next_steps(Survey((check,), (server("vLLM", 8000, "m"),), ()), None) == ["next: repartee demo"]
 
 
-def test_every_command_names_the_file_that_was_asked_for() -> None:
+def test_every_command_names_the_requested_file() -> None:
     file = Path("my own.toml")
     check = EndpointMeasurement(endpoint("mine", "http://localhost:8000/v1"), "answers in 2 ms")
     found = (server("Ollama", 11434, "a"), server(UNKNOWN, 8080, needs_key=True))
@@ -231,26 +232,26 @@ def test_every_command_names_the_file_that_was_asked_for() -> None:
     assert all("--config 'my own.toml'" in command for command in commands)
 
 
-def test_a_server_without_a_chat_model_is_told_what_it_lacks() -> None:
+def test_server_without_chat_model_is_explained() -> None:
     assert next_steps(Survey((), (server("Ollama", 11434),), ()), None)[0] == (
         "Ollama at http://127.0.0.1:11434/v1 has no model: load a chat model there, then add it"
     )
 
 
-def test_a_key_in_the_address_is_not_shown() -> None:
+def test_key_in_the_address_is_hidden() -> None:
     check = EndpointMeasurement(endpoint("mine", "https://h/v1?key=hush"), "answers in 2 ms")
     assert "hush" not in shown(Survey((check,), (), ()))
 
 
-def test_names_of_models_are_no_markup() -> None:
+def test_model_names_are_not_interpreted_as_markup() -> None:
     assert "[red]x[/red]" in shown(Survey((), (server("vLLM", 8000, "[red]x[/red]"),), ()))
 
 
 @pytest.mark.parametrize(("others", "said"), [(("cloud",), True), ((), False)], ids=["beside another", "alone"])
-def test_one_that_the_router_never_waits_for_is_named(others: Sequence[str], *, said: bool) -> None:
+def test_endpoint_given_up_by_the_router_is_named(others: Sequence[str], *, said: bool) -> None:
     waits_ms = {"local": GIVEN_UP_AFTER_MS + 500, "cloud": 300.0}
     checks = tuple(
-        EndpointMeasurement(endpoint(name, CLOSED), "answers", answers=(TestAnswer(waits_ms[name], None, 9, 400.0),))
+        EndpointMeasurement(endpoint(name, CLOSED), "answers", answers=(ProbeAnswer(waits_ms[name], None, 9, 400.0),))
         for name in ("local", *others)
     )
     lines = next_steps(Survey(checks, (), ()), None)
@@ -259,14 +260,14 @@ def test_one_that_the_router_never_waits_for_is_named(others: Sequence[str], *, 
     assert lines == [*([notice] if said else []), "next: repartee demo"]
 
 
-def test_one_that_the_router_waits_for_as_it_was_told_to_is_not() -> None:
+def test_endpoint_with_sufficient_patience_is_not_named() -> None:
     slow = replace(endpoint("local", CLOSED), patience_s=4.0)
     checks = [(slow, 2500.0), (endpoint("cloud", CLOSED), 300.0)]
     measured = tuple(
-        EndpointMeasurement(each, "answers", answers=(TestAnswer(ms, None, 9, 400.0),)) for each, ms in checks
+        EndpointMeasurement(each, "answers", answers=(ProbeAnswer(ms, None, 9, 400.0),)) for each, ms in checks
     )
     assert next_steps(Survey(measured, (), ()), None) == ["next: repartee demo"]
 
 
-def test_that_is_as_long_as_the_router_waits() -> None:
+def test_patience_matches_that_of_the_router() -> None:
     assert GIVEN_UP_AFTER_MS == UNMEASURED_PATIENCE_S * 1000

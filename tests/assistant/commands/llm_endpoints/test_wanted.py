@@ -1,13 +1,13 @@
-"""What flags say of an endpoint to be added."""
+"""Flags that describe a new endpoint."""
 
 import pytest
 
-from assistant.commands.llm_endpoints.wanted import NewEndpoint, kind_of, more_of
+from assistant.commands.llm_endpoints.wanted import NewEndpoint, parse_kind, parse_settings
 from assistant.config.loading import ConfigError
 
 
-def test_further_keys_are_read_as_what_they_are() -> None:
-    assert more_of(["template=llama3", "tier=2", "bos=true", "weight=0.5"]) == {
+def test_further_keys_are_parsed_by_type() -> None:
+    assert parse_settings(["template=llama3", "tier=2", "bos=true", "weight=0.5"]) == {
         "template": "llama3",
         "tier": 2,
         "bos": True,
@@ -25,20 +25,20 @@ def test_further_keys_are_read_as_what_they_are() -> None:
         ("api_key=sk-1", "put the key in an environment variable"),
     ],
 )
-def test_what_is_wrong_is_one_line(pair: str, told: str) -> None:
+def test_user_error_is_one_line(pair: str, told: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        more_of([pair])
+        parse_settings([pair])
     assert told in str(refused.value)
     assert "sk-1" not in str(refused.value)
 
 
-def test_a_server_may_say_the_rest_only_where_it_can_be_asked() -> None:
+def test_only_kinds_with_a_model_list_may_omit_keys() -> None:
     assert NewEndpoint(name="near").section().url
     with pytest.raises(ValueError, match="model must be"):
         NewEndpoint(name="near", kind="tgi").section()
     assert (
-        NewEndpoint("a", "http://h", "m", kind=kind_of("triton"), more={"template": "llama3"}).section().kind
+        NewEndpoint("a", "http://h", "m", kind=parse_kind("triton"), more={"template": "llama3"}).section().kind
         == "triton"
     )
     with pytest.raises(ConfigError, match="must be one of openai, tgi"):
-        kind_of("vllm")
+        parse_kind("vllm")

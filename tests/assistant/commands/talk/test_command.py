@@ -1,4 +1,4 @@
-"""The whole app as a person runs it, on a virtual sound card: what is played into its microphone, what leaves it."""
+"""The whole program on a virtual sound card: audio goes to its microphone, and its output is recorded."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def card() -> Generator[VirtualCard]:
 
 
 def question(folder: Path) -> Path:
-    """The recording with silence around it, at the card's rate."""
+    """Returns the recording with silence around it, at the card's rate."""
     pcm, rate_hz = soundfile.read(WHAT_TIME, dtype="int16")
     quiet = np.zeros(rate_hz // 2, np.int16)
     return write_wav(folder / "question.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)
@@ -47,7 +47,7 @@ def end_of_sound_s(pcm: Pcm, rate_hz: int) -> float:
 
 @pytest.mark.alone
 @pytest.mark.real_time
-def test_the_gap_in_the_recorded_sound_is_the_one_in_the_trace(card: VirtualCard, tmp_path: Path) -> None:
+def test_recorded_gap_equals_the_traced_latency(card: VirtualCard, tmp_path: Path) -> None:
     wav = question(tmp_path)
     with talking(tmp_path, card.environ, "--set", "talk.remember=true") as app:
         app.until("ready:")
@@ -64,7 +64,7 @@ def test_the_gap_in_the_recorded_sound_is_the_one_in_the_trace(card: VirtualCard
     assert record["words"]["user"] == "what time is it"
     assert record["engines"]["echo"] in {"cancel", "half-duplex"}
     assert {"overflows", "underflows", "underruns"} <= record["counters"].keys()
-    # Both recordings end together, within what a recorder holds back.
+    # Both recordings end together, within the buffer of a recorder.
     from_end_s = len(said.pcm) / said.rate_hz - end_of_sound_s(said.pcm, said.rate_hz)
     onset = audible_onset(heard.pcm, heard.rate_hz)
     assert onset is not None
@@ -74,13 +74,13 @@ def test_the_gap_in_the_recorded_sound_is_the_one_in_the_trace(card: VirtualCard
     assert "what time is it" in kept.read_text()
 
 
-def test_the_loudspeaker_may_go_and_come_back(card: VirtualCard, tmp_path: Path) -> None:
+def test_loudspeaker_may_disconnect_and_return(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--output", SPEAKER) as app:
         app.until("ready:")
         app.say("what time is it")
         app.until("repartee:")
         card.unplug(SPEAKER)
-        card.unplug(VOICE)  # else PulseAudio moves the stream there, and nothing is lost
+        card.unplug(VOICE)  # otherwise PulseAudio moves the stream there, and nothing is lost
         app.until(f'the loudspeaker "{SPEAKER}" has gone')
         card.plug(SPEAKER)
         card.plug(VOICE)
@@ -94,7 +94,7 @@ def test_the_loudspeaker_may_go_and_come_back(card: VirtualCard, tmp_path: Path)
 
 @pytest.mark.skipif(os.name != "posix", reason="how a terminal ends a program here")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_with_everything_on_disk(card: VirtualCard, tmp_path: Path, number: int) -> None:
+def test_signal_ends_talk_with_all_files_written(card: VirtualCard, tmp_path: Path, number: int) -> None:
     with talking(tmp_path, card.environ, "--set", "talk.remember=true") as app:
         app.until("ready:")
         app.say("what time is it")
@@ -105,7 +105,7 @@ def test_a_signal_ends_it_with_everything_on_disk(card: VirtualCard, tmp_path: P
     assert list((tmp_path / "data" / "repartee" / "conversations").glob("*.jsonl"))
 
 
-def test_a_kept_conversation_goes_on(card: VirtualCard, tmp_path: Path) -> None:
+def test_stored_conversation_is_resumed(card: VirtualCard, tmp_path: Path) -> None:
     folder = tmp_path / "data" / "repartee" / "conversations"
 
     def converse(*arguments: str) -> list[str]:
@@ -128,7 +128,7 @@ def test_a_kept_conversation_goes_on(card: VirtualCard, tmp_path: Path) -> None:
     assert sorted(path.read_text().count("what time is it") for path in folder.glob("*.jsonl")) == [1, 2, 2]
 
 
-def test_a_conversation_that_was_not_kept_is_one_sentence(tmp_path: Path) -> None:
+def test_resuming_an_unknown_conversation_is_one_sentence(tmp_path: Path) -> None:
     with talking(tmp_path, os.environ, "--resume", "yesterday") as app:
         assert app.process.wait(timeout=30) == 2
         app.until("repartee: --resume: ")
@@ -145,7 +145,7 @@ def test_a_conversation_that_was_not_kept_is_one_sentence(tmp_path: Path) -> Non
         pytest.param(("--set", "stt.engine=faster-whisper", "--set", "stt.model=/nowhere"), id="no such model"),
     ],
 )
-def test_a_start_that_fails_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_failed_start_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     environ = {**os.environ, "PULSE_SERVER": "unix:/nowhere"}
     with talking(tmp_path, environ, *arguments) as app:
         assert app.process.wait(timeout=30) == 2
@@ -154,7 +154,7 @@ def test_a_start_that_fails_is_one_sentence_and_exit_code_2(tmp_path: Path, argu
     assert line.startswith("repartee: ")
 
 
-def test_the_chime_is_short_soft_and_no_reply() -> None:
+def test_ready_sound_is_short_soft_and_no_reply() -> None:
     pcm = chime()
     assert len(pcm) / 24 < 200
     assert np.abs(pcm).max() < 3000

@@ -1,13 +1,13 @@
-"""Pressed twice, or held: what is said lasts from the first press to the second, or to the release."""
+"""Two presses, or a held key: recording lasts from the first press to the second, or to the release."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.held_key import RELEASED_S, REPEATS_WITHIN_S, SURE_S, HeldKey
+from assistant.commands.talk.held_key import RELEASED_S, REPEATS_WITHIN_S, SINGLE_PRESS_S, HeldKey
 
 
 def talking(presses_s: list[float], until_s: float) -> list[tuple[float, bool]]:
-    """When talking changed, asked every 10 ms as the conversation knows it."""
+    """Returns when recording changed, polled every 10 ms as the conversation does."""
     key, at = HeldKey(), 0.0
     changes: list[tuple[float, bool]] = []
     while at <= until_s:
@@ -20,15 +20,15 @@ def talking(presses_s: list[float], until_s: float) -> list[tuple[float, bool]]:
     return changes
 
 
-def test_two_presses() -> None:
+def test_two_presses_start_and_end_recording() -> None:
     assert talking([1.0, 3.0], 5.0) == [(1.0, True), (3.0, False)]
 
 
-def test_a_short_word_between_two_presses() -> None:
-    assert talking([1.0, 1.5], 5.0) == [(1.0, True), (1.5 + SURE_S, False)]
+def test_short_word_between_two_presses_is_recorded() -> None:
+    assert talking([1.0, 1.5], 5.0) == [(1.0, True), (1.5 + SINGLE_PRESS_S, False)]
 
 
-def test_held_like_a_radio() -> None:
+def test_held_key_records_until_released() -> None:
     repeated = [1.0] + [1.5 + 0.03 * at for at in range(60)]
     (began, _), (ended, on) = talking(repeated, 5.0)
     assert began == 1.0
@@ -36,19 +36,19 @@ def test_held_like_a_radio() -> None:
     assert 1.5 + 0.03 * 59 + RELEASED_S <= ended <= 1.5 + 0.03 * 59 + RELEASED_S + 0.02
 
 
-def test_the_press_that_ends_it_may_last_a_little() -> None:
+def test_ending_press_may_be_held_briefly() -> None:
     assert talking([1.0, 3.0, 3.03, 3.06], 5.0) == [(1.0, True), (3.0, False)]
 
 
-def test_what_the_conversation_ended_begins_anew() -> None:
+def test_recording_ended_by_the_conversation_restarts() -> None:
     key = HeldKey()
     key.press(1.0, talking=False)
-    key.press(5.0, talking=False)  # the conversation ended it meanwhile
+    key.press(5.0, talking=False)  # the conversation ended recording meanwhile
     assert key.talking
 
 
 @given(st.lists(st.floats(0.01, 3.0), max_size=30))
-def test_who_presses_no_more_can_always_end_it(gaps_s: list[float]) -> None:
+def test_recording_can_always_be_ended(gaps_s: list[float]) -> None:
     key, at_s = HeldKey(), 0.0
     for gap_s in gaps_s:
         at_s += gap_s

@@ -1,4 +1,4 @@
-"""Whatever a person can do at the keys, through the whole app on a virtual sound card: it is done, and in the trace."""
+"""All keys of the whole program on a virtual sound card: each has its effect, and the trace shows it."""
 
 import time
 from collections.abc import Generator
@@ -26,14 +26,14 @@ def card() -> Generator[VirtualCard]:
 
 
 def say(card: VirtualCard, folder: Path, recording: Path) -> None:
-    """Into the microphone, with half a second of silence before and after it."""
+    """Plays into the microphone, with half a second of silence before and after it."""
     pcm, rate_hz = soundfile.read(recording, dtype="int16")
     quiet = np.zeros(rate_hz // 2, np.int16)
     card.speak(write_wav(folder / "said.wav", np.concatenate([quiet, pcm, quiet]), rate_hz)).wait()
 
 
 def listeners(card: VirtualCard) -> int:
-    """How many streams are open at the microphone."""
+    """Returns the number of open streams of the microphone."""
     sources = [line.split("\t") for line in card.pactl("list", "short", "sources").splitlines()]
     (number,) = [index for index, name, *_ in sources if name == MICROPHONE]
     outputs = [line.split("\t") for line in card.pactl("list", "short", "source-outputs").splitlines()]
@@ -68,16 +68,14 @@ def test_typed_text_is_answered_repeated_and_interrupted(card: VirtualCard, tmp_
     assert [record["no_latency_reason"] for record in (typed, again)] == ["requested", "repeated"]
 
 
-def test_a_closed_microphone_is_closed_and_what_was_being_said_is_not_answered(
-    card: VirtualCard, tmp_path: Path
-) -> None:
+def test_muting_closes_the_microphone_and_discards_speech(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         assert listeners(card) == 1
         pcm, rate_hz = soundfile.read(SET_TIMER, dtype="int16")
         speaking = card.speak(write_wav(tmp_path / "cut.wav", np.concatenate([pcm, pcm]), rate_hz))
         app.eventually(lambda: listeners(card) == 1)
-        time.sleep(1.3)  # in the midst of it
+        time.sleep(1.3)  # during the speech
         app.say("/mute")
         app.until("microphone: closed; /mute opens it")
         app.eventually(lambda: listeners(card) == 0)
@@ -95,7 +93,7 @@ def test_a_closed_microphone_is_closed_and_what_was_being_said_is_not_answered(
     assert [record["outcome"] for record in app.records()] == ["cleared", "answered"]
 
 
-def test_another_device_is_used_and_in_the_trace(card: VirtualCard, tmp_path: Path) -> None:
+def test_selected_device_is_used_and_traced(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         app.say("/devices")
@@ -118,7 +116,7 @@ def test_another_device_is_used_and_in_the_trace(card: VirtualCard, tmp_path: Pa
     assert app.records()[1]["response_latency_ms"] is not None
 
 
-def test_push_to_talk_hears_between_two_presses_only(card: VirtualCard, tmp_path: Path) -> None:
+def test_push_to_talk_records_only_between_presses(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--mode", "push-to-talk") as app:
         app.until("ready:")
         app.eventually(lambda: listeners(card) == 0)
@@ -137,14 +135,14 @@ def test_push_to_talk_hears_between_two_presses_only(card: VirtualCard, tmp_path
     assert (record["outcome"], record["words"]["user"]) == ("answered", "what time is it")
 
 
-def test_in_wake_mode_who_does_not_call_is_overheard(card: VirtualCard, tmp_path: Path) -> None:
+def test_speech_without_wake_phrase_is_ignored(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--mode", "wake", "--set", "talk.wake_phrase=computer") as app:
         app.until('wake: say "computer"')
         app.until("ready:")
         say(card, tmp_path, WHAT_TIME)
         time.sleep(1.0)
         say(card, tmp_path, CALL)
-        app.until("you:")  # what else it hears in it is pocketsphinx's guess
+        app.until("you:")  # pocketsphinx's other words are a guess
         recorded(app, 1)
         app.until("wake: speak")
         say(card, tmp_path, WHAT_TIME)  # within the window after a reply
@@ -156,11 +154,11 @@ def test_in_wake_mode_who_does_not_call_is_overheard(card: VirtualCard, tmp_path
     assert [record["outcome"] for record in app.records()] == ["answered", "answered"]
 
 
-def test_both_devices_are_pulled_out_and_put_back(card: VirtualCard, tmp_path: Path) -> None:
+def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ, "--input", MICROPHONE, "--output", SPEAKER) as app:
         app.until("ready:")
         app.until(f"loudspeaker: {SPEAKER}, ALSA")
-        for name in (SPEAKER, VOICE):  # of one alone, PulseAudio moves the streams to the other
+        for name in (SPEAKER, VOICE):  # after unplugging only one, PulseAudio moves the streams to the other
             card.unplug(name)
         for what in (f'loudspeaker "{SPEAKER}"', f'microphone "{MICROPHONE}"'):
             app.until(f"the {what} has gone")
@@ -185,7 +183,7 @@ def test_both_devices_are_pulled_out_and_put_back(card: VirtualCard, tmp_path: P
     assert heard["response_latency_ms"] is not None
 
 
-def test_a_sound_server_that_is_restarted_is_waited_for(card: VirtualCard, tmp_path: Path) -> None:
+def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) -> None:
     with talking(tmp_path, card.environ) as app:
         app.until("ready:")
         app.until("loudspeaker: default, ALSA")

@@ -1,4 +1,4 @@
-"""A sound card that takes its time leaves less of the 500 ms to wait in."""
+"""A slow sound card leaves less of the 500 ms for silence."""
 
 from dataclasses import replace
 
@@ -6,28 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.commands.talk.patience import LEAST_CEILING_MS, with_card
+from assistant.commands.talk.patience import LEAST_CEILING_MS, adapt_to_card
 from assistant.end_of_turn.estimator import BALANCED, EAGER, PATIENT
 
 
 @pytest.mark.parametrize(("card_ms", "ceiling_ms"), [(0, 440), (20, 440), (40, 440), (70, 410), (100, 380), (300, 380)])
-def test_what_the_card_takes_is_taken_off_the_ceiling(card_ms: float, ceiling_ms: float) -> None:
-    assert with_card(BALANCED, card_ms) == replace(BALANCED, ceiling_ms=ceiling_ms)
+def test_card_latency_is_subtracted_from_the_ceiling(card_ms: float, ceiling_ms: float) -> None:
+    assert adapt_to_card(BALANCED, card_ms) == replace(BALANCED, ceiling_ms=ceiling_ms)
 
 
-def test_who_promises_nothing_hurries_nobody() -> None:
-    assert with_card(PATIENT, 300) == PATIENT
+def test_profile_without_promise_is_unchanged() -> None:
+    assert adapt_to_card(PATIENT, 300) == PATIENT
 
 
-def test_a_ceiling_that_leaves_enough_stays() -> None:
-    assert with_card(EAGER, 70) == EAGER
+def test_sufficient_ceiling_is_unchanged() -> None:
+    assert adapt_to_card(EAGER, 70) == EAGER
     low = replace(EAGER, ceiling_ms=300, unfinished_ms=300)
-    assert with_card(low, 1000) == low
+    assert adapt_to_card(low, 1000) == low
 
 
 @given(card_ms=st.floats(0, 5000), ceiling_ms=st.floats(220, 500))
-def test_the_ceiling_only_falls_and_not_below_what_is_due(card_ms: float, ceiling_ms: float) -> None:
+def test_ceiling_only_decreases_and_keeps_its_minimum(card_ms: float, ceiling_ms: float) -> None:
     before = replace(BALANCED, ceiling_ms=ceiling_ms)
-    after = with_card(before, card_ms)
+    after = adapt_to_card(before, card_ms)
     assert min(ceiling_ms, LEAST_CEILING_MS) <= after.ceiling_ms <= ceiling_ms
     assert after == replace(before, ceiling_ms=after.ceiling_ms)

@@ -1,4 +1,4 @@
-"""Lines in place of the screen: what is printed, what is typed, and what stalls nothing."""
+"""Conversations as lines: what is printed, what is typed, and that nothing blocks."""
 
 import asyncio
 import io
@@ -13,7 +13,7 @@ import pytest
 
 from assistant.commands.talk.controls import NOT_YET, Status
 from assistant.commands.talk.pipe import LINE_CHARS, MOST_LINES, LineWriter, lines_of
-from assistant.commands.talk.plain import TalkPlain, unfit
+from assistant.commands.talk.plain import TalkPlain, screen_problem
 from assistant.commands.talk.resumed import Resumed
 from assistant.events import ChunkSpoken, InterimWords, Problem, ReplyStopped, TurnFinished, UserTurnCommitted
 from assistant.history.items import ItemId, UserMessage
@@ -27,7 +27,7 @@ FIT = {"keys": True, "terminal": True, "encoding": "utf-8"}
 def talked(
     typed: str, then: Callable[[TalkPlain], None] = lambda _: None, status: Status = STATUS, *, ends: bool = True
 ) -> tuple[list[str], list[tuple[object, ...]]]:
-    """The lines that were printed, and what the controls were asked to do."""
+    """Returns the printed lines, and the calls of the controls."""
     out = io.StringIO()
     controls = ScriptedControls(status)
 
@@ -42,7 +42,7 @@ def talked(
     return out.getvalue().splitlines(), controls.done
 
 
-def test_a_conversation_as_lines() -> None:
+def test_conversation_is_printed_as_lines() -> None:
     def converse(plain: TalkPlain) -> None:
         plain.engines(ENGINES[:2])
         plain.engines(ENGINES)
@@ -70,8 +70,8 @@ def test_a_conversation_as_lines() -> None:
     assert done == [("quit",)]
 
 
-def test_what_was_typed_is_not_printed_again_and_what_was_spoken_meanwhile_is() -> None:
-    def converse(plain: TalkPlain) -> None:  # as a new connection tells it
+def test_typed_text_is_not_repeated_but_offline_speech_is_printed() -> None:
+    def converse(plain: TalkPlain) -> None:  # as a new connection reports it
         plain.show(
             UserTurnCommitted(1, "typed", False, UserMessage(ItemId("a"), "typed", spoken=False), None, "requested")
         )
@@ -83,7 +83,7 @@ def test_what_was_typed_is_not_printed_again_and_what_was_spoken_meanwhile_is() 
     assert [line for line in printed if line.startswith("you")] == ["you: spoken"]
 
 
-def test_words_are_made_fit_and_partials_left_out() -> None:
+def test_text_is_made_printable_and_interim_words_omitted() -> None:
     def converse(plain: TalkPlain) -> None:
         plain.show(InterimWords("so far", low_confidence=False))
         plain.show(UserTurnCommitted(1, "\x1b[2Jhi\nthere", True, None, 1.0, "spoken"))
@@ -97,7 +97,7 @@ def test_words_are_made_fit_and_partials_left_out() -> None:
     assert printed[3:5] == ['repartee: (heard: "a")', "repartee: (not heard)"]
 
 
-def test_commands() -> None:
+def test_commands_call_the_controls() -> None:
     typed = "/mute\n/interrupt\n/repeat\n/use input USB headset\n/use output\n\nhello there\n/quit\n"
     _, done = talked(typed, ends=False)
     assert done == [
@@ -111,7 +111,7 @@ def test_commands() -> None:
     ]
 
 
-def test_talk_is_for_push_to_talk() -> None:
+def test_talk_command_requires_push_to_talk() -> None:
     printed, done = talked("/talk\n")
     assert ("talk", True) not in done
     assert any(line.startswith("talk: the mode is open") for line in printed)
@@ -119,7 +119,7 @@ def test_talk_is_for_push_to_talk() -> None:
     assert done == [("talk", True), ("quit",)]
 
 
-def test_what_is_not_understood_is_said() -> None:
+def test_unknown_command_is_reported() -> None:
     printed, done = talked("/fly\n/use speaker\n/devices\n/help\n")
     assert "unknown: there is no command /fly; /help names those there are" in printed
     assert any(line.startswith("use: say which") for line in printed)
@@ -128,7 +128,7 @@ def test_what_is_not_understood_is_said() -> None:
     assert done == [("quit",)]
 
 
-def test_a_pipe_that_ends_does_not_end_the_conversation() -> None:
+def test_end_of_a_pipe_does_not_end_the_conversation() -> None:
     async def run() -> None:
         controls = ScriptedControls(STATUS)
         plain = TalkPlain(controls, clock=lambda: "", out=io.StringIO(), typed=io.StringIO("hi\n"))
@@ -140,7 +140,7 @@ def test_a_pipe_that_ends_does_not_end_the_conversation() -> None:
     asyncio.run(run())
 
 
-def test_lines_that_are_too_long_are_left_out_and_many_wait() -> None:
+def test_too_long_lines_are_skipped_and_many_are_queued() -> None:
     typed = "\n".join([*[f"line {at}" for at in range(100)], "x" * (3 * LINE_CHARS), "last"])
 
     async def run() -> list[str]:
@@ -149,7 +149,7 @@ def test_lines_that_are_too_long_are_left_out_and_many_wait() -> None:
     assert asyncio.run(run()) == [*[f"line {at}" for at in range(100)], "last"]
 
 
-def test_who_does_not_read_holds_nothing_up() -> None:
+def test_unread_output_does_not_block() -> None:
     ours, theirs = os.pipe()
 
     async def run() -> None:
@@ -158,13 +158,13 @@ def test_who_does_not_read_holds_nothing_up() -> None:
             for _ in range(2 * MOST_LINES):
                 writer.write("x" * 1000)
             assert writer.left_out > 0
-            os.close(ours)  # so that the thread can leave
+            os.close(ours)  # so that the thread can end
             await writer.aclose()
 
     asyncio.run(run())
 
 
-def test_the_table_at_the_end_keeps_its_columns() -> None:
+def test_final_table_keeps_its_columns() -> None:
     def converse(plain: TalkPlain) -> None:
         plain.engines(ENGINES)
 
@@ -185,7 +185,7 @@ def test_the_table_at_the_end_keeps_its_columns() -> None:
         (["answered", "interrupted"], "2 turns were answered, none with a response latency (requested)"),
     ],
 )
-def test_turns_that_were_answered_without_a_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
+def test_answered_turns_without_latency_are_counted(outcomes: list[Outcome], said: str) -> None:
     (timed,) = [fact for fact in CONVERSATION if isinstance(fact, TurnFinished)][:1]
 
     def converse(plain: TalkPlain) -> None:
@@ -200,7 +200,7 @@ def test_turns_that_were_answered_without_a_latency_are_counted(outcomes: list[O
     assert said in printed
 
 
-def test_who_went_away_ends_the_conversation() -> None:
+def test_closed_output_ends_the_conversation() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
 
@@ -217,7 +217,7 @@ def test_who_went_away_ends_the_conversation() -> None:
     assert asyncio.run(run()) == [("quit",)]
 
 
-def test_a_terminal_that_lacks_a_character_shows_another() -> None:
+def test_unencodable_character_is_replaced() -> None:
     raw = io.BytesIO()
     out: TextIO = io.TextIOWrapper(raw, encoding="ascii")
 
@@ -246,7 +246,7 @@ def loaded(plain: TalkPlain) -> None:
 def started(
     then: Callable[[TalkPlain], None] = load, *, typed: str = "", start_s: float = 5.0, status: Status = STARTING
 ) -> list[str]:
-    """The lines of a conversation that is being started for a tenth of a second."""
+    """Returns the lines of a conversation that starts for a tenth of a second."""
     out = io.StringIO()
 
     async def run() -> None:
@@ -263,12 +263,12 @@ def started(
     return out.getvalue().splitlines()
 
 
-def test_a_start_that_fails_prints_no_line_before_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_start_prints_only_its_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert started() == []
     assert capsys.readouterr().err == ""
 
 
-def test_a_device_that_is_not_open_yet_is_no_line() -> None:
+def test_device_that_is_not_open_yet_is_not_printed() -> None:
     assert not [line for line in started(TalkPlain.ready) if NOT_YET in line]
 
 
@@ -281,14 +281,14 @@ def test_a_device_that_is_not_open_yet_is_no_line() -> None:
         pytest.param({"status": STATUS}, id="the conversation has begun"),
     ],
 )
-def test_what_was_held_back_is_printed_in_order(how: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_held_back_lines_are_printed_in_order(how: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     lines = started(**how)
     assert lines[0].startswith("vad: ")
     assert lines[len(ENGINES)].startswith("trouble ")
     assert capsys.readouterr().err == "repartee: N\n"
 
 
-def test_a_resumed_conversation_is_printed_before_it_goes_on() -> None:
+def test_resumed_conversation_is_printed_first() -> None:
     def go_on(plain: TalkPlain) -> None:
         plain.resumed(Resumed("one, 1 turn:", (("you", "what time is it"), ("repartee", "Ten past two."))))
         plain.ready()
@@ -302,7 +302,7 @@ def test_a_resumed_conversation_is_printed_before_it_goes_on() -> None:
 
 
 @pytest.mark.slow
-def test_a_thread_that_waits_for_input_does_not_keep_the_program() -> None:
+def test_thread_waiting_for_input_does_not_keep_the_program() -> None:
     code = (
         "import asyncio\n"
         "from assistant.commands.talk.plain import TalkPlain\n"
@@ -337,7 +337,7 @@ def test_a_thread_that_waits_for_input_does_not_keep_the_program() -> None:
         ({}, {"encoding": "latin-1"}, "encoding is latin-1"),
     ],
 )
-def test_where_the_screen_cannot_be_drawn(environ: dict[str, str], changed: dict[str, object], said: str) -> None:
-    reason = unfit(environ, **{**FIT, **changed})  # type: ignore[arg-type]
+def test_screen_problem_is_explained(environ: dict[str, str], changed: dict[str, object], said: str) -> None:
+    reason = screen_problem(environ, **{**FIT, **changed})  # type: ignore[arg-type]
     assert reason.find(said) >= 0
     assert bool(reason) == bool(said)

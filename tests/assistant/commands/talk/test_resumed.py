@@ -1,4 +1,4 @@
-"""A resumed conversation: what is shown of it."""
+"""Summary of a resumed conversation."""
 
 from datetime import UTC
 
@@ -16,7 +16,7 @@ def exchange(number: int, *, continues: bool = False) -> list[Item]:
     return [said, AssistantMessage(ItemId(f"item_{2 * number + 1}"), f"Answer {number}.")]
 
 
-def test_the_last_turns_are_shown_and_all_are_counted() -> None:
+def test_last_turns_are_shown_and_all_are_counted() -> None:
     items = [item for number in range(7) for item in exchange(number)]
     past = resumed("20260131-093000", BEGAN, items, UTC)
     assert past.heading == "20260131-093000, begun 2026-01-31 09:30, 7 turns; the last 3:"
@@ -38,11 +38,11 @@ def test_the_last_turns_are_shown_and_all_are_counted() -> None:
         pytest.param([AssistantMessage(ItemId("a"), "Hello.")], "", "one, no turn of yours:", id="a greeting only"),
     ],
 )  # fmt: skip
-def test_the_heading_says_which_when_and_how_much(items: list[Item], began_at: str, heading: str) -> None:
+def test_heading_has_name_start_and_length(items: list[Item], began_at: str, heading: str) -> None:
     assert resumed("one", began_at, items, UTC).heading == heading
 
 
-def test_long_texts_are_shortened_and_fit_for_a_terminal() -> None:
+def test_long_texts_are_shortened_and_printable() -> None:
     said = UserMessage(ItemId("a"), "\x1b[2Jlong\n" + "x" * 5000, spoken=False)
     ((_, text),) = resumed("one", BEGAN, [said], UTC).last
     assert len(text) <= MOST_CHARS + 2
@@ -51,12 +51,12 @@ def test_long_texts_are_shortened_and_fit_for_a_terminal() -> None:
     assert "\n" not in text
 
 
-def test_somebody_who_went_on_and_on_does_not_fill_the_screen() -> None:
+def test_long_turn_does_not_fill_the_screen() -> None:
     items = [item for number in range(50) for item in exchange(number, continues=number > 0)]
     assert len(resumed("one", BEGAN, items, UTC).last) == 12
 
 
-def test_the_screen_shows_it_before_the_new_words() -> None:
+def test_screen_shows_the_past_before_new_words() -> None:
     view = View()
     view.resumed(resumed("one", BEGAN, exchange(0), UTC), "14:10:07")
     view.typed("and now")

@@ -1,4 +1,4 @@
-"""The screen through Textual's pilot: what it shows at each size, and what its keys do."""
+"""The screen through Textual's pilot: its content at each size, and the effects of its keys."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
@@ -29,7 +29,7 @@ NASTY = "\x1b[2J\x1b[31mred [bold]not markup[/bold] \u202eשלום עולם 日�
 
 
 def lines(screen: TalkScreen) -> list[str]:
-    """What is on the screen, line by line."""
+    """Returns the screen, line by line."""
     width, height = screen.size
     strips = screen.screen._compositor.render_strips()
     assert len(strips) == height
@@ -40,7 +40,7 @@ def lines(screen: TalkScreen) -> list[str]:
 def with_screen(
     use: Use, status: Status = STATUS, size: tuple[int, int] = (120, 40), environ: Mapping[str, str] | None = None
 ) -> list[tuple[object, ...]]:
-    """Run it, ready and with its engines; what the controls were asked to do."""
+    """Runs the screen with its engines loaded. Returns the calls of the controls."""
     controls = ScriptedControls(status)
 
     async def run() -> None:
@@ -56,7 +56,7 @@ def with_screen(
 
 
 def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[object, ...]]:
-    """What is done of it; `times`: so many things are waited for."""
+    """Presses keys and returns the calls. `times`: number of calls to wait for."""
 
     async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         await pilot.press(*keys)
@@ -90,16 +90,16 @@ def pressing(*keys: str, status: Status = STATUS, times: int = 0) -> list[tuple[
         (["question_mark", "escape", "r"], [("repeat",)]),
     ],
 )
-def test_keys(keys: list[str], done: list[tuple[object, ...]]) -> None:
+def test_keys_call_the_controls(keys: list[str], done: list[tuple[object, ...]]) -> None:
     assert pressing(*keys) == done
 
 
-def test_space_begins_and_ends_what_is_said() -> None:
+def test_space_starts_and_ends_recording() -> None:
     assert pressing("space", status=TALKING) == [("talk", True)]
     assert pressing("space", "space", status=TALKING, times=2) == [("talk", True), ("talk", False)]
 
 
-def test_a_press_that_came_too_soon_takes_none_of_the_later_ones() -> None:
+def test_early_press_does_not_block_later_ones() -> None:
     async def use(_screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         controls.deaf = True
         await pilot.press("space")
@@ -112,12 +112,12 @@ def test_a_press_that_came_too_soon_takes_none_of_the_later_ones() -> None:
     with_screen(use, TALKING)
 
 
-def test_m_opens_a_closed_microphone() -> None:
+def test_m_opens_a_muted_microphone() -> None:
     assert pressing("m", status=replace(STATUS, floor="muted", muted=True)) == [("mute", False)]
 
 
 @pytest.mark.parametrize("size", [(60, 16), (80, 24), (120, 40), (200, 60)])
-def test_everything_is_on_the_screen(size: tuple[int, int]) -> None:
+def test_screen_shows_everything(size: tuple[int, int]) -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
         for fact in CONVERSATION:
             screen.show(fact)
@@ -137,7 +137,7 @@ def test_everything_is_on_the_screen(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("size", [(59, 16), (60, 15), (40, 10), (20, 5), (8, 2)])
-def test_a_small_terminal_says_so_and_works(size: tuple[int, int]) -> None:
+def test_small_terminal_is_reported_and_works(size: tuple[int, int]) -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         for fact in CONVERSATION:
             screen.show(fact)
@@ -161,7 +161,7 @@ def test_a_small_terminal_says_so_and_works(size: tuple[int, int]) -> None:
     ("size", "layout"),
     [((120, 40), {"-wide", "-airy"}), ((80, 24), {"-normal", "-high"}), ((8, 2), {"-slim", "-flat"})],
 )
-def test_the_first_picture_is_laid_out_for_the_terminal(size: tuple[int, int], layout: set[str]) -> None:
+def test_first_drawing_uses_the_terminal_size(size: tuple[int, int], layout: set[str]) -> None:
     first: list[set[str]] = []
 
     class Watched(TalkScreen):
@@ -178,7 +178,7 @@ def test_the_first_picture_is_laid_out_for_the_terminal(size: tuple[int, int], l
     assert layout <= first[0]
 
 
-def test_it_draws_while_the_engines_load() -> None:
+def test_screen_is_drawn_while_engines_load() -> None:
     async def run() -> None:
         screen = TalkScreen(ScriptedControls(STATUS), clock=lambda: "14:10:07", environ={})
         screen.show(Problem("before it is drawn"))
@@ -202,7 +202,7 @@ def test_it_draws_while_the_engines_load() -> None:
     asyncio.run(run())
 
 
-def test_the_status_is_asked_for_and_shown() -> None:
+def test_status_is_polled_and_shown() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         reply = ReplyId(1, 1)
         screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
@@ -218,13 +218,15 @@ def test_the_status_is_asked_for_and_shown() -> None:
         assert "counted  3 overflows" in shown
         assert "none" not in shown
         (row,) = [at for at, line in enumerate(lines(screen)) if "one two three" in line]
-        lit = [seg.text for seg in screen.screen._compositor.render_strips()[row] if seg.style and seg.style.reverse]
-        assert lit == ["two"]
+        highlight = [
+            seg.text for seg in screen.screen._compositor.render_strips()[row] if seg.style and seg.style.reverse
+        ]
+        assert highlight == ["two"]
 
     with_screen(use)
 
 
-def test_what_to_do_is_said_in_words() -> None:
+def test_hints_are_shown_as_text() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         said = {
             "press space again": replace(TALKING, floor="hearing", talking=True),
@@ -241,7 +243,7 @@ def test_what_to_do_is_said_in_words() -> None:
 
 
 @pytest.mark.parametrize("size", [(48, 12), (80, 24), (120, 40)])
-def test_no_words_break_the_screen(size: tuple[int, int]) -> None:
+def test_text_cannot_break_the_screen(size: tuple[int, int]) -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         reply = ReplyId(1, 1)
         controls.now = replace(STATUS, input=NASTY, output=NASTY, echo=NASTY, endpoint=NASTY, troubles={NASTY: 2})
@@ -263,7 +265,7 @@ def test_no_words_break_the_screen(size: tuple[int, int]) -> None:
     with_screen(use, size=size)
 
 
-def test_a_long_reply_scrolls_and_one_can_look_back() -> None:
+def test_long_reply_scrolls_and_user_can_scroll_back() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
         reply = ReplyId(1, 1)
         screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
@@ -285,7 +287,7 @@ def test_a_long_reply_scrolls_and_one_can_look_back() -> None:
     with_screen(use, size=(80, 24))
 
 
-def test_of_a_long_reply_the_words_being_spoken_are_in_sight() -> None:
+def test_words_being_spoken_are_in_view_in_a_long_reply() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], controls: ScriptedControls) -> None:
         reply = ReplyId(1, 1)
         screen.show(ReplyStarted(reply, ItemId("reply"), spoken=True))
@@ -309,7 +311,7 @@ def test_typed_words_are_shown_at_once() -> None:
     with_screen(use)
 
 
-def test_without_colour_nothing_is_coloured_and_stages_differ() -> None:
+def test_no_color_disables_colours_and_uses_patterns() -> None:
     async def use(screen: TalkScreen, pilot: Pilot[None], _controls: ScriptedControls) -> None:
         for fact in CONVERSATION:
             screen.show(fact)
@@ -336,16 +338,16 @@ def test_without_colour_nothing_is_coloured_and_stages_differ() -> None:
         ({"NO_COLOR": "1"}, "none"),
     ],
 )
-def test_the_shade(environ: dict[str, str], shade: str) -> None:
+def test_shade_follows_the_environment(environ: dict[str, str], shade: str) -> None:
     assert shade_of(environ) == shade
 
 
-def test_stages_have_colours_of_their_own() -> None:
+def test_stages_have_distinct_colours() -> None:
     assert set(STAGE_COLOURS) == set(STAGES)
     assert len(set(STAGE_COLOURS.values())) == len(STAGES)
 
 
-def test_the_picture_in_the_docs_is_of_this_screen() -> None:
+def test_picture_in_the_docs_shows_this_screen() -> None:
     drawn = asyncio.run(picture("speaking", (120, 36), {}))
     kept = Path("docs/talk.svg").read_text(encoding="utf-8")
     assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
@@ -353,5 +355,5 @@ def test_the_picture_in_the_docs_is_of_this_screen() -> None:
 
 
 def texts(svg: str) -> list[str]:
-    """The words of an SVG."""
+    """Returns the words of an SVG."""
     return [part.partition("</text>")[0].partition(">")[2] for part in svg.split("<text ")[1:]]

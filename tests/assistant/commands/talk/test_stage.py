@@ -1,4 +1,4 @@
-"""The screen in a terminal of its own, as a person runs it: nothing but the screen is drawn there."""
+"""The screen in a real terminal: nothing else is drawn there."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def card() -> Generator[VirtualCard]:
 @pytest.fixture
 def terminal(card: VirtualCard, tmp_path: Path) -> Generator[Terminal]:
     flags = [word for setting in SETTINGS for word in ("--set", setting)]
-    # Readline sets them for a terminal that is not there; this one has its own.
+    # Readline sets them for the terminal of the test; this one is separate.
     environ = {name: value for name, value in card.environ.items() if name not in {"COLUMNS", "LINES"}}
     environ |= {"TERM": "xterm-256color", "XDG_DATA_HOME": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     one = Terminal([sys.executable, "-c", NOISY, "talk", *flags], environ, tmp_path)
@@ -54,11 +54,11 @@ def terminal(card: VirtualCard, tmp_path: Path) -> Generator[Terminal]:
 
 
 def plain(drawn: bytes) -> str:
-    """Without the escape sequences."""
+    """Removes the escape sequences."""
     return re.sub(rb"\x1b(\[[0-9;?<>=]*[a-zA-Z]|[=>])", b"", drawn).decode(errors="replace")
 
 
-def test_what_libraries_print_is_not_on_the_screen_and_a_turn_is(terminal: Terminal) -> None:
+def test_library_output_is_not_on_the_screen_but_a_turn_is(terminal: Terminal) -> None:
     terminal.until(b"LISTENING")
     terminal.press(b"t")
     terminal.until(b"escape leaves")

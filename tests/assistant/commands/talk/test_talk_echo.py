@@ -1,4 +1,4 @@
-"""The whole app beside its own loudspeaker: what it says comes back into its microphone, softer and late."""
+"""The whole program with its own echo: its output returns to its microphone, softer and delayed."""
 
 import json
 import subprocess
@@ -28,12 +28,12 @@ ECHO_PERCENT = 55
 """PulseAudio's volume is cubic: about -16 dB."""
 
 LONG = "what can you do"
-"""Its answer takes 13 s."""
+"""The answer takes 13 s."""
 
 
 @dataclass
 class App:
-    """`repartee talk --plain`, running."""
+    """A running `repartee talk --plain`."""
 
     process: "subprocess.Popen[str]"
     folder: Path
@@ -88,20 +88,20 @@ def talking(folder: Path, card: VirtualCard, echo: str) -> Generator[App]:
 
 @pytest.fixture
 def card() -> Generator[VirtualCard]:
-    """One whose loudspeaker is heard by its microphone."""
+    """Yields a card whose microphone receives the loudspeaker."""
     with virtual_card() as one:
         one.pactl(
             "load-module", "module-loopback", f"source={SPEAKER}.monitor", f"sink={VOICE}", "latency_msec=100",
             "source_dont_move=true", "sink_dont_move=true", "adjust_time=0",
         )  # fmt: skip
-        # It does not change its rate now and then to keep its latency: the way through a room is as long as it is.
+        # No rate changes to keep the latency: the delay of a room is constant.
         (number,) = [line.split()[0] for line in one.pactl("list", "short", "sink-inputs").splitlines()]
         one.pactl("set-sink-input-volume", number, f"{ECHO_PERCENT}%")
         yield one
 
 
 def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[str, Any]:
-    """The record of a long reply; nobody but itself is in the room."""
+    """Returns the record of a long reply without any user speech."""
     with talking(folder, card, echo) as app:
         app.until("ready:")
         app.say(LONG)
@@ -111,13 +111,13 @@ def spoken_to_its_own_ear(folder: Path, card: VirtualCard, echo: str) -> dict[st
     return record
 
 
-def test_with_the_canceller_it_does_not_interrupt_itself(card: VirtualCard, tmp_path: Path) -> None:
+def test_echo_canceller_prevents_self_interruption(card: VirtualCard, tmp_path: Path) -> None:
     pytest.importorskip("livekit.rtc")
     record = spoken_to_its_own_ear(tmp_path, card, "cancel")
     assert record["engines"]["echo"] == "cancel"
     assert record["outcome"] == "answered"
 
 
-def test_with_headphones_on_the_table_it_does(card: VirtualCard, tmp_path: Path) -> None:
-    """The echo is really there: without anything against it the same reply is cut."""
+def test_headphones_mode_with_a_loudspeaker_interrupts_itself(card: VirtualCard, tmp_path: Path) -> None:
+    """The echo is really there: without echo control the same reply is interrupted."""
     assert spoken_to_its_own_ear(tmp_path, card, "headphones")["outcome"] == "interrupted"

@@ -1,5 +1,4 @@
-"""Whole conversations in which not everybody is listened to, or only while a key is held; and what else a person at
-the screen can do. In virtual time."""
+"""Whole conversations with wake phrase, push-to-talk and other actions of the user, in virtual time."""
 
 import asyncio
 import json
@@ -28,7 +27,7 @@ def listener(listen_s: float = 4.0) -> WakePhraseGate:
 
 
 def asked(rehearsal: Rehearsal) -> list[str]:
-    """The last message of every request to the model."""
+    """Returns the last message of every request to the model."""
     return [messages[-1].content for messages in rehearsal.model.asked]
 
 
@@ -37,7 +36,7 @@ def said(performance: Performance) -> list[str]:
 
 
 def partial(rehearsal: Rehearsal, text: str) -> None:
-    """The recognizer has these words so far."""
+    """Sets the interim words of the recognizer."""
     hearing = rehearsal.transcriber.hearings[-1]
     hearing.on_partial(Transcript(hearing.segment, Samples(hearing.segment + hearing.until), text))
 
@@ -45,7 +44,7 @@ def partial(rehearsal: Rehearsal, text: str) -> None:
 # ---- the wake phrase ----
 
 
-def test_only_who_says_the_phrase_is_answered_and_of_others_nothing_remains_but_a_count() -> None:
+def test_only_addressed_speech_is_answered_and_other_only_counted() -> None:
     secret = Says(500, 1500, "the doctor said it is serious")
     rehearsal = Rehearsal([secret, Says(3000, 4000, "hey computer what time is it")], attention=listener(), turns=EAGER)
     performance = rehearsal.perform()
@@ -65,7 +64,7 @@ def test_only_who_says_the_phrase_is_answered_and_of_others_nothing_remains_but_
     ]
 
 
-def test_the_window_after_a_reply_needs_no_phrase_and_closes() -> None:
+def test_window_after_a_reply_needs_no_phrase_and_closes() -> None:
     rehearsal = Rehearsal(
         [
             Says(500, 1500, "hey computer what time is it"),
@@ -81,7 +80,7 @@ def test_the_window_after_a_reply_needs_no_phrase_and_closes() -> None:
     assert [record.outcome for record in performance.records] == ["answered", "answered"]
 
 
-def test_the_phrase_alone_is_acknowledged_and_what_follows_is_the_request() -> None:
+def test_phrase_alone_is_acknowledged_and_next_speech_is_answered() -> None:
     rehearsal = Rehearsal(
         [Says(500, 1200, "hey computer"), Says(3000, 3800, "what time is it")], attention=listener(0), turns=EAGER
     )
@@ -93,7 +92,7 @@ def test_the_phrase_alone_is_acknowledged_and_what_follows_is_the_request() -> N
     assert [record.outcome for record in performance.records] == ["called", "answered"]
 
 
-def test_no_words_of_others_are_shown_and_a_recognizer_that_fails_on_them_is_not_apologized_for() -> None:
+def test_side_talk_is_hidden_and_its_recognition_errors_are_silent() -> None:
     rehearsal = Rehearsal([Says(500, 1500, "the doctor said")], attention=listener(), turns=EAGER)
     rehearsal.at(1000, lambda: partial(rehearsal, "the doctor"))
     rehearsal.at(1400, lambda: setattr(rehearsal.transcriber, "breaks", True))
@@ -102,7 +101,7 @@ def test_no_words_of_others_are_shown_and_a_recognizer_that_fails_on_them_is_not
     assert (rehearsal.voice.spoken, performance.records) == ([], [])
 
 
-def test_of_a_turn_only_what_follows_the_phrase_is_shown() -> None:
+def test_only_words_after_the_phrase_are_shown() -> None:
     heard = "the doctor said it is serious. hey computer what time is it"
     rehearsal = Rehearsal([Says(500, 1500, heard)], attention=listener(), turns=EAGER)
     rehearsal.at(1300, lambda: partial(rehearsal, "the doctor said it is serious. hey computer"))
@@ -117,8 +116,8 @@ def test_of_a_turn_only_what_follows_the_phrase_is_shown() -> None:
 
 
 @pytest.mark.parametrize("until_ms", [3500, 9000])
-def test_how_somebody_else_spoke_into_a_reply_is_in_no_record(until_ms: int) -> None:
-    """Whether they are done before it ends, or not."""
+def test_side_talk_during_a_reply_is_in_no_record(until_ms: int) -> None:
+    """The side talk may end before or after the reply."""
     rehearsal = Rehearsal(
         [Says(500, 1500, "hey computer tell me a story"), Says(3000, until_ms, "the doctor said")],
         length_ms=11000,
@@ -133,8 +132,8 @@ def test_how_somebody_else_spoke_into_a_reply_is_in_no_record(until_ms: int) -> 
 
 
 @pytest.mark.parametrize("cut_by", ["typing", "length"])
-def test_how_somebody_else_goes_on_behind_a_cut_is_in_no_record(cut_by: str) -> None:
-    """Whether somebody types meanwhile, or it is longer than a turn may be."""
+def test_side_talk_after_an_interruption_is_in_no_record(cut_by: str) -> None:
+    """The user may type meanwhile, or the side talk may be longer than a turn may be."""
     longest_s = 60.0 if cut_by == "typing" else 2.0
     rehearsal = Rehearsal(
         [Says(500, 4500, "the doctor said it is serious"), Says(6000, 7000, "hey computer what time is it")],
@@ -152,7 +151,7 @@ def test_how_somebody_else_goes_on_behind_a_cut_is_in_no_record(cut_by: str) -> 
     assert min(voiced) > 6000 * 16, "the trace tells how somebody else spoke"
 
 
-def test_a_conversation_that_breaks_off_leaves_nothing_of_others() -> None:
+def test_aborted_conversation_contains_no_side_talk() -> None:
     rehearsal = Rehearsal([Says(500, 5500, "the doctor said")], attention=listener(), turns=EAGER)
 
     async def break_off() -> None:
@@ -165,7 +164,7 @@ def test_a_conversation_that_breaks_off_leaves_nothing_of_others() -> None:
     assert [type(fact) for fact in facts] == [SpeechStarted], "and no record"
 
 
-def test_a_voice_interrupts_within_the_window() -> None:
+def test_speech_interrupts_within_the_window() -> None:
     rehearsal = Rehearsal(
         [Says(500, 1500, "hey computer tell me a story"), Says(3500, 4500, "stop it")],
         replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
@@ -178,7 +177,7 @@ def test_a_voice_interrupts_within_the_window() -> None:
 
 @pytest.mark.parametrize("partial_ms", [3700, None])
 @pytest.mark.parametrize(("heard", "outcome"), [("stop it please", "answered"), ("hey computer stop", "interrupted")])
-def test_without_a_window_only_the_phrase_interrupts(heard: str, outcome: str, partial_ms: int | None) -> None:
+def test_only_the_phrase_interrupts_without_a_window(heard: str, outcome: str, partial_ms: int | None) -> None:
     rehearsal = Rehearsal(
         [Says(500, 1500, "hey computer tell me a story"), Says(3000, 4000, heard)],
         replies=["Once upon a time there was a king who had three sons and a castle.", "All right."],
@@ -196,7 +195,7 @@ def test_without_a_window_only_the_phrase_interrupts(heard: str, outcome: str, p
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=5))
-def test_what_reaches_the_model_is_what_was_addressed(turns: list[tuple[bool, int]]) -> None:
+def test_only_addressed_words_reach_the_model(turns: list[tuple[bool, int]]) -> None:
     """Each speaks for a second, the next after a pause of any length; the window is three seconds."""
     says, at_ms = [], 500
     for number, (named, pause_s) in enumerate(turns):
@@ -212,12 +211,12 @@ def test_what_reaches_the_model_is_what_was_addressed(turns: list[tuple[bool, in
             over_ms = next(at_ms for at_ms in begun if at_ms > part.start_ms) + 500
             open_until_ms = over_ms + 3000
         elif part.start_ms <= open_until_ms + 300:
-            return  # on the edge: the reply's end is not known so exactly here
+            return  # at the edge: the end of the reply is not known exactly enough here
     assert said(performance) == expected
     assert {messages[-1].content for messages in rehearsal.model.asked} == set(expected)
 
 
-# ---- push to talk ----
+# ---- push-to-talk ----
 
 
 def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
@@ -226,7 +225,7 @@ def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
         rehearsal.at(release_ms, lambda: rehearsal.session.talk(on=False))
 
 
-def test_the_turn_is_what_was_said_while_the_key_was_held() -> None:
+def test_turn_is_the_speech_while_the_key_was_held() -> None:
     rehearsal = Rehearsal(
         [
             Says(200, 700, "not for you"),
@@ -249,8 +248,8 @@ def test_the_turn_is_what_was_said_while_the_key_was_held() -> None:
 
 
 @pytest.mark.parametrize("late_ms", [0, 60, 140])
-def test_what_was_said_up_to_the_release_is_in_the_turn_however_late_it_comes(late_ms: int) -> None:
-    """The key is let go when the last word is over; the last frames have not come by then."""
+def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None:
+    """The key is released at the end of the last word; the last frames have not arrived by then."""
     rehearsal = Rehearsal([Says(1000, 2000, "what time is it")], turns=HELD, key=PushToTalk())
 
     def release() -> None:
@@ -268,8 +267,8 @@ def test_what_was_said_up_to_the_release_is_in_the_turn_however_late_it_comes(la
 
 
 @pytest.mark.parametrize("begins_ms", [1780, 1860, 1940])
-def test_a_word_that_begins_just_before_the_release_is_not_lost(begins_ms: int) -> None:
-    """One of 250 ms; the key is let go at 1960, the reply waits for no more than the end of the word."""
+def test_word_starting_just_before_the_release_is_kept(begins_ms: int) -> None:
+    """A word of 250 ms; the key is released at 1960 ms, and the reply waits only for the end of the word."""
     says = [Says(1000, 1500, "lights"), Says(begins_ms, begins_ms + 250, "on")]
     rehearsal = Rehearsal(says, turns=HELD, key=PushToTalk())
     rehearsal.transcriber.word_by_word = True
@@ -279,7 +278,7 @@ def test_a_word_that_begins_just_before_the_release_is_not_lost(begins_ms: int) 
     assert performance.records[0].endpoint_ms == pytest.approx(begins_ms + 250, abs=41)
 
 
-def test_of_a_voice_that_goes_on_after_the_release_no_more_than_a_word_is_heard() -> None:
+def test_speech_after_the_release_adds_at_most_a_word() -> None:
     says = [Says(1000, 1900, "what time is it"), Says(1900, 4900, "none of this is meant for anybody here")]
     rehearsal = Rehearsal(says, turns=HELD, key=PushToTalk())
     rehearsal.transcriber.word_by_word = True
@@ -289,7 +288,7 @@ def test_of_a_voice_that_goes_on_after_the_release_no_more_than_a_word_is_heard(
     assert performance.records[0].endpoint_ms == pytest.approx(2200, abs=41)
 
 
-def test_a_touch_is_no_turn_but_stops_a_reply() -> None:
+def test_touching_the_key_stops_a_reply_without_a_turn() -> None:
     rehearsal = Rehearsal(
         [Says(500, 1500, "tell me a story"), Says(4000, 4500, "not for you")],
         replies=["Once upon a time there was a king who had three sons and a castle."],
@@ -302,7 +301,7 @@ def test_a_touch_is_no_turn_but_stops_a_reply() -> None:
     assert said(performance) == ["tell me a story"]
 
 
-def test_a_key_let_go_too_soon_and_pressed_again_goes_on() -> None:
+def test_key_released_too_early_and_pressed_again_continues() -> None:
     rehearsal = Rehearsal(
         [Says(500, 1500, "what time"), Says(1700, 2500, "is it in paris")], turns=HELD, key=PushToTalk()
     )
@@ -313,7 +312,7 @@ def test_a_key_let_go_too_soon_and_pressed_again_goes_on() -> None:
     assert rehearsal.model.asked[-1][-1].content == "what time is it in paris"
 
 
-def test_a_key_held_in_silence_is_nothing() -> None:
+def test_held_key_without_speech_is_no_turn() -> None:
     rehearsal = Rehearsal([Says(5000, 5500, "later")], turns=HELD, key=PushToTalk())
     held(rehearsal, (500, 2000))
     performance = rehearsal.perform()
@@ -322,7 +321,7 @@ def test_a_key_held_in_silence_is_nothing() -> None:
     assert performance.told(SpeechStarted) == []
 
 
-def test_a_microphone_that_ends_while_the_key_is_held_ends_the_turn() -> None:
+def test_end_of_the_microphone_ends_the_held_turn() -> None:
     rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=2000, turns=HELD, key=PushToTalk())
     rehearsal.at(400, lambda: rehearsal.session.talk(on=True))
     performance = rehearsal.perform()
@@ -330,10 +329,10 @@ def test_a_microphone_that_ends_while_the_key_is_held_ends_the_turn() -> None:
     assert [record.outcome for record in performance.records] == ["answered"]
 
 
-# ---- what else a person can do ----
+# ---- other actions of the user ----
 
 
-def test_the_last_reply_is_said_again_without_asking_anybody() -> None:
+def test_last_reply_is_repeated_without_a_request() -> None:
     rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
     again: list[bool] = []
     rehearsal.at(100, lambda: again.append(rehearsal.session.repeat()))
@@ -348,7 +347,7 @@ def test_the_last_reply_is_said_again_without_asking_anybody() -> None:
     assert texts == ["It is ten o'clock. Anything else?"] * 2
 
 
-def test_a_reply_that_plays_begins_anew() -> None:
+def test_playing_reply_restarts_when_repeated() -> None:
     rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=9000)
     rehearsal.at(2600, lambda: [rehearsal.session.repeat()])
     performance = rehearsal.perform()
@@ -359,7 +358,7 @@ def test_a_reply_that_plays_begins_anew() -> None:
     assert len(rehearsal.model.asked) == 1
 
 
-def test_typed_text_is_answered_and_is_no_latency() -> None:
+def test_typed_text_is_answered_without_latency() -> None:
     rehearsal = Rehearsal([])
     rehearsal.at(500, lambda: rehearsal.session.type("  what time is it "))
     rehearsal.at(600, lambda: rehearsal.session.type("   "))
@@ -372,7 +371,7 @@ def test_typed_text_is_answered_and_is_no_latency() -> None:
 
 
 @pytest.mark.parametrize("typed_ms", [700, 1100, 1900, 2500])
-def test_typed_in_the_midst_of_speech_is_answered_at_once_and_the_words_are_a_turn_behind_it(typed_ms: int) -> None:
+def test_text_typed_during_speech_is_answered_first(typed_ms: int) -> None:
     rehearsal = Rehearsal(
         [Says(500, 2600, "what time is it in london now")], 12_000, replies=["Blue. As ever.", "It is ten."]
     )
@@ -390,8 +389,8 @@ def test_typed_in_the_midst_of_speech_is_answered_at_once_and_the_words_are_a_tu
     assert performance.records[-1].speech_end_ms == pytest.approx(2600, abs=21)
 
 
-def test_what_is_said_to_somebody_else_while_one_types_is_not_kept() -> None:
-    """The window that the reply opens is not for what began before it."""
+def test_side_talk_while_typing_is_discarded() -> None:
+    """The window that the reply opens does not apply to speech that began before it."""
     rehearsal = Rehearsal(
         [Says(500, 2600, "did you see the match")],
         attention=WakePhraseGate(WakePhrase("hey computer"), samples_of_s(8.0)),
@@ -402,7 +401,7 @@ def test_what_is_said_to_somebody_else_while_one_types_is_not_kept() -> None:
     assert len(rehearsal.model.asked) == 1
 
 
-def test_typed_behind_words_that_are_still_to_come_keeps_the_order() -> None:
+def test_text_typed_before_a_transcript_keeps_the_order() -> None:
     rehearsal = Rehearsal([Says(500, 1500, "what time is it")], replies=["Ten.", "Blue."])
     rehearsal.transcriber.delay_ms = 800
     rehearsal.at(2100, lambda: rehearsal.session.type("and the sky"))

@@ -1,4 +1,4 @@
-"""Whatever people and models say: one line, no control, and as wide as it is taken to be."""
+"""Text of users and models: one line, no control characters, and of the expected width."""
 
 import unicodedata
 
@@ -27,21 +27,21 @@ from assistant.commands.talk.text import CUT, MOST_MARKS, REPLACED, printable
         ("[bold red]not markup[/]", "[bold red]not markup[/]"),
     ],
 )
-def test_what_is_shown(said: str, shown: str) -> None:
+def test_text_is_made_printable(said: str, shown: str) -> None:
     assert printable(said) == shown
 
 
-def test_marks_do_not_pile_up() -> None:
+def test_combining_marks_are_limited() -> None:
     assert printable("e" + "\u0301" * 50) == "e" + "\u0301" * MOST_MARKS
 
 
-def test_too_long_is_cut_and_says_so() -> None:
+def test_long_text_is_cut_with_an_ellipsis() -> None:
     assert printable("word " * 100, 20) == "word word word wor" + CUT
     assert printable("x" * 20, 20) == "x" * 20
 
 
 @given(st.text(st.characters(), max_size=60), st.integers(4, 80))
-def test_nothing_moves_the_cursor(said: str, most: int) -> None:
+def test_text_cannot_move_the_cursor(said: str, most: int) -> None:
     shown = printable(said, most)
     assert len(shown) <= most
     assert all(unicodedata.category(char) not in {"Cc", "Cs", "Co", "Cn", "Zl", "Zp"} for char in shown)

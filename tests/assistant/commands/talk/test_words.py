@@ -1,4 +1,4 @@
-"""The word being spoken is found in the text, however the two come."""
+"""The word being spoken is found in the text, in whatever order times and text arrive."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +8,7 @@ from assistant.history.spoken_transcript import TimedWord
 
 
 def words(text: str, start_ms: float = 0.0) -> list[TimedWord]:
-    """100 ms each."""
+    """Returns words of 100 ms each."""
     return [
         TimedWord(word, start_ms + 100 * at, start_ms + 100 * at + 100, estimated=False)
         for at, word in enumerate(text.split())
@@ -20,7 +20,7 @@ def lit(reply: ReplyWords, played_ms: float) -> str | None:
     return None if place is None else reply.passages[place.passage][place.start : place.end]
 
 
-def test_words_light_up_one_after_another() -> None:
+def test_words_are_highlighted_in_order() -> None:
     reply = ReplyWords()
     reply.add("It's ten past", spaced=True)
     reply.place(words("It's ten past"))
@@ -30,13 +30,13 @@ def test_words_light_up_one_after_another() -> None:
     assert reply.at(-1) == HighlightedWord(0, 0, 0)
 
 
-def test_before_any_is_placed_none_is_lit() -> None:
+def test_no_word_is_highlighted_without_times() -> None:
     reply = ReplyWords()
     reply.add("It's ten past", spaced=True)
     assert reply.at(100) is None
 
 
-def test_words_may_come_before_their_text() -> None:
+def test_words_may_be_timed_before_their_text() -> None:
     reply = ReplyWords()
     reply.place(words("one two three"))
     assert reply.at(0) is None
@@ -46,28 +46,28 @@ def test_words_may_come_before_their_text() -> None:
     assert lit(reply, 250) == "three"
 
 
-def test_a_word_is_found_as_a_whole_and_behind_the_last() -> None:
+def test_whole_word_after_the_last_one_is_found() -> None:
     reply = ReplyWords()
     reply.add("have a cat and a cap", spaced=True)
     reply.place(words("have a cat and a cap"))
     assert [reply.at(100 * at) for at in (1, 4)] == [HighlightedWord(0, 5, 6), HighlightedWord(0, 15, 16)]
 
 
-def test_a_word_that_is_spelled_otherwise_is_passed_over() -> None:
+def test_word_with_another_spelling_is_skipped() -> None:
     reply = ReplyWords()
     reply.add("it is 12 km away", spaced=True)
     reply.place(words("it is twelve away"))
     assert [lit(reply, ms) for ms in (150, 250, 350)] == ["is", "is", "away"]
 
 
-def test_pieces_of_text_bring_their_own_blanks() -> None:
+def test_text_pieces_have_their_own_blanks() -> None:
     reply = ReplyWords()
     for piece in ("Hel", "lo ", "", " ", "wor", "ld", "\n", "again"):
         reply.add(piece, spaced=False)
     assert reply.passages == ["Hello world again"]
 
 
-def test_a_long_reply_is_told_in_passages_and_a_word_lights_up_in_the_later_ones() -> None:
+def test_long_reply_has_passages_with_highlighting() -> None:
     reply = ReplyWords()
     for at in range(20):
         text = f"Sentence {at} has some words in it."
@@ -78,17 +78,17 @@ def test_a_long_reply_is_told_in_passages_and_a_word_lights_up_in_the_later_ones
     assert lit(reply, 19_150) == "19"
 
 
-def test_where_the_unheard_begins() -> None:
+def test_unheard_text_position_is_found() -> None:
     reply = ReplyWords()
     reply.add("one two three", spaced=True)
-    assert reply.behind("") == (0, 0)
-    assert reply.behind("one two") == (0, 7)
-    assert reply.behind("one two three") == (0, 13)
-    assert reply.behind("more than there is on the screen")[0] == 1
+    assert reply.unheard_position("") == (0, 0)
+    assert reply.unheard_position("one two") == (0, 7)
+    assert reply.unheard_position("one two three") == (0, 13)
+    assert reply.unheard_position("more than there is on the screen")[0] == 1
 
 
 @given(st.lists(st.text(st.sampled_from("ab \x1b\u0301日"), max_size=8), max_size=12), st.data())
-def test_every_place_is_within_its_passage(units: list[str], data: st.DataObject) -> None:
+def test_positions_are_within_their_passage(units: list[str], data: st.DataObject) -> None:
     reply = ReplyWords()
     at_ms = 0.0
     for unit in units:
@@ -100,4 +100,4 @@ def test_every_place_is_within_its_passage(units: list[str], data: st.DataObject
         place = reply.at(ms)
         if place is not None:
             assert 0 <= place.start <= place.end <= len(reply.passages[place.passage])
-    assert len(reply._waiting) <= MOST_WAITING
+    assert len(reply._unplaced) <= MOST_WAITING
