@@ -119,7 +119,7 @@ class History:
         return said
 
     def add_reply(self, reply: ReplyId, transcript: SpokenTranscript) -> ItemId:
-        """Adds an empty message for a committed reply. `heard` fills it."""
+        """Adds an empty message for a committed reply. `set_heard` fills it."""
         item = self.reserve()
         self._replies[reply] = item
         self._transcripts[item] = transcript

@@ -34,11 +34,13 @@ SWITCH_SHARE, SWITCH_S = 0.85, 0.02
 """
 
 STALE_S = 20.0
-STALE_SLOW_S = 300.0
-SLOW_FACTOR = 2.0
-"""Time after which an endpoint without a measurement is probed again.
+"""Time after which an endpoint without a new measurement is probed again."""
 
-STALE_SLOW_S applies to endpoints whose time is more than FAR times the best one's."""
+STALE_SLOW_S = 300.0
+"""The same for a slow endpoint, see SLOW_FACTOR."""
+
+SLOW_FACTOR = 2.0
+"""An endpoint is slow if its time is more than this many times the best one's."""
 
 TRIAL_EVERY = 50
 """Interval, in questions, of measurements with a real turn.
