@@ -29,7 +29,7 @@ def test_silent_endpoint_is_abandoned() -> None:
 def test_hedging_shortens_slow_tail_at_low_cost() -> None:
     turns = asyncio.run(slow_now_and_then(600, 8))
     assert turns.lost == 0
-    # With a thousand turns on an idle machine the 99th percentile is below 400 ms, too: docs/endpoints.md.
+    # With a thousand turns on an idle machine the 99th percentile is below 400 ms, too: docs/lab/endpoints.md.
     assert turns.quantile_ms(0.98) < 400
     assert turns.extra_share <= 0.1
 
