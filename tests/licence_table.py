@@ -1,4 +1,4 @@
-"""Generates the table of packages in docs/licences.md from requirements.lock and the installed packages' metadata.
+"""Generates the table in docs/lab/licence-table.md from requirements.lock and the installed packages' metadata.
 
 `python tests/licence_table.py` in the repository's root writes it; tests/test_licences.py compares it.
 """
@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 ROOT = Path(__file__).parent.parent
 LOCK_FILE = ROOT / "requirements.lock"
-DOCS_FILE = ROOT / "docs" / "licences.md"
+DOCS_FILE = ROOT / "docs" / "lab" / "licence-table.md"
 
 TABLE_BEGINS = "<!-- Written by tests/licence_table.py: -->\n"
 TABLE_ENDS = "<!-- End. -->\n"
@@ -137,7 +137,7 @@ def asked_for() -> frozenset[str]:
 
 
 def markdown_table() -> str:
-    """Returns the table of docs/licences.md: one row for each line of the lock."""
+    """Returns the table of docs/lab/licence-table.md: one row for each line of the lock."""
     pins = locked()
     direct = asked_for()
     pulled_by = _pulled_by(pins)
