@@ -1,4 +1,4 @@
-"""docs/skills.md is correct: each example is asked in each language, and every intent is documented."""
+"""The pages about skills are correct: each example is asked in each language, and every intent is documented."""
 
 import random
 from datetime import datetime
@@ -12,7 +12,9 @@ from assistant.skills.language import LANGUAGES, load_language
 from assistant.skills.sentences import SentenceTemplates
 from assistant.skills.skills import Skills, no_model_answer
 
-PAGE = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = (DOCS / "skills.md").read_text(encoding="utf-8")
+EXAMPLES = (DOCS / "lab" / "skills.md").read_text(encoding="utf-8")
 SECTIONS = {"en": "What is understood", "de": "German", "fr": "French", "es": "Spanish"}
 LAST_REPLIES = {
     "en": "Seven times eight is fifty-six.",
@@ -23,8 +25,8 @@ LAST_REPLIES = {
 NOW = datetime(2026, 11, 20, 22, 43, tzinfo=ZoneInfo("Europe/Berlin"))
 
 
-def rows(code: str) -> list[tuple[str, str, str]]:
-    section = PAGE.split(f"## {SECTIONS[code]}\n")[1].split("\n## ")[0]
+def rows(page: str, title: str) -> list[tuple[str, str, str]]:
+    section = page.split(f"## {title}\n")[1].split("\n## ", maxsplit=1)[0]
     cells = [
         tuple(cell.strip() for cell in line.strip("|").split("|"))
         for line in section.splitlines()
@@ -33,7 +35,8 @@ def rows(code: str) -> list[tuple[str, str, str]]:
     return [(skill, said, text) for skill, said, text in cells]
 
 
-ROWS = [(code, *row) for code in LANGUAGES for row in rows(code)]
+GUIDE_ROWS = rows(GUIDE, "What skills understand")
+ROWS = [(code, *row) for code in LANGUAGES for row in rows(EXAMPLES, SECTIONS[code])]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ def skills() -> Skills:
     return loaded
 
 
-@pytest.mark.parametrize(("code", "skill", "said", "text"), ROWS)
+@pytest.mark.parametrize(("code", "skill", "said", "text"), [*ROWS, *(("en", *row) for row in GUIDE_ROWS)])
 def test_example_in_docs_is_true(skills: Skills, code: str, skill: str, said: str, text: str) -> None:
     answer = skills.answer(said, SkillContext(NOW, LAST_REPLIES[code], language=code, rng=random.Random(1)))
     assert answer is not None
@@ -54,9 +57,9 @@ def test_example_in_docs_is_true(skills: Skills, code: str, skill: str, said: st
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_docs_cover_every_intent(code: str) -> None:
     sentences = SentenceTemplates(load_language(code))
-    shown = {found.intent for _skill, said, _text in rows(code) if (found := sentences.find(said))}
+    shown = {found.intent for _skill, said, _text in rows(EXAMPLES, SECTIONS[code]) if (found := sentences.find(said))}
     assert shown == set(sentences.intents.intents)
 
 
 def test_docs_quote_the_answer_without_a_model() -> None:
-    assert no_model_answer("tell me a story") in " ".join(PAGE.split())
+    assert no_model_answer("tell me a story") in " ".join(GUIDE.split())

@@ -476,13 +476,13 @@ def home_assistant_sentences(code: str) -> list[str]:
 
 # ---- comparison with Home Assistant ----
 
-# Documented shares of 200 sentences drawn at random from the Home Assistant templates, in percent (docs/skills.md).
+# Documented shares of 200 sentences drawn at random from the Home Assistant templates, in percent (docs/lab/skills.md).
 # The templates also contain recognition errors ("mais en pause") and unnatural Spanish. A pattern removes most of them.
 INTENTS = (
     "HassGetCurrentTime", "HassGetCurrentDate", "HassNevermind", "HassStartTimer", "HassCancelTimer",
     "HassCancelAllTimers", "HassTimerStatus", "HassPauseTimer", "HassUnpauseTimer",
 )  # fmt: skip
-PAGE = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "lab" / "skills.md").read_text(encoding="utf-8")
 SHARES = {
     (code, intent): int(share)
     for code in OTHERS

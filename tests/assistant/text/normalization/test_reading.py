@@ -1,4 +1,4 @@
-"""Text normalization: case tables, invariants, the examples in docs/speech.md, and pronunciation."""
+"""Text normalization: case tables, invariants, the examples in both speech.md, and pronunciation."""
 
 import ctypes
 import importlib
@@ -30,7 +30,8 @@ PIECES = st.sampled_from(
 )
 ROWS = [
     tuple(cell.strip().strip("`") for cell in line.strip("|").split(" | "))
-    for line in (Path(__file__).parents[4] / "docs" / "speech.md").read_text(encoding="utf-8").splitlines()
+    for page in ("speech.md", "lab/speech.md")
+    for line in (Path(__file__).parents[4] / "docs" / page).read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith("| language ")
 ]
 
