@@ -1,7 +1,8 @@
 """Measures `repartee serve` from outside: speaks recordings to it in real time and times its answers.
 
     python -m bench.serve [--quick] [--manifest FILE] [--out DIR] [--only turns,paused,…] [--set SECTION.KEY=VALUE]
-    python -m bench.serve --profiles eager,balanced,patient --engine whisper-tiny,whisper-base --doc docs/performance.md
+    python -m bench.serve --profiles eager,balanced,patient --engine whisper-tiny,whisper-base
+    python -m bench.serve --doc docs/lab/performance.md
 
 Starts a controlled LLM and the server with its defaults on free ports, speaks as a microphone would, and prints the
 results. Parts: turns (plain ones), paused (with a pause of 300 ms inside), bargein (the clip again into its answer),

@@ -1,7 +1,7 @@
 """Writes the figures of a run into a documentation page, between two marks.
 
-    python -m bench.serve --doc docs/performance.md                 # measure, and write
-    python -m bench.serve_doc out/serve docs/performance.md         # write what was measured before
+    python -m bench.serve --doc docs/lab/performance.md                 # measure, and write
+    python -m bench.serve_doc out/serve docs/lab/performance.md         # write what was measured before
 
 The plots are stored beside the page, with its name as a prefix. The page leaves out what a run did not measure.
 """

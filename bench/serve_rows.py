@@ -16,7 +16,7 @@ PARTS: tuple[Part, ...] = get_args(Part)
 """Parts of a run: the scenarios, some of them again with other settings, and the curve, which needs no server."""
 
 Trace = dict[str, Any]
-"""A turn's record: docs/traces.md."""
+"""A turn's record: docs/lab/trace-record.md."""
 
 
 @dataclass(frozen=True, slots=True)

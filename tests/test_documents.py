@@ -108,3 +108,9 @@ def test_every_stage_names_its_settings() -> None:
     section = page.split("## The stages add up\n")[1].split("\n## ")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \|(.*)\|$", section, re.MULTILINE))
     assert {stage: tuple(re.findall("`([^`]+)`", rows[stage])) for stage in KEYS} == KEYS
+
+
+def test_performance_guide_has_the_main_table_of_the_run() -> None:
+    run = (ROOT / "docs" / "lab" / "performance.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^## Against others\n\n((?:\|.*\n)+)", run, re.MULTILINE)
+    assert table in (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")

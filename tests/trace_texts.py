@@ -1,4 +1,4 @@
-"""Generates the tables of docs/traces.md from assistant/trace/record.py.
+"""Generates the tables of docs/lab/trace-record.md from assistant/trace/record.py.
 
 `PYTHONPATH=. python tests/trace_texts.py` in the repository's root writes them; test_record.py compares them.
 """
@@ -16,7 +16,7 @@ from assistant.trace.record import (
     schema_rows,
 )
 
-DOCS_FILE = Path(__file__).parent.parent / "docs" / "traces.md"
+DOCS_FILE = Path(__file__).parent.parent / "docs" / "lab" / "trace-record.md"
 BEGINS = "<!-- Written by tests/trace_texts.py: -->\n"
 ENDS = "<!-- End. -->\n"
 

@@ -1,4 +1,4 @@
-"""Schema of the trace: one record for every finished turn. docs/traces.md is checked against it.
+"""Schema of the trace: one record for every finished turn. docs/lab/trace-record.md is checked against it.
 
 Times are milliseconds since the first microphone sample of the conversation. Words are included only if the
 configuration says so. The facts needed to replay decisions are stored without words.

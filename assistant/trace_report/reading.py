@@ -13,7 +13,7 @@ import orjson
 from assistant.trace.record import SCHEMA
 
 Record = dict[str, Any]
-"""A turn's record as it was written (docs/traces.md). Keeps the fields of newer versions."""
+"""A turn's record as it was written (docs/lab/trace-record.md). Keeps the fields of newer versions."""
 
 
 class _Placed(dict[str, Any]):
@@ -218,4 +218,4 @@ def convert_record(make: Callable[[Record], Made], record: Record, *, begins: bo
         place = record.place if isinstance(record, _Placed) else f"turn {record['turn']} of {record['conversation']}"
         place += ", or a later one of its conversation," if begins else ""
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise TraceError(f"{place} is no record as docs/traces.md has it: {what}.") from error
+        raise TraceError(f"{place} is no record as docs/lab/trace-record.md has it: {what}.") from error

@@ -339,7 +339,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
         (("replay", str(empty)), f"{empty}: no turn in it."),
         (
             ("advise", str(unplaced)),
-            "line 1, or a later one of its conversation, is no record as docs/traces.md has it",
+            "line 1, or a later one of its conversation, is no record as docs/lab/trace-record.md has it",
         ),
         (("replay", str(old)), "no turn that can be replayed"),
         (("replay", str(old), "--set", "stt.threads=4"), "stt.threads cannot be replayed"),

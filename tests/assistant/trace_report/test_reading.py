@@ -89,7 +89,9 @@ def test_newer_fields_are_kept_and_reported_once_per_file(tmp_path: Path) -> Non
 
 def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
     record = demo_records()[0]
-    with pytest.raises(TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/traces.md has it"):
+    with pytest.raises(
+        TraceError, match=rf"^turn 1 of {record['conversation']} is no record as docs/lab/trace-record.md has it"
+    ):
         convert_record(lambda found: found["stages"]["endpoint_wait"] + 1, record)
     path = written(tmp_path / "a.jsonl", demo_records())
     for found in read_records([path], pytest.fail):
@@ -97,7 +99,7 @@ def test_invalid_field_error_names_line_or_turn(tmp_path: Path) -> None:
         if found["turn"] == 2:
             break
     with pytest.raises(
-        TraceError, match=rf"^{path}, line 2 is no record as docs/traces.md has it: 'lag' is missing\.$"
+        TraceError, match=rf"^{path}, line 2 is no record as docs/lab/trace-record.md has it: 'lag' is missing\.$"
     ):
         convert_record(lambda found: found["lag"], second)
 

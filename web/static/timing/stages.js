@@ -45,7 +45,7 @@ export function accounted(trace, latency_ms) {
 
 /**
  * Returns the rows of a waterfall, relative to the last speech sample.
- * @param {object} trace the turn's record, docs/traces.md
+ * @param {object} trace the turn's record, docs/lab/trace-record.md
  * @returns {{name: string, stage: string, from_ms: number, to_ms: number, dropped: boolean, attempt: number}[]}
  *   sorted by attempt, then by start
  */
