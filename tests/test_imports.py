@@ -237,7 +237,7 @@ def test_no_module_reads_wall_clock(packages: list[Module]) -> None:
     ("importer", "source"),
     [
         ("audio.frame", "import llm"),
-        ("audio.frame", "from assistant.turns.machine import Turns"),
+        ("audio.frame", "from assistant.turns.machine import TurnTaking"),
         ("llm.chat", "def f():\n    from audio.units import Pcm"),
         ("assistant.setup.build", "import web.wire"),
         ("assistant.commands.cli", "import web.app"),

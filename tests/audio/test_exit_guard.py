@@ -24,11 +24,11 @@ async def scene():
 
 ENDS = """
 import asyncio, signal, sys, threading, time
-from audio import at_work
+from audio import exit_guard
 from audio.stt.whisper.worker_threads import WhisperThread
 from audio.tts.engine_thread import EngineThread
 
-at_work.LIMIT_S = {limit_s}
+exit_guard.LIMIT_S = {limit_s}
 begun = threading.Event()
 
 def job():

@@ -387,9 +387,9 @@ def test_no_orphan_and_no_harm_by_an_interrupt() -> None:
     asyncio.run(scenario())
     parent = (
         "import asyncio, os\n"
-        "from audio.stt.pocketsphinx import PocketsphinxTranscriber\n"
+        "from audio.stt.pocketsphinx import PocketsphinxRecognizer\n"
         "async def main():\n"
-        "    t = PocketsphinxTranscriber(['stop it'])\n"
+        "    t = PocketsphinxRecognizer(['stop it'])\n"
         "    await t.load()\n"
         "    print(t.pid, flush=True)\n"
         "    os._exit(3)\n"
