@@ -809,7 +809,7 @@ async def get(server: Served, path: str) -> int:
 @pytest.fixture
 def signalled(monkeypatch: pytest.MonkeyPatch) -> Callable[[Served, signal.Signals], None]:
     """Sends a signal to the server. The process that it would end later is the test's own."""
-    monkeypatch.setattr(serve, "_leave_after", lambda _seconds: None)
+    monkeypatch.setattr(serve, "_exit_after", lambda _seconds: None)
     return lambda server, which: server.server.handle_exit(which, None)
 
 

@@ -278,7 +278,7 @@ def test_loop_is_reduced_to_words_of_full_window(
 ) -> None:
     said = [DecodeResult("computer " * 8, -0.2, 0.5), DecodeResult(full, -1.8, 0.4)]
     loaded = LoadedWhisper(WhisperSettings(model, "en", "cpu"))
-    monkeypatch.setattr(LoadedWhisper, "_once", lambda *_given: (said.pop(0), "en", 1.0))
+    monkeypatch.setattr(LoadedWhisper, "_decode_once", lambda *_given: (said.pop(0), "en", 1.0))
     decoded = loaded.decode(loud(1), "en", retry=True)
     assert decoded is not None
     assert decoded.text == text
