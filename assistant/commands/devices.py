@@ -33,7 +33,7 @@ _TONE_LIMIT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class DevicesOptions:
-    """What the command does.
+    """Options of the command.
 
     Attributes:
         input: The microphone; see `audio.devices.pick`.

@@ -26,7 +26,7 @@ _MAX_LOGIT = 8.0  # bound on the logit of an estimate
 
 @dataclass(frozen=True, slots=True)
 class EndOfTurnEvidence:
-    """What is known at a moment of a silence.
+    """Evidence for the end of a turn at one moment of a silence.
 
     Attributes:
         silence_ms: The length of the silence, from the end of speech that the VAD reports.

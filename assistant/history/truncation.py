@@ -43,7 +43,7 @@ MAX_INSTRUCTION_TOKENS = 16_384
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """How much of a history is in the prompt.
+    """Limits on the part of a history that is in the prompt.
 
     Attributes:
         turns: Most turns.

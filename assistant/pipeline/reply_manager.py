@@ -46,7 +46,7 @@ from audio.units import REPLY_RATE_HZ, ReplySamples, Samples, ms_of_reply_sample
 from llm.chat import Message
 
 REAP_TIMEOUT_S = 2.0
-"""How long a cancelled task may take to stop before it is cancelled again."""
+"""Time limit for a cancelled task to stop; then it is cancelled again."""
 
 MAX_TRAILING = 4
 """Most replies that are still played while another one is prepared. A further request waits."""
@@ -54,7 +54,7 @@ MAX_TRAILING = 4
 ReplyCutReason = Literal["voice", "requested", "stuck", "client"]
 
 MAX_ECHO_S = 3.0
-"""How long a reply's word may come back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
+"""Longest delay of a word that comes back as echo: 2 s of overlap, 160 ms of silence and the loudspeaker's latency."""
 
 _MAX_ECHO_SAMPLES = round(MAX_ECHO_S * REPLY_RATE_HZ)
 

@@ -91,7 +91,7 @@ async def _ask(command: Sequence[str], order: Mapping[str, object]) -> ProbeResu
         return read_answer(answer.result(), said.result().decode(errors="replace"), code)
     finally:
         process.stdin.close()
-        # Also after the process has ended: its children are in its group, whose id is not reused while they live.
+        # Runs after the process has ended, too: its children keep the group, and its id is not reused while they live.
         # PermissionError: macOS, for a process not reaped yet
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

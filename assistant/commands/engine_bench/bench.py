@@ -93,7 +93,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What is measured, and with which data.
+    """Engines to measure and the data to measure them with.
 
     Attributes:
         environ: As for `load_settings`.

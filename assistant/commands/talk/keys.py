@@ -29,7 +29,7 @@ class Talker(Protocol):
 
     @property
     def endpoint(self) -> str:
-        """What answers, in one line."""
+        """Returns the name of the answering engine in one line."""
         ...
 
     @property
