@@ -659,7 +659,7 @@ def show(name: str, values: list[float], unit: str) -> None:
 @pytest.mark.real_time
 @pytest.mark.usefixtures("_short_switches")
 class TestFigures:
-    """The figures of docs/lab/tts.md, shown by `pytest -s -k Figures`. Limits are those of the design, with a margin."""
+    """The figures of docs/lab/tts.md, shown by `pytest -s -k Figures`. Limits: design values plus a margin."""
 
     def test_latency_figures(self) -> None:
         async def measured() -> tuple[list[tuple[float, float]], list[float], float]:
