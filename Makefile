@@ -65,7 +65,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 
 lock:
 	$(LOCK) pyproject.toml --group build --group dev --output-file requirements-dev.lock
-	$(LOCK) pyproject.toml --extra desktop --group build --constraint requirements-dev.lock --output-file requirements.lock
+	$(LOCK) pyproject.toml --extra desktop --extra plots --group build --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

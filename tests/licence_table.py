@@ -84,6 +84,7 @@ _USED_FOR: Mapping[str, str] = MappingProxyType(
         "pocketsphinx": "speech recognition without a download",
         "prometheus-client": "metrics of the server",
         "pyyaml": "the skills' sentence files",
+        "rapidfuzz": "edit distances: the wake phrase, word errors",
         "rich": "the screen in the terminal",
         "sniffio": "spares httpcore a failed import with every request",
         "sounddevice": "microphone and speaker",
@@ -131,7 +132,8 @@ def locked() -> tuple[Pin, ...]:
 def asked_for() -> frozenset[str]:
     """Returns the packages that pyproject.toml itself names: for running and for the install."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = project["project"]["optional-dependencies"]["desktop"]  # the extra that `make setup` installs
+    optional = project["project"]["optional-dependencies"]
+    extras = [*optional["desktop"], *optional["plots"]]  # the extras that `make setup` installs
     wanted: list[str] = [*project["project"]["dependencies"], *extras, *project["dependency-groups"]["build"]]
     return frozenset(_name_in(requirement) for requirement in wanted)
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from assistant.support.atomic_file import is_among, write_whole
 from assistant.support.console import REPLACED, terminal, write_json
+from assistant.support.plots import why_no_plots
 from assistant.trace_report.following import follow
 from assistant.trace_report.reading import TraceError, convert_record, distinct, read_records, trace_files
 from assistant.trace_report.scrubbing import scrub
@@ -164,11 +165,13 @@ def _named(paths: Sequence[Path]) -> str:
 
 
 def _check_page(path: Path, files: Sequence[Path]) -> None:
-    """Rejects a page path that would overwrite a trace. Called before anything is read."""
+    """Rejects a page that cannot be drawn or would overwrite a trace. Called before anything is read."""
     if is_among(path, files):
         raise TraceError(f"{path} is one of the traces that are read; name another file with --html.")
     if path.suffix.lower() == ".jsonl":
         raise TraceError(f"{path} has the name of a trace, and a page is none; name another file with --html.")
+    if reason := why_no_plots():
+        raise TraceError(f"{path}: {reason}.")
 
 
 def _write(path: Path, text: str) -> None:

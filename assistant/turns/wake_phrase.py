@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
+from rapidfuzz.distance import Levenshtein
+
 from audio.units import Samples, samples_of_s
 
 LETTERS_PER_SLIP = 8
@@ -94,7 +96,7 @@ class WakePhrase:
             heard = plain[start : start + count]
             if count == 0 or len(heard) < count:
                 continue
-            slips = _distance(self._letters, "".join(heard))
+            slips = Levenshtein.distance(self._letters, "".join(heard))
             if slips < best:
                 best, words = slips, count
         return words
@@ -161,16 +163,3 @@ def _plain(word: str) -> str:
     """Returns the word in lower case, without accents and apostrophes."""
     apart = unicodedata.normalize("NFKD", word.casefold())
     return "".join(char for char in apart if char.isalnum())
-
-
-def _distance(wanted: str, heard: str) -> int:
-    """Returns the Levenshtein distance of the two strings."""
-    row = list(range(len(heard) + 1))
-    for at, letter in enumerate(wanted, start=1):
-        diagonal, row[0] = row[0], at
-        for other_at, other in enumerate(heard, start=1):
-            diagonal, row[other_at] = (
-                row[other_at],
-                min(row[other_at] + 1, row[other_at - 1] + 1, diagonal + (letter != other)),
-            )
-    return row[-1]

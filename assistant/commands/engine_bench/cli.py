@@ -52,6 +52,7 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     from assistant.commands.engine_bench.report import as_json as spelled
     from assistant.commands.engine_bench.report import tables, write
     from assistant.support.console import terminal, write_json
+    from assistant.support.plots import why_no_plots
 
     settings_of(config, overrides)  # reports errors and ignored files before the measurement
     progress = terminal(stderr=True)
@@ -69,3 +70,5 @@ def engines(  # noqa: PLR0917 - each is an option of the command
     written = write(report, out)
     if not as_json:
         console.print(*written, sep="\n", soft_wrap=True)
+        if reason := why_no_plots():
+            console.print(f"no plot: {reason}", soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from assistant.commands.engine_bench.bench import BenchReport, BenchRow, MedianAndP95
+from assistant.support.plots import why_no_plots
 from audio.errors import AudioFileError
 
 if TYPE_CHECKING:
@@ -48,13 +49,16 @@ def as_json(report: BenchReport) -> str:
 
 
 def write(report: BenchReport, folder: Path) -> list[Path]:
-    """Writes `engines.json` and, if there are figures, `engines.svg` and `engines.png`. Raises AudioFileError."""
+    """Writes `engines.json` and, if there are figures and matplotlib, `engines.svg` and `engines.png`.
+
+    Raises AudioFileError.
+    """
     paths = [folder / "engines.json"]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # A model's name may contain bytes that are not UTF-8; escaped, they are valid JSON.
         paths[0].write_text(as_json(report), encoding="utf-8", errors="backslashreplace")
-        if any(row.wait is not None for row in report.rows):
+        if any(row.wait is not None for row in report.rows) and why_no_plots() is None:
             paths += _plot(report, folder)
     except OSError as error:
         raise AudioFileError(

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rapidfuzz.distance import Levenshtein
+
 from assistant.text.normalization.reading import spoken
 
 _NOT_KNOWN = "<unk>"
@@ -49,9 +51,4 @@ def plain_words(text: str, language: str) -> tuple[str, ...]:
 
 def edits(said: Sequence[str], heard: Sequence[str]) -> int:
     """Returns the least number of insertions, deletions and replacements between two word sequences."""
-    row = list(range(len(heard) + 1))
-    for i, word in enumerate(said, start=1):
-        diagonal, row[0] = row[0], i
-        for j, other in enumerate(heard, start=1):
-            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (word != other))
-    return row[-1]
+    return Levenshtein.distance(said, heard)

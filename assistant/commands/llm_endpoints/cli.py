@@ -37,11 +37,14 @@ def list_endpoints(  # noqa: PLR0917 - each is an option of the command
     from assistant.config.loading import ConfigError
     from assistant.support.atomic_file import is_among
     from assistant.support.console import terminal, write_json
+    from assistant.support.plots import why_no_plots
 
     loaded = settings_of(config, overrides)
     for picture in (svg, png):
         if picture is not None and loaded.file is not None and is_among(picture, [loaded.file]):
             raise ConfigError([f"{picture} holds the settings; name another file for the picture"])
+        if picture is not None and (reason := why_no_plots()):
+            raise ConfigError([f"{picture}: {reason}"])
     seen = asyncio.run(survey(loaded, os.environ, requests=requests))
     if as_json:
         write_json(seen.to_json())
