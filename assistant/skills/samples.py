@@ -47,7 +47,6 @@ _SPELLED_WORDS = (
 ).split()
 # Placeholder for any name. Names are not sampled. In one of three variants of the sample, a clip of a plain "set a
 # timer for ten minutes" was recognized as a command only without them. That is one clip: measure before relying on it.
-# without them and not with them, in one of three variants of the sample. One clip: measure before relying on it.
 _NAME_PLACEHOLDER = "..."
 # The most frequent polite openings. Combining every opening with every sentence would dominate the sample.
 _ASKING = ("{} please", "hey {}", "tell me {}", "can you tell me {}", "do you know {}")
