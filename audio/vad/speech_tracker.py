@@ -25,7 +25,7 @@ _ECHO_DB = 32.0
 _END_REACH_SAMPLES = samples_of_ms(200)
 
 # A possible onset, one to three frames before the detector opens: a score half of what opens it, or a level 6 dB above
-# the mean of this silence, which counts as at least -70 dBFS (docs/lab/turn-taking.md). After 4 s of
+# the mean of this silence, which counts as at least -70 dBFS (docs/turn-taking.md, "The last look"). After 4 s of
 # silence the answer is audible, and possible onsets are not reported any more.
 _POSSIBLE_ONSET_SCORE = 0.25
 _POSSIBLE_ONSET_DB = 6.0
