@@ -15,7 +15,7 @@ LEAST_GAIN_MS = 20.0
 """Smallest relevant gain in milliseconds: one frame."""
 
 DEVICE_COUNTER = "speaker_latency_ms"
-"""Counter in a record that shows playback on a local sound device (docs/talk.md)."""
+"""Counter in a record that shows playback on a local sound device (docs/lab/talk.md)."""
 
 KEYS: dict[Stage, tuple[str, ...]] = {
     "endpoint_wait": ("turn.profile", "turn.hangover_ms", "turn.speculate_after_ms"),

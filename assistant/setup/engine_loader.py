@@ -110,7 +110,7 @@ class EngineLoader:
         judge_once(fitted_turn_end())
 
     async def _open_with_recognizer(self, skills: "Skills") -> Recognizer:
-        """Loads the shared engines while pocketsphinx, which takes longest, loads in its own process (docs/talk.md)."""
+        """Loads the shared engines while pocketsphinx, the slowest, loads in its own process (docs/lab/talk.md)."""
         recognizer_task: asyncio.Task[Recognizer | EngineLoadError] | None = None
         try:
             async with asyncio.TaskGroup() as loading:
