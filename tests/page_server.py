@@ -96,7 +96,9 @@ def page_server(traces: Path, *assignments: str, answers: Sequence[str] = ()) ->
             server = await stack.enter_async_context(served(real_engines(traces, url, *also)))
             app = server.server.config.app
             assert isinstance(app, Starlette)
-            app.router.routes.insert(0, Mount("/test", StaticFiles(directory=PAGE_MODULES)))  # what the page imports for tests
+            app.router.routes.insert(
+                0, Mount("/test", StaticFiles(directory=PAGE_MODULES))
+            )  # what the page imports for tests
             running.append(Running(server, asyncio.get_running_loop()))
             ready.set()
             await stop.wait()

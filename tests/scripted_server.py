@@ -292,7 +292,7 @@ class Connection:
             await asyncio.sleep(script.stalls_s.get(round(at / 24), 0))
             delta = base64.b64encode(pcm[at : at + block].astype("<i2").tobytes()).decode()
             await self._send("response.output_audio.delta", **ids, delta=delta)
-        await self._send("response.output_audio.done", **about)
+        await self._send("response.output_audio.done", **ids)
         await self._done("failed" if state.reply.error else "completed", state.reply.error)
         await self._played.wait()
         self._played.clear()
@@ -315,7 +315,9 @@ class Connection:
         self._answer.cancel()
         state = self._state
         played = [
-            event["played_ms"] for event in self._server.events_of("repartee.playout") if event["response_id"] == state.response
+            event["played_ms"]
+            for event in self._server.events_of("repartee.playout")
+            if event["response_id"] == state.response
         ]
         await self._done("cancelled")
         end_ms = round(max(played, default=0))

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
-from page_browser import PageRecording, start_recording, chromium, best_correlation, read_recording, load_recording, to_wire, wait_until
+from page_browser import (
+    PageRecording,
+    best_correlation,
+    chromium,
+    load_recording,
+    read_recording,
+    start_recording,
+    to_wire,
+    wait_until,
+)
 from playwright.sync_api import Browser, Page
 from scripted_server import Reply, Script, Server, serving
 
@@ -103,7 +112,9 @@ def test_turn_is_sent_rendered_and_timed(
     wait_until(page, lambda: page.inner_text("#granted") == "Active in the browser: none of these.", "what was granted")
     wait_for_phase(page, "hearing")
     page.wait_for_selector(".item.user.in-progress .text >> text=what")
-    wait_until(page, lambda: page.get_attribute("body", "data-phase") == "speaking", "a reply")  # at once, see `wait_for_phase`
+    wait_until(
+        page, lambda: page.get_attribute("body", "data-phase") == "speaking", "a reply"
+    )  # at once, see `wait_for_phase`
     while page.get_attribute("body", "data-phase") == "speaking":
         played_words.append(page.locator(".word.played").count())
         page.wait_for_timeout(30)
@@ -241,11 +252,16 @@ def test_reconnect_within_reply_loses_no_sample(page: Page, server: Server) -> N
 
 
 def shorten_timeouts(page: Page) -> None:
-    """Shortens the times after which a silent server is probed and given up; `page_modules/session.js` tests the real ones."""
+    """Shortens the times until a silent server is probed and given up.
+
+    `page_modules/session.js` tests the real times.
+    """
     source = (STATIC / "session" / "connection-monitor.js").read_text(encoding="utf-8")
-    shortened = source.replace("PROBE_AFTER_MS = 5000", "PROBE_AFTER_MS = 1500").replace("WITHIN_MS = 5000", "WITHIN_MS = 1500")
-    assert shortened.count("_MS = 1500;") == 2
-    page.route("**/session/connection-monitor.js", lambda route: route.fulfill(body=shortened, content_type="text/javascript"))
+    source = source.replace("PROBE_AFTER_MS = 5000", "PROBE_AFTER_MS = 1500")
+    source = source.replace("ANSWER_WITHIN_MS = 5000", "ANSWER_WITHIN_MS = 1500")
+    assert source.count("_MS = 1500;") == 2
+    url = "**/session/connection-monitor.js"
+    page.route(url, lambda route: route.fulfill(body=source, content_type="text/javascript"))
     page.reload()
 
 
@@ -454,7 +470,9 @@ def test_reply_after_empty_turn_is_played(page: Page, server: Server) -> None:
     wait_until(page, lambda: len(server.audio_chunks) > 60, "sound")
     page.keyboard.up("Space")
     wait_for_phase(page, "speaking")
-    assert [event["response_id"] for event in server.events_of("response.cancel")] == ["resp_1_1"], "of the first one only"
+    assert [event["response_id"] for event in server.events_of("response.cancel")] == ["resp_1_1"], (
+        "of the first one only"
+    )
 
 
 def send_texts(page: Page, *texts: str) -> None:
@@ -497,7 +515,9 @@ def test_text_typed_as_reply_begins_is_requested_again(page: Page, server: Serve
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     record_phases(page)
-    page.evaluate("void (repartee.session._requestReply = () => delete repartee.session._requestReply)")  # as if it were on its way
+    page.evaluate(
+        "void (repartee.session._requestReply = () => delete repartee.session._requestReply)"
+    )  # as if it were on its way
     send_texts(page, "hello")
     refused = {"code": "conversation_already_has_active_response", "message": "another response is under way"}
     dispatch_events(
@@ -518,7 +538,8 @@ def test_unsent_request_is_not_awaited(page: Page, server: Server) -> None:
     start(page)
     page.evaluate("""() => {
         const { connection } = repartee.session, { send } = connection;
-        connection.send = (event) => (event.type === "response.create" ? !delete connection.send : send.call(connection, event));
+        connection.send = (event) =>
+            event.type === "response.create" ? !delete connection.send : send.call(connection, event);
     }""")
     send_texts(page, "first")
     page.wait_for_selector(".item.user")
@@ -534,7 +555,9 @@ def test_requested_reply_is_not_awaited_after_reconnect(page: Page, server: Serv
     start(page)
     send_texts(page, "first", "second")
     wait_until(page, lambda: len(server.events_of("conversation.item.create")) == 2, "both")
-    dispatch_events(page, {"type": "error", "error": {"code": "input_audio_buffer_commit_empty", "message": "no words"}})
+    dispatch_events(
+        page, {"type": "error", "error": {"code": "input_audio_buffer_commit_empty", "message": "no words"}}
+    )
     server.script.reply_delay_s = 0
     page.evaluate("repartee.session.connection.connect()")
     wait_until(page, lambda: server.connections == 2, "a second connection")
@@ -583,7 +606,11 @@ def test_page_can_be_used_by_keyboard_only(page: Page, server: Server) -> None:
     wait_for_phase(page, "speaking")
     assert server.events_of("conversation.item.create")[0]["item"]["content"][0]["text"] == "hello mom"
     assert page.inner_text(".item.user .text") == "hello mom"
-    wait_until(page, lambda: "Repartee: It is ten past four." in page.inner_text("#announcements"), "the reply, for a screen reader")
+    wait_until(
+        page,
+        lambda: "Repartee: It is ten past four." in page.inner_text("#announcements"),
+        "the reply, for a screen reader",
+    )
     assert page.inner_text("#phase") == "Speaking"
     page.keyboard.press("Escape")
     wait_until(page, lambda: page.get_attribute("body", "data-phase") == "listening", "an end of the reply")
@@ -595,7 +622,9 @@ def test_transcript_is_marked_with_its_language(page: Page, server: Server) -> N
     page.evaluate("delete MediaDevices.prototype.getUserMedia")  # no microphone
     start(page)
     send_texts(page, "wie spät ist es")
-    wait_until(page, lambda: page.inner_text("#announcements") == "Repartee: Zehn nach vier.", "the reply, for a screen reader")
+    wait_until(
+        page, lambda: page.inner_text("#announcements") == "Repartee: Zehn nach vier.", "the reply, for a screen reader"
+    )
     assert page.locator("#announcements [lang=de]").all_inner_texts() == ["Zehn nach vier."]
     assert page.locator("#text-input[lang=de]").count() == 1
     in_force = "(of) => [...document.querySelectorAll(of)].map((one) => one.closest('[lang]').lang)"

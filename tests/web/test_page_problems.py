@@ -54,7 +54,11 @@ def test_typing_works_if_microphone_is_denied(page: Page, server: Server) -> Non
     page.fill("#text-input", "are you there")
     page.press("#text-input", "Enter")
     page.wait_for_selector("body[data-phase=speaking]")
-    wait_until(page, lambda: server.events_of("repartee.playout") and server.events_of("repartee.playout")[-1]["finished"], "a reply")
+    wait_until(
+        page,
+        lambda: server.events_of("repartee.playout") and server.events_of("repartee.playout")[-1]["finished"],
+        "a reply",
+    )
     assert page.inner_text("#latency") == "typed"
     assert server.audio_chunks == []
 
@@ -360,7 +364,9 @@ def test_repeated_notice_is_shown_once(page: Page, server: Server) -> None:
     page.focus(".notice[data-problem=full] button.small >> nth=0")
     page.evaluate("""window.changes = 0;
         new MutationObserver(() => changes++).observe(notices, { childList: true, subtree: true })""")
-    page.evaluate("repartee.session.connection.addEventListener('lost', () => (window.losses = (window.losses ?? 0) + 1))")
+    page.evaluate(
+        "repartee.session.connection.addEventListener('lost', () => (window.losses = (window.losses ?? 0) + 1))"
+    )
     wait_until(page, lambda: page.evaluate("window.losses >= 2"), "two more attempts")
     assert page.evaluate("document.activeElement.textContent") == "Try now"
     assert page.evaluate("changes") == 0
@@ -426,7 +432,9 @@ def test_server_errors_are_shown(page: Page, server: Server) -> None:
     open_and_start(page, server)
     page.wait_for_selector("body[data-phase=listening]")
     event: dict[str, Any] = {"type": "error", "error": {"code": "x", "message": "the item is not there"}}
-    page.evaluate("(detail) => window.repartee.session.connection.dispatchEvent(new CustomEvent('event', { detail }))", event)
+    page.evaluate(
+        "(detail) => window.repartee.session.connection.dispatchEvent(new CustomEvent('event', { detail }))", event
+    )
     page.wait_for_selector(".notice >> text=the item is not there")
 
 

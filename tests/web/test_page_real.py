@@ -1,4 +1,4 @@
-"""Tests the page in Chromium with the real server. Recordings are the microphone input; the rendered audio is recorded."""
+"""Tests the page in Chromium with the real server. Recordings are the microphone input."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soxr
-from page_browser import PageRecording, start_recording, chromium, best_correlation, read_recording, wait_until
+from page_browser import PageRecording, best_correlation, chromium, read_recording, start_recording, wait_until
 from page_server import RATE_HZ, Running, Speech, page_server, speech, write_microphone_wav
 from playwright.sync_api import Browser, Page
 
@@ -110,7 +110,9 @@ def open_page(tmp_path: Path) -> Iterator[OpenPageFunction]:
         yield open_page
 
 
-def at_rate(sound: np.ndarray[Any, np.dtype[np.float32]], recorded: PageRecording) -> np.ndarray[Any, np.dtype[np.float32]]:
+def at_rate(
+    sound: np.ndarray[Any, np.dtype[np.float32]], recorded: PageRecording
+) -> np.ndarray[Any, np.dtype[np.float32]]:
     resampled: np.ndarray[Any, np.dtype[np.float32]] = soxr.resample(sound, RATE_HZ, recorded.rate_hz)
     return resampled
 
@@ -132,7 +134,7 @@ def gap_ms(recorded: PageRecording, spoken: Speech, delay_ms: float) -> float:
 
 
 def check_agreement(client: OpenPage, spoken: Sequence[Speech], *, requested: Sequence[int] = ()) -> None:
-    """Asserts that page, trace and recording agree on each latency. `requested`: turns whose answers the page requested."""
+    """Asserts that page, trace and recording agree on each latency. `requested`: turns that the page committed."""
     recorded, delay_ms, records = read_recording(client.page), client.delay_ms, client.server.records()
     turns = [turn for turn in client.turns() if turn["speech_end_ms"] is not None]
     assert len(turns) == len(spoken)
@@ -177,7 +179,9 @@ def test_latency_is_correct_after_mute_and_with_push_to_talk(open_page: OpenPage
     page.focus("#start")  # the space bar is still the key
     page.keyboard.down("Space")
     client.wait_for_phase("hearing")
-    wait_until(page, lambda: page.evaluate("window.loud > 10 && window.quiet > 20"), "the end of what is said", limit_s=20)
+    wait_until(
+        page, lambda: page.evaluate("window.loud > 10 && window.quiet > 20"), "the end of what is said", limit_s=20
+    )
     page.keyboard.up("Space")
     client.wait_for_traces(2)
     page.click("#settings-open")

@@ -116,9 +116,13 @@ def test_small_text_has_enough_contrast(page: Page, scheme: Literal["dark", "lig
 def test_transcript_follows_when_the_window_shrinks(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 1000})
     started(page)
-    page.evaluate("""() => { for (let n = 0; n < 30; n++) repartee.session.connection.dispatchEvent(new CustomEvent("event", {
-        detail: { type: "conversation.item.added", item: { id: `u${n}`, role: "user",
-            content: [{ type: "input_text", text: `سؤال ${n}` }] } } })); }""")
+    page.evaluate("""() => { const { connection } = repartee.session;
+        for (let n = 0; n < 30; n++) {
+            const item = { id: `u${n}`, role: "user", content: [{ type: "input_text", text: `سؤال ${n}` }] };
+            const detail = { type: "conversation.item.added", item };
+            connection.dispatchEvent(new CustomEvent("event", { detail }));
+        }
+    }""")
     gap = "transcript.scrollHeight - transcript.scrollTop - transcript.clientHeight"
     wait_until(page, lambda: page.evaluate(gap) < 2, "the end")
     page.set_viewport_size({"width": 1280, "height": 700})

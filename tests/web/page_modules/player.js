@@ -73,18 +73,18 @@ export default () => run({
     same(rendered(player, 10, {}, 1280).events, []);
     player.push("a", SOUND.slice(960, 2000));
     const again = rendered(player, 20, {}, 2560).events;
-    same(of(again, "underrun").length, 1);
-    near(of(again, "run")[0].sample, 480, 1);
+    same(eventsOf(again, "underrun").length, 1);
+    near(eventsOf(again, "run")[0].sample, 480, 1);
     player.push("a", SOUND.slice(2000, 4000));
     same(rendered(player, 20, {}, 5120).events, []);
     player.push("a", SOUND.slice(4000, 5000));
-    same(of(rendered(player, 40, {}, 7680).events, "underrun").length, 1);
+    same(eventsOf(rendered(player, 40, {}, 7680).events, "underrun").length, 1);
     player.end("a");
     rendered(player, 5, {}, 12800);
     player.push("b", SOUND.slice(0, 2000)); // 83 ms, less than the buffer of 120 ms
     same(rendered(player, 5, {}, 20000).events, []);
     player.end("b");
-    same(of(rendered(player, 20, {}, 21000).events, "finished").length, 1);
+    same(eventsOf(rendered(player, 20, {}, 21000).events, "finished").length, 1);
   },
   "an underrun makes no click"() {
     const player = new Player(48000);
