@@ -3,9 +3,9 @@
 /** @type {{stage: string, name: string, meaning: string}[]} in the order of a turn */
 export const STAGES = [
   { stage: "endpoint_wait", name: "wait", meaning: "silence until the end of your turn is decided" },
-  { stage: "stt", name: "words", meaning: "until the transcript of your speech is final" },
+  { stage: "stt", name: "stt", meaning: "until the transcript of your speech is final" },
   { stage: "queue", name: "queue", meaning: "waiting for a free engine or connection" },
-  { stage: "llm_network", name: "network", meaning: "sending the request to the language model and back" },
+  { stage: "llm_network", name: "network", meaning: "the network between the server and the language model" },
   { stage: "llm_first_token", name: "model", meaning: "until the language model returns its first token" },
   { stage: "first_sentence", name: "sentence", meaning: "until the first chunk of text can be spoken" },
   { stage: "tts", name: "voice", meaning: "until the voice returns its first audio" },
