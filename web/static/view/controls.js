@@ -84,7 +84,7 @@ export class Controls {
 
   /** @param {number} level dBFS of the microphone */
   showLevel(level) {
-    byId("ring").style.transform = `scale(${1 + Math.max(0, Math.min(1, (level + 50) / 36)) * 0.22})`;
+    byId("level-ring").style.transform = `scale(${1 + Math.max(0, Math.min(1, (level + 50) / 36)) * 0.22})`;
   }
 
   _bindButtons() {

@@ -16,7 +16,7 @@ export function drawWaterfall(turn) {
   byId("waterfall-title").textContent = `Turn ${turn.number}`;
   byId("waterfall-note").textContent = turnNote(turn);
   if (!trace?.spans.length) {
-    byId("rows").replaceChildren(makeElement("p", { class: "fine", text: trace ? "No work was recorded for this turn." : "The turn record appears when the reply is over." }));
+    byId("rows").replaceChildren(makeElement("p", { class: "hint", text: trace ? "No work was recorded for this turn." : "The turn record appears when the reply is over." }));
     return;
   }
   const spans = waterfallRows(trace);
