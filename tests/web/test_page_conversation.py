@@ -636,7 +636,7 @@ def test_page_fits_the_width_of_a_phone(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     start(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    for name in ("start", "mute", "settings-open", "say"):
+    for name in ("start", "mute", "settings-open", "text-input"):
         box = page.locator(f"#{name}").bounding_box()
         assert box is not None
         assert 0 <= box["x"] <= box["x"] + box["width"] <= 360
