@@ -13,7 +13,7 @@ import pytest
 from rehearsal import ScriptedVoice
 from virtual_time import run_virtual
 from wire_client import Client, Event
-from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+from wire_engines import Answer, ScriptedLlm, ScriptedRecognizer, engines_of
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, hangover_ms
 from assistant.history.history import History
@@ -66,8 +66,8 @@ class Stage:
     zero_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.model = AnswersInTurn(self.answers)
-        self.ears = HearsInTurn(self.says)
+        self.model = ScriptedLlm(self.answers)
+        self.recognizer = ScriptedRecognizer(self.says)
         self.voice = ScriptedVoice()
         microphone, speaker = ClientMicrophone(REPLY_RATE_HZ), ClientSpeaker(ahead_ms=1000)
         self.talk = RealtimeSession(
@@ -88,7 +88,7 @@ class Stage:
         self.talk.session = self.session = Session(
             microphone,
             speaker,
-            engines_of(self.ears, self.model, self.voice),
+            engines_of(self.recognizer, self.model, self.voice),
             TurnTaking(self.base),
             History("Be brief.", 20),
             recorder,
@@ -596,7 +596,7 @@ def test_commit_is_answered_once() -> None:
 
 def test_commit_before_earlier_transcript_is_another_item() -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 1500
+        stage.recognizer.delay_ms = 1500
         await stage.update(audio={"input": {"turn_detection": None}})
         for _ in range(2):
             await stage.sound(400, loud=True)
@@ -717,7 +717,7 @@ def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
 
 def test_commit_with_lost_transcript_is_reported() -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 60_000
+        stage.recognizer.delay_ms = 60_000
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(800, loud=True)
         await stage.send("input_audio_buffer.commit")
@@ -733,7 +733,7 @@ def test_commit_with_lost_transcript_is_reported() -> None:
 @pytest.mark.parametrize("commits", [False, True])
 def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 60_000
+        stage.recognizer.delay_ms = 60_000
         if commits:
             await stage.update(audio={"input": {"turn_detection": None}})
         await stage.says_something()

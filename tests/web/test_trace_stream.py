@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from rehearsal import Rehearsal, Says
-from served import ScriptedWorkshop, served, settings_for
+from served import ScriptedEngineLoader, served, settings_for
 from web_server import Running, running
 from websockets.asyncio.client import connect
 
@@ -208,7 +208,7 @@ def test_idle_server_sends_keepalive_lines(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("words", ["true", "false"])
 def test_words_are_streamed_only_if_traced(tmp_path: Path, words: str) -> None:
     async def main() -> None:
-        script = ScriptedWorkshop(settings_for(tmp_path, f"trace.words={words}"), {})
+        script = ScriptedEngineLoader(settings_for(tmp_path, f"trace.words={words}"), {})
         async with asyncio.timeout(40), served(script) as server, asyncio.TaskGroup() as tasks:
             address = f"http://127.0.0.1:{server.port}"
             found = tasks.create_task(asyncio.to_thread(next, subscribe(address, {}, pytest.fail, stop)))

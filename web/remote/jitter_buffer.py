@@ -1,6 +1,6 @@
 """Decides how much of a reply to buffer before playback: nothing until the network has shown jitter. Pure.
 
-The page does the same with the same numbers (web/static/sound/player.js).
+The page does the same with the same numbers (web/static/audio/player.js).
 """
 
 from dataclasses import dataclass
