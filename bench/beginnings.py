@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from assistant.turns.events import FinalTranscript, FrameProcessed, Transcribe, TurnStarted
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
 from audio.frame import Frame
@@ -58,13 +58,13 @@ class Beginnings:
                 waiting.append((voicing.boundary, frame.end))
                 self.opened += 1
             speaking = voicing.speaking
-            for effect in turns.tell(FrameProcessed(frame.end, voicing)):
+            for effect in turns.handle(FrameProcessed(frame.end, voicing)):
                 if isinstance(effect, TurnStarted):
                     known = [known for edge, known in waiting if edge >= effect.onset]
                     self.later_ms.extend(ms_of_samples(frame.end - at) for at in known)
                     waiting.clear()
                 if isinstance(effect, Transcribe):
-                    turns.tell(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
+                    turns.handle(FinalTranscript(frame.end, effect.reply, Transcript(effect.segment, frame.end, "")))
 
 
 def speech(manifest: Path) -> Iterator[Pcm]:

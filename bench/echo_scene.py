@@ -18,7 +18,7 @@ from assistant.turns.events import (
     RetractReply,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
 from audio.level import gain_for
@@ -137,19 +137,19 @@ class _Listener:
     def begin(self, at: int) -> None:
         """Reports that a reply became audible."""
         self._turns = TurnTaking(TurnSettings())
-        self._turns.tell(ReplyRequested(Samples(at), "greeting", "Hello."))
+        self._turns.handle(ReplyRequested(Samples(at), "greeting", "Hello."))
 
     def hear(self, frame: Frame) -> Sequence[Effect]:
         """Processes the next frame."""
         voicing = self._vad.process(frame)
         self.speaking = voicing.speaking
         if self._turns.replying is not None:
-            self._turns.tell(PlaybackProgress(frame.end, self._turns.replying, 3, audible=True))
-        effects = self._turns.tell(FrameProcessed(frame.end, voicing))
+            self._turns.handle(PlaybackProgress(frame.end, self._turns.replying, 3, audible=True))
+        effects = self._turns.handle(FrameProcessed(frame.end, voicing))
         for effect in effects:
             if isinstance(effect, RequestTranscript):  # no transcripts in this bench
                 nothing = InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True)
-                effects += self._turns.tell(nothing)
+                effects += self._turns.handle(nothing)
         return effects
 
 

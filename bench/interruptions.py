@@ -27,7 +27,7 @@ from assistant.turns.events import (
     ReplyRequested,
     RequestTranscript,
 )
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
 from audio.frame import Frame
 from audio.stt import Transcript
@@ -118,10 +118,10 @@ def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, DuckReply | Int
             stopped = False
         if stopped:
             continue
-        turns.tell(PlaybackProgress(frame.start, reply, 1, audible=True))
-        for effect in turns.tell(FrameProcessed(frame.end, voicing)):
+        turns.handle(PlaybackProgress(frame.start, reply, 1, audible=True))
+        for effect in turns.handle(FrameProcessed(frame.end, voicing)):
             if isinstance(effect, RequestTranscript):  # no transcripts in this bench
-                turns.tell(InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True))
+                turns.handle(InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True))
             if isinstance(effect, DuckReply | InterruptReply):
                 yield frame.end, effect
             stopped = stopped or isinstance(effect, InterruptReply)
@@ -131,10 +131,10 @@ def _replying(at: Samples) -> tuple[TurnTaking, ReplyId]:
     turns = TurnTaking(SETTINGS)
     (reply,) = [
         effect.reply
-        for effect in turns.tell(ReplyRequested(at, "greeting", "Hello."))
+        for effect in turns.handle(ReplyRequested(at, "greeting", "Hello."))
         if isinstance(effect, CommitTurn)
     ]
-    turns.tell(PlaybackProgress(at, reply, 1, audible=True))
+    turns.handle(PlaybackProgress(at, reply, 1, audible=True))
     return turns, reply
 
 

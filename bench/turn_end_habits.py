@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, hangover_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, EndOfTurnProfile, silence_timeout_ms
 from assistant.end_of_turn.priors import PAUSE_FROM_MS, SpeakerPauseStats
 from bench.turn_end_curve import Wait
 from bench.turn_end_fit import Floats
@@ -64,4 +64,4 @@ def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
 
 def waits(known: Mapping[Key, Known], patience: EndOfTurnProfile) -> Wait:
     """Returns the silence timeout for each moment's estimate."""
-    return lambda moment: hangover_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)
+    return lambda moment: silence_timeout_ms(estimate_of(moment, known.get(key_of(moment), Known())), patience)

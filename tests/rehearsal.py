@@ -22,7 +22,7 @@ from assistant.pipeline.session import Session
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools
 from assistant.trace.record import TurnRecord
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
 from assistant.turns.wake_phrase import WakePhraseGate

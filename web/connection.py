@@ -120,7 +120,7 @@ class Connections:
     def _busy(self, conversation: _Conversation) -> bool:
         """Returns whether a turn is in progress and the client is connected."""
         session = conversation.talk.session
-        return conversation.line is not None and not (session.idle and not session.request_waits)
+        return conversation.line is not None and not (session.idle and not session.reply_request_pending)
 
     def make_room(self) -> bool:
         """Ends the conversation whose client has been disconnected for longest; returns False if no client is away."""

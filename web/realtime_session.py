@@ -140,7 +140,7 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.tell(fact, self._invented_ms(fact), request_waits=self.session.request_waits)
+        self.realtime.tell(fact, self._invented_ms(fact), reply_request_pending=self.session.reply_request_pending)
         self.changed()
 
     def _invented_ms(self, fact: SessionEvent) -> float | None:
@@ -328,7 +328,7 @@ class RealtimeSession:
         return self._current_reply is not None and self._current_reply.item == item
 
     def _respond(self, command: CreateResponse) -> None:
-        if (self._current_reply is not None and self._sent_reply is None) or self.session.request_waits:
+        if (self._current_reply is not None and self._sent_reply is None) or self.session.reply_request_pending:
             self.realtime.refuse(command, "conversation_already_has_active_response", response_id=self._active_name)
         else:
             options = _response_options(self.session.reply_options, command.options)
@@ -341,7 +341,7 @@ class RealtimeSession:
         return "requested" if begun is None else response_id(begun.reply)
 
     def _cancel(self, command: CancelResponse) -> None:
-        waits = self.session.request_waits
+        waits = self.session.reply_request_pending
         if not self._replying(command.reply) and not (waits and command.reply is None):
             if self._stopped is None or not self._stopped.expects(command, command.reply):
                 self.realtime.refuse(command, "response_cancel_not_active")
@@ -352,7 +352,7 @@ class RealtimeSession:
             return
         if waits:
             self.realtime.request_dropped()
-        self.session.cancel(request_too=True)
+        self.session.cancel(including_request=True)
         self._stopped_by_client(command)
 
     def _clear_output(self, command: ClearOutput) -> None:

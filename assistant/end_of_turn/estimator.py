@@ -195,7 +195,7 @@ the pauses in free speech, half are below it (docs/turn-taking.md).
 """
 
 
-def hangover_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
+def silence_timeout_ms(estimate: EndOfTurnEstimate, patience: EndOfTurnProfile) -> float:
     """Returns the silence timeout in ms from the end of speech, for this estimate.
 
     Pauses end at a constant rate, so the odds of an end grow by a factor of e with each mean excess of silence. The

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimator
-from assistant.pipeline.end_of_turn_judge import AudioEndOfTurnModel
+from assistant.pipeline.end_of_turn_evidence import AudioEndOfTurnModel
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools, ToolSettings
 from audio.stt import Recognizer

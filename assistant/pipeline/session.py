@@ -59,7 +59,7 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase
 from assistant.turns.wake_phrase import WakePhraseGate
@@ -118,7 +118,7 @@ class Session:
     _at: Samples = Samples(0)
     _typed_messages: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_TYPED_MESSAGES))
     _request_options: ReplyOptions | None = None  # options of a requested reply
-    _request_pending: bool = False  # a request that waits for the current reply to end
+    _request_after_reply: bool = False  # a request that waits for the current reply to end
     _leaving: bool = False
     _release_tools: Callable[[], None] = lambda: None
 
@@ -181,9 +181,9 @@ class Session:
         speaker_task.cancel()
 
     @property
-    def request_waits(self) -> bool:
+    def reply_request_pending(self) -> bool:
         """Whether a reply was requested that has not been started yet."""
-        return self._request_pending or self.turns.owes_reply
+        return self._request_after_reply or self.turns.pending_turn_has_reply_request
 
     @property
     def idle(self) -> bool:
@@ -208,9 +208,9 @@ class Session:
                 and played after it. If the user speaks first, the reply to that speech fulfils the request.
         """
         self._request_options = options
-        if after_reply and not self.turns.challenged and self._reply_manager.add_trailing(self.turns.replying):
-            self._request_pending = False
-            self._dispatch(ReplyRequested(self._at, "requested", behind=True))
+        if after_reply and not self.turns.has_overlap and self._reply_manager.add_trailing(self.turns.replying):
+            self._request_after_reply = False
+            self._dispatch(ReplyRequested(self._at, "requested", after_current_reply=True))
             return
         # A request waits for the end of user speech, except where only the client ends turns.
         busy_phases = (
@@ -218,8 +218,8 @@ class Session:
             if self.turns.settings.manual
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
-        self._request_pending = after_reply and self.turns.phase in busy_phases and not self.turns.has_unrequested_turn
-        if not self._request_pending:
+        self._request_after_reply = after_reply and self.turns.phase in busy_phases and not self.turns.pending_turn_lacks_reply_request
+        if not self._request_after_reply:
             self._dispatch(ReplyRequested(self._at, "requested"))
 
     def submit(self) -> None:
@@ -227,24 +227,24 @@ class Session:
 
         A reply that was sent completely is played to its end.
         """
-        manual = self.turns.settings.manual and self.turns.challenged
+        manual = self.turns.settings.manual and self.turns.has_overlap
         self._dispatch(
-            InputCommitted(self._at, behind=manual and self._reply_manager.add_trailing(self.turns.replying))
+            InputCommitted(self._at, after_current_reply=manual and self._reply_manager.add_trailing(self.turns.replying))
         )
 
     def clear(self) -> None:
         """Discards the speech of the current turn."""
         self._dispatch(InputCleared(self._at))
 
-    def cancel(self, *, request_too: bool = False) -> None:
+    def cancel(self, *, including_request: bool = False) -> None:
         """Stops the current reply, if there is one.
 
         Args:
-            request_too: Also withdraw a requested reply that has not been started.
+            including_request: Also withdraw a requested reply that has not been started.
         """
-        if request_too:
-            self._request_pending, self._request_options = False, None
-        self._dispatch(ReplyCancelled(self._at, request_too))
+        if including_request:
+            self._request_after_reply, self._request_options = False, None
+        self._dispatch(ReplyCancelled(self._at, including_request))
         self._reply_manager.cut_trailing("client")
 
     def stop_trailing(self, reply: ReplyId) -> None:
@@ -262,9 +262,9 @@ class Session:
         self._reply_manager.measured(reply_id, latency_s, device_s)
 
     @property
-    def awake(self) -> bool:
+    def wake_window_open(self) -> bool:
         """Whether speech that begins now is accepted without the wake phrase."""
-        return self.wake_phrase.awake(self._at)
+        return self.wake_phrase.is_open(self._at)
 
     def type(self, text: str) -> bool:
         """Adds a typed user message and requests a reply. A reply that is playing is interrupted.
@@ -310,13 +310,13 @@ class Session:
     def _process_frame(self, frame: Frame) -> None:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
         if self.key is not None:
-            frame = self.key.heard(frame)
+            frame = self.key.mute_or_pass(frame)
         self._at = frame.end
         if self.turns.phase is Phase.REPLYING:
-            self.wake_phrase.replying(self._at)
+            self.wake_phrase.extend_for_reply(self._at)
         vad_result = self._audio_input.process(frame)
         if self.key is not None:
-            self.key.judged(frame.end, vad_result)
+            self.key.add_vad_result(frame.end, vad_result)
         self._dispatch(FrameProcessed(frame.end, vad_result))
         if self.key is not None:
             self._check_key(self.key)
@@ -332,15 +332,15 @@ class Session:
         if not vad_result.speaking:
             return (
                 Batching.SILENCE
-                if vad_result.probability < SILENCE_PROBABILITY and self.turns.is_quiet
+                if vad_result.probability < SILENCE_PROBABILITY and self.turns.ignores_silence
                 else Batching.OFF
             )
         until = Samples(self._at + samples_of_s(FLOW_S))
         still_speaking = vad_result.possible_end is None and vad_result.probability > SPEECH_PROBABILITY
-        return Batching.SPEECH if still_speaking and self.turns.only_listens(until) else Batching.OFF
+        return Batching.SPEECH if still_speaking and self.turns.ignores_speech_until(until) else Batching.OFF
 
     def _check_key(self, key: PushToTalk) -> None:
-        match key.due(self._at, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None):
+        match key.take_action(self._at, self._audio_input.onset if self.turns.phase is Phase.USER_SPEAKING else None):
             case "submit":
                 self._dispatch(InputCommitted(self._at))
             case "clear":
@@ -350,10 +350,10 @@ class Session:
 
     def _dispatch(self, event: Event) -> None:
         """Passes an event to the turn-taking machine and applies the effects it returns."""
-        self.recorder.event_log.tell(event, self.turns.settings)
-        for effect in self.turns.tell(event):
+        self.recorder.event_log.add(event, self.turns.settings)
+        for effect in self.turns.handle(event):
             self._apply(effect)
-        if self._request_pending and self.turns.phase is Phase.IDLE:
+        if self._request_after_reply and self.turns.phase is Phase.IDLE:
             self.request(self._request_options)
         self._add_typed_messages()
 
@@ -430,7 +430,7 @@ class Session:
     def _discard_turn(self, effect: TurnDiscarded) -> None:
         """Ends a turn that gave nothing to answer."""
         if effect.reason == "called":
-            self.wake_phrase.called(self._at)
+            self.wake_phrase.open_after_phrase(self._at)
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         in_history = effect.submitted and self.turns.settings.by_client
         item = self._reply_manager.add_empty_message() if in_history else None
@@ -467,9 +467,9 @@ class Session:
     # ---- commit ----
 
     def _commit(self, effect: CommitTurn) -> None:
-        self.wake_phrase.replying(self._at)
+        self.wake_phrase.extend_for_reply(self._at)
         if self._reply_manager.asks_llm(effect.reply):
-            self._request_pending, self._request_options = False, None
+            self._request_after_reply, self._request_options = False, None
         self._reply_manager.commit(effect)
 
     # ---- problems ----

@@ -15,7 +15,7 @@ from virtual_time import run_virtual
 from wire_client import Client, Event
 from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, hangover_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
 from assistant.history.history import History
 from assistant.history.items import AssistantMessage, ItemId, UserMessage
 from assistant.pipeline.engines import SessionSettings
@@ -24,7 +24,7 @@ from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import PATIENCE
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
-from assistant.turns.machine import TurnTaking
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
 from audio import g711
 from audio.units import REPLY_RATE_HZ, Pcm
@@ -407,7 +407,7 @@ def test_higher_eagerness_ends_a_turn_sooner() -> None:
 @pytest.mark.parametrize("probability", [0.05, 0.2, 0.5, 0.8, 0.95])
 def test_higher_eagerness_waits_less_at_any_eot_probability(probability: float) -> None:
     estimate = EndOfTurnEstimate(probability, 200.0, 300.0, "sound")
-    waits = [hangover_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
+    waits = [silence_timeout_ms(estimate, PATIENCE[profile]) for profile in ("eager", "balanced", "patient")]
     assert waits[0] + 40 <= waits[1]
     assert waits[1] < waits[2]
 

@@ -220,7 +220,7 @@ class Realtime:
 
     # ---- session events ----
 
-    def tell(self, fact: SessionEvent, invented_ms: float | None = None, *, request_waits: bool = True) -> None:
+    def tell(self, fact: SessionEvent, invented_ms: float | None = None, *, reply_request_pending: bool = True) -> None:
         """Converts an event of the session to messages. Never raises.
 
         Args:
@@ -228,7 +228,7 @@ class Realtime:
             invented_ms: For speech that is over: how much inserted silence lies on the microphone line before its end.
                 None:
                 not sent to the client.
-            request_waits: Whether a response that the client requested may still come. If not, a reply that begins is
+            reply_request_pending: Whether a response that the client requested may still come. If not, a reply that begins is
                 it.
         """
         match fact:
@@ -236,7 +236,7 @@ class Realtime:
                 self._input_events.tell(fact, self.config, invented_ms)
             case ReplyStarted(reply):
                 by_origin = self._input_events.was_requested(reply.turn) or not self.config.answers
-                requested = by_origin or not request_waits
+                requested = by_origin or not reply_request_pending
                 self._responses.begin(fact, self.config, requested=requested)
             case ChunkSpoken() | FunctionCalled() | ReplySent() | ReplyStopped():
                 self._responses.tell(fact)

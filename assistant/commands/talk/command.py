@@ -55,7 +55,7 @@ class LocalTalker:
                 return "thinking"
             case TurnFloor.REPLYING:
                 return "thinking" if self.played_ms in {None, 0.0} else "speaking"
-        return "listening" if self.session.awake else "asleep"
+        return "listening" if self.session.wake_window_open else "asleep"
 
     @property
     def played_ms(self) -> float | None:
@@ -74,7 +74,7 @@ class LocalTalker:
     def needs_sound(self) -> bool:
         """See `Talker`."""
         key = self.session.key
-        return key is None or key.held or key.waits
+        return key is None or key.held or key.awaits_frames
 
     def interrupt(self) -> None:
         """See `Talker`."""

@@ -19,7 +19,7 @@ from assistant.end_of_turn.estimator import (
     FusedEstimator,
     LinearModel,
     fitted_turn_end,
-    hangover_ms,
+    silence_timeout_ms,
     turn_end_of,
 )
 from assistant.end_of_turn.priors import SpeakerPauseStats
@@ -59,7 +59,7 @@ def test_probability_grows_with_silence(evidence: EndOfTurnEvidence, more_ms: fl
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
     assert 0 <= now.probability <= later.probability <= 1
     for patience in PROFILES:
-        assert patience.floor_ms <= hangover_ms(now, patience) <= patience.unfinished_ms
+        assert patience.floor_ms <= silence_timeout_ms(now, patience) <= patience.unfinished_ms
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 2000), st.floats(50, 3000), st.sampled_from(PROFILES))
@@ -67,7 +67,7 @@ def test_silence_timeout_falls_with_probability(
     one: float, other: float, silence_ms: float, excess_ms: float, patience: EndOfTurnProfile
 ) -> None:
     low, high = sorted((one, other))
-    waits = [hangover_ms(EndOfTurnEstimate(p, silence_ms, excess_ms, ""), patience) for p in (low, high)]
+    waits = [silence_timeout_ms(EndOfTurnEstimate(p, silence_ms, excess_ms, ""), patience) for p in (low, high)]
     assert waits[0] >= waits[1]
 
 
@@ -78,12 +78,12 @@ def test_later_estimate_with_same_evidence_keeps_timeout(evidence: EndOfTurnEvid
     early = estimator.estimate(evidence)
     later = estimator.estimate(replace(evidence, silence_ms=evidence.silence_ms + more_ms))
     if abs(early.logit) < 7.9 and abs(later.logit) < 7.9:
-        assert hangover_ms(early, BALANCED) == pytest.approx(hangover_ms(later, BALANCED), abs=0.1)
+        assert silence_timeout_ms(early, BALANCED) == pytest.approx(silence_timeout_ms(later, BALANCED), abs=0.1)
 
 
 @given(st.floats(0, 1), st.floats(0, 2000))
 def test_patient_profiles_have_longer_timeouts(probability: float, silence_ms: float) -> None:
-    waits = [hangover_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
+    waits = [silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, ""), patience) for patience in PROFILES]
     assert waits == sorted(waits)
 
 
@@ -137,8 +137,8 @@ def test_complete_question_has_shortest_timeout_and_filler_longest() -> None:
     estimator = fitted_turn_end()
     over = estimator.estimate(EndOfTurnEvidence(160, text="what time is it", known_sentence=True, smart=0.99))
     hesitates = estimator.estimate(EndOfTurnEvidence(160, text="what is the um", smart=0.05))
-    assert hangover_ms(over, BALANCED) == BALANCED.floor_ms
-    assert hangover_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
+    assert silence_timeout_ms(over, BALANCED) == BALANCED.floor_ms
+    assert silence_timeout_ms(hesitates, BALANCED) == BALANCED.unfinished_ms
 
 
 def test_linear_model_clips_features_and_sums_weights() -> None:
@@ -173,7 +173,7 @@ def test_profile_with_inconsistent_limits_raises() -> None:
 
 def test_speaker_who_pauses_often_has_longer_ceiling() -> None:
     def waits(pausing: float, patience: EndOfTurnProfile, probability: float = 0.3) -> float:
-        return hangover_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
+        return silence_timeout_ms(EndOfTurnEstimate(probability, 200, 650, "", pausing), patience)
 
     stranger, often = SpeakerPauseStats().pausing, OFTEN
     assert [waits(stranger, patience) for patience in PROFILES] == [400, 440, 820]
@@ -191,7 +191,7 @@ def test_silence_timeout_grows_with_pausing_share(
 ) -> None:
     seldom, often = sorted((one, other))
     waits = [
-        hangover_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience) for share in (seldom, often)
+        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience) for share in (seldom, often)
     ]
     assert patience.floor_ms <= waits[0] <= waits[1] <= patience.unfinished_ms
 

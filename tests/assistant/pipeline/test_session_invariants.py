@@ -88,7 +88,7 @@ class Watched:
             case "repeat":
                 session.repeat()
             case "cancel":
-                session.cancel(request_too=True)
+                session.cancel(including_request=True)
             case "mute" | "unmute":
                 self.rehearsal.microphone.muted = actions.what == "mute"
             case "press" | "release":

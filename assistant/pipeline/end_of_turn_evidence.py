@@ -36,7 +36,7 @@ ends a turn before 160 ms.
 
 WARM_S = 0.6
 WARM_PITCH_HZ = 150
-"""Length and pitch of the synthetic speech that `judge_once` estimates."""
+"""Length and pitch of the synthetic speech that `warm_up_estimator` estimates."""
 
 SMART_TURN_TIMEOUT_S = 0.5
 """A later answer of Smart Turn no longer decides anything."""
@@ -63,7 +63,7 @@ class _Silence:
 
 
 @dataclass(slots=True)
-class EndOfTurnJudge:
+class EvidenceCollector:
     """Estimates whether the user has finished speaking. Not thread-safe: call it on the event loop.
 
     Attributes:
@@ -201,17 +201,17 @@ class EndOfTurnJudge:
         self.on_estimate(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=lasted_ms)))
 
 
-def judge_once(estimator: EndOfTurnEstimator) -> None:
+def warm_up_estimator(estimator: EndOfTurnEstimator) -> None:
     """Estimates one synthetic silence in advance. The first estimate loads tables and parts of numpy, about 40 ms."""
-    judge = EndOfTurnJudge(
+    collector = EvidenceCollector(
         estimator, None, lambda _text: False, True, lambda _segment, _estimate: None, lambda _what: None
     )
     segment, speech = SegmentId(0), samples_of_s(WARM_S)
     sound = (np.arange(speech) % (MIC_RATE_HZ // WARM_PITCH_HZ) * 100).astype(np.int16)
-    judge.start_segment(Samples(0))
+    collector.start_segment(Samples(0))
     for start in range(0, speech, FRAME_SAMPLES):
         frame = Frame(Samples(start), sound[start : start + FRAME_SAMPLES])
-        judge.process(frame, VadResult(True, Samples(0), 1.0))
-    judge.start_silence(segment, Samples(speech))
-    judge.add_transcript(segment, "what time is it")
-    judge.process(Frame(Samples(speech), np.zeros(FRAME_SAMPLES, np.int16)), VadResult(False, Samples(speech), 0.0))
+        collector.process(frame, VadResult(True, Samples(0), 1.0))
+    collector.start_silence(segment, Samples(speech))
+    collector.add_transcript(segment, "what time is it")
+    collector.process(Frame(Samples(speech), np.zeros(FRAME_SAMPLES, np.int16)), VadResult(False, Samples(speech), 0.0))
