@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assistant.end_of_turn.estimator import closure_features
+from assistant.end_of_turn.estimator import punctuation_features
 from assistant.end_of_turn.text_features import text_shape
 from audio.stt import Punctuation
 from bench.turn_end_fit import Floats
@@ -98,7 +98,7 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
         smart = min(max(0.5 if moment.smart is None else moment.smart, _LEAST), 1 - _LEAST)
         told = StoredTranscript(moment.text, moment.rough, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
-        known |= closure_features(told.closure or _NEUTRAL)
+        known |= punctuation_features(told.punctuation or _NEUTRAL)
         row[:] = [known[name] for name in names]
     return rows
 

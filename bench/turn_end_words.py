@@ -31,7 +31,7 @@ class StoredTranscript(NamedTuple):
     goes_on: float | None = None
 
     @property
-    def closure(self) -> Punctuation | None:
+    def punctuation(self) -> Punctuation | None:
         """Returns the punctuation expected after the words."""
         return None if self.ends is None or self.goes_on is None else Punctuation(self.ends, self.goes_on)
 
@@ -111,8 +111,8 @@ class Whisper:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
                 assert decoded is not None, "nobody breaks it off"
-                closure = (decoded.closure.sentence_end, decoded.closure.continuation) if decoded.closure else ()
-                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(decoded.text, bool(decoded.doubt), *closure)
+                punctuation = (decoded.punctuation.sentence_end, decoded.punctuation.continuation) if decoded.punctuation else ()
+                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(decoded.text, bool(decoded.doubt), *punctuation)
             asked.append(row)
         return asked
 

@@ -37,7 +37,7 @@ class HearsInTurn:
     def reset(self) -> bool:
         return False
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "_Hearing":
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "_Hearing":
         return _Hearing(segment, self)
 
     def words_of(self, segment: SegmentId) -> str:

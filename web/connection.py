@@ -222,7 +222,7 @@ class Connections:
             microphone=microphone,
             speaker=speaker,
             trace=trace,
-            show=lambda fact: self._on_event(talk, name, fact),
+            on_event=lambda fact: self._on_event(talk, name, fact),
             counters=lambda: {"silent_clients": speaker.silent_clients},
         )
         talk.configure(config)

@@ -237,10 +237,10 @@ class RealtimeSession:
             case CreateItem():
                 self._create(command)
             case RetrieveItem():
-                item = None if self._is_current(command.item_id) else self.session.conversation.find(command.item_id)
+                item = None if self._is_current(command.item_id) else self.session.history.find(command.item_id)
                 self.realtime.item_retrieved(command, item)
             case DeleteItem():
-                if self.session.conversation.delete(command.item_id) or command.item_id in self._deleted_by_server:
+                if self.session.history.delete(command.item_id) or command.item_id in self._deleted_by_server:
                     self.realtime.item_deleted(command.item_id)
                     self._forget_deleted(command.item_id)
                 else:
@@ -261,7 +261,7 @@ class RealtimeSession:
     def configure(self, config: SessionConfig) -> None:
         """Applies the client's settings."""
         self.session.turns.settings = _turn_settings(self.base, self.profile, config)
-        self.session.conversation.instructions = config.instructions
+        self.session.history.instructions = config.instructions
         self.session.reply_options = ReplyOptions(
             spoken=config.modality == "audio",
             speed=config.speed,
@@ -278,28 +278,28 @@ class RealtimeSession:
         self.session.submit()
 
     def _create(self, command: CreateItem) -> None:
-        conversation = self.session.conversation
+        history = self.session.history
         item = command.item
-        if item.id and conversation.is_taken(item.id):
+        if item.id and history.is_taken(item.id):
             self.realtime.refuse(command, "item_create_duplicate_item_id")
             return
-        if isinstance(item, FunctionOutput) and not _is_called(conversation.items, item.call_id):
+        if isinstance(item, FunctionOutput) and not _is_called(history.items, item.call_id):
             self.realtime.refuse(command, "invalid_tool_call_id")
             return
-        if isinstance(item, FunctionCallItem) and _is_called(conversation.items, item.call_id):
+        if isinstance(item, FunctionCallItem) and _is_called(history.items, item.call_id):
             self.realtime.refuse(command, "call_id_taken")
             return
-        item = item if item.id else replace(item, id=conversation.reserve())
+        item = item if item.id else replace(item, id=history.reserve())
         if command.after in self._deleted_by_server:  # the item goes to the end instead
             command = replace(command, after=None)
-        if conversation.insert(item, command.after):
+        if history.insert(item, command.after):
             self.realtime.item_created(command, item)
         else:
             self.realtime.refuse(command, "item_create_invalid_previous_item_id")
 
     def _truncate(self, command: TruncateItem) -> None:
-        conversation = self.session.conversation
-        item, length = conversation.find(command.item_id), conversation.length(command.item_id)
+        history = self.session.history
+        item, length = history.find(command.item_id), history.length(command.item_id)
         if item is None and command.item_id in self._deleted_by_server:
             return  # the client has been told of the deletion, or is about to be
         if item is None:
@@ -313,14 +313,14 @@ class RealtimeSession:
             self.realtime.refuse(command, "item_truncate_too_long", audio_ms=longest_ms)
             return
         # A client that truncates the playing item has stopped playing it.
-        trailing = conversation.reply_of(command.item_id)
+        trailing = history.reply_of(command.item_id)
         if self._is_current(command.item_id):
             self.realtime.truncating(command.item_id)
             self.session.cancel()
         elif trailing is not None and trailing in self.session.playing:
             self.realtime.truncating(command.item_id)
             self.session.stop_trailing(trailing)
-        conversation.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
+        history.truncate(command.item_id, reply_samples_of_ms(command.audio_end_ms))
         self.realtime.item_truncated(command.item_id, command.audio_end_ms)
 
     def _is_current(self, item: ItemId) -> bool:
@@ -377,7 +377,7 @@ class RealtimeSession:
 
     def _played(self, report: PlayoutReport) -> None:
         if report.latency_ms is not None:
-            self.session.measured(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
+            self.session.on_client_latency(report.reply, report.latency_ms / 1000, (report.device_ms or 0.0) / 1000)
         self.speaker.report(report.reply, report.played_ms, finished=report.finished)
 
     # ---- reconnecting ----
@@ -402,7 +402,7 @@ class RealtimeSession:
         self.changed = _do_nothing  # until the new connection sets it
         under_way = self._current_reply
         self.realtime.come_back(
-            self.session.conversation.items,
+            self.session.history.items,
             expires_at_s=expires_at_s,
             heard_ms=self.microphone.received_ms,
             under_way=None if under_way is None else under_way.item,

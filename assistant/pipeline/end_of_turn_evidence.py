@@ -69,7 +69,7 @@ class EvidenceCollector:
     Attributes:
         estimator: Computes the EOT probability from the evidence.
         audio_model: Smart Turn; None where it is not available.
-        understands: Whether a whole sentence is one that a skill understands, whoever answers it.
+        is_known_sentence: Whether a whole sentence is one that a skill understands, whoever answers it.
         knows_grammar: Whether the estimator knows the grammar of the conversation's language.
         on_estimate: Receives every estimate.
         report_problem: Receives problem descriptions, one sentence each.
@@ -78,7 +78,7 @@ class EvidenceCollector:
 
     estimator: EndOfTurnEstimator
     audio_model: AudioEndOfTurnModel | None
-    understands: Callable[[str], bool]
+    is_known_sentence: Callable[[str], bool]
     knows_grammar: bool
     on_estimate: Callable[[SegmentId, EndOfTurnEstimate], None]
     report_problem: Callable[[str], None]
@@ -138,7 +138,7 @@ class EvidenceCollector:
         onset = self._position if self._onset is None else self._onset
         self._pause_stats = self._pause_stats.with_return(ms_of_samples(onset - self._turn_end))
 
-    def reply_heard(self, text: str) -> None:
+    def on_reply_heard(self, text: str) -> None:
         """Sets the reply text that was heard. The kind of question it ends with tells which answer to expect."""
         self._reply_text = text
 
@@ -152,15 +152,15 @@ class EvidenceCollector:
             self._silence.end, self._silence.has_new_evidence = end, True
             self._silence.evidence = replace(self._silence.evidence, prosody=None)
             return
-        evidence = EndOfTurnEvidence(0.0, habits=self._pause_stats, expected=expected_answer(self._reply_text))
+        evidence = EndOfTurnEvidence(0.0, pause_stats=self._pause_stats, expected=expected_answer(self._reply_text))
         self._silence = _Silence(segment, end, evidence)
         self._ask_audio_model(self._silence)
 
-    def add_transcript(self, segment: SegmentId, text: str, closure: Punctuation | None = None) -> None:
+    def add_transcript(self, segment: SegmentId, text: str, punctuation: Punctuation | None = None) -> None:
         """Adds the transcript of the whole turn and the punctuation that the recognizer expects after it."""
         silence = self._silence
         if silence is not None and silence.segment == segment:
-            silence.new_transcript, silence.has_new_evidence = (text, closure), True
+            silence.new_transcript, silence.has_new_evidence = (text, punctuation), True
 
     def _ask_audio_model(self, silence: _Silence) -> None:
         if self.audio_model is None or self._onset is None or silence.audio_model_asked:
@@ -185,7 +185,7 @@ class EvidenceCollector:
             self.report_problem(f"turn ends are judged by sound and words only from here on: {reason_of(error)}")
             return
         if self._silence is silence:
-            silence.evidence, silence.has_new_evidence = replace(silence.evidence, smart=probability), True
+            silence.evidence, silence.has_new_evidence = replace(silence.evidence, smart_turn=probability), True
 
     def _estimate(self, silence: _Silence, onset: Samples) -> None:
         silence.has_new_evidence = False
@@ -193,12 +193,12 @@ class EvidenceCollector:
             prosody = prosody_at(self._prosody, onset, silence.end)
             silence.evidence = replace(silence.evidence, prosody=prosody)
         if silence.new_transcript is not None:
-            (text, closure), silence.new_transcript = silence.new_transcript, None
-            known = self.understands(text)
-            said, expected = (text, closure) if self.knows_grammar else (None, None)
-            silence.evidence = replace(silence.evidence, text=said, closure=expected, known_sentence=known)
-        lasted_ms = ms_of_samples(self._position - silence.end)
-        self.on_estimate(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=lasted_ms)))
+            (text, punctuation), silence.new_transcript = silence.new_transcript, None
+            known = self.is_known_sentence(text)
+            said, expected = (text, punctuation) if self.knows_grammar else (None, None)
+            silence.evidence = replace(silence.evidence, text=said, punctuation=expected, known_sentence=known)
+        silence_ms = ms_of_samples(self._position - silence.end)
+        self.on_estimate(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=silence_ms)))
 
 
 def warm_up_estimator(estimator: EndOfTurnEstimator) -> None:

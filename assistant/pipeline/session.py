@@ -92,26 +92,26 @@ class Session:
         speaker: Plays the replies.
         engines: VAD, recognizer, LLM, voice and the other engines in use.
         turns: The turn-taking state machine. It maps events to effects and performs no I/O.
-        conversation: The history that the LLM sees.
+        history: The history that the LLM sees.
         recorder: Collects the trace of each turn.
         settings: Time limits of the stages.
-        show: Receives every session event, for the terminal or the client.
+        on_event: Receives every session event, for the terminal or the client.
         reply_options: Options of the replies. A client may replace them at any time.
         wake_phrase: Wake-phrase gate. It decides whether speech is addressed to the assistant.
-        key: Push-to-talk key; None where the microphone is always open.
+        push_to_talk: Push-to-talk key; None where the microphone is always open.
     """
 
     microphone: Microphone
     speaker: Speaker
     engines: Engines
     turns: TurnTaking
-    conversation: History
+    history: History
     recorder: Recorder
     settings: SessionSettings
-    show: Callable[[SessionEvent], None]
+    on_event: Callable[[SessionEvent], None]
     reply_options: ReplyOptions = field(default_factory=ReplyOptions)
     wake_phrase: WakePhraseGate = field(default_factory=WakePhraseGate)
-    key: PushToTalk | None = None  # the microphone is muted while the key is up
+    push_to_talk: PushToTalk | None = None  # the microphone is muted while the key is up
     _audio_input: AudioInput = field(init=False)
     _reply_manager: ReplyManager = field(init=False)
     _tasks: asyncio.TaskGroup = field(init=False)
@@ -131,21 +131,21 @@ class Session:
             clock,
             self.settings,
             self._dispatch,
-            self.show,
+            self.on_event,
             self._report_problem,
         )
         self._reply_manager = ReplyManager(
             self.engines,
             self.speaker,
-            self.conversation,
+            self.history,
             self.recorder,
             clock,
             self.settings,
             lambda: self._at,
             self._dispatch,
-            self.show,
+            self.on_event,
             self._report_problem,
-            self._audio_input.reply_heard,
+            self._audio_input.on_reply_heard,
         )
 
     async def run(self) -> None:
@@ -251,7 +251,7 @@ class Session:
         """Stops a reply that is still played before the current one."""
         self._reply_manager.cut_trailing("client", reply)
 
-    def measured(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
+    def on_client_latency(self, reply_id: ReplyId, latency_s: float, device_s: float) -> None:
         """Reports the response latency that a remote client has measured.
 
         Args:
@@ -259,7 +259,7 @@ class Session:
             latency_s: From the end of the user's speech to the first audible sample, on the client's own clock.
             device_s: The part of it that the audio spent in the client's buffer and audio device.
         """
-        self._reply_manager.measured(reply_id, latency_s, device_s)
+        self._reply_manager.on_client_latency(reply_id, latency_s, device_s)
 
     @property
     def wake_window_open(self) -> bool:
@@ -291,14 +291,14 @@ class Session:
     def talk(self, on: bool) -> None:
         """Presses or releases the push-to-talk key. Pressing it interrupts a reply that is playing.
 
-        After the release, the turn ends when all audio captured before it has arrived. Until then `key.waits` is true,
+        After the release, the turn ends when all audio captured before it has arrived. Until then `push_to_talk.awaits_frames` is true,
         and the microphone must stay open.
         """
-        if self.key is None:
+        if self.push_to_talk is None:
             return
         if not on:
-            self.key.release(self._captured_position())
-        elif self.key.press(self._captured_position()):
+            self.push_to_talk.release(self._captured_position())
+        elif self.push_to_talk.press(self._captured_position()):
             self._dispatch(KeyPressed(self._at))
 
     def leave(self) -> None:
@@ -309,17 +309,17 @@ class Session:
 
     def _process_frame(self, frame: Frame) -> None:
         """Passes a frame through the push-to-talk key and the VAD, and its VAD result to the turn-taking machine."""
-        if self.key is not None:
-            frame = self.key.mute_or_pass(frame)
+        if self.push_to_talk is not None:
+            frame = self.push_to_talk.mute_or_pass(frame)
         self._at = frame.end
         if self.turns.phase is Phase.REPLYING:
             self.wake_phrase.extend_for_reply(self._at)
         vad_result = self._audio_input.process(frame)
-        if self.key is not None:
-            self.key.add_vad_result(frame.end, vad_result)
+        if self.push_to_talk is not None:
+            self.push_to_talk.add_vad_result(frame.end, vad_result)
         self._dispatch(FrameProcessed(frame.end, vad_result))
-        if self.key is not None:
-            self._check_key(self.key)
+        if self.push_to_talk is not None:
+            self._check_key(self.push_to_talk)
         for announcement in self.engines.skill_effects.due(self._now_s()):
             self._dispatch(ReplyRequested(self._at, "announcement", announcement))
         self.microphone.batching = self._batching_after(vad_result)
@@ -327,7 +327,7 @@ class Session:
     def _batching_after(self, vad_result: VadResult) -> Batching:
         """Returns whether the next frames may arrive in batches, because no decision can depend on them."""
         # Timers are checked with every frame; a released key waits for the frames captured before the release.
-        if self.key is not None or self.engines.skill_effects.timers.any_set:
+        if self.push_to_talk is not None or self.engines.skill_effects.timers.any_set:
             return Batching.OFF
         if not vad_result.speaking:
             return (
@@ -366,8 +366,8 @@ class Session:
             self._dispatch(InputCleared(self._at))
             return
         while self._typed_messages:
-            self.conversation.insert(
-                UserMessage(self.conversation.reserve(), self._typed_messages.popleft(), spoken=False)
+            self.history.insert(
+                UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False)
             )
         self.request()
 
@@ -380,7 +380,7 @@ class Session:
                 if self.turns.settings.interruptible and not self.turns.settings.manual:
                     self._reply_manager.cut_trailing("voice")
                 self.recorder.turn_started(effect.turn, self._loop_time_of(effect.onset))
-                self.show(
+                self.on_event(
                     SpeechStarted(effect.turn, ms_of_samples(effect.onset), self._reply_manager.reserve_user_item())
                 )
             case Transcribe():
@@ -434,7 +434,7 @@ class Session:
         self.recorder.turn_discarded(effect, self._loop_time_of(effect.speech_end), self.microphone.clock)
         in_history = effect.submitted and self.turns.settings.by_client
         item = self._reply_manager.add_empty_message() if in_history else None
-        self.show(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
+        self.on_event(SpeechDiscarded(effect.turn, ms_of_samples(effect.speech_end), effect.reason, item))
 
     def _resume_reply(self, reply_id: ReplyId) -> None:
         """Speaks the unheard rest of an interrupted reply, or requests the reply again if it was incomplete."""
@@ -476,7 +476,7 @@ class Session:
 
     def _report_problem(self, what: str) -> None:
         """Reports a problem, in one sentence, to the user and to the trace."""
-        self.show(Problem(what))
+        self.on_event(Problem(what))
         self.recorder.problem(what, self._now_s())
 
     # ---- the end ----
@@ -492,10 +492,10 @@ class Session:
             await asyncio.sleep(max(0.0, due_s - loop.time()))
             self._process_frame(Frame(self._at, silence, is_inserted=True))
 
-    def _shut_down(self, broke_off: str | None = None) -> None:
-        """Stops the replies, the records and the audio input. `broke_off`: why the conversation ended early."""
-        self._reply_manager.stop(leaving=self._leaving, broke_off=broke_off)
-        self.recorder.finish_all(self.microphone.clock, broke_off)
+    def _shut_down(self, failure: str | None = None) -> None:
+        """Stops the replies, the records and the audio input. `failure`: why the conversation ended early."""
+        self._reply_manager.stop(leaving=self._leaving, failure=failure)
+        self.recorder.finish_all(self.microphone.clock, failure)
         self._audio_input.stop()
 
     def _now_s(self) -> float:

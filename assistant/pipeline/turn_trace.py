@@ -22,7 +22,7 @@ from assistant.trace.record import (
 from assistant.turns.event_log import LogEntries, probability_byte
 from llm.chat import Finished
 
-SHORTEST_SILENCE_S = 0.06
+MIN_SILENCE_S = 0.06
 """Shorter gaps are stop consonants, not silences."""
 
 
@@ -89,7 +89,7 @@ class SegmentTrace:
             self.silent_since_s = None
 
     def _silence(self, start_s: float, end_s: float) -> None:
-        if end_s - start_s >= SHORTEST_SILENCE_S:
+        if end_s - start_s >= MIN_SILENCE_S:
             self.silences.append((start_s, end_s))
 
     def traced(self, line: ConversationTimeline) -> TracedHearing:

@@ -13,7 +13,7 @@ from statistics import median
 from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
 from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, index_recording, feed
 from assistant.replay.simulation import run
-from assistant.trace.latency import LOOK
+from assistant.trace.latency import RESUME_WAIT
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
 from assistant.turns.event_log import parse_entries
@@ -133,7 +133,7 @@ def reply_timing_of(record: Record) -> ReplyTiming | None:
     if heard_ms is None or not {"stt", "tts", "commit"} <= ends.keys():
         return None
     prepare_ms = ends["tts"] - ends["stt"]
-    playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", LOOK) if name in ends)
+    playout_ms = heard_ms - max(ends[name] for name in ("tts", "commit", RESUME_WAIT) if name in ends)
     return ReplyTiming(samples_of_ms(max(prepare_ms, 0.0)), samples_of_ms(max(playout_ms, 0.0)))
 
 

@@ -158,7 +158,7 @@ class EngineLoader:
             say,
             fitted_turn_end(),
             self._end_of_turn_model,
-            self._understands,
+            self._is_known_sentence,
             None if self._model is None else self._model.load,
             self._tools,
         )
@@ -218,7 +218,7 @@ class EngineLoader:
         self._record_choice("turn", "estimate", what, why, began_s, fallback=bool(service.slow))
         return service
 
-    def _understands(self, text: str) -> bool:
+    def _is_known_sentence(self, text: str) -> bool:
         """Whether the text as a whole is a sentence that a skill understands, whichever model answers it."""
         return self._skills is not None and self._skills.match(text, self.settings.assistant.language) is not None
 

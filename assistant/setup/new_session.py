@@ -29,7 +29,7 @@ def session(
     microphone: Microphone,
     speaker: Speaker,
     trace: TraceFile,
-    show: Callable[[SessionEvent], None],
+    on_event: Callable[[SessionEvent], None],
     counters: Callable[[], Mapping[str, int]],
     in_use: Callable[[], Mapping[str, str]] = dict,
 ) -> Session:
@@ -46,7 +46,7 @@ def session(
             export.put(record)
 
     recorder = Recorder(
-        conversation=trace.path.stem,
+        conversation_id=trace.path.stem,
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         salt=secrets.token_bytes(16),
         engines={chosen.stage: chosen.name for chosen in loader.chosen},
@@ -62,7 +62,7 @@ def session(
         },
         in_use=in_use,
         write=write,
-        show=show,
+        on_event=on_event,
         started_s=asyncio.get_running_loop().time(),
         exports=export is not None,
     )
@@ -79,9 +79,9 @@ def session(
         History(settings.assistant.instructions, settings.llm.max_history_turns, settings.llm.max_history_tokens),
         recorder,
         session_settings(settings),
-        show,
+        on_event,
         wake_phrase=gate,
-        key=PushToTalk() if push_to_talk else None,
+        push_to_talk=PushToTalk() if push_to_talk else None,
     )
 
 

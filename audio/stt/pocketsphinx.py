@@ -102,14 +102,14 @@ class PocketsphinxRecognizer:
                 len(self._report["missing"]),
             )
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "PocketsphinxStream":
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "PocketsphinxStream":
         """Begin a segment; one still open is cancelled. Raises SttError where the process is dead."""
         if self._process is None:
             raise SttError("pocketsphinx is not loaded; load the recognizer first.")
         if self._hearing is not None:
             self._hearing.cancel()
             self._hearing = None
-        hearing = PocketsphinxStream(self._process, segment, next(self._openings), on_partial)
+        hearing = PocketsphinxStream(self._process, segment, next(self._openings), on_interim)
         self._hearing = hearing
         return hearing
 
@@ -140,13 +140,13 @@ class PocketsphinxStream:
     """One segment. Implements `RecognitionStream`."""
 
     def __init__(
-        self, process: SphinxProcess, segment: SegmentId, opening: int, on_partial: Callable[[Transcript], None]
+        self, process: SphinxProcess, segment: SegmentId, opening: int, on_interim: Callable[[Transcript], None]
     ) -> None:
         """Begin; `opening` names it in the messages. Raises SttError."""
         self.segment = segment
         self._process = process
         self._opening = opening
-        self._on_partial = on_partial
+        self._on_interim = on_interim
         self._latest = ""
         self._open = True
         process.send(SphinxMessage(Kind.OPEN, opening))
@@ -179,7 +179,7 @@ class PocketsphinxStream:
         """The process tells the words so far of some opening; only a change of this one is a partial."""
         if self._open and opening == self._opening and heard.text != self._latest:
             self._latest = heard.text
-            self._on_partial(self._words(heard))
+            self._on_interim(self._words(heard))
 
     def _words(self, heard: HeardPayload) -> Transcript:
         return Transcript(self.segment, Samples(self.segment + heard.samples), heard.text, heard.rough)

@@ -74,7 +74,7 @@ class Stage:
             self.client.wire, microphone, speaker, self.base, self.profile, voice="scripted voice"
         )
         recorder = Recorder(
-            conversation="talk",
+            conversation_id="talk",
             started_at="2026-01-01T00:00:00+00:00",
             salt=b"salt",
             engines={},
@@ -83,7 +83,7 @@ class Stage:
             speech_end_bias_ms=0.0,
             counters=dict,
             write=self.records.append,
-            show=self.talk.tell,
+            on_event=self.talk.tell,
         )
         self.talk.session = self.session = Session(
             microphone,
@@ -239,8 +239,8 @@ def test_spoken_turn_sends_all_events() -> None:
     assert stage.events("input_audio_buffer.speech_stopped")[0]["repartee"] == {"invented_ms": 1.8}  # before the speech
     (trace,) = stage.events("repartee.trace")
     assert trace["trace"]["response_latency_ms"] == pytest.approx(400 + 10 + 30, abs=60)
-    assert stage.session.conversation.items[-1] == AssistantMessage(
-        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    assert stage.session.history.items[-1] == AssistantMessage(
+        stage.session.history.items[-1].id, "It is ten o'clock. Anything else?"
     )
 
 
@@ -613,7 +613,7 @@ def test_commit_before_earlier_transcript_is_another_item() -> None:
     assert second["previous_item_id"] == first["item_id"]
     assert empty["item_id"] in stage.client.items
     assert [
-        item.text for item in stage.session.conversation.items if isinstance(item, UserMessage) and item.spoken
+        item.text for item in stage.session.history.items if isinstance(item, UserMessage) and item.spoken
     ] == [
         "what time is it",
         "and the date",
@@ -686,7 +686,7 @@ def test_commit_without_words_adds_an_item_with_an_empty_transcript(
     assert stage.errors == []
     assert stage.done == []
     (committed,) = stage.events("input_audio_buffer.committed")
-    (item,) = stage.session.conversation.items
+    (item,) = stage.session.history.items
     assert item == UserMessage(committed["item_id"], "", spoken=True)
     (completed,) = stage.events("conversation.item.input_audio_transcription.completed")
     assert (completed["item_id"], completed["transcript"]) == (item.id, "")
@@ -750,7 +750,7 @@ def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     assert [event["item_id"] for event in stage.events("input_audio_buffer.speech_started")] == ["item_1"][commits:]
     assert stage.done[0]["status"] == "failed"
     assert stage.model.asked == []
-    heard = stage.session.conversation.items[0]
+    heard = stage.session.history.items[0]
     assert heard == UserMessage(ItemId("item_1"), "", spoken=True)
 
 
@@ -762,7 +762,7 @@ def test_noise_is_not_a_turn() -> None:
 
     stage = perform(scene, Stage(says=("",)))
     assert stage.events("input_audio_buffer.committed") == []
-    assert stage.session.conversation.items == ()
+    assert stage.session.history.items == ()
 
 
 def test_cleared_speech_is_not_answered() -> None:
@@ -776,7 +776,7 @@ def test_cleared_speech_is_not_answered() -> None:
 
     stage = perform(scene)
     assert stage.errors == ["input_audio_buffer_commit_empty"]
-    assert stage.session.conversation.items == ()
+    assert stage.session.history.items == ()
 
 
 def test_commit_cuts_reply_in_manual_mode() -> None:
@@ -828,7 +828,7 @@ def test_typed_text_is_answered_on_request() -> None:
 
     stage = perform(scene)
     assert stage.sound_ms() == 1200
-    assert [type(item) for item in stage.session.conversation.items] == [UserMessage, AssistantMessage]
+    assert [type(item) for item in stage.session.history.items] == [UserMessage, AssistantMessage]
     assert stage.records[0].response_latency_ms is None
 
 
@@ -843,8 +843,8 @@ def test_reply_may_be_text_only() -> None:
     assert stage.sound_ms() == 0
     assert stage.events("response.output_text.done")[0]["text"] == "It is ten o'clock. Anything else?"
     assert stage.voice.spoken == []
-    assert stage.session.conversation.items[-1] == AssistantMessage(
-        stage.session.conversation.items[-1].id, "It is ten o'clock. Anything else?"
+    assert stage.session.history.items[-1] == AssistantMessage(
+        stage.session.history.items[-1].id, "It is ten o'clock. Anything else?"
     )
 
 
@@ -961,7 +961,7 @@ def test_items_can_be_retrieved_and_deleted() -> None:
         "item_retrieve_invalid_item_id", "item_delete_invalid_item_id", "item_create_duplicate_item_id",
         "item_create_invalid_previous_item_id", "invalid_tool_call_id", "unsupported_content_type",
     ]  # fmt: skip
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, UserMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, UserMessage)]
     assert texts == ["zero", "two"]
 
 
@@ -1117,7 +1117,7 @@ def test_reply_is_cancelled_once() -> None:
     assert [response["status"] for response in stage.done] == ["cancelled"]
     assert stage.done[0]["status_details"]["reason"] == "client_cancelled"
     assert 400 < stage.events("conversation.item.truncated")[0]["audio_end_ms"] <= 520
-    assert stage.session.conversation.items[-1].text == "one two"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "one two"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("order", ["truncate, cancel", "cancel, truncate", "clear, cancel", "cancel, clear"])
@@ -1138,7 +1138,7 @@ def test_stopping_a_reply_in_two_ways_is_not_an_error(order: str, *, named: bool
     assert [response["status"] for response in stage.done] == ["cancelled"]
     if "truncate" in order:
         assert stage.events("conversation.item.truncated")[-1]["audio_end_ms"] == 300
-        assert stage.session.conversation.items[-1].text == "one"  # type: ignore[union-attr]
+        assert stage.session.history.items[-1].text == "one"  # type: ignore[union-attr]
     assert len(stage.events("output_audio_buffer.cleared")) == ("clear" in order)
 
 
@@ -1278,7 +1278,7 @@ def test_response_after_response_done_does_not_wait_for_playback(modality: str) 
     assert [response["status"] for response in stage.done] == ["completed", "completed"]
     assert stage.events("conversation.item.truncated") == []
     assert [message.content for message in stage.model.asked[1]][1:] == ["hello", "one two three four five", "and now?"]
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, AssistantMessage)]
     assert texts == ["one two three four five", "Fine."]
     assert [record.outcome for record in stage.records] == ["answered", "answered"]
 
@@ -1337,7 +1337,7 @@ def test_truncating_trailing_reply_keeps_the_next_one(modality: str) -> None:
     stage = perform(scene, Stage(("one two three four five six", "Fine.")))
     assert stage.errors == []
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, AssistantMessage)]
     assert texts == ["one two", "Fine."]
 
 
@@ -1350,7 +1350,7 @@ def test_lost_connection_keeps_heard_part_of_trailing_reply() -> None:
 
     stage = perform(scene, Stage(("one two three four five six", "Fine.")))
     assert stage.errors == []
-    texts = [item.text for item in stage.session.conversation.items if isinstance(item, AssistantMessage)]
+    texts = [item.text for item in stage.session.history.items if isinstance(item, AssistantMessage)]
     assert texts[1] == "Fine."
     assert [record.turn for record in stage.records] == [1, 2]
 
@@ -1438,7 +1438,7 @@ def test_truncation_by_client_sets_heard_text() -> None:
 
     stage = perform(scene)
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
-    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("heard", [False, True])
@@ -1478,7 +1478,7 @@ def test_text_reply_cannot_be_truncated() -> None:
     stage = perform(scene)
     assert stage.errors == ["unsupported_content_type"] * 4
     assert stage.events("conversation.item.truncated") == []
-    assert stage.session.conversation.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "It is ten o'clock. Anything else?"  # type: ignore[union-attr]
     assert stage.done[0]["status"] == "completed"
 
 
@@ -1492,7 +1492,7 @@ def test_truncated_message_never_grows_again() -> None:
         for end_ms in (70_000, 1500, 700, 700, 70_000, 0, 3000):
             where = {"item_id": item, "content_index": 0, "audio_end_ms": end_ms}
             await stage.send("conversation.item.truncate", **where)
-            texts.append(stage.session.conversation.items[-1].text)  # type: ignore[union-attr]
+            texts.append(stage.session.history.items[-1].text)  # type: ignore[union-attr]
         await stage.send("conversation.item.truncate", item_id="nope", content_index=0, audio_end_ms=0)
 
     texts: list[str] = []
@@ -1514,7 +1514,7 @@ def test_truncating_the_playing_reply_stops_it() -> None:
 
     stage = perform(scene)
     assert [event["audio_end_ms"] for event in stage.events("conversation.item.truncated")] == [450]
-    assert stage.session.conversation.items[-1].text == "It is"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "It is"  # type: ignore[union-attr]
 
 
 def test_retrieved_reply_in_progress_has_text_so_far() -> None:
@@ -1559,7 +1559,7 @@ def test_playout_reports_set_heard_text_and_latency() -> None:
         await stage.send("response.cancel")
 
     stage = perform(scene, Stage((LONG,)))
-    assert stage.session.conversation.items[-1].text == "one two three"  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text == "one two three"  # type: ignore[union-attr]
     (record,) = stage.records
     assert record.response_latency_ms == pytest.approx(987, abs=1)
     assert record.stages["playout"].ms == pytest.approx(60, abs=1)
@@ -1607,7 +1607,7 @@ def test_resume_within_reply_continues_it() -> None:
     )
     assert [response["status"] for response in stage.done] == ["completed"]
     assert stage.records[0].outcome == "answered"
-    assert stage.session.conversation.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
+    assert stage.session.history.items[-1].text.endswith("Ten.")  # type: ignore[union-attr]
 
 
 def test_resume_keeps_deleted_message_deleted() -> None:
@@ -1671,8 +1671,8 @@ def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> None:
         stage.talk.gone()
         resumed(stage, None, None)
         await stage.until_idle()
-        assert [type(item) for item in stage.session.conversation.items] == [UserMessage, AssistantMessage, UserMessage]
-        assert stage.client.items == [item.id for item in stage.session.conversation.items]
+        assert [type(item) for item in stage.session.history.items] == [UserMessage, AssistantMessage, UserMessage]
+        assert stage.client.items == [item.id for item in stage.session.history.items]
 
     perform(scene)
 

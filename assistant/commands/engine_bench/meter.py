@@ -51,11 +51,11 @@ async def recognize(transcriber: Recognizer, pcm: Pcm, onset: Samples, segment: 
     began_s = loop.time()
     partials_s: list[float] = []
 
-    def on_partial(words: Transcript) -> None:
+    def on_interim(words: Transcript) -> None:
         if words.text:
             partials_s.append(loop.time())
 
-    hearing = transcriber.open(segment, on_partial)
+    hearing = transcriber.open(segment, on_interim)
     try:
         for frame, at in enumerate(range(0, len(pcm), FRAME_SAMPLES), start=1):
             await asyncio.sleep(max(0.0, began_s + frame * FRAME_MS / 1000 - loop.time()))

@@ -68,12 +68,12 @@ class LocalTalker:
     @property
     def key_held(self) -> bool:
         """See `Talker`."""
-        return self.session.key is not None and self.session.key.held
+        return self.session.push_to_talk is not None and self.session.push_to_talk.held
 
     @property
     def needs_sound(self) -> bool:
         """See `Talker`."""
-        key = self.session.key
+        key = self.session.push_to_talk
         return key is None or key.held or key.awaits_frames
 
     def interrupt(self) -> None:
@@ -189,7 +189,7 @@ class _LocalConversation:
             in_use=cards.in_use,
         )
         if self.memory is not None:
-            session.conversation.restore(self.memory.items)
+            session.history.restore(self.memory.items)
             if self.memory.continues:
                 self.stage.resumed(resumed(self.memory.continues, self.memory.continued_at, self.memory.items))
         own = session.turns.settings
@@ -275,7 +275,7 @@ class _LocalConversation:
     def _show(self, session: Session, fact: SessionEvent) -> None:
         self.stage.show(fact)
         if self.memory is not None:
-            self.memory.tell(fact, session.conversation.items)
+            self.memory.tell(fact, session.history.items)
 
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))

@@ -94,13 +94,13 @@ class DecodeResult:
         text: The decoded text.
         log_probability: Mean natural logarithm per token, including the end token.
         no_speech: Probability of the no-speech token, 0 to 1.
-        closure: Expected punctuation after the last word; None if the decode did not reach its end.
+        punctuation: Expected punctuation after the last word; None if the decode did not reach its end.
     """
 
     text: str
     log_probability: float
     no_speech: float
-    closure: Punctuation | None = None
+    punctuation: Punctuation | None = None
 
 
 def doubt(evidence: DecodeResult) -> str:

@@ -113,7 +113,7 @@ class Decoded:
         doubt: The check that it failed in the end, or "".
         language: Language of the words.
         language_sure: Whether the language was detected on enough audio to be kept.
-        closure: Expected punctuation after the last word; None if unknown.
+        punctuation: Expected punctuation after the last word; None if unknown.
         was_aborted: It failed a check in a short window, and the full window, which may pass, was not tried.
         other_language: See `Transcript`.
     """
@@ -122,7 +122,7 @@ class Decoded:
     doubt: str
     language: str
     language_sure: bool
-    closure: Punctuation | None = None
+    punctuation: Punctuation | None = None
     was_aborted: bool = False
     other_language: str = ""
 
@@ -206,14 +206,14 @@ class LoadedWhisper:
                 evidence, reason = second, doubt(second)
                 spoken, probability = cast("tuple[str, float]", said)
         text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
-        closure = evidence.closure if text == evidence.text else None
+        punctuation = evidence.punctuation if text == evidence.text else None
         sure = language is None and len(pcm) >= _DETECT_S * MIC_RATE_HZ and probability >= _DETECT_PROBABILITY
         sure = sure and bool(text) and reason != "no speech"
         improbable = reason == "log-probability" or (not text and bool(evidence.text) and reason != "no speech")
         other = ""
         if improbable and language is not None and len(pcm) >= _OTHER_LANGUAGE_S * MIC_RATE_HZ:
             other = self._other_language(language, encoded)
-        return Decoded(text, reason, spoken, sure, closure, suspect and not retry, other)
+        return Decoded(text, reason, spoken, sure, punctuation, suspect and not retry, other)
 
     def features(self, pcm: Pcm) -> Features:
         """Returns the log-mel spectrogram of the audio, without silence after it."""
@@ -254,8 +254,8 @@ class LoadedWhisper:
         step = self._marks.step_after_words(said)
         # There is one step more than tokens: the one that ended the text. Without it the decoder was cut off.
         ended = 0 < step < len(result.logits[0]) > len(said)
-        closure = self._marks.closure(self._array(result.logits[0][step])) if ended else None
-        return DecodeResult(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), closure)
+        punctuation = self._marks.punctuation(self._array(result.logits[0][step])) if ended else None
+        return DecodeResult(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), punctuation)
 
     def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
         """Converts to a numpy array. On CUDA the logits are in device memory and in half precision."""

@@ -109,10 +109,10 @@ class SharedWhisper:
             await thread.end()
 
     def open(
-        self, account: ConversationShare, segment: SegmentId, on_partial: Callable[[Transcript], None]
+        self, account: ConversationShare, segment: SegmentId, on_interim: Callable[[Transcript], None]
     ) -> WhisperStream:
         """Opens a segment of a conversation. Raises SttError if no model is loaded or loading."""
-        return WhisperStream(self._scheduler, account, segment, PARTIAL_INTERVAL_SAMPLES, on_partial)
+        return WhisperStream(self._scheduler, account, segment, PARTIAL_INTERVAL_SAMPLES, on_interim)
 
     def _begin(self) -> _Loading:
         loop, settings = asyncio.get_running_loop(), self.settings
@@ -177,11 +177,11 @@ class SharedWhisperRecognizer:
         """
         await self._shared.revive()
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> WhisperStream:
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> WhisperStream:
         """Opens a segment and cancels an open one. Raises SttError if no model is loaded or loading."""
         if self._stream is not None:
             self._stream.cancel()
-        self._stream = self._shared.open(self._account, segment, on_partial)
+        self._stream = self._shared.open(self._account, segment, on_interim)
         return self._stream
 
     def reset(self) -> bool:

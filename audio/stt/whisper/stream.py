@@ -95,7 +95,7 @@ class WhisperStream:
         account: ConversationShare,
         segment: SegmentId,
         interval: Samples,
-        on_partial: Callable[[Transcript], None],
+        on_interim: Callable[[Transcript], None],
     ) -> None:
         """Opens the segment. Raises SttError if there is no model.
 
@@ -105,7 +105,7 @@ class WhisperStream:
         self.account = account
         self._scheduler = scheduler
         self._interval = interval
-        self._on_partial = on_partial
+        self._on_interim = on_interim
         self._open = True
         self._failure: SttError | None = None
         self._requests: list[_Request] = []
@@ -269,7 +269,7 @@ class WhisperStream:
             self._latest = (decode.until, decoded)
         self._answer_requests()
         if decode.kind != "settle" and good and newest:
-            self._report_partial(decode, decoded)  # last, because the listener may raise
+            self._report_interim(decode, decoded)  # last, because the listener may raise
 
     def fail(self, error: SttError) -> None:
         """Fails all pending and later requests with `error`."""
@@ -311,7 +311,7 @@ class WhisperStream:
                 low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
                 words = self._transcript(max(until, request.need), decoded.text, low_confidence=low_confidence)
                 request.answer.set_result(
-                    replace(words, punctuation=decoded.closure, other_language=decoded.other_language)
+                    replace(words, punctuation=decoded.punctuation, other_language=decoded.other_language)
                 )
             elif (found := self._draft_result(request)) is not None:
                 until, decoded = found
@@ -334,7 +334,7 @@ class WhisperStream:
         found = (self._latest, self._provisional if request.early else None)
         return next((one for one in found if one is not None and one[0] >= request.enough), None)
 
-    def _report_partial(self, decode: Decode, decoded: Decoded) -> None:
+    def _report_interim(self, decode: Decode, decoded: Decoded) -> None:
         until, self._agreed_until = self._agreed_until, decode.until
         words = self._transcript(
             until,
@@ -343,7 +343,7 @@ class WhisperStream:
         )
         if self._open and words.text != self._partial:
             self._partial = words.text
-            self._on_partial(words)
+            self._on_interim(words)
 
     def _transcript(self, until: int, text: str, *, low_confidence: bool) -> Transcript:
         whole = " ".join(part for part in (*self._settled, text) if part)

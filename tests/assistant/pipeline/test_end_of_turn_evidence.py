@@ -196,8 +196,8 @@ class Slow(ScriptedTranscriber):
 
     order: list[str] = field(default_factory=list)
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "SlowHearing":
-        return SlowHearing(segment, self, on_partial)
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "SlowHearing":
+        return SlowHearing(segment, self, on_interim)
 
 
 @dataclass
@@ -256,21 +256,21 @@ class EvidenceRecorder:
 
 @pytest.mark.parametrize("reads", [True, False])
 def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
-    reading, closure = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
+    reading, punctuation = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
     collector = EvidenceCollector(reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail)
     collector.start_segment(Samples(0))
     for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
         collector.process(Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0))
     collector.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
     quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
-    says = [(None, None), ("a table for two", closure), ("a table for two, please", None)]
+    says = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
     for frame, (text, expected) in enumerate(says, 32):
         if text is not None:
             collector.add_transcript(SegmentId(0), text, expected)
         assert len(reading.seen) == frame - 32, "the request that is begun with them goes first"
         collector.process(Frame(Samples(frame * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES]), quiet)
-    known = [("a table for two", closure), ("a table for two, please", None)] if reads else [(None, None)] * 2
-    assert [(seen.text, seen.closure) for seen in reading.seen] == [(None, None), *known]
+    known = [("a table for two", punctuation), ("a table for two, please", None)] if reads else [(None, None)] * 2
+    assert [(seen.text, seen.punctuation) for seen in reading.seen] == [(None, None), *known]
 
 
 LATER = """

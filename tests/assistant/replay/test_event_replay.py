@@ -76,14 +76,14 @@ class Talkative(ScriptedHearing):
         if self.until // 320 % 10 == 9:
             text = "Mhm." if self.until < samples_of_ms(700) else self.text()
             until = Samples(self.segment + self.until)
-            self.on_partial(Transcript(self.segment, until, text, low_confidence=self.until < samples_of_ms(500)))
+            self.on_interim(Transcript(self.segment, until, text, low_confidence=self.until < samples_of_ms(500)))
 
 
 class Partials(ScriptedTranscriber):
     """Its streams report interim transcripts."""
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> ScriptedHearing:
-        self.hearings.append(Talkative(segment, self, on_partial))
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> ScriptedHearing:
+        self.hearings.append(Talkative(segment, self, on_interim))
         return self.hearings[-1]
 
 

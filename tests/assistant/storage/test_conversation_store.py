@@ -262,7 +262,7 @@ def test_turn_is_stored_only_when_finished(tmp_path: Path) -> None:
 
     async def told() -> list[int]:
         memory = ConversationStore.create(tmp_path, "one", BEGAN, pytest.fail)
-        items = performance.conversation.items
+        items = performance.history.items
         waiting: list[int] = []
         for _, fact in performance.facts:
             # The history as it is in the end holds the second turn from the beginning on: `tell` is not to take it.

@@ -514,6 +514,6 @@ def test_looping_decoder_stops_early(tmp_path: Path) -> None:
         assert len(model.generate(encoded, "en", samples_of_s(1)).text.split()) == 34
         cut = model.generate(encoded, "en", samples_of_s(2))
         assert len(cut.text.split()) == 44
-        assert cut.closure is None, "it was stopped in its midst"
+        assert cut.punctuation is None, "it was stopped in its midst"
 
     run(engine(path), scene)
