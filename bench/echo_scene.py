@@ -141,11 +141,11 @@ class _Listener:
 
     def hear(self, frame: Frame) -> Sequence[Effect]:
         """Processes the next frame."""
-        voicing = self._vad.process(frame)
-        self.speaking = voicing.speaking
+        vad_result = self._vad.process(frame)
+        self.speaking = vad_result.speaking
         if self._turns.replying is not None:
             self._turns.handle(PlaybackProgress(frame.end, self._turns.replying, 3, audible=True))
-        effects = self._turns.handle(FrameProcessed(frame.end, voicing))
+        effects = self._turns.handle(FrameProcessed(frame.end, vad_result))
         for effect in effects:
             if isinstance(effect, RequestTranscript):  # no transcripts in this bench
                 nothing = InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True)

@@ -112,14 +112,14 @@ def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, DuckReply | Int
     stopped = True
     for start in range(0, len(pcm) - FRAME_SAMPLES + 1, FRAME_SAMPLES):
         frame = Frame(Samples(start), pcm[start : start + FRAME_SAMPLES])
-        voicing = vad.process(frame)
-        if stopped and not voicing.speaking:
+        vad_result = vad.process(frame)
+        if stopped and not vad_result.speaking:
             turns, reply = _replying(frame.start)
             stopped = False
         if stopped:
             continue
         turns.handle(PlaybackProgress(frame.start, reply, 1, audible=True))
-        for effect in turns.handle(FrameProcessed(frame.end, voicing)):
+        for effect in turns.handle(FrameProcessed(frame.end, vad_result)):
             if isinstance(effect, RequestTranscript):  # no transcripts in this bench
                 turns.handle(InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True))
             if isinstance(effect, DuckReply | InterruptReply):

@@ -12,7 +12,7 @@ from bench.turn_end_moments import Moment
 
 Key = tuple[int, int, int]
 
-_MOST_LOGIT = 8.0
+_MAX_LOGIT = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def estimate_of(moment: Moment, known: Known) -> EndOfTurnEstimate:
     """Returns the program's estimate. Complete commands and answers to questions are not known here."""
     habits = known.habits
     logit = known.logit + habits.shift + habits.turn_shift + (moment.known_ms - PAUSE_FROM_MS) / habits.excess_ms
-    bounded = min(max(logit, -_MOST_LOGIT), _MOST_LOGIT)
+    bounded = min(max(logit, -_MAX_LOGIT), _MAX_LOGIT)
     return EndOfTurnEstimate(1 / (1 + exp(-bounded)), moment.known_ms, habits.excess_ms, "", habits.pausing)
 
 

@@ -18,7 +18,7 @@ from audio.frame import Frame
 from audio.units import FRAME_MS, Samples, ms_of_samples, samples_of_ms
 from audio.vad import VadResult
 from audio.vad.silero import SileroNetwork, SileroVad
-from bench.turn_end_clips import Label, Silence, Turn, silences, turns, voicings, with_pauses
+from bench.turn_end_clips import Label, Silence, Turn, silences, turns, vad_results, with_pauses
 
 READY_MS = (220, 250, 290, 330, 380, 440, 600, 840)
 
@@ -41,7 +41,7 @@ class Look:
 
 def looks(turn: Turn, heard: Heard) -> Iterable[Look]:
     """Yields the result for every silence of a turn, at each time at which an answer may be ready."""
-    by_end = {frame.end: voicing for frame, voicing in heard}
+    by_end = {frame.end: vad_result for frame, vad_result in heard}
     real_until = samples_of_ms(turn.real_until_ms)
     for silence in silences(turn, heard)[1]:
         for ready_ms in READY_MS:
@@ -72,7 +72,7 @@ def main() -> None:
     for turn in turns(options.pauses / "manifest.jsonl", tags=options.tags):
         for each in (turn, with_pauses(turn)):
             if each is not None:
-                found += looks(each, voicings(vad, each.pcm))
+                found += looks(each, vad_results(vad, each.pcm))
     count, knew = Counter(one.label for one in found), Counter(one.label for one in found if one.knew)
     print("| silence | answers that cut in | held back until somebody was known to go on |\n|---|---|---|")
     for label in ("gap", "pause", "made"):

@@ -53,7 +53,7 @@ SOURCES_WITH_CLOSURE = (
 _NEUTRAL = Punctuation(sentence_end=0.5, continuation=0.1)
 """Punctuation if the recognizer reports none (2 of 100: decoding looped). The program then judges without it."""
 
-_LEAST = 1e-4
+_MIN_PROBABILITY = 1e-4
 
 
 def collection(moment: Moment) -> str:
@@ -95,7 +95,7 @@ def features_of(moments: Sequence[Moment], sources: str) -> Floats:
     names = names_of(sources)
     rows = np.zeros((len(moments), len(names)))
     for row, moment in zip(rows, moments, strict=True):
-        smart = min(max(0.5 if moment.smart is None else moment.smart, _LEAST), 1 - _LEAST)
+        smart = min(max(0.5 if moment.smart is None else moment.smart, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
         told = StoredTranscript(moment.text, moment.rough, moment.ends, moment.goes_on)
         known = {**moment.prosody, **_text_features(moment.text), "smart_logit": np.log(smart / (1 - smart))}
         known |= punctuation_features(told.punctuation or _NEUTRAL)

@@ -125,17 +125,17 @@ class Served:
 
 
 @asynccontextmanager
-async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
+async def served(engine_loader: EngineLoader) -> AsyncGenerator[Served]:
     """Runs the server with loaded engines while the block runs."""
-    section = workshop.settings.server
+    section = engine_loader.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
     metrics, admission = Metrics(), SessionLimits(section.max_sessions)
-    hall = EnginePool(workshop, metrics)
-    connections = Connections(hall, metrics, "0.1")
+    engine_pool = EnginePool(engine_loader, metrics)
+    connections = Connections(engine_pool, metrics, "0.1")
     reception = SessionAcceptor(
         connections.converse,
-        hall,
+        engine_pool,
         admission,
         metrics,
         max_session_s=section.max_session_s,
@@ -153,7 +153,7 @@ async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
             loaded.set_exception(error)
 
     app = make_app(
-        hall,
+        engine_pool,
         access_control,
         reception,
         metrics,
@@ -167,7 +167,7 @@ async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
         try:
             async with asyncio.timeout(STARTED_WITHIN_S):
                 await loaded
-            yield Served(port, workshop.settings, metrics, admission, connections, server)
+            yield Served(port, engine_loader.settings, metrics, admission, connections, server)
         finally:
             server.should_exit = True
             await serving

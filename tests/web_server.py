@@ -70,7 +70,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    hall: ScriptedHall | None = None,
+    engine_pool: ScriptedHall | None = None,
     converse: Converse = echo,
     *,
     section: ServerSection | None = None,
@@ -79,14 +79,14 @@ async def running(
     resumable: str = "",
 ) -> AsyncGenerator[Running]:
     """Runs the server while the block runs; `resumable`: token of a conversation that waits for its client."""
-    hall = hall or ScriptedHall()
+    engine_pool = engine_pool or ScriptedHall()
     section = section or ServerSection(port=0)
     sockets = listen(section.host, 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
     metrics, admission = Metrics(), SessionLimits(section.max_sessions)
     reception = SessionAcceptor(
         converse,
-        hall,
+        engine_pool,
         admission,
         metrics,
         max_session_s=section.max_session_s,
@@ -97,7 +97,7 @@ async def running(
         section.host, port, token=token, allowed_hosts=section.hosts, allowed_origins=section.origins
     )
     traces = TraceStream()
-    app = make_app(hall, gatekeeper, reception, metrics, traces=traces, static=static)
+    app = make_app(engine_pool, gatekeeper, reception, metrics, traces=traces, static=static)
     server = Server(uvicorn_config(app, section, {}), reception)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))

@@ -101,8 +101,8 @@ class PlayoutTiming:
 
     @property
     def _predecessors(self) -> tuple[str, ...]:
-        looked = self.trace.end_of(self.attempt, RESUME_WAIT) is not None
-        return ("tts", "commit", RESUME_WAIT) if looked else ("tts", "commit")
+        resume_wait_ended = self.trace.end_of(self.attempt, RESUME_WAIT) is not None
+        return ("tts", "commit", RESUME_WAIT) if resume_wait_ended else ("tts", "commit")
 
     def _ready_s(self, otherwise_s: float) -> float:
         """Returns when the first audio was ready to be played."""

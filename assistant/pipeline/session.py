@@ -64,7 +64,7 @@ from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
-from audio.frame_batching import FLOW_S, Batching
+from audio.frame_batching import MAX_SPEECH_BATCH_S, Batching
 from audio.microphone import Microphone
 from audio.speaker import Speaker
 from audio.units import FRAME_MS, FRAME_SAMPLES, Samples, ms_of_samples, samples_of_s
@@ -335,7 +335,7 @@ class Session:
                 if vad_result.probability < SILENCE_PROBABILITY and self.turns.ignores_silence
                 else Batching.OFF
             )
-        until = Samples(self._at + samples_of_s(FLOW_S))
+        until = Samples(self._at + samples_of_s(MAX_SPEECH_BATCH_S))
         still_speaking = vad_result.possible_end is None and vad_result.probability > SPEECH_PROBABILITY
         return Batching.SPEECH if still_speaking and self.turns.ignores_speech_until(until) else Batching.OFF
 

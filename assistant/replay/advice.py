@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from assistant.replay.figures import COMPARED, ReplayFigures, figures
 from assistant.replay.findings import (
     KEYS,
-    LEAST_GAIN_MS,
+    MIN_GAIN_MS,
     AdviceInputs,
     AdviceItem,
     Certainty,
@@ -110,7 +110,7 @@ def _replay_advice(tried: Sequence[str], found: ReplayFigures) -> AdviceItem | N
         return None
     gain = {percent: less(found.latency.change[percent]) for percent in COMPARED}
     spared = _count(found.was.cut_ins) - _count(found.now.cut_ins)
-    if most(gain) < LEAST_GAIN_MS and spared <= 0:
+    if most(gain) < MIN_GAIN_MS and spared <= 0:
         return None
     certainty: Certainty = "measured" if is_proven(gain) else "cannot tell"
     says = _sentence(tried, gain, spared, found)
@@ -161,7 +161,7 @@ def _may_be_sooner(found: ReplayFigures) -> bool:
     if found.latency is None:
         return False
     gains = [less(found.latency.change[percent]) for percent in COMPARED]
-    return any(each.value >= LEAST_GAIN_MS and not each.enough for each in gains)
+    return any(each.value >= MIN_GAIN_MS and not each.enough for each in gains)
 
 
 def _count(share: Proportion | None) -> int:

@@ -11,7 +11,7 @@ from assistant.trace_report.figures import Figures
 from assistant.trace_report.reading import Record
 from assistant.trace_report.statistics import IntervalEstimate, Proportion, least_turns
 
-LEAST_GAIN_MS = 20.0
+MIN_GAIN_MS = 20.0
 """Smallest relevant gain in milliseconds: one frame."""
 
 DEVICE_COUNTER = "speaker_latency_ms"
@@ -103,15 +103,15 @@ def turn_gain_of(record: Record) -> TurnGain:
 
 def is_proven(gain: Mapping[int, IntervalEstimate]) -> bool:
     """Returns whether there are enough turns, and little enough variation, to prove a gain."""
-    return any(each.enough and each.low >= LEAST_GAIN_MS for each in gain.values())
+    return any(each.enough and each.low >= MIN_GAIN_MS for each in gain.values())
 
 
 def reason_unproven(gain: Mapping[int, IntervalEstimate], turns: int) -> str:
     """Returns why a gain is not proven: too few or too varied turns. Returns "" if there is no gain."""
     if turns < (least := least_turns(COMPARED[0])):
         return f"Cannot tell yet: {more(least - turns)}."
-    lacking = [percent for percent, each in gain.items() if each.value >= LEAST_GAIN_MS and not each.enough]
-    if any(each.enough and each.value >= LEAST_GAIN_MS for each in gain.values()):
+    lacking = [percent for percent, each in gain.items() if each.value >= MIN_GAIN_MS and not each.enough]
+    if any(each.enough and each.value >= MIN_GAIN_MS for each in gain.values()):
         return "Cannot tell yet: the turns are too unlike each other; more of them may tell."
     return f"Cannot tell yet: {more(least_turns(lacking[0]) - turns)} for p{lacking[0]}." if lacking else ""
 

@@ -7,7 +7,7 @@ import numpy as np
 from assistant.replay.figures import COMPARED, paired
 from assistant.replay.findings import (
     KEYS,
-    LEAST_GAIN_MS,
+    MIN_GAIN_MS,
     AdviceInputs,
     AdviceItem,
     TurnGain,
@@ -22,7 +22,7 @@ from assistant.trace_report.engines import EngineFigures
 from assistant.trace_report.figures import Figures
 from assistant.trace_report.statistics import least_turns
 
-LEAST_PLAYOUT_MS = 60.0
+MIN_PLAYOUT_MS = 60.0
 """Smallest playout latency of a sound device in milliseconds.
 
 A sound server needs as much (docs/talk.md); a file or a buffer needs one block of 20 ms.
@@ -47,7 +47,7 @@ def stage_advice(stage: Stage, evidence: AdviceInputs, *, slow: bool) -> AdviceI
     was = np.array([turn.latency_ms for turn in turns], np.float32)
     slack = np.array([turn.slack_ms[STAGES.index(stage)] for turn in turns], np.float32)
     gain = {percent: less(paired(was, was - slack, percent)) for percent in COMPARED}
-    if most(gain) < LEAST_GAIN_MS and not slow:
+    if most(gain) < MIN_GAIN_MS and not slow:
         return None
     proven = is_proven(gain)
     says = _remedy(stage, evidence.figures, of, proven=proven)
@@ -73,7 +73,7 @@ def _served_by_current(stage: Stage, evidence: AdviceInputs) -> tuple[Sequence[T
 def _plays_late(turns: Sequence[TurnGain]) -> bool:
     """Returns whether the device's playout latency is longer than usual."""
     place = STAGES.index("playout")
-    return float(np.median([turn.slack_ms[place] for turn in turns])) > LEAST_PLAYOUT_MS
+    return float(np.median([turn.slack_ms[place] for turn in turns])) > MIN_PLAYOUT_MS
 
 
 PLAIN_REMEDIES: dict[Stage, str] = {

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-MOST_WAITING = 1000
+MAX_WAITING = 1000
 """Entries kept while the disk is slow or full: hours of conversation. Beyond it the oldest are dropped and reported."""
 
 LAST_WRITE_TIMEOUT_S = 5.0
@@ -67,7 +67,7 @@ class BackgroundWriter(Generic[Entry]):
     def put(self, entries: Iterable[Entry]) -> None:
         """Queues entries; never blocks."""
         self._waiting.extend(entries)
-        if (too_many := len(self._waiting) - MOST_WAITING) > 0:
+        if (too_many := len(self._waiting) - MAX_WAITING) > 0:
             for _ in range(too_many):
                 self._waiting.popleft()
             self._drop(too_many, self._error)

@@ -22,7 +22,7 @@ from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, CallToolR
 from assistant.config.tool_settings import ToolServerSection
 from assistant.support.exception_groups import first_of
 from assistant.tools import ToolError
-from assistant.tools.mcp_limits import MOST_BYTES, TOO_LARGE, LimitedBody, LimitedParts, RefusedBody
+from assistant.tools.mcp_limits import MAX_BYTES, TOO_LARGE, LimitedBody, LimitedParts, RefusedBody
 from assistant.tools.mcp_stdio import running
 from assistant.tools.names import named
 from llm.chat import Function
@@ -51,10 +51,10 @@ for _name in ("mcp", "client", "httpx2"):
     # These libraries log the content of messages that they cannot read.
     logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
-MOST_TOOLS = 64
-MOST_PAGES = 20
-LONGEST_DESCRIPTION = 1024
-LONGEST_SCHEMA = 20_000
+MAX_TOOLS = 64
+MAX_PAGES = 20
+MAX_DESCRIPTION_CHARS = 1024
+MAX_SCHEMA_CHARS = 20_000
 """Characters. Every prompt contains all descriptions and schemas."""
 
 
@@ -167,7 +167,7 @@ class McpServer:
                 self._refusal = str(error)
                 raise
             client = await stack.enter_async_context(http)
-            return streamable_http_client(section.url, http_client=client, max_sse_event_size=MOST_BYTES)
+            return streamable_http_client(section.url, http_client=client, max_sse_event_size=MAX_BYTES)
         program, *arguments = section.argv
         env = {name: self.environ[name] for name in section.variables}
         return running([program, *arguments], env)
@@ -226,7 +226,7 @@ class McpServer:
             )
         names = named(self.section.name, [name for name in found if not wanted or name in wanted])
         functions = [_function(name, found[tool]) for name, tool in names.items()]
-        fitting = [one for one in functions if len(one.parameters) <= LONGEST_SCHEMA][:MOST_TOOLS]
+        fitting = [one for one in functions if len(one.parameters) <= MAX_SCHEMA_CHARS][:MAX_TOOLS]
         if len(fitting) < len(functions):
             self._report_once(
                 f"the tool server {self.section.name} has {len(functions) - len(fitting)} tools too many or with "
@@ -250,7 +250,7 @@ async def _limited(transport: "Transport") -> "AsyncGenerator[TransportStreams]"
 async def _listed(client: Client) -> list[Tool]:
     tools: list[Tool] = []
     cursor: str | None = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         tools += page.tools
         cursor = page.next_cursor
@@ -260,7 +260,7 @@ async def _listed(client: Client) -> list[Tool]:
 
 
 def _function(name: str, tool: "Tool") -> Function:
-    description = " ".join((tool.description or tool.title or "").split())[:LONGEST_DESCRIPTION]
+    description = " ".join((tool.description or tool.title or "").split())[:MAX_DESCRIPTION_CHARS]
     return Function(name, description, json.dumps(tool.input_schema, sort_keys=True, separators=(",", ":")))
 
 

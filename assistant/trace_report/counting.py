@@ -15,7 +15,7 @@ from assistant.trace_report.reading import Record, convert_record, read_error, r
 PORTION_BYTES = 64_000_000
 """Number of bytes per process and task: about half a second of work, so that starting a process pays off."""
 
-MOST_PROCESSES = 8
+MAX_PROCESSES = 8
 
 
 @dataclass(slots=True)
@@ -112,4 +112,4 @@ def _size(path: Path) -> int:
 
 
 def _processors() -> int:
-    return min(os.cpu_count() or 1, MOST_PROCESSES)
+    return min(os.cpu_count() or 1, MAX_PROCESSES)

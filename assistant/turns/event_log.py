@@ -328,9 +328,9 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
     position, *rest = fields  # raises ValueError without fields
     at = Samples(int(position))
     match kind, rest:
-        case "partial", [segment, rough, said, *asked] if asked in ([], ["asked"]):
+        case "partial", [segment, low_confidence, said, *asked] if asked in ([], ["asked"]):
             text = {"-": "", "echo": "", "mhm": "mhm", "words": "words", "called": "words"}[said]
-            words = Transcript(SegmentId(int(segment)), at, text, rough == "1")
+            words = Transcript(SegmentId(int(segment)), at, text, low_confidence == "1")
             return InterimTranscript(
                 at, words, has_wake_phrase=said == "called", was_requested=bool(asked), is_echo=said == "echo"
             )
@@ -340,13 +340,13 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             return EndOfTurnScored(
                 at, SegmentId(int(segment)), EndOfTurnEstimate(*found, sources.replace("-", ""), share)
             )
-        case "words", [turn, attempt, segment, rough, said, *draft] if draft in ([], ["draft"]):
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, rough, said, draft))
-        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called" | "backchannel") as void]:
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, rough, said, []), void)
-        case "words", [turn, attempt, segment, rough, said, ("overheard" | "called" | "backchannel") as void, "draft"]:
+        case "words", [turn, attempt, segment, low_confidence, said, *draft] if draft in ([], ["draft"]):
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft))
+        case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void]:
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, []), void)
+        case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void, "draft"]:
             draft = ["draft"]
-            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, rough, said, draft), void)
+            return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft), void)
         case "lost", [turn, attempt, segment]:
             return TranscriptFailed(at, _reply(turn, attempt), SegmentId(int(segment)))
         case "playing", [turn, attempt, words, audible]:
@@ -376,8 +376,8 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             raise ValueError(f"nothing that turn taking is told: {kind} with {len(fields)} fields")
 
 
-def _words(segment: str, at: Samples, rough: str, said: str, draft: list[str]) -> Transcript:
-    return Transcript(SegmentId(int(segment)), at, "" if said == "-" else said, rough == "1", is_draft=bool(draft))
+def _words(segment: str, at: Samples, low_confidence: str, said: str, draft: list[str]) -> Transcript:
+    return Transcript(SegmentId(int(segment)), at, "" if said == "-" else said, low_confidence == "1", is_draft=bool(draft))
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:

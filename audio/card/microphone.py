@@ -126,9 +126,9 @@ class CardMicrophone:
         return self._line.clock
 
     @property
-    def invented_frames(self) -> int:
+    def inserted_frames(self) -> int:
         """Number of inserted silent frames."""
-        return self._line.invented_frames
+        return self._line.inserted_frames
 
     @property
     def opened(self) -> Opened | None:

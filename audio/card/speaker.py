@@ -17,7 +17,7 @@ from audio.units import REPLY_RATE_HZ, Pcm
 
 _SILENT_TICK_S = 0.02
 _TICK_S = 0.1
-_SILENT_MOST_SAMPLES = REPLY_RATE_HZ
+_MAX_SILENT_SAMPLES = REPLY_RATE_HZ
 """Most samples played silently at once after the event loop was blocked; the next tick continues."""
 
 _LEVEL_MS = 100.0
@@ -210,7 +210,7 @@ class CardSpeaker(QueuedSpeaker):
 
     def _play_silently(self, now_s: float) -> None:
         """Consumes the reply in real time without a device, so that nothing waits for it."""
-        due = min(int((now_s - self._silent_from_s) * REPLY_RATE_HZ), _SILENT_MOST_SAMPLES)
+        due = min(int((now_s - self._silent_from_s) * REPLY_RATE_HZ), _MAX_SILENT_SAMPLES)
         if due <= 0:
             return
         played = self._mixer.pull(None, due, math.inf)  # it is never played

@@ -128,7 +128,7 @@ class SynthesisStream(Generic[T]):
         self._items: asyncio.Queue[T | TtsError | None] = asyncio.Queue(most)
         self._overflow = overflow
 
-    def tell(self, item: T | TtsError | None) -> None:
+    def put(self, item: T | TtsError | None) -> None:
         """Adds the next item, a failure, or None at the end. Called in the engine's thread."""
         try:
             self._loop.call_soon_threadsafe(self._put, item)

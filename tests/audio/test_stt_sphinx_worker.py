@@ -29,7 +29,7 @@ class CountingPair:
         self.tenths += len(pcm) // len(TENTH)
 
     def verdict(self) -> PairResult:
-        return PairResult(" ".join(["word"] * self.tenths), rough=False)
+        return PairResult(" ".join(["word"] * self.tenths), low_confidence=False)
 
     def drop(self) -> None:
         pass

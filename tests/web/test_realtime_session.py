@@ -83,7 +83,7 @@ class Stage:
             speech_end_bias_ms=0.0,
             counters=dict,
             write=self.records.append,
-            on_event=self.talk.tell,
+            on_event=self.talk.on_event,
         )
         self.talk.session = self.session = Session(
             microphone,
@@ -93,7 +93,7 @@ class Stage:
             History("Be brief.", 20),
             recorder,
             SessionSettings(),
-            self.talk.tell,
+            self.talk.on_event,
         )
         self.talk.configure(CONFIG)
         self.talk.changed = self._fetch
@@ -652,7 +652,7 @@ def test_recording_is_paced_to_real_time_without_silence(message_s: float) -> No
     took_ms: list[int] = []
     stage = perform(scene)
     assert took_ms[0] == pytest.approx(1000 * (16 / RATE_ALLOWANCE - 4), abs=100)
-    assert stage.talk.microphone.invented_frames == 0
+    assert stage.talk.microphone.inserted_frames == 0
 
 
 def test_empty_commit_is_refused() -> None:

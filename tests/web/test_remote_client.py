@@ -19,7 +19,7 @@ from audio.speaker import WavSpeaker
 from audio.units import FRAME_SAMPLES, Samples
 from web.remote.address import address_of
 from web.remote.close_reasons import CloseReason
-from web.remote.pending_text import MOST_WAITING
+from web.remote.pending_text import MAX_WAITING
 from web.remote.talk import (
     NEVER_SENT,
     NOT_CONNECTED,
@@ -230,7 +230,7 @@ def test_refused_text_is_reported_and_not_sent_again() -> None:
 
 def test_unsent_and_too_many_texts_are_reported() -> None:
     async def script(here: Here) -> None:
-        for _ in range(MOST_WAITING + 1):
+        for _ in range(MAX_WAITING + 1):
             here.talk.type("hello")
         assert here.troubles[-1] == TOO_MUCH_TYPED
         here.talk.leave()

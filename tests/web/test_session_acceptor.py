@@ -13,7 +13,7 @@ from virtual_time import run_virtual
 from web_server import ScriptedHall
 
 from web.metrics import Metrics
-from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
 from web.session_limits import SessionLimits
 
 
@@ -66,12 +66,12 @@ class Desk:
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = lambda _token: False,
     ) -> None:
-        self.hall = ScriptedHall()
+        self.engine_pool = ScriptedHall()
         self.session_limits = SessionLimits(seats)
         self.metrics = Metrics()
         self.reception = SessionAcceptor(
             converse,
-            self.hall,
+            self.engine_pool,
             self.session_limits,
             self.metrics,
             max_session_s=max_session_s,
@@ -194,7 +194,7 @@ def test_client_without_slot_or_engines_is_refused() -> None:
             await asyncio.gather(held, resumed)
         assert (desk.value("repartee_sessions"), desk.value("repartee_session_seconds_count")) == (0, 1)
         assert desk.value("repartee_sessions_refused_total", reason="server_full") == 1
-        desk.hall.states = []
+        desk.engine_pool.states = []
         third = Client()
         await desk.hosts(third)
         assert (third.codes, third.closed) == (["server_loading"], 1013)
@@ -336,7 +336,7 @@ def test_disconnect_before_handshake_is_not_an_error(state: str, caplog: pytest.
         if state == "draining":
             desk.reception.close()
         if state == "no engines":
-            desk.hall.states = []
+            desk.engine_pool.states = []
         client = Gone(query="resume=mine" if state == "resuming" else "")
         await desk.hosts(client)
         assert desk.value("repartee_errors_total", where="connection") is None
@@ -372,8 +372,8 @@ def test_disconnect_while_waiting_for_slot_is_not_an_error(caplog: pytest.LogCap
 def test_number_of_clients_waiting_for_a_slot_is_limited() -> None:
     async def main() -> None:
         desk = Desk(seats=0)
-        stays = await asyncio.gather(*(desk.hosts(Client()) for _ in range(MOST_WAITING + 10)))
-        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MOST_WAITING
+        stays = await asyncio.gather(*(desk.hosts(Client()) for _ in range(MAX_WAITING + 10)))
+        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MAX_WAITING
 
     run_virtual(main())
 

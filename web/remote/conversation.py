@@ -1,6 +1,6 @@
 """Converts a server's events to session events for the screen and to audio for playback. Sans-I/O.
 
-The counterpart of `web.wire.realtime`. The caller of `tell` executes the returned effects in order. An invalid event of
+The counterpart of `web.wire.realtime`. The caller of `handle` executes the returned effects in order. An invalid event of
 the server is reported once per type, and the conversation continues.
 """
 
@@ -19,7 +19,7 @@ from web.remote.replies import Replies
 
 Event = Mapping[str, Any]
 
-MOST_ITEMS = 2000
+MAX_ITEMS = 2000
 """Item ids remembered, so that items are not shown again after a reconnect: a day of conversation."""
 
 HARMLESS = frozenset({"response_cancel_not_active", "output_audio_buffer_clear_empty"})
@@ -70,7 +70,7 @@ class RemoteConversation:
     _greeting: bool = False  # a new connection is still sending the history
     _reported: set[str] = field(default_factory=set)
 
-    def tell(self, event: Event) -> list[Effect]:
+    def handle(self, event: Event) -> list[Effect]:
         """Returns the effects of a server's event.
 
         Raises UnsupportedServerError if the server lacks extensions that this program needs.
@@ -174,7 +174,7 @@ class RemoteConversation:
         item = event["item"]
         name, known = str(item["id"]), str(item["id"]) in self._items
         self._items[name] = None
-        if len(self._items) > MOST_ITEMS:
+        if len(self._items) > MAX_ITEMS:
             del self._items[next(iter(self._items))]
         self.typed.arrived(name)
         if item.get("role") == "assistant":

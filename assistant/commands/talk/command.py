@@ -134,7 +134,7 @@ async def talk(
     settings = choice.settings
     controls = TalkControls(settings.talk.mode, settings.talk.wake_phrase)
     stage = stage_of(controls, plain=plain)
-    controls.tell = stage.show
+    controls.on_event = stage.show
     local = _LocalConversation(settings, environ, stage, controls, resume)
     try:
         await perform(stage, controls, local.hold)
@@ -275,7 +275,7 @@ class _LocalConversation:
     def _show(self, session: Session, fact: SessionEvent) -> None:
         self.stage.show(fact)
         if self.memory is not None:
-            self.memory.tell(fact, session.history.items)
+            self.memory.record(fact, session.history.items)
 
     def _trouble(self, what: str) -> None:
         self.stage.show(Problem(what))

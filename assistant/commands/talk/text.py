@@ -7,7 +7,7 @@ them may move the cursor or break a line of the screen.
 import unicodedata
 
 REPLACED = "\ufffd"
-MOST_MARKS = 4
+MAX_MARKS = 4
 """Combining marks kept per character. No language needs more, and they would cover the lines above and below."""
 
 CUT = " …"
@@ -43,7 +43,7 @@ def printable(text: str, most: int = 4000) -> str:
         elif category.startswith("M"):
             marks += 1
             # Without a base character the mark would change the cell before it.
-            if kept and kept[-1] != " " and marks <= MOST_MARKS:
+            if kept and kept[-1] != " " and marks <= MAX_MARKS:
                 kept.append(char)
             continue
         elif _FLAG_A <= ord(char) <= _FLAG_Z:

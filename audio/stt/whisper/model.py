@@ -17,7 +17,7 @@ from audio.stt import UNKNOWN_LANGUAGE, Punctuation
 from audio.stt.whisper.encoder_window import WINDOW_S, EncoderWindow, encoder_frames
 from audio.stt.whisper.hallucination_filter import (
     DecodeResult,
-    doubt,
+    failed_check,
     is_confirmed_loop,
     is_hallucinated,
     is_repeated_phrase,
@@ -42,7 +42,7 @@ _PROMPT_TOKENS = 111
 """Most tokens of the hot words, and of the initial prompt: together half of Whisper's context for preceding text."""
 
 _TOKENS_PER_S = 10
-_TOKENS_AT_LEAST = 24
+_MIN_TOKENS = 24
 """Token limit: fast speech has 5 words of 1.3 tokens a second. Stops a looping decoder before 224 tokens."""
 
 _PLACES = 448
@@ -54,7 +54,7 @@ _DETECT_PROBABILITY = 0.5
 _OTHER_LANGUAGE_S = 2.0
 """Audio length from which improbable words may be of another language; shorter ones are often improbable anyway."""
 
-_LEAST_SAMPLES = 400
+_MIN_SAMPLES = 400
 """Length of one window of the Fourier transform."""
 
 
@@ -110,7 +110,7 @@ class Decoded:
 
     Attributes:
         text: The words; "" if there are none or they were hallucinated.
-        doubt: The check that it failed in the end, or "".
+        failed_check: The check that it failed in the end, or "".
         language: Language of the words.
         language_sure: Whether the language was detected on enough audio to be kept.
         punctuation: Expected punctuation after the last word; None if unknown.
@@ -119,7 +119,7 @@ class Decoded:
     """
 
     text: str
-    doubt: str
+    failed_check: str
     language: str
     language_sure: bool
     punctuation: Punctuation | None = None
@@ -194,7 +194,7 @@ class LoadedWhisper:
             return None
         evidence, spoken, probability = self._decode_once(encoded, language, len(pcm))
         short, confirmed_loop = frames < encoder_frames(len(pcm), "full"), False
-        reason = "repetition" if short and is_repeated_phrase(evidence.text) else doubt(evidence)
+        reason = "repetition" if short and is_repeated_phrase(evidence.text) else failed_check(evidence)
         suspect = short and may_pass_in_full_window(reason)
         if retry and suspect:
             if not wanted():
@@ -202,8 +202,8 @@ class LoadedWhisper:
             frames = encoder_frames(len(pcm), "full")
             second, *said = self._decode_once(self.encode(features, frames), language, len(pcm))
             confirmed_loop = is_confirmed_loop(evidence, second)
-            if not doubt(second) or second.log_probability > evidence.log_probability:
-                evidence, reason = second, doubt(second)
+            if not failed_check(second) or second.log_probability > evidence.log_probability:
+                evidence, reason = second, failed_check(second)
                 spoken, probability = cast("tuple[str, float]", said)
         text = "" if confirmed_loop or is_hallucinated(evidence, spoken) else without_loop(evidence.text)
         punctuation = evidence.punctuation if text == evidence.text else None
@@ -218,8 +218,8 @@ class LoadedWhisper:
     def features(self, pcm: Pcm) -> Features:
         """Returns the log-mel spectrogram of the audio, without silence after it."""
         sound = pcm.astype(np.float32) / np.float32(FULL_SCALE)
-        if len(sound) < _LEAST_SAMPLES:
-            sound = np.pad(sound, (0, _LEAST_SAMPLES - len(sound)))
+        if len(sound) < _MIN_SAMPLES:
+            sound = np.pad(sound, (0, _MIN_SAMPLES - len(sound)))
         mel = self._model.feature_extractor(sound[: round(WINDOW_S * MIC_RATE_HZ)])
         return np.asarray(mel, np.float32)
 
@@ -238,7 +238,7 @@ class LoadedWhisper:
         tokenizer = self._tokenizer(language)
         prompt = self._prompt(tokenizer)
         # CTranslate2 halves max_length and subtracts the prompt (measured): see test_looping_decoder_stops_early.
-        tokens = min(_PLACES // 2, _TOKENS_AT_LEAST + _TOKENS_PER_S * samples // MIC_RATE_HZ)
+        tokens = min(_PLACES // 2, _MIN_TOKENS + _TOKENS_PER_S * samples // MIC_RATE_HZ)
         [result] = self._model.model.generate(
             encoded,
             [prompt],

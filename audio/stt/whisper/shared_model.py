@@ -20,7 +20,7 @@ HANG_S = 10.0
 It is longer than any useful decode: model `small` in the full window on a machine with twice the load it can handle.
 """
 
-PARTIAL_INTERVAL_SAMPLES = samples_of_ms(300)
+INTERIM_INTERVAL_SAMPLES = samples_of_ms(300)
 """Minimum new audio between two interim decodes of a segment."""
 
 LOAD_LIMIT_S = 60.0
@@ -112,7 +112,7 @@ class SharedWhisper:
         self, account: ConversationShare, segment: SegmentId, on_interim: Callable[[Transcript], None]
     ) -> WhisperStream:
         """Opens a segment of a conversation. Raises SttError if no model is loaded or loading."""
-        return WhisperStream(self._scheduler, account, segment, PARTIAL_INTERVAL_SAMPLES, on_interim)
+        return WhisperStream(self._scheduler, account, segment, INTERIM_INTERVAL_SAMPLES, on_interim)
 
     def _begin(self) -> _Loading:
         loop, settings = asyncio.get_running_loop(), self.settings

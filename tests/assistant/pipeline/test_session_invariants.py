@@ -100,7 +100,7 @@ class Watched:
         """Passes the events to a conversation store."""
         memory = ConversationStore(Path("nowhere"), "one", "", pytest.fail)
         for _, fact, items in self.rehearsal.seen:
-            memory.tell(fact, items)
+            memory.record(fact, items)
         self.kept = list(memory._writer._waiting)
 
 

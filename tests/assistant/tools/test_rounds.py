@@ -14,7 +14,7 @@ from assistant.history.items import AssistantMessage, FunctionCallItem
 from assistant.pipeline.engines import SessionSettings
 from assistant.pipeline.reply import EMPTY_ANSWER
 from assistant.tools import ToolSettings
-from assistant.tools.rounds import MOST_CALLS, sum_of_rounds
+from assistant.tools.rounds import MAX_CALLS, sum_of_rounds
 from assistant.turns.events import ReplyId
 from assistant.turns.settings import TurnSettings
 from llm.chat import ChatOptions, Finished, Function, Message
@@ -268,13 +268,13 @@ def test_invalid_arguments_are_not_passed_on() -> None:
 
 
 def test_model_is_told_about_too_many_calls() -> None:
-    many = Calls((("home_weather", "{}"),) * (MOST_CALLS + 2))
+    many = Calls((("home_weather", "{}"),) * (MAX_CALLS + 2))
     model = calling(lambda messages, _options: "Fine." if looked_up(messages) else many)
     tools = ScriptedTools()
     performance = rehearsal(model, tools).perform()
-    assert len(tools.called) == MOST_CALLS
+    assert len(tools.called) == MAX_CALLS
     told = tool_messages(performance.history)
-    assert len(told) == 2 * (MOST_CALLS + 2)
+    assert len(told) == 2 * (MAX_CALLS + 2)
     assert sum("at most" in message.content for message in told) == 2
 
 

@@ -12,7 +12,7 @@ import soundfile
 
 from audio.card.microphone import FrameCleaner
 from audio.card.speaker import EchoReference
-from audio.echo.canceller import LEAD_MS, LEAST_LEAD_MS, EchoCanceller
+from audio.echo.canceller import LEAD_MS, MIN_LEAD_MS, EchoCanceller
 from audio.echo.half_duplex import HalfDuplex
 from audio.errors import AudioError, EchoUnavailable
 from audio.level import gain_for
@@ -116,7 +116,7 @@ def test_double_talk_passes() -> None:
 def test_lead_is_reduced_for_card_with_late_reference() -> None:
     canceller = EchoCanceller()
     raw, cleaned = scene(canceller, Room(gain_db=0.0, delay_ms=30), 8.0, ahead_s=0.02)
-    assert LEAST_LEAD_MS <= canceller.delay_ms < 20
+    assert MIN_LEAD_MS <= canceller.delay_ms < 20
     assert loss_db(raw, cleaned, 5.0, 8.0) >= 25
 
 

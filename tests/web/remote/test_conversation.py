@@ -57,9 +57,9 @@ class Line:
     def fetch(self) -> list[Effect]:
         return [effect for text in self.server.to_send() for effect in self.here.tell(json.loads(text))]
 
-    def tell(self, *facts: Any, invented_ms: float | None = 0.0) -> list[Effect]:
+    def tell(self, *facts: Any, inserted_ms: float | None = 0.0) -> list[Effect]:
         for fact in facts:
-            self.server.tell(fact, invented_ms)
+            self.server.on_event(fact, inserted_ms)
         return self.fetch()
 
     def sound(self, reply: ReplyId = REPLY) -> list[Effect]:
@@ -83,7 +83,7 @@ def asked(line: Line, reply: ReplyId = REPLY) -> list[Effect]:
             reply.turn, "what time is it", low_confidence=False, item=said, speech_end_ms=900.0, origin="spoken"
         ),
         ReplyStarted(reply, ANSWER, spoken=True),
-        invented_ms=140.0,
+        inserted_ms=140.0,
     )
 
 

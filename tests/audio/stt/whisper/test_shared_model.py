@@ -807,7 +807,7 @@ THREE = Decoded("turn it on", "", "en", language_sure=False)
         (0.79, THREE, None),  # too little
         (0.97, THREE, False),  # enough: these are the words
         (0.9, replace(THREE, text=""), None),
-        (0.9, replace(THREE, doubt="log-probability"), None),
+        (0.9, replace(THREE, failed_check="log-probability"), None),
     ],
 )
 @pytest.mark.parametrize("late", [False, True])
