@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from assistant.turns.events import FinalTranscript, FrameProcessed, Transcribe, TurnStarted
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import Transcript
 from audio.units import FRAME_SAMPLES, MIC_RATE_HZ, Pcm, Samples, ms_of_samples

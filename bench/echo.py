@@ -168,7 +168,7 @@ def processor_ms() -> float:
     canceller = EchoCanceller()
     began_s = time.process_time()
     for at in range(0, len(sound), FRAME_SAMPLES):
-        canceller.heard(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
+        canceller.add_reference(sound[at : at + FRAME_SAMPLES], MIC_RATE_HZ, at / MIC_RATE_HZ)
         canceller.clean(sound[at : at + FRAME_SAMPLES], at / MIC_RATE_HZ - 0.1)
     return (time.process_time() - began_s) * 1000 / 20
 

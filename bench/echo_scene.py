@@ -18,8 +18,8 @@ from assistant.turns.events import (
     RetractReply,
     UnduckReply,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.level import gain_for
 from audio.playout import CAPACITY_SAMPLES, Playout
@@ -43,7 +43,7 @@ class Canceller(Protocol):
     """Combines `FrameCleaner` and `Heard`."""
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm: ...
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None: ...
 
 
 class NoCanceller:
@@ -54,7 +54,7 @@ class NoCanceller:
         del captured_s
         return pcm
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
         """Ignores the reply."""
 
 
@@ -121,7 +121,7 @@ class _Card:
                 self._at += len(piece)
                 self.playout.offer(self._key, piece)
             block = self.playout.pull(_BLOCK_SAMPLES)
-            self._canceller.heard(block, REPLY_RATE_HZ, leaves_s)
+            self._canceller.add_reference(block, REPLY_RATE_HZ, leaves_s)
             self._air.play(block)
             self._blocks += 1
 

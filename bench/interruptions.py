@@ -27,8 +27,8 @@ from assistant.turns.events import (
     ReplyRequested,
     RequestTranscript,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import Transcript
 from audio.units import (
@@ -121,7 +121,9 @@ def _into_replies(vad: Vad, pcm: Pcm) -> Iterator[tuple[Samples, DuckReply | Int
         turns.handle(PlaybackProgress(frame.start, reply, 1, audible=True))
         for effect in turns.handle(FrameProcessed(frame.end, vad_result)):
             if isinstance(effect, RequestTranscript):  # no transcripts in this bench
-                turns.handle(InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True))
+                turns.handle(
+                    InterimTranscript(frame.end, Transcript(effect.segment, frame.end, ""), was_requested=True)
+                )
             if isinstance(effect, DuckReply | InterruptReply):
                 yield frame.end, effect
             stopped = stopped or isinstance(effect, InterruptReply)

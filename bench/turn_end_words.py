@@ -111,8 +111,12 @@ class Whisper:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
                 assert decoded is not None, "nobody breaks it off"
-                punctuation = (decoded.punctuation.sentence_end, decoded.punctuation.continuation) if decoded.punctuation else ()
-                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(decoded.text, bool(decoded.failed_check), *punctuation)
+                punctuation = (
+                    (decoded.punctuation.sentence_end, decoded.punctuation.continuation) if decoded.punctuation else ()
+                )
+                row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(
+                    decoded.text, bool(decoded.failed_check), *punctuation
+                )
             asked.append(row)
         return asked
 

@@ -17,8 +17,8 @@ from assistant.pipeline.recorder import Recorder
 from assistant.pipeline.session import Session
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.microphone import Microphone
 from audio.speaker import WavSpeaker
 from audio.units import MIC_RATE_HZ, Pcm

@@ -22,14 +22,14 @@ from assistant.pipeline.session import Session
 from assistant.skills.effects import SkillEffects
 from assistant.tools import Tools
 from assistant.trace.record import TurnRecord
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.clock import StreamClock
 from audio.errors import EngineLoadError, SttError, TtsError, VadError
 from audio.frame import Frame
-from audio.frame_batching import MAX_SPEECH_BATCH_S, MAX_SILENCE_BATCH_S, Batching
+from audio.frame_batching import MAX_SILENCE_BATCH_S, MAX_SPEECH_BATCH_S, Batching
 from audio.speaker import WavSpeaker
 from audio.stt import SegmentId, Transcript
 from audio.tts import Chunk, WordMark
@@ -90,7 +90,10 @@ class ScriptedMicrophone:
             middle_ms = number * 20 + 10
             spoken = not muted[number] and any(part.start_ms <= middle_ms < part.end_ms for part in self._says)
             held.append(Frame(Samples(number * FRAME_SAMPLES), loud if spoken else silent, is_inserted=muted[number]))
-            waits = {Batching.SILENCE: 0.0 if spoken else MAX_SILENCE_BATCH_S, Batching.SPEECH: MAX_SPEECH_BATCH_S if spoken else 0.0}
+            waits = {
+                Batching.SILENCE: 0.0 if spoken else MAX_SILENCE_BATCH_S,
+                Batching.SPEECH: MAX_SPEECH_BATCH_S if spoken else 0.0,
+            }
             if len(held) >= waits.get(self.batching, 0.0) * 50 or number == self._frames - 1:
                 for frame in held:
                     yield frame

@@ -16,9 +16,9 @@ from assistant.turns.events import (
     ResumeReply,
     Transcribe,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import Samples, samples_of_ms
 from audio.vad import VadResult

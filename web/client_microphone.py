@@ -90,7 +90,7 @@ class ClientMicrophone:
         """Returns how much of the line before this position is inserted silence."""
         return ms_of_samples(self._line.inserted_before(samples_of_ms(before_ms)))
 
-    def lost(self) -> None:
+    def on_disconnect(self) -> None:
         """Marks the client as disconnected: no audio is expected until it is back."""
         self._line.arrivals.gone = True
 

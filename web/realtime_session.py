@@ -140,7 +140,9 @@ class RealtimeSession:
             and self.realtime.config.turn_detection is not None
         ):
             self._appended_ms = 0.0  # the server has committed it
-        self.realtime.on_event(event, self._inserted_ms(event), reply_request_pending=self.session.reply_request_pending)
+        self.realtime.on_event(
+            event, self._inserted_ms(event), reply_request_pending=self.session.reply_request_pending
+        )
         self.changed()
 
     def _inserted_ms(self, event: SessionEvent) -> float | None:
@@ -382,10 +384,10 @@ class RealtimeSession:
 
     # ---- reconnecting ----
 
-    def gone(self) -> None:
+    def on_disconnect(self) -> None:
         """Handles a lost connection: the conversation continues in silence, and messages to the client are dropped."""
-        self.speaker.gone()
-        self.microphone.lost()
+        self.speaker.on_disconnect()
+        self.microphone.on_disconnect()
         self.changed = self._forget
 
     def _forget(self) -> None:
@@ -401,7 +403,7 @@ class RealtimeSession:
         """
         self.changed = _do_nothing  # until the new connection sets it
         under_way = self._current_reply
-        self.realtime.come_back(
+        self.realtime.on_reconnect(
             self.session.history.items,
             expires_at_s=expires_at_s,
             heard_ms=self.microphone.received_ms,
@@ -413,7 +415,7 @@ class RealtimeSession:
                 self.realtime.on_event(ChunkSpoken(under_way.reply, self._spoken_text))
             if self._word_times:
                 self.realtime.on_event(WordsTimed(under_way.reply, tuple(self._word_times)))
-        self.speaker.back(reply, received_ms)
+        self.speaker.on_reconnect(reply, received_ms)
         if self._sent_reply is not None and under_way is not None:
             self.realtime.on_event(self._sent_reply)
 

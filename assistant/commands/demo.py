@@ -217,7 +217,7 @@ async def _converse(  # noqa: PLR0917
         microphone=microphone,
         speaker=speaker,
         trace=trace,
-        show=screen.show,
+        on_event=screen.show,
         counters=lambda: {"underruns": speaker.counts.underruns},
     )
     async with asyncio.TaskGroup() as tasks:

@@ -129,7 +129,9 @@ class FusedEstimator:
         excess_ms = evidence.pause_stats.excess_ms
         logit = self.models[sources].logit(features) if sources else 0.0
         logit += (
-            evidence.pause_stats.shift + evidence.pause_stats.turn_shift + answer_shift(evidence.expected, evidence.text or "")
+            evidence.pause_stats.shift
+            + evidence.pause_stats.turn_shift
+            + answer_shift(evidence.expected, evidence.text or "")
         )
         if evidence.known_sentence:
             logit += _KNOWN_SENTENCE_SHIFT

@@ -97,8 +97,8 @@ class AudioInput:
                 self._end_of_turn_estimated,
                 self.report_problem,
             )
-        if engines.warm is not None:
-            self._connection_warmer = ConnectionWarmer(engines.warm)
+        if engines.warm_connections is not None:
+            self._connection_warmer = ConnectionWarmer(engines.warm_connections)
 
     def start(self, tasks: asyncio.TaskGroup) -> None:
         """Starts the audio input. `tasks` owns its asynchronous work."""
@@ -145,7 +145,7 @@ class AudioInput:
     def open(self, effect: OpenSegment) -> None:
         """Opens a speech segment: the recognizer starts on it."""
         self.onset, self.addressed = effect.onset, self.wake_phrase.is_open(effect.onset)
-        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), meant=self.addressed)
+        self.recorder.segment_opened(effect, self.clock.to_loop_s(effect.onset), addressed=self.addressed)
         self._recognizer.open(effect.segment)
         if self._evidence_collector is not None:
             self._evidence_collector.start_segment(effect.onset)
@@ -174,7 +174,9 @@ class AudioInput:
         if addressed_speech.kind == "overheard":
             return
         self._mark_addressed()
-        heard = replace(transcript, text=self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text)
+        heard = replace(
+            transcript, text=self.wake_phrase.name if addressed_speech.kind == "called" else addressed_speech.text
+        )
         self.recorder.interim_transcript(heard, _now_s())
         self.on_event(InterimWords(heard.text, heard.low_confidence))
         self.dispatch(InterimTranscript(self._at, heard, addressed_speech.has_wake_phrase))
@@ -184,7 +186,7 @@ class AudioInput:
         if not self.addressed and self._connection_warmer is not None:
             self._connection_warmer.start()
         self.addressed = True
-        self.recorder.addressed()
+        self.recorder.mark_addressed()
 
     def transcribe_overlap(self, effect: RequestTranscript, recent_text: str) -> None:
         """Transcribes an uncertain overlap and sends an interim transcript to the turn-taking machine.
@@ -214,7 +216,9 @@ class AudioInput:
             self._mark_addressed()
             self.recorder.interim_transcript(heard, _now_s())
         self.dispatch(
-            InterimTranscript(self._at, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo)
+            InterimTranscript(
+                self._at, heard, addressed_speech.has_wake_phrase and bool(text), was_requested=True, is_echo=echo
+            )
         )
 
     def _hint_language(self, effect: CloseSegment | DiscardSegment, now_s: float) -> None:
@@ -259,11 +263,15 @@ class AudioInput:
         elif transcript.text and not transcript.low_confidence:
             self._other_language = None
         addressed_speech = self.wake_phrase.classify(transcript.text, onset)
-        if attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft:  # which may lack the last word
+        if (
+            attempt_open and addressed_speech.kind != "overheard" and not transcript.is_draft
+        ):  # which may lack the last word
             self._mark_addressed()
             if self._evidence_collector is not None:
                 self._evidence_collector.add_transcript(effect.segment, addressed_speech.text, transcript.punctuation)
-        ignored_because: Literal["", "overheard", "called", "backchannel"] = "" if addressed_speech.kind == "meant" else addressed_speech.kind
+        ignored_because: Literal["", "overheard", "called", "backchannel"] = (
+            "" if addressed_speech.kind == "meant" else addressed_speech.kind
+        )
         if (
             not ignored_because
             and not addressed_speech.has_wake_phrase

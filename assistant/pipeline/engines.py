@@ -49,7 +49,7 @@ class Engines:
         end_of_turn: Estimates the EOT probability; None: silence alone ends a turn.
         audio_end_of_turn: Smart Turn; None where it is not available.
         is_known_sentence: Whether a whole sentence is one that a skill understands, whoever answers it.
-        warm: Opens the LLM's connections or keeps them open; None where it has none.
+        warm_connections: Opens the LLM's connections or keeps them open; None where it has none.
         tools: Tools that the LLM may call; None: only a client's functions.
     """
 
@@ -63,7 +63,7 @@ class Engines:
     end_of_turn: EndOfTurnEstimator | None = None
     audio_end_of_turn: AudioEndOfTurnModel | None = None
     is_known_sentence: Callable[[str], bool] = lambda _text: False
-    warm: Callable[[], Awaitable[None]] | None = None
+    warm_connections: Callable[[], Awaitable[None]] | None = None
     tools: Tools | None = None
 
 

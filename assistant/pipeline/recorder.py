@@ -83,10 +83,10 @@ class Recorder:
             self._segment.frame(vad_result.speaking, clock.to_loop_s(vad_result.boundary), vad_result.probability)
         self._recent_vad.append(probability_byte(vad_result.probability))
 
-    def segment_opened(self, effect: OpenSegment, onset_s: float, *, meant: bool = True) -> None:
+    def segment_opened(self, effect: OpenSegment, onset_s: float, *, addressed: bool = True) -> None:
         """Starts the trace of a segment. `turn_started` assigns it to a turn; `addressed`: it is for the assistant."""
         self._end_overheard()
-        self._is_addressed = meant
+        self._is_addressed = addressed
         segment_s = onset_s - s_of_samples(effect.onset - effect.segment)
         frames = min(len(self._recent_vad), -(-(self._at - effect.segment) // FRAME_SAMPLES))
         recent = list(self._recent_vad)[len(self._recent_vad) - frames :]
@@ -103,7 +103,7 @@ class Recorder:
             for at_s, what in self._segment.problems:
                 trace.event("error", at_s, what)
 
-    def addressed(self) -> None:
+    def mark_addressed(self) -> None:
         """Marks the current segment as addressed to the assistant."""
         self._is_addressed = True
 
@@ -227,10 +227,10 @@ class Recorder:
             return
         trace.span(attempt, Span("endpoint", "endpoint_wait", trace.speech_end_s, trace.endpoint_s))
         predecessors: tuple[str, ...] = ("endpoint", "stt")
-        if trace.again is not None:
+        if trace.recheck_span is not None:
             predecessors = (*predecessors, "again")
-            asked_late = trace.again.start_s >= trace.endpoint_s
-            trace.span(attempt, replace(trace.again, name="again", after=("endpoint",) if asked_late else ()))
+            asked_late = trace.recheck_span.start_s >= trace.endpoint_s
+            trace.span(attempt, replace(trace.recheck_span, name="again", after=("endpoint",) if asked_late else ()))
         for_words = any((trace.end_of(attempt, name) or 0.0) > trace.endpoint_s for name in ("stt", "again"))
         trace.span(
             attempt, Span("commit", "stt" if for_words else "endpoint_wait", trace.endpoint_s, now_s, predecessors)

@@ -59,9 +59,9 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.frame import Frame
 from audio.frame_batching import MAX_SPEECH_BATCH_S, Batching
@@ -167,7 +167,7 @@ class Session:
         self._audio_input.start(self._tasks)
         self._reply_manager.start(self._tasks)
         if self.engines.tools is not None:
-            self._release_tools = self.engines.tools.attend(self._report_problem)
+            self._release_tools = self.engines.tools.subscribe(self._report_problem)
         speaker_task = self._tasks.create_task(self.speaker.run(), name="speaker")
         if self.settings.greeting:
             self._dispatch(ReplyRequested(self._at, "greeting", self.settings.greeting))
@@ -218,7 +218,9 @@ class Session:
             if self.turns.settings.manual
             else {Phase.REPLYING, Phase.AWAITING_TRANSCRIPT, Phase.USER_SPEAKING}
         )
-        self._request_after_reply = after_reply and self.turns.phase in busy_phases and not self.turns.pending_turn_lacks_reply_request
+        self._request_after_reply = (
+            after_reply and self.turns.phase in busy_phases and not self.turns.pending_turn_lacks_reply_request
+        )
         if not self._request_after_reply:
             self._dispatch(ReplyRequested(self._at, "requested"))
 
@@ -229,7 +231,9 @@ class Session:
         """
         manual = self.turns.settings.manual and self.turns.has_overlap
         self._dispatch(
-            InputCommitted(self._at, after_current_reply=manual and self._reply_manager.add_trailing(self.turns.replying))
+            InputCommitted(
+                self._at, after_current_reply=manual and self._reply_manager.add_trailing(self.turns.replying)
+            )
         )
 
     def clear(self) -> None:
@@ -288,15 +292,15 @@ class Session:
             self._dispatch(ReplyRequested(self._at, "repeated", text))
         return bool(text)
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """Presses or releases the push-to-talk key. Pressing it interrupts a reply that is playing.
 
-        After the release, the turn ends when all audio captured before it has arrived. Until then `push_to_talk.awaits_frames` is true,
-        and the microphone must stay open.
+        After the release, the turn ends when all audio captured before it has arrived. Until then
+        `push_to_talk.awaits_frames` is true, and the microphone must stay open.
         """
         if self.push_to_talk is None:
             return
-        if not on:
+        if not pressed:
             self.push_to_talk.release(self._captured_position())
         elif self.push_to_talk.press(self._captured_position()):
             self._dispatch(KeyPressed(self._at))
@@ -366,9 +370,7 @@ class Session:
             self._dispatch(InputCleared(self._at))
             return
         while self._typed_messages:
-            self.history.insert(
-                UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False)
-            )
+            self.history.insert(UserMessage(self.history.reserve(), self._typed_messages.popleft(), spoken=False))
         self.request()
 
     def _apply(self, effect: Effect) -> None:  # noqa: C901, PLR0912 - one case for each kind of effect
@@ -483,7 +485,7 @@ class Session:
 
     async def _finish_last_turn(self) -> None:
         """Feeds silence after the microphone has ended, until the last turn is over."""
-        self.talk(on=False)
+        self.set_push_to_talk(pressed=False)
         loop = asyncio.get_running_loop()
         silence = np.zeros(FRAME_SAMPLES, np.int16)
         due_s, give_up_s = loop.time(), loop.time() + LAST_REPLY_TIMEOUT_S

@@ -46,10 +46,10 @@ from assistant.turns.events import (
     TranscriptFailed,
     TurnStarted,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
 from assistant.turns.speech_candidate import TRANSCRIPT_TIMEOUT_MS
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms, samples_of_s
 from audio.vad import VadResult

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from assistant.replay.course import Assumed, Change, CommittedReply, ReplyTiming, TurnCourse, TurnRange
-from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, index_recording, feed
+from assistant.replay.event_replay import DECISIONS, RecordingIndex, events_of, feed, index_recording
 from assistant.replay.simulation import run
 from assistant.trace.latency import RESUME_WAIT
 from assistant.trace_report.facts import CUT_IN_MS, failed
 from assistant.trace_report.reading import Record
 from assistant.turns.event_log import parse_entries
 from assistant.turns.events import EndOfTurn, TurnDiscarded
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.units import Samples, ms_of_samples, samples_of_ms
 
 NEVER = 1 << 60

@@ -15,8 +15,8 @@ from assistant.setup.derived_settings import session_settings, turn_settings, wa
 from assistant.setup.engine_loader import EngineLoader
 from assistant.trace.file import TraceFile
 from assistant.trace.record import TurnRecord
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
+from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.wake_phrase import WakePhraseGate
 from audio.microphone import Microphone
 from audio.speaker import Speaker

@@ -64,7 +64,7 @@ class McpServer:
 
     Attributes:
         environ: Environment variables.
-        complain: Called with one sentence about each problem.
+        report_problem: Called with one sentence about each problem.
         functions: The server's functions. They stay during an interruption, so that prompts do not change.
         attempted: Set after the first connection attempt.
         trouble: Why its tools cannot be called now; "" if they can.
@@ -73,7 +73,7 @@ class McpServer:
 
     section: ToolServerSection
     environ: Mapping[str, str]
-    complain: Callable[[str], None]
+    report_problem: Callable[[str], None]
     functions: tuple[Function, ...] = ()
     attempted: asyncio.Event = field(default_factory=asyncio.Event)
     trouble: str = ""
@@ -213,7 +213,7 @@ class McpServer:
         trouble = f"the tool server {self.section.name} is not there ({reason}): its tools cannot be called"
         if trouble != self.trouble:  # reported once, not at every attempt
             self.trouble = trouble
-            self.complain(f"{trouble}; trying again in {retry_s:g} s, then less often")
+            self.report_problem(f"{trouble}; trying again in {retry_s:g} s, then less often")
 
     # ---- tools ----
 
@@ -237,7 +237,7 @@ class McpServer:
     def _report_once(self, what: str) -> None:
         if what not in self.remarks:
             self.remarks.append(what)
-            self.complain(what)
+            self.report_problem(what)
 
 
 @asynccontextmanager

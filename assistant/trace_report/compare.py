@@ -7,7 +7,7 @@ from typing import Literal
 from rich.table import Table
 
 from assistant.trace_report.sheet import plain_table
-from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Values, difference, least_turns, percentile
+from assistant.trace_report.statistics import LEVEL, IntervalEstimate, Values, difference, min_turns, percentile
 
 COMPARED = (50, 95)
 
@@ -81,5 +81,5 @@ def notes(comparisons: list[Comparison]) -> list[str]:
     """Returns lines that explain the table."""
     lines = [f"change: B less A, ms, with {LEVEL:.0%} intervals; under {MIN_MS:g} ms is no difference"]
     few = sorted({found.percent for found in comparisons if not found.change.enough})
-    lines += [f"p{percent} cannot be told from fewer than {least_turns(percent)} turns in each" for percent in few]
+    lines += [f"p{percent} cannot be told from fewer than {min_turns(percent)} turns in each" for percent in few]
     return lines

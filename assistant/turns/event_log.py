@@ -1,7 +1,7 @@
 """Records the events of turn taking without their words, so that a replay makes the same decisions. Pure.
 
-Each event of `TurnTaking.handle` becomes one short entry; frames without changes share one. Of a text only what decisions
-depend on is kept: whether there are words, whether they equal other words, and whether they are a backchannel.
+Each event of `TurnTaking.handle` becomes one short entry; frames without changes share one. Of a text only what
+decisions depend on is kept: whether there are words, whether they equal other words, and whether they are a backchannel.
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: state, start of the state, possible end,
@@ -268,7 +268,9 @@ def _entry(event: _Single, salt: bytes) -> str:  # noqa: PLR0911 - one return fo
         case ReplyEnded():
             return f"ended {event.at} {_id(event.reply)}"
         case ReplyRequested():
-            return f"asked {event.at} {event.origin} {bool(event.text):d}{' behind' if event.after_current_reply else ''}"
+            return (
+                f"asked {event.at} {event.origin} {bool(event.text):d}{' behind' if event.after_current_reply else ''}"
+            )
         case InputCommitted(at, after_current_reply=True):
             return f"submitted {at} behind"
         case ReplyCancelled(at, including_request=True):
@@ -344,7 +346,15 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
             return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft))
         case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void]:
             return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, []), void)
-        case "words", [turn, attempt, segment, low_confidence, said, ("overheard" | "called" | "backchannel") as void, "draft"]:
+        case "words", [
+            turn,
+            attempt,
+            segment,
+            low_confidence,
+            said,
+            ("overheard" | "called" | "backchannel") as void,
+            "draft",
+        ]:
             draft = ["draft"]
             return FinalTranscript(at, _reply(turn, attempt), _words(segment, at, low_confidence, said, draft), void)
         case "lost", [turn, attempt, segment]:
@@ -377,7 +387,9 @@ def _event_of(kind: str, fields: list[str]) -> Event:  # noqa: C901, PLR0911, PL
 
 
 def _words(segment: str, at: Samples, low_confidence: str, said: str, draft: list[str]) -> Transcript:
-    return Transcript(SegmentId(int(segment)), at, "" if said == "-" else said, low_confidence == "1", is_draft=bool(draft))
+    return Transcript(
+        SegmentId(int(segment)), at, "" if said == "-" else said, low_confidence == "1", is_draft=bool(draft)
+    )
 
 
 def _reply(turn: str, attempt: str) -> ReplyId:

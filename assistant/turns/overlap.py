@@ -122,14 +122,16 @@ class Overlap:
         """Returns whether the transcript may still arrive in time. Long intermittent noise is not waited for."""
         if not self.is_speech and self.speech_end - self.onset > samples_of_ms(MAX_SPAN_MS):
             return False
-        return self.transcript_requested_at is None or at - self.transcript_requested_at < samples_of_ms(TRANSCRIPT_TIMEOUT_MS)
+        return self.transcript_requested_at is None or at - self.transcript_requested_at < samples_of_ms(
+            TRANSCRIPT_TIMEOUT_MS
+        )
 
     def interrupts(self, vad: VadResult, settings: TurnSettings) -> bool:
         """Takes a frame and returns whether the overlap interrupts the reply now, without a transcript."""
-        sure = self.is_long_enough(vad, settings)
-        self.is_speech = self.is_speech or sure
-        murmur = vad.background_level and settings.interrupt_after_ms < ECHO_INTERRUPT_AFTER_MS
-        return sure and not (murmur and self.speech_ms < BACKGROUND_SPEECH_MS)
+        is_speech_now = self.is_long_enough(vad, settings)
+        self.is_speech = self.is_speech or is_speech_now
+        background = vad.background_level and settings.interrupt_after_ms < ECHO_INTERRUPT_AFTER_MS
+        return is_speech_now and not (background and self.speech_ms < BACKGROUND_SPEECH_MS)
 
     def is_long_enough(self, vad: VadResult, settings: TurnSettings) -> bool:
         """Takes a frame and returns whether there is enough speech for an interruption."""
@@ -232,7 +234,9 @@ class ActiveReply:
     def start_overlap(self, at: Samples, vad: VadResult, segment: SegmentId, *, interruptible: bool) -> Effects:
         """Starts an overlap. Ducks the reply if it is audible and may be interrupted."""
         early = interruptible and self.is_early(vad.boundary)
-        self.overlap = overlap = Overlap(segment, vad.boundary, at, peak_probability=speech_probability(vad), early=early)
+        self.overlap = overlap = Overlap(
+            segment, vad.boundary, at, peak_probability=speech_probability(vad), early=early
+        )
         overlap.count_speech(vad)
         opened = OpenSegment(segment, vad.boundary)
         if not interruptible or not self.audible:

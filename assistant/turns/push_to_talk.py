@@ -111,7 +111,12 @@ class PushToTalk:
             onset: The onset of the current speech; None if nobody speaks.
         """
         pressed, released = self._pressed, self._released
-        if pressed is None or released is None or self._word_continues or at < released + (VAD_DELAY if onset is None else 0):
+        if (
+            pressed is None
+            or released is None
+            or self._word_continues
+            or at < released + (VAD_DELAY if onset is None else 0)
+        ):
             return None
         self._pressed = self._released = None
         # Speech from before the press is a turn that was released too soon. It continues and ends with this release.

@@ -369,7 +369,9 @@ class TurnState:
             side_talk.reply_due, side_talk.will_be_answered = reply_due, reply_due or settings.answers
             ready = side_talk.attempt is not None and side_talk.attempt.ready and side_talk.will_be_answered
             return (prepare_reply(side_talk.attempt),) if ready and side_talk.attempt is not None else ()
-        turn = self._open_turn(number or self.next_turn_number(), overlap.segment, overlap.onset, overlap.speech_end, settings)
+        turn = self._open_turn(
+            number or self.next_turn_number(), overlap.segment, overlap.onset, overlap.speech_end, settings
+        )
         turn.peak_probability = overlap.peak_probability
         turn.reply_due, turn.will_be_answered = reply_due, reply_due or turn.will_be_answered
         return (TurnStarted(self._last_turn_number, overlap.onset),) if number is None else ()
@@ -489,9 +491,9 @@ class TurnState:
 
     def requeue_failed_announcement(self, reply: ActiveReply) -> None:
         """Queues an announcement again, up to the limit, after a reply ended without any sound."""
-        made = reply.announcement
-        if made is not None and not reply.audible and made.failures + 1 < MAX_ANNOUNCEMENT_FAILURES:
-            reply.announcement = replace(made, failures=made.failures + 1)
+        announcement = reply.announcement
+        if announcement is not None and not reply.audible and announcement.failures + 1 < MAX_ANNOUNCEMENT_FAILURES:
+            reply.announcement = replace(announcement, failures=announcement.failures + 1)
             self.requeue_announcement(reply)
 
     # ---- replies without user speech ----

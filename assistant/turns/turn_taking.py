@@ -238,7 +238,9 @@ class TurnTaking:
         effects = turn.speculate(at, speech_end, settings)
         if settings.held:
             return (*effects, *self._end_turn(turn, at)) if turn.is_too_long(at, settings) else effects
-        if at - speech_end < samples_of_ms(settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms):
+        if at - speech_end < samples_of_ms(
+            settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
+        ):
             return effects
         if turn.resume_guard.process(at, vad):
             return effects
@@ -310,7 +312,11 @@ class TurnTaking:
         turn, reply = self._state.turn, self._state.reply
         if reply is not None:
             return self._state.on_side_talk_transcript(reply, event, self.settings)
-        effects = None if turn is None else turn.on_transcript(event, reject_noise=self._ends_by_silence and turn.will_be_answered)
+        effects = (
+            None
+            if turn is None
+            else turn.on_transcript(event, reject_noise=self._ends_by_silence and turn.will_be_answered)
+        )
         if turn is None or effects is None:
             return ()
         if turn.ended_at is not None:

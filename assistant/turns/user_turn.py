@@ -177,7 +177,9 @@ class UserTurn:
         self.attempts_without_rechecks += 1
         requested_after_ms = ms_of_samples(at - speech_end)
         settled = requested_after_ms >= settings.settle_ms or self.forced
-        self.attempt = Attempt(ReplyId(self.number, self.attempts), requested_after_ms=requested_after_ms, settled=settled)
+        self.attempt = Attempt(
+            ReplyId(self.number, self.attempts), requested_after_ms=requested_after_ms, settled=settled
+        )
         return Transcribe(
             self.attempt.reply,
             self.segment,
@@ -244,7 +246,9 @@ class UserTurn:
         words, text = event.transcript, event.transcript.text.strip()
         noise = reject_noise and words.low_confidence and bool(text) and self.peak_probability < CERTAIN_SPEECH
         ignores_backchannel = (
-            self.resumable_reply is not None and self.will_be_answered and not (self.early or self.forced or self.reply_due)
+            self.resumable_reply is not None
+            and self.will_be_answered
+            and not (self.early or self.forced or self.reply_due)
         )
         said: IgnoreReason = (
             "" if event.ignored_because == "backchannel" and not ignores_backchannel else event.ignored_because
@@ -283,7 +287,11 @@ class UserTurn:
             transcript_lost,
             ignored_because,
         )
-        return (prepare_reply(attempt),) if self.will_be_answered and (attempt.text or transcript_lost or self.reply_due) else ()
+        return (
+            (prepare_reply(attempt),)
+            if self.will_be_answered and (attempt.text or transcript_lost or self.reply_due)
+            else ()
+        )
 
     def _apply_recheck(
         self, recheck: Attempt, text: str, *, low_confidence: bool, transcript_lost: bool
@@ -327,8 +335,8 @@ class UserTurn:
     def discard(self, at: Samples, reason: AbandonReason) -> Effects:
         """Returns the effects that end the turn without a reply."""
         dropped = self.drop_attempts(reason)
-        nothing = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted)
-        return (*dropped, DiscardSegment(self.segment, self.number), nothing)
+        discarded = TurnDiscarded(self.number, at, self.speech_end, reason, self.submitted)
+        return (*dropped, DiscardSegment(self.segment, self.number), discarded)
 
 
 def speech_probability(vad: VadResult) -> float:

@@ -66,14 +66,14 @@ class EchoCanceller:
         self.delay_ms = LEAD_MS
         self.reference = ReferenceLine()
         self._late_frames = 0
-        self._spare_frames, self._least_spare_ms = 0, np.inf
+        self._spare_frames, self._min_spare_ms = 0, np.inf
         self._wait_frames = _SPARE_FRAMES
         self._raised = False
         self._module, self._frame_type = _load(noise_suppression=noise_suppression, gain_control=gain_control)
         self._module.set_stream_delay_ms(round(self.delay_ms))
 
-    def heard(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
-        """See `EchoReference.heard`."""
+    def add_reference(self, pcm: Pcm, rate_hz: int, leaves_s: float) -> None:
+        """See `EchoReference.add_reference`."""
         self.reference.push(pcm, rate_hz, leaves_s)
 
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
@@ -126,17 +126,17 @@ class EchoCanceller:
             return
         spare_ms = (told_s - until_s) * 1000
         if spare_ms < _SPARE_MS:
-            self._spare_frames, self._least_spare_ms = 0, np.inf
+            self._spare_frames, self._min_spare_ms = 0, np.inf
             return
         self._spare_frames += 1
-        self._least_spare_ms = min(self._least_spare_ms, spare_ms)
+        self._min_spare_ms = min(self._min_spare_ms, spare_ms)
         if self._spare_frames >= self._wait_frames:
             self._raised = True
-            self._set_lead(min(self.delay_ms + self._least_spare_ms - _LOWER_MS, LEAD_MS))
+            self._set_lead(min(self.delay_ms + self._min_spare_ms - _LOWER_MS, LEAD_MS))
 
     def _set_lead(self, delay_ms: float) -> None:
         self.delay_ms = delay_ms
-        self._spare_frames, self._least_spare_ms = 0, np.inf
+        self._spare_frames, self._min_spare_ms = 0, np.inf
         self._module.set_stream_delay_ms(round(delay_ms))
 
 

@@ -177,7 +177,13 @@ class SpeechTracker:
         above_silence = self.speaking and self.above_silence
         background_level = self.speaking and self._is_background_level(above_silence=above_silence)
         return VadResult(
-            self.speaking, self._boundary, probability, self._possible_end, possible_onset, above_silence, background_level
+            self.speaking,
+            self._boundary,
+            probability,
+            self._possible_end,
+            possible_onset,
+            above_silence,
+            background_level,
         )
 
     def _is_background_level(self, *, above_silence: bool) -> bool:

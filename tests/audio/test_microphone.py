@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audio.frame import Frame
-from audio.frame_batching import MAX_SPEECH_BATCH_S, MAX_SILENCE_BATCH_S, Batching, FrameBatcher
+from audio.frame_batching import MAX_SILENCE_BATCH_S, MAX_SPEECH_BATCH_S, Batching, FrameBatcher
 from audio.microphone import MicrophoneLine
 from audio.units import FRAME_SAMPLES, Samples
 
@@ -488,7 +488,9 @@ def test_batching_changes_only_delivery_times(rate_hz: int, blocks: list[tuple[i
         assert unbatched.received == plain.received
         assert unbatched.clock.offset_s == plain.clock.offset_s
         behind = (len(prompt) - len(late)) * FRAME_SAMPLES
-        longest_s = {Batching.OFF: 0.0, Batching.SILENCE: MAX_SILENCE_BATCH_S, Batching.SPEECH: MAX_SPEECH_BATCH_S}[batching]
+        longest_s = {Batching.OFF: 0.0, Batching.SILENCE: MAX_SILENCE_BATCH_S, Batching.SPEECH: MAX_SPEECH_BATCH_S}[
+            batching
+        ]
         assert 0 <= behind < longest_s * 16_000 + FRAME_SAMPLES
     for line, frames in ((unbatched, late), (plain, prompt)):
         match ends:

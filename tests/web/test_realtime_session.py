@@ -24,8 +24,8 @@ from assistant.pipeline.session import Session
 from assistant.setup.derived_settings import PATIENCE
 from assistant.trace.record import TurnRecord
 from assistant.turns.events import ReplyId
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio import g711
 from audio.units import REPLY_RATE_HZ, Pcm
 from llm.chat import NO_LIMIT, FunctionCall, Message
@@ -612,9 +612,7 @@ def test_commit_before_earlier_transcript_is_another_item() -> None:
     first, second, empty = stage.events("input_audio_buffer.committed")
     assert second["previous_item_id"] == first["item_id"]
     assert empty["item_id"] in stage.client.items
-    assert [
-        item.text for item in stage.session.history.items if isinstance(item, UserMessage) and item.spoken
-    ] == [
+    assert [item.text for item in stage.session.history.items if isinstance(item, UserMessage) and item.spoken] == [
         "what time is it",
         "and the date",
         "",
@@ -1344,7 +1342,7 @@ def test_truncating_trailing_reply_keeps_the_next_one(modality: str) -> None:
 def test_lost_connection_keeps_heard_part_of_trailing_reply() -> None:
     async def scene(stage: Stage) -> None:
         await follows(stage)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, ReplyId(2, 1), 0)
         await stage.until_idle()
 
@@ -1583,7 +1581,7 @@ def test_resume_within_reply_continues_it() -> None:
         await stage.until("response.created")
         await asyncio.sleep(0.7)
         received_ms = stage.sound_ms()
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(12)  # longer than the limit for a stuck reply
         resumed(stage, ReplyId(1, 1), received_ms - 200)
         assert stage.kinds[:5] == [
@@ -1617,7 +1615,7 @@ def test_resume_keeps_deleted_message_deleted() -> None:
         await stage.until("response.output_item.added")
         item = stage.events("response.output_item.added")[-1]["item"]["id"]
         await stage.send("conversation.item.delete", item_id=item)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, ReplyId(1, 1), 0)
         await stage.until_idle()
         assert stage.kinds.count("conversation.item.added") == 1, "what was typed"
@@ -1634,7 +1632,7 @@ def test_resume_before_end_of_playback_sends_the_rest() -> None:
         await stage.send("response.create")
         await stage.until("response.done")
         await asyncio.sleep(0.1)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(20)
         resumed(stage, ReplyId(1, 1), 700)
         assert stage.sound_ms() == 500
@@ -1652,7 +1650,7 @@ def test_resume_after_reply_sends_it_in_the_history() -> None:
         await stage.send("response.create")
         await stage.until("response.done")
         await stage.until_idle()
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, ReplyId(1, 1), 1200)
         roles = [event["item"]["role"] for event in stage.events("conversation.item.added")]
         assert roles == ["user", "assistant"]
@@ -1668,7 +1666,7 @@ def test_resume_keeps_the_place_of_reply_in_progress(lost_after: str) -> None:
         await stage.send("response.create")
         await stage.until(lost_after)
         await stage.types("and this")
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, None, None)
         await stage.until_idle()
         assert [type(item) for item in stage.session.history.items] == [UserMessage, AssistantMessage, UserMessage]
@@ -1693,7 +1691,7 @@ def test_resume_keeps_requested_response_options() -> None:
         await stage.until("response.output_audio.delta")
         created = stage.events("response.created")[-1]["response"]
         session = stage.events("session.updated")[-1]["session"]["id"]
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(0.3)
         resumed(stage, ReplyId(2, 1), 0)
         assert stage.events("response.created")[0]["response"] == created
@@ -1709,7 +1707,7 @@ def test_resume_keeps_requested_response_options() -> None:
 def test_resume_within_speech_sends_its_end() -> None:
     async def scene(stage: Stage) -> None:
         await stage.sound(600, loud=True)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         resumed(stage, None, None)
         await stage.sound(1000, loud=False)
         stopped = stage.events("input_audio_buffer.speech_stopped")
@@ -1724,7 +1722,7 @@ def test_resume_after_unknown_reply_has_begun() -> None:
     async def scene(stage: Stage) -> None:
         await stage.update(instructions="Sing.")
         await stage.sound(600, loud=True)
-        stage.talk.gone()
+        stage.talk.on_disconnect()
         await asyncio.sleep(5)
         resumed(stage, None, None)
         await stage.until_idle()

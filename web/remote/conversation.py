@@ -1,7 +1,7 @@
 """Converts a server's events to session events for the screen and to audio for playback. Sans-I/O.
 
-The counterpart of `web.wire.realtime`. The caller of `handle` executes the returned effects in order. An invalid event of
-the server is reported once per type, and the conversation continues.
+The counterpart of `web.wire.realtime`. The caller of `handle` executes the returned effects in order. An invalid event
+of the server is reported once per type, and the conversation continues.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -62,7 +62,7 @@ class RemoteConversation:
     replies: Replies = field(default_factory=Replies)
     typed: PendingText = field(default_factory=PendingText)
     _speech: str = ""
-    _rough: bool = False
+    _low_confidence: bool = False
     _speech_end_ms: float | None = None
     _taken: str = ""  # the words of the last turn
     _continues: bool = False  # whether the current speech continues the last turn
@@ -136,8 +136,8 @@ class RemoteConversation:
         yield SpeechStarted(self._next_turn, float(event["audio_start_ms"]), ItemId(self._speech))
 
     def _partial(self, event: Event) -> Iterator[Effect]:
-        self._rough = bool(event.get("rough"))
-        yield InterimWords(str(event["text"]), self._rough)
+        self._low_confidence = bool(event.get("rough"))
+        yield InterimWords(str(event["text"]), self._low_confidence)
 
     def _speech_stopped(self, event: Event) -> Iterator[Effect]:
         self.hearing, self.awaiting = False, True
@@ -199,7 +199,7 @@ class RemoteConversation:
         turn = self._next_turn
         self._taken, self._continues = whole, False
         said = UserMessage(name, words, spoken=True)
-        rough, self._rough = self._rough, False
+        rough, self._low_confidence = self._low_confidence, False
         end_ms, self._speech_end_ms = self._speech_end_ms, None
         yield UserTurnCommitted(turn, whole, rough, said, end_ms, "spoken")
 

@@ -207,12 +207,12 @@ class RemoteTalk:
         """Whether the microphone must be open: always, or with push-to-talk until the turn was sent."""
         return not self.push_to_talk or self.key_held or self._released_s is not None
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """Starts or ends a turn with push-to-talk."""
-        if not self.push_to_talk or on == self.key_held:
+        if not self.push_to_talk or pressed == self.key_held:
             return
-        self.key_held = on
-        if on:
+        self.key_held = pressed
+        if pressed:
             self.interrupt()
             if self._released_s is None:
                 self._held_samples = 0

@@ -130,7 +130,7 @@ class Realtime:
             else:
                 self._add_item(item)
 
-    def come_back(
+    def on_reconnect(
         self, history: Sequence[Item], *, expires_at_s: int | None, heard_ms: float, under_way: ItemId | None = None
     ) -> None:
         """Sends the first events to a client that resumes on another connection. Its settings stay."""
@@ -220,7 +220,9 @@ class Realtime:
 
     # ---- session events ----
 
-    def on_event(self, event: SessionEvent, inserted_ms: float | None = None, *, reply_request_pending: bool = True) -> None:
+    def on_event(
+        self, event: SessionEvent, inserted_ms: float | None = None, *, reply_request_pending: bool = True
+    ) -> None:
         """Converts an event of the session to messages. Never raises.
 
         Args:
@@ -228,8 +230,8 @@ class Realtime:
             inserted_ms: For speech that is over: how much inserted silence lies on the microphone line before its end.
                 None:
                 not sent to the client.
-            reply_request_pending: Whether a response that the client requested may still come. If not, a reply that begins is
-                it.
+            reply_request_pending: Whether a response that the client requested may still come. If not, a reply that
+                begins is it.
         """
         match event:
             case SpeechStarted() | InterimWords() | SpeechDiscarded() | UserTurnCommitted():

@@ -78,7 +78,7 @@ class LocalTalker:
 
     def interrupt(self) -> None:
         """See `Talker`."""
-        self.session.cancel(request_too=True)
+        self.session.cancel(including_request=True)
 
     def repeat(self) -> bool:
         """See `Talker`."""
@@ -92,9 +92,9 @@ class LocalTalker:
         """See `Talker`."""
         self.session.clear()
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """See `Talker`."""
-        self.session.talk(on)
+        self.session.set_push_to_talk(pressed)
 
     def counts(self) -> dict[str, int]:
         """See `Talker`."""
@@ -184,7 +184,7 @@ class _LocalConversation:
             microphone=cards.microphone,
             speaker=cards.speaker,
             trace=trace,
-            show=lambda fact: self._show(session, fact),
+            on_event=lambda fact: self._show(session, fact),
             counters=cards.facts,
             in_use=cards.in_use,
         )
@@ -193,8 +193,8 @@ class _LocalConversation:
             if self.memory.continues:
                 self.stage.resumed(resumed(self.memory.continues, self.memory.continued_at, self.memory.items))
         own = session.turns.settings
-        longest_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
-        session.turns.settings = replace(own, interrupt_after_ms=longest_ms)
+        max_ms = max(own.interrupt_after_ms, cards.interrupt_after_ms)
+        session.turns.settings = replace(own, interrupt_after_ms=max_ms)
         self.controls.cards, self.controls.talker = cards, LocalTalker(session, cards, _endpoint(loader.chosen))
         async with asyncio.TaskGroup() as tasks:
             writers = [tasks.create_task(trace.run(), name="trace")]

@@ -63,7 +63,7 @@ class Talker(Protocol):
         """Discards the current user speech without a reply."""
         ...
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """Push-to-talk: passes on the state of the key."""
         ...
 
@@ -142,10 +142,10 @@ class TalkControls:
         if self.cards is not None and self.mode != "push-to-talk":
             self._start(self.cards.microphone.mute(on))
 
-    def talk(self, on: bool) -> None:
+    def set_push_to_talk(self, pressed: bool) -> None:
         """See `Controls`."""
-        if self.talker is not None and self.mode == "push-to-talk" and not (on and self.muted):
-            self.talker.talk(on)
+        if self.talker is not None and self.mode == "push-to-talk" and not (pressed and self.muted):
+            self.talker.set_push_to_talk(pressed)
 
     def devices(self) -> Sequence[DeviceChoice]:
         """See `Controls`."""

@@ -201,9 +201,7 @@ class TalkScreen(App[None]):
         colours = None if self._shade == "none" else STAGE_COLOURS
         cells = columns - 4 if brief else panels.SIDE_CELLS - 4
         floor = status.floor if self._loaded and status is not None else "starting"
-        self._update_part(
-            "short", Content(f"{columns} × {rows}: make it {MIN_COLUMNS} × {MIN_ROWS} to see everything")
-        )
+        self._update_part("short", Content(f"{columns} × {rows}: make it {MIN_COLUMNS} × {MIN_ROWS} to see everything"))
         self._update_part("floor", panels.state(floor, large=rows >= HIGH_ROWS and columns >= MIN_COLUMNS))
         self._update_part("hint", Content(panels.hint(status, floor) if status is not None else ""))
         self._update_part("latency", panels.latency(view, cells, colours, brief=brief))
@@ -241,7 +239,7 @@ class TalkScreen(App[None]):
     def _talk(self) -> None:
         self._key.wait(self._now_s())
         if self._key.talking != self._controls.status().talking:
-            self._controls.talk(self._key.talking)
+            self._controls.set_push_to_talk(self._key.talking)
         if (due_s := self._key.due_s()) is not None:
             self.set_timer(max(0.001, due_s - self._now_s()), self._talk)
 

@@ -76,7 +76,7 @@ class ReplyWords:
 
     def unheard_position(self, heard: str) -> tuple[int, int]:
         """Returns the passage and character after `heard`, where the unheard text begins, as far as both agree."""
-        left = len(printable(heard, most=2 * len(heard) + len(CUT)))
+        left = len(printable(heard, max_chars=2 * len(heard) + len(CUT)))
         for index, passage in enumerate(self.passages):
             if left <= len(passage):
                 return index, left

@@ -129,7 +129,8 @@ def is_repeated_phrase(text: str) -> bool:
     """
     words = plain(text).split()
     return any(
-        words[length:] == words[: len(words) - length] for length in range(_MIN_REPEATED_WORDS, len(words) - _MIN_REPEATED_WORDS + 1)
+        words[length:] == words[: len(words) - length]
+        for length in range(_MIN_REPEATED_WORDS, len(words) - _MIN_REPEATED_WORDS + 1)
     )
 
 

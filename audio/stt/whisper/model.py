@@ -255,7 +255,9 @@ class LoadedWhisper:
         # There is one step more than tokens: the one that ended the text. Without it the decoder was cut off.
         ended = 0 < step < len(result.logits[0]) > len(said)
         punctuation = self._marks.punctuation(self._array(result.logits[0][step])) if ended else None
-        return DecodeResult(tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), punctuation)
+        return DecodeResult(
+            tokenizer.decode(list(said)).strip(), float(mean), float(result.no_speech_prob), punctuation
+        )
 
     def _array(self, logits: "ctranslate2.StorageView") -> npt.NDArray[np.float32]:
         """Converts to a numpy array. On CUDA the logits are in device memory and in half precision."""

@@ -92,7 +92,7 @@ class WhisperStream:
     def __init__(
         self,
         scheduler: DecodeScheduler,
-        account: ConversationShare,
+        share: ConversationShare,
         segment: SegmentId,
         interval: Samples,
         on_interim: Callable[[Transcript], None],
@@ -102,7 +102,7 @@ class WhisperStream:
         `interval` is the minimum new audio between two interim decodes.
         """
         self.segment = segment
-        self.account = account
+        self.share = share
         self._scheduler = scheduler
         self._interval = interval
         self._on_interim = on_interim
@@ -160,7 +160,9 @@ class WhisperStream:
             end = speech_end - self.segment
             if early:
                 self._recheck_until = min(end + _MARGIN_SAMPLES, self._fed)
-            sufficient_until = min(sufficient_until, end - LACKING_EARLY_SAMPLES if early else max(end, self._recheck_until))
+            sufficient_until = min(
+                sufficient_until, end - LACKING_EARLY_SAMPLES if early else max(end, self._recheck_until)
+            )
         sure = self._recheck_until
         # A request after a draft keeps the ticket of the first one.
         ticket, self._draft_ticket = self._draft_ticket or self._scheduler.ticket(), None
@@ -221,9 +223,9 @@ class WhisperStream:
         return self._needed_early_decode(segments_per_worker)
 
     def _needed_early_decode(self, segments_per_worker: float) -> Kind | None:
-        fresh, took = self._fed - self._started_until, self.account.took_s * segments_per_worker * MIC_RATE_HZ
+        fresh, took = self._fed - self._started_until, self.share.took_s * segments_per_worker * MIC_RATE_HZ
         new = self._dip is not None and self._dip > self._started_until and self._fed - self._dip <= _DIP_SAMPLES
-        if new and fresh >= took * segments_per_worker and self.account.took_s <= _DIP_TOOK_S:
+        if new and fresh >= took * segments_per_worker and self.share.took_s <= _DIP_TOOK_S:
             return "dip"  # at once for a single segment, rarely for many
         return "partial" if fresh >= max(self._interval, _INTERIM_INTERVAL_FACTOR * took) else None
 
@@ -255,7 +257,7 @@ class WhisperStream:
 
     def on_decoded(self, decode: Decode, decoded: Decoded, took_s: float) -> None:
         """Processes the result of a decode."""
-        self.account.took_s = took_s
+        self.share.took_s = took_s
         if decode.start != self._window:
             return  # an interim decode whose beginning was settled meanwhile
         good = not decoded.was_aborted
@@ -309,7 +311,9 @@ class WhisperStream:
             elif (found := self._sufficient_result(request)) is not None:
                 until, decoded = found
                 low_confidence = self._settled_low_confidence or _has_low_confidence(decoded)
-                words = self._transcript(max(until, request.requested_until), decoded.text, low_confidence=low_confidence)
+                words = self._transcript(
+                    max(until, request.requested_until), decoded.text, low_confidence=low_confidence
+                )
                 request.answer.set_result(
                     replace(words, punctuation=decoded.punctuation, other_language=decoded.other_language)
                 )

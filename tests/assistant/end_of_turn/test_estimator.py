@@ -191,7 +191,8 @@ def test_silence_timeout_grows_with_pausing_share(
 ) -> None:
     seldom, often = sorted((one, other))
     waits = [
-        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience) for share in (seldom, often)
+        silence_timeout_ms(EndOfTurnEstimate(probability, silence_ms, 650, "", share), patience)
+        for share in (seldom, often)
     ]
     assert patience.floor_ms <= waits[0] <= waits[1] <= patience.unfinished_ms
 

@@ -54,7 +54,7 @@ class RecordingEstimator:
     prosody: list[Prosody | None] = field(default_factory=list)
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        self.habits.append(evidence.habits)
+        self.habits.append(evidence.pause_stats)
         self.prosody.append(evidence.prosody)
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
@@ -257,10 +257,14 @@ class EvidenceRecorder:
 @pytest.mark.parametrize("reads", [True, False])
 def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
     reading, punctuation = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
-    collector = EvidenceCollector(reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail)
+    collector = EvidenceCollector(
+        reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail
+    )
     collector.start_segment(Samples(0))
     for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
-        collector.process(Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0))
+        collector.process(
+            Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
+        )
     collector.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
     quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
     says = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
@@ -314,7 +318,7 @@ class ConstantEstimator:
     """An estimator with a constant probability that passes on how often the speaker pauses."""
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        return EndOfTurnEstimate(0.3, evidence.silence_ms, 650.0, "", evidence.habits.pausing)
+        return EndOfTurnEstimate(0.3, evidence.silence_ms, 650.0, "", evidence.pause_stats.pausing)
 
 
 BEGINS_MS = [1000 + 8000 * number for number in range(4)]

@@ -196,9 +196,7 @@ def test_llm_request_starts_with_the_draft(lacks: int, asked: list[str]) -> None
         assert record.response_latency_ms is not None
         latencies.append(record.response_latency_ms)
     assert [messages[-1].content for messages in rehearsal.model.asked] == asked
-    assert [item.text for item in performance.history.items if isinstance(item, UserMessage)] == [
-        "what time is it"
-    ]
+    assert [item.text for item in performance.history.items if isinstance(item, UserMessage)] == ["what time is it"]
     without, with_draft = latencies
     assert with_draft == pytest.approx(without if lacks else without - 80, abs=25)
 
@@ -942,4 +940,6 @@ def test_pending_request_is_answered_with_the_next_speech() -> None:
 
 def test_pending_request_starts_when_the_reply_is_cancelled() -> None:
     assert len(requested_into_a_reply(cancelled=lambda session: session.cancel()).model.asked) == 2
-    assert len(requested_into_a_reply(cancelled=lambda session: session.cancel(including_request=True)).model.asked) == 1
+    assert (
+        len(requested_into_a_reply(cancelled=lambda session: session.cancel(including_request=True)).model.asked) == 1
+    )

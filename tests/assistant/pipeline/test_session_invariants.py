@@ -92,7 +92,7 @@ class Watched:
             case "mute" | "unmute":
                 self.rehearsal.microphone.muted = actions.what == "mute"
             case "press" | "release":
-                session.talk(on=actions.what == "press")
+                session.set_push_to_talk(pressed=actions.what == "press")
             case "clear":
                 session.clear()
 
@@ -284,9 +284,7 @@ def test_no_spoken_word_is_lost(
     rehearsal.transcriber.early_lack, rehearsal.transcriber.draft_lacks = early_lack, draft_lacks
     watched = Watched(rehearsal, acts)
     check(watched)
-    said = [
-        item.text for item in watched.performance.history.items if isinstance(item, UserMessage) and item.spoken
-    ]
+    said = [item.text for item in watched.performance.history.items if isinstance(item, UserMessage) and item.spoken]
     assert " ".join(said) == spoken[0].words
 
 

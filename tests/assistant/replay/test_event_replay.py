@@ -39,8 +39,8 @@ from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
 from assistant.turns.event_log import LoggedEvent, parse_entries
 from assistant.turns.events import CommitTurn, Effect, EndOfTurnScored, Event, FinalTranscript, PrepareReply, RecordTurn
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Pcm, Samples, samples_of_ms
@@ -99,15 +99,15 @@ class Smart:
 def overheard() -> Iterator[list[Decision]]:
     """Records the decisions of turn taking and their samples."""
     found: list[Decision] = []
-    told = TurnTaking.tell
+    handle_event = TurnTaking.handle
 
-    def tell(self: TurnTaking, event: Event) -> tuple[Effect, ...]:
-        effects = told(self, event)
+    def handle(self: TurnTaking, event: Event) -> tuple[Effect, ...]:
+        effects = handle_event(self, event)
         found.extend((event.at, effect) for effect in effects)
         return effects
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(TurnTaking, "tell", tell)
+        patched.setattr(TurnTaking, "handle", handle)
         yield found
 
 

@@ -286,7 +286,7 @@ def test_second_endpoint_answers_if_the_first_is_down() -> None:
             loader = loader_of(several(NEAR, up), "skills.before_llm=false")
             engines = await loader.engines()
             try:
-                assert engines.warm is not None
+                assert engines.warm_connections is not None
                 return await said(engines, STORY)
             finally:
                 await close_engine(engines.recognizer, pytest.fail)

@@ -200,11 +200,11 @@ def test_failed_first_write_loses_the_whole_conversation(tmp_path: Path, monkeyp
     async def main() -> None:
         complained = asyncio.Event()
 
-        def complain(what: str) -> None:
+        def report_problem(what: str) -> None:
             complaints.append(what)
             complained.set()
 
-        memory = ConversationStore.create(tmp_path / "file", "one", BEGAN, complain)
+        memory = ConversationStore.create(tmp_path / "file", "one", BEGAN, report_problem)
         async with asyncio.TaskGroup() as group:
             writer = group.create_task(memory.run(), name="memory")
             memory.remember(history(1))

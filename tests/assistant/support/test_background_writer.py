@@ -47,9 +47,9 @@ class Disk:
         return [entry for entries in self.written for entry in entries]
 
 
-def behind(disk: Disk, complain: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
+def behind(disk: Disk, report_problem: Callable[[str], None] = pytest.fail) -> BackgroundWriter[int]:
     return BackgroundWriter(
-        FILE, disk.write, complain, waits="numbers wait.", lost=lambda count: f"{count} of the numbers are lost."
+        FILE, disk.write, report_problem, waits="numbers wait.", lost=lambda count: f"{count} of the numbers are lost."
     )
 
 
@@ -222,7 +222,7 @@ def counted(disk: Disk, losses: Losses) -> BackgroundWriter[int]:
         waits="",
         lost=lambda count: f"{count} lost",
         count_lost=losses.lost,
-        complain_lost=losses.said.append,
+        report_lost=losses.said.append,
     )
 
 

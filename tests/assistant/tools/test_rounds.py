@@ -132,7 +132,7 @@ def test_slow_tool_is_announced_by_a_moment() -> None:
 
 def test_moment_is_not_the_measured_latency_of_a_client() -> None:
     piece = rehearsal(calling(), ScriptedTools(takes_s=3))
-    piece.at(4500, lambda: piece.session.measured(ReplyId(1, 1), 1.9, 0.01))
+    piece.at(4500, lambda: piece.session.on_client_latency(ReplyId(1, 1), 1.9, 0.01))
     (record,) = piece.perform().records
     assert record.response_latency_ms is not None
     assert record.response_latency_ms > 3000

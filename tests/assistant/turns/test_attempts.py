@@ -17,7 +17,7 @@ from assistant.turns.events import (
 )
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
-from assistant.turns.user_turn import MAX_EARLY_ATTEMPTS, MAX_EARLY_ATTEMPTS_PER_S, LATE_ATTEMPT_MS
+from assistant.turns.user_turn import LATE_ATTEMPT_MS, MAX_EARLY_ATTEMPTS, MAX_EARLY_ATTEMPTS_PER_S
 from audio.stt import SegmentId
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assistant.end_of_turn.estimator import BALANCED, EndOfTurnEstimate, EndOfTurnProfile
 from assistant.turns.backchannel import plain_words
-from assistant.turns.event_log import MAX_ENTRIES, EventLog, settings_of, parse_entries
+from assistant.turns.event_log import MAX_ENTRIES, EventLog, parse_entries, settings_of
 from assistant.turns.events import (
     CommitTurn,
     Effect,
@@ -30,8 +30,8 @@ from assistant.turns.events import (
     ReplyRequested,
     TranscriptFailed,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.settings import TurnSettings
+from assistant.turns.turn_taking import TurnTaking
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult
@@ -106,7 +106,9 @@ def test_frames_share_an_entry_while_nothing_changes() -> None:
 
 
 def test_speech_probability_is_kept_in_8_bits() -> None:
-    ((_, found),) = [list(parse_entries(log(frame(1, VadResult(True, Samples(0), 0.7301, Samples(100)))).drain().entries))]
+    ((_, found),) = [
+        list(parse_entries(log(frame(1, VadResult(True, Samples(0), 0.7301, Samples(100)))).drain().entries))
+    ]
     assert isinstance(found, FrameProcessed)
     assert found.vad.probability == round(0.7301 * 255) / 255
     assert found.vad.possible_end == 100

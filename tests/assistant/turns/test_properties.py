@@ -46,10 +46,10 @@ from assistant.turns.events import (
     TurnStarted,
     UnduckReply,
 )
-from assistant.turns.turn_taking import TurnTaking
 from assistant.turns.push_to_talk import PushToTalk
 from assistant.turns.settings import TurnSettings
 from assistant.turns.states import Phase
+from assistant.turns.turn_taking import TurnTaking
 from audio.frame import Frame
 from audio.stt import SegmentId, Transcript
 from audio.units import FRAME_SAMPLES, Samples, samples_of_ms

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assistant.turns.push_to_talk import VAD_DELAY, MIN_PRESS, PushToTalk
+from assistant.turns.push_to_talk import MIN_PRESS, VAD_DELAY, PushToTalk
 from audio.frame import Frame
 from audio.units import FRAME_SAMPLES, Samples
 from audio.vad import VadResult

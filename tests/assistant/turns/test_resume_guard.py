@@ -70,7 +70,7 @@ def test_longer_silence_timeout_starts_a_new_delay() -> None:
     scene = turn_about_to_end()
     assert scene.possible_onset(40) == ()
     assert scene.turns._state.turn is not None
-    scene.turns._state.turn.wait_ms = 600.0
+    scene.turns._state.turn.silence_timeout_ms = 600.0
     assert scene.silence(160) == ()
     assert scene.possible_onset(MAX_RESUME_WAIT_MS) == ()
     assert EndOfTurn(1) in scene.possible_onset(20)

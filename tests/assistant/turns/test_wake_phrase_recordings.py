@@ -38,7 +38,7 @@ class PhraseRecognizer:
     def text(self, pcm: Pcm) -> str:
         self._pair.start()
         self._pair.feed(pcm.tobytes())
-        text = self._pair.verdict().text
+        text = self._pair.result().text
         self._pair.drop()
         return text
 
@@ -71,7 +71,9 @@ def test_other_recordings_do_not_contain_wake_phrase(recognizer: PhraseRecognize
     others = [*(ROOT / "tests" / "recordings").glob("*.wav"), *(ROOT / "bench" / "clips").glob("*.wav")]
     others.remove(CALL)
     called = [
-        path.name for path in others if WakePhrase("computer").text_after(recognizer.text(sound(path)[: 6 * MIC_RATE_HZ]))
+        path.name
+        for path in others
+        if WakePhrase("computer").text_after(recognizer.text(sound(path)[: 6 * MIC_RATE_HZ]))
     ]
     assert len(others) > 20
     assert called == []

@@ -60,7 +60,7 @@ def scene(
         start_s = number * FRAME_S
         while (leaves_s := told * 0.01 * (1 + room.drift_ppm * 1e-6)) < start_s + FRAME_S + ahead_s:
             block = np.take(voice(), np.arange(told * BLOCK, (told + 1) * BLOCK), mode="wrap")
-            canceller.heard(block, REPLY_RATE_HZ, leaves_s)
+            canceller.add_reference(block, REPLY_RATE_HZ, leaves_s)
             air.play(block)
             told += 1
         sound = air.hear() * 32_768 + people[number * FRAME_SAMPLES : (number + 1) * FRAME_SAMPLES]

@@ -20,7 +20,9 @@ def routing(
     random_fraction: Callable[[], float] = lambda: 0.0,
     here: GeoPoint | None = None,
 ) -> Routing:
-    return Routing(endpoints or (Endpoint("a"), Endpoint("b"), Endpoint("c")), policy, HedgeBudget(share), random_fraction, here)
+    return Routing(
+        endpoints or (Endpoint("a"), Endpoint("b"), Endpoint("c")), policy, HedgeBudget(share), random_fraction, here
+    )
 
 
 def measured(route: Routing, *times_s: float | None, at_s: float = NOW_S) -> None:

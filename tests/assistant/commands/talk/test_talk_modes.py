@@ -221,8 +221,8 @@ def test_only_addressed_words_reach_the_model(turns: list[tuple[bool, int]]) -> 
 
 def held(rehearsal: Rehearsal, *spans: tuple[int, int]) -> None:
     for press_ms, release_ms in spans:
-        rehearsal.at(press_ms, lambda: rehearsal.session.talk(on=True))
-        rehearsal.at(release_ms, lambda: rehearsal.session.talk(on=False))
+        rehearsal.at(press_ms, lambda: rehearsal.session.set_push_to_talk(pressed=True))
+        rehearsal.at(release_ms, lambda: rehearsal.session.set_push_to_talk(pressed=False))
 
 
 def test_turn_is_the_speech_while_the_key_was_held() -> None:
@@ -255,9 +255,9 @@ def test_late_transcript_includes_speech_up_to_the_release(late_ms: int) -> None
     def release() -> None:
         session = rehearsal.session
         session.microphone.clock.observe(Samples(session._at + late_ms * 16), session._now_s())
-        session.talk(on=False)
+        session.set_push_to_talk(pressed=False)
 
-    rehearsal.at(900, lambda: rehearsal.session.talk(on=True))
+    rehearsal.at(900, lambda: rehearsal.session.set_push_to_talk(pressed=True))
     rehearsal.at(2000 - late_ms, release)
     performance = rehearsal.perform()
     assert said(performance) == ["what time is it"]
@@ -323,7 +323,7 @@ def test_held_key_without_speech_is_no_turn() -> None:
 
 def test_end_of_the_microphone_ends_the_held_turn() -> None:
     rehearsal = Rehearsal([Says(500, 1500, "what time is it")], length_ms=2000, turns=HELD, push_to_talk=PushToTalk())
-    rehearsal.at(400, lambda: rehearsal.session.talk(on=True))
+    rehearsal.at(400, lambda: rehearsal.session.set_push_to_talk(pressed=True))
     performance = rehearsal.perform()
     assert said(performance) == ["what time is it"]
     assert [record.outcome for record in performance.records] == ["answered"]
@@ -363,9 +363,7 @@ def test_typed_text_is_answered_without_latency() -> None:
     rehearsal.at(500, lambda: rehearsal.session.type("  what time is it "))
     rehearsal.at(600, lambda: rehearsal.session.type("   "))
     performance = rehearsal.perform()
-    assert performance.history.items[0] == UserMessage(
-        performance.history.items[0].id, "what time is it", False
-    )
+    assert performance.history.items[0] == UserMessage(performance.history.items[0].id, "what time is it", False)
     (record,) = performance.records
     assert (record.outcome, record.response_latency_ms, record.no_latency_reason) == ("answered", None, "requested")
 

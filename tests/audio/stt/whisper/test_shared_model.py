@@ -1051,7 +1051,7 @@ def test_later_dip_aborts_decode_of_earlier_one() -> None:
     hearing.probability_dip()
     assert hearing.needed_decode(1.0) == "dip"
     assert hearing.needed_decode(2.0) is None, "in a crowd there is less time for them"
-    hearing.account.took_s = 0.26
+    hearing.share.took_s = 0.26
     assert hearing.needed_decode(1.0) is None, (
         "two such decodes in a row take longer than one that is begun when asked for"
     )
