@@ -1,8 +1,8 @@
 """Replays the events of a conversation's trace through turn taking. Gives the same decisions at the same samples. Pure.
 
 `replay_events` drives `assistant.turns.turn_taking` with the recorded events. `RecordingIndex` indexes the results by
-step: transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the events
-that would have followed other decisions.
+step: transcript requests, transcripts, and EOT estimates. `assistant.replay.simulation` uses them to simulate the
+events that would have followed other decisions.
 """
 
 from collections.abc import Iterable, Mapping

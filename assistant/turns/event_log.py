@@ -1,7 +1,8 @@
 """Records the events of turn taking without their words, so that a replay makes the same decisions. Pure.
 
 Each event of `TurnTaking.handle` becomes one short entry; frames without changes share one. Of a text only what
-decisions depend on is kept: whether there are words, whether they equal other words, and whether they are a backchannel.
+decisions depend on is kept: whether there are words, whether they equal other words, and whether they are a
+backchannel.
 
     set {"hangover_ms":400,...}                       the settings in effect from here on
     hear 41600 12 1 38912 - /v39...                   12 frames up to 41600: state, start of the state, possible end,

@@ -270,7 +270,9 @@ class EndOfTurn:
 
 @dataclass(frozen=True, slots=True)
 class CommitTurn:
-    """Writes the turn to the history and lets the reply play.
+    """Commits an answered turn: writes its words to the history and lets the prepared reply play.
+
+    A turn that gets no reply is written by `RecordTurn` instead.
 
     Attributes:
         text: All words of the turn.
@@ -291,7 +293,11 @@ class CommitTurn:
 
 @dataclass(frozen=True, slots=True)
 class RecordTurn:
-    """Writes the turn to the history without a reply; the client requests one if it wants one."""
+    """Records an unanswered turn: writes its words to the history and starts no reply.
+
+    This happens where the client requests replies itself (`TurnSettings.answers` is off), and for speech that may not
+    interrupt the current reply. A turn that gets a reply is written by `CommitTurn` instead.
+    """
 
     turn: int
     text: str
