@@ -28,7 +28,7 @@ from audio.errors import EngineLoadError
 from audio.units import Pcm
 from web import audio_backlog, client_socket, connection, serve
 from web.audio_throttle import AudioPacer
-from web.engine_pool import MOST_READY
+from web.engine_pool import MAX_READY
 from web.realtime_session import RealtimeSession
 from web.wire.commands import Command
 
@@ -398,7 +398,7 @@ def test_recognizer_processes_end_with_their_sessions(tmp_path: Path, monkeypatc
                 for _ in range(4):
                     visits.create_task(visit(server))
             await gone(server)
-            await eventually(lambda: children() - before <= MOST_READY)
+            await eventually(lambda: children() - before <= MAX_READY)
             async with calling(server):  # uses a returned recognizer
                 await asyncio.sleep(0.1)
             await gone(server)
@@ -677,7 +677,7 @@ def test_clear_drops_queued_audio(tmp_path: Path) -> None:
 def test_disconnect_is_noticed_during_backlog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held_bytes: int, closes: bool
 ) -> None:
-    monkeypatch.setattr(audio_backlog, "MOST_BYTES", held_bytes)
+    monkeypatch.setattr(audio_backlog, "MAX_BYTES", held_bytes)
 
     async def main() -> None:
         async with served(scripted_loader(tmp_path, "server.resume_s=0")) as server:
@@ -718,7 +718,7 @@ async def stack_caller(server: Served) -> Caller:
 
 
 def test_flooding_clients_have_a_bounded_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audio_backlog, "MOST_BYTES", 1 << 19)
+    monkeypatch.setattr(audio_backlog, "MAX_BYTES", 1 << 19)
     held: list[int] = []
     put = audio_backlog.AudioBacklog.put
 

@@ -23,7 +23,7 @@ from web.event_limits import (
 )
 from web.wire.errors import ProtocolError
 
-LONGEST = 16 << 20
+LIMIT_BYTES = 16 << 20
 SOUND = "A" * 2_000_000
 APPEND = '"type": "input_audio_buffer.append"'
 LISTS = "[]," * 700_000
@@ -31,7 +31,7 @@ ESCAPED = '\\"' * 1_000_000
 BACKSLASHES = "\\\\" * 1_000_000
 
 
-def code_of(text: str, longest: int = LONGEST) -> str | None:
+def code_of(text: str, longest: int = LIMIT_BYTES) -> str | None:
     refused = refusal(text, len(text.encode()), longest)
     return None if refused is None else refused.code
 
@@ -75,7 +75,7 @@ def test_append_may_be_large_wherever_its_type_is(text: str) -> None:
     ],
 )
 def test_other_events_have_at_most_a_megabyte(text: str) -> None:
-    refused = refusal(text, len(text), LONGEST)
+    refused = refusal(text, len(text), LIMIT_BYTES)
     assert isinstance(refused, ProtocolError)
     assert refused.code == "message_too_large"
     assert f"{MAX_EVENT_BYTES} bytes at most, this one {len(text)}" in refused.message

@@ -14,7 +14,7 @@ from websockets.frames import Frame, Opcode
 from web.frame_limits import (
     CONTROL_BURST,
     CONTROL_PER_S,
-    MOST_FRAGMENTS,
+    MAX_FRAGMENTS,
     SMALL_BURST,
     SMALL_BYTES,
     SMALL_PER_S,
@@ -154,10 +154,10 @@ def test_only_small_fragments_are_rate_limited() -> None:
     assert not any(limits.fragment(SMALL_BYTES - 1, 1000.0, last=n % 10 == 9) for n in range(SMALL_BURST))
     assert limits.fragment(0, 1000.0, last=True) is not None
     assert limits.fragment(1, 1001.0 + SMALL_BURST / SMALL_PER_S, last=True) is None
-    assert not any(limits.fragment(SMALL_BYTES, 1000.0, last=n % 10 == 9) for n in range(3 * MOST_FRAGMENTS))
+    assert not any(limits.fragment(SMALL_BYTES, 1000.0, last=n % 10 == 9) for n in range(3 * MAX_FRAGMENTS))
 
 
 def test_fragments_per_message_are_limited() -> None:
     limits = FrameLimits()
-    assert not any(limits.fragment(4096, 1000.0, last=False) for _ in range(MOST_FRAGMENTS))
+    assert not any(limits.fragment(4096, 1000.0, last=False) for _ in range(MAX_FRAGMENTS))
     assert limits.fragment(4096, 1000.0, last=True) is not None

@@ -13,7 +13,7 @@ from virtual_time import run_virtual
 from web_server import ScriptedEnginePool
 
 from web.metrics import Metrics
-from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
+from web.session_acceptor import DRAIN_STEP_S, MAX_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
 from web.session_limits import SessionLimits
 
 
@@ -372,8 +372,8 @@ def test_disconnect_while_waiting_for_slot_is_not_an_error(caplog: pytest.LogCap
 def test_number_of_clients_waiting_for_a_slot_is_limited() -> None:
     async def main() -> None:
         harness = AcceptorHarness(seats=0)
-        stays = await asyncio.gather(*(harness.run_connection(Client()) for _ in range(MOST_WAITING + 10)))
-        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MOST_WAITING
+        stays = await asyncio.gather(*(harness.run_connection(Client()) for _ in range(MAX_WAITING + 10)))
+        assert sorted(stays) == [pytest.approx(0.0)] * 10 + [pytest.approx(SLOT_TIMEOUT_S)] * MAX_WAITING
 
     run_virtual(main())
 

@@ -163,8 +163,8 @@ def test_text_typed_into_broken_connection_is_answered_once(tmp_path: Path) -> N
     async def course(one: Here, server: Served, loader: ScriptedEngineLoader) -> None:
         await eventually(lambda: one.talk.wire.open and not one.talk._greeting)
         (conversation,) = server.connections._conversations.values()
-        assert conversation.line is not None
-        closing = asyncio.ensure_future(conversation.line.socket.close(1011))
+        assert conversation.client_socket is not None
+        closing = asyncio.ensure_future(conversation.client_socket.socket.close(1011))
         one.talk.type("hello")
         await closing
         await eventually(lambda: bool(one.of(TurnFinished)))
@@ -230,12 +230,12 @@ def test_push_to_talk_sends_audio_only_while_key_is_down(tmp_path: Path) -> None
         one.talk.push_to_talk = True
         clock = one.talk.microphone.clock
         await eventually(lambda: clock.running and clock.to_position(asyncio.get_running_loop().time()) > 1.3 * 16_000)
-        one.talk.talk(True)
-        one.talk.talk(False)
+        one.talk.set_push_to_talk(True)
+        one.talk.set_push_to_talk(False)
         await eventually(lambda: one.troubles == [TOO_SHORT])
-        one.talk.talk(True)
+        one.talk.set_push_to_talk(True)
         await eventually(lambda: clock.to_position(asyncio.get_running_loop().time()) > 2.2 * 16_000)
-        one.talk.talk(False)
+        one.talk.set_push_to_talk(False)
         await eventually(lambda: any(done.record.outcome == "answered" for done in one.of(TurnFinished)))
 
     one = run(tmp_path, says, course)
@@ -257,8 +257,8 @@ def test_reply_is_complete_after_reconnect(tmp_path: Path) -> None:
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
-        assert conversation.line is not None
-        await conversation.line.socket.close(1011)
+        assert conversation.client_socket is not None
+        await conversation.client_socket.socket.close(1011)
         await eventually(lambda: bool(one.of(TurnFinished)))
 
     one = run(tmp_path, [], course, answers=(TEN,))
@@ -282,8 +282,8 @@ def test_reply_stopped_while_disconnected_stops_at_server(tmp_path: Path, answer
         one.talk.type("count")
         await eventually(lambda: (one.talk.playback.played_ms or 0) > 300)
         (conversation,) = server.connections._conversations.values()
-        assert conversation.line is not None
-        await conversation.line.socket.close(1011)
+        assert conversation.client_socket is not None
+        await conversation.client_socket.socket.close(1011)
         await eventually(lambda: not one.talk.wire.open)
         one.talk.interrupt()
         await eventually(lambda: bool(one.of(TurnFinished)))

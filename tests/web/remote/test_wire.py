@@ -402,7 +402,7 @@ def test_leave_after_end_does_not_hide_the_reason() -> None:
 
 
 def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.remote.wire.MOST_WAITING_SOUND", 3)
+    monkeypatch.setattr("web.remote.wire.MAX_WAITING_SOUND", 3)
 
     async def main() -> None:
         async with running(converse=greets) as server:

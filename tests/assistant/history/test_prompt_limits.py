@@ -15,7 +15,7 @@ from assistant.history.items import (
     ToolUse,
     UserMessage,
 )
-from assistant.history.truncation import HistoryLimits, first_kept, tokens_of
+from assistant.history.prompt_limits import HistoryLimits, first_kept, tokens_of
 from llm.chat import FunctionCall
 
 WIDE = HistoryLimits(turns=1000, tokens=1_000_000)

@@ -1,6 +1,6 @@
 """Decides when a user turn starts, ends, continues or interrupts a reply.
 
-The machine does no I/O: `TurnTaking.tell(event) -> effects`. It has no clock, no await and no device. Every event
+The machine does no I/O: `TurnTaking.handle(event) -> effects`. It has no clock, no await and no device. Every event
 carries its time as a position on the sample clock. The session performs the effects in the given order. This module
 decides when the conversation changes state; `assistant.turns.states` performs the transitions.
 
@@ -25,7 +25,7 @@ turn after the reply.
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from assistant.end_of_turn.estimator import EndOfTurnEstimate, hangover_ms
+from assistant.end_of_turn.estimator import EndOfTurnEstimate, silence_timeout_ms
 from assistant.turns.backchannel import is_backchannel
 from assistant.turns.events import (
     Effects,
@@ -78,21 +78,21 @@ class TurnTaking:
         return None if self._state.reply is None else self._state.reply.reply
 
     @property
-    def challenged(self) -> bool:
+    def has_overlap(self) -> bool:
         """Whether there is an overlap with the active reply."""
         return self._state.reply is not None and self._state.reply.overlap is not None
 
     @property
-    def has_unrequested_turn(self) -> bool:
+    def pending_turn_lacks_reply_request(self) -> bool:
         """Whether a finished turn waits for its transcript and no reply to it was requested."""
         turn = self._state.turn
-        return turn is not None and turn.ended_at is not None and not turn.answered
+        return turn is not None and turn.ended_at is not None and not turn.will_be_answered
 
     @property
-    def owes_reply(self) -> bool:
+    def pending_turn_has_reply_request(self) -> bool:
         """Whether a finished turn waits for its transcript and a reply to it was requested."""
         turn = self._state.turn
-        return turn is not None and turn.ended_at is not None and turn.reply_owed
+        return turn is not None and turn.ended_at is not None and turn.reply_due
 
     @property
     def resume_pending(self) -> bool:
@@ -100,7 +100,7 @@ class TurnTaking:
         return self._state.resume_pending is not None
 
     @property
-    def is_quiet(self) -> bool:
+    def ignores_silence(self) -> bool:
         """Whether nothing is pending, so that the next silent frame has no effect."""
         state = self._state
         if state.turn is not None or state.announcements or state.resume_pending is not None:
@@ -112,7 +112,7 @@ class TurnTaking:
         reply = state.reply
         return reply is None or (reply.overlap is None and not (self._interruptible and reply.can_hold_playback))
 
-    def only_listens(self, until: Samples) -> bool:
+    def ignores_speech_until(self, until: Samples) -> bool:
         """Returns whether speech frames up to this position have no effect: the user speaks without an attempt."""
         turn = self._state.turn
         if turn is None or turn.ended_at is not None or turn.attempt is not None:
@@ -128,7 +128,7 @@ class TurnTaking:
     def _interruptible(self) -> bool:
         return self.settings.interruptible and not self.settings.manual and not self.settings.held
 
-    def tell(self, event: Event) -> Effects:
+    def handle(self, event: Event) -> Effects:
         """Takes the next event, in order of time.
 
         Returns:
@@ -156,13 +156,13 @@ class TurnTaking:
             case ReplyRequested():
                 return self._state.on_reply_requested(event)
             case InputCommitted():
-                return self._on_input_committed(event.at, behind=event.behind)
+                return self._on_input_committed(event.at, after_current_reply=event.after_current_reply)
             case KeyPressed():
                 return self._on_key_pressed(event.at)
             case InputCleared():
                 return self._on_input_cleared(event.at)
             case ReplyCancelled():
-                return self._on_reply_cancelled(event.at, request_too=event.including_request)
+                return self._on_reply_cancelled(event.at, including_request=event.including_request)
             case _:
                 assert_never(event)
 
@@ -181,7 +181,7 @@ class TurnTaking:
         turn.add_frame(vad)
         if turn.ended_at is not None and (turn.forced or not vad.speaking):
             if self._interruptible and not turn.forced:
-                turn.resume_guard.at(at, vad)
+                turn.resume_guard.process(at, vad)
             if turn.forced and not self.settings.held:
                 self._state.queued.add_frame(at, vad, self.settings)
             return self._check_transcript_timeout(turn, at, turn.ended_at)
@@ -213,7 +213,7 @@ class TurnTaking:
         if not waiting:
             return self._state.request_resume(at)
         announcement = waiting.popleft()
-        return self._state.say(at, "announcement", announcement.text, announcement=announcement)
+        return self._state.start_literal_reply(at, "announcement", announcement.text, announcement=announcement)
 
     def _on_speech(self, turn: UserTurn, at: Samples, vad: VadResult) -> Effects:
         if not self.settings.manual and turn.is_too_long(at, self.settings):
@@ -227,7 +227,7 @@ class TurnTaking:
             turn.ended_at = None
             return turn.speculate(at, vad.possible_end, self.settings)
         turn.speech_end = at
-        turn.ended_at = turn.wait_ms = None
+        turn.ended_at = turn.silence_timeout_ms = None
         return turn.drop_attempts("went on")
 
     def _on_silence(self, turn: UserTurn, at: Samples, vad: VadResult, speech_end: Samples) -> Effects:
@@ -238,9 +238,11 @@ class TurnTaking:
         effects = turn.speculate(at, speech_end, settings)
         if settings.held:
             return (*effects, *self._end_turn(turn, at)) if turn.is_too_long(at, settings) else effects
-        if at - speech_end < samples_of_ms(settings.hangover_ms if turn.wait_ms is None else turn.wait_ms):
+        if at - speech_end < samples_of_ms(
+            settings.hangover_ms if turn.silence_timeout_ms is None else turn.silence_timeout_ms
+        ):
             return effects
-        if turn.resume_guard.at(at, vad):
+        if turn.resume_guard.process(at, vad):
             return effects
         if turn.attempt is None:
             effects += (turn.begin_attempt(at, speech_end, settings),)
@@ -259,7 +261,7 @@ class TurnTaking:
         turn, patience = self._state.turn, self.settings.patience
         if turn is None or patience is None or turn.segment != segment or turn.ended_at is not None:
             return ()  # the estimate belongs to a silence that is over
-        turn.wait_ms = hangover_ms(estimate, patience)
+        turn.silence_timeout_ms = silence_timeout_ms(estimate, patience)
         return ()
 
     def _check_transcript_timeout(self, turn: UserTurn, at: Samples, ended_at: Samples) -> Effects:
@@ -278,7 +280,7 @@ class TurnTaking:
         # Process all empty ones in this frame, since speech in this frame comes after them.
         while queued is not None and queued.candidate is None:
             ended = queued.submitted_at is not None
-            effects += (TurnDiscarded(state.next_turn(), at, queued.speech_end, "no words", ended),)
+            effects += (TurnDiscarded(state.next_turn_number(), at, queued.speech_end, "no words", ended),)
             queued = state.next_queued_turn(self.settings)
         if queued is None or queued.candidate is None:
             return effects
@@ -293,7 +295,7 @@ class TurnTaking:
                     *state.begin_turn_from_overlap(reply.overlap, self.settings),
                 )
         else:
-            effects += state.begin_at(queued.segment, queued.candidate, queued.speech_end, self.settings)
+            effects += state.begin_turn_at(queued.segment, queued.candidate, queued.speech_end, self.settings)
         turn = state.turn
         if turn is None or queued.submitted_at is None:
             return effects
@@ -302,7 +304,7 @@ class TurnTaking:
         turn.submitted = True
         state.cut_speech(queued.submitted_at, self.settings)
         effects += self._end_turn(turn, at)
-        return effects + (state.request_answer(turn, at) if queued.reply_owed else ())
+        return effects + (state.request_answer(turn, at) if queued.reply_requested else ())
 
     # ---- transcripts ----
 
@@ -310,12 +312,16 @@ class TurnTaking:
         turn, reply = self._state.turn, self._state.reply
         if reply is not None:
             return self._state.on_side_talk_transcript(reply, event, self.settings)
-        effects = None if turn is None else turn.on_transcript(event, doubted=self._ends_by_silence and turn.answered)
+        effects = (
+            None
+            if turn is None
+            else turn.on_transcript(event, reject_noise=self._ends_by_silence and turn.will_be_answered)
+        )
         if turn is None or effects is None:
             return ()
         if turn.ended_at is not None:
             return effects + self._state.commit_if_ready(turn, event.at)
-        return effects + turn.settle(event.at, self.settings)
+        return effects + turn.recheck_once_settled(event.at, self.settings)
 
     def _on_interim_transcript(self, event: InterimTranscript) -> Effects:
         at, words, called = event.at, event.transcript, event.has_wake_phrase
@@ -323,7 +329,7 @@ class TurnTaking:
         if event.was_requested and candidate is not None and candidate.segment == words.segment:
             begins = words.text and (called or not words.low_confidence)
             return (
-                self._state.begin_turn(self.settings, vouched=True)
+                self._state.begin_turn(self.settings, confirmed_by_transcript=True)
                 if begins
                 else self._state.discard_candidate_segment()
             )
@@ -342,7 +348,7 @@ class TurnTaking:
         overlap.backchannel = bool(words.text) and is_backchannel(words.text) and not called
         if overlap.backchannel or not words.text or (words.low_confidence and not called):
             # A recognizer may report a word for a cough, but with low confidence.
-            nothing = event.was_requested and overlap.asked_at is not None
+            nothing = event.was_requested and overlap.transcript_requested_at is not None
             return self._state.dismiss_unclear_overlap(reply, overlap, at, echo=event.is_echo) if nothing else ()
         if called or event.was_requested:
             overlap.peak_probability = 1.0  # the transcript confirms the speech, whatever the VAD reported
@@ -456,12 +462,12 @@ class TurnTaking:
 
     # ---- client and key ----
 
-    def _on_input_committed(self, at: Samples, *, behind: bool = False) -> Effects:
+    def _on_input_committed(self, at: Samples, *, after_current_reply: bool = False) -> Effects:
         # If the previous turn was given up in this frame, the commit refers to the queued turn.
         effects = self._start_queued_turn(at) if self._state.queued.waiting else ()
         state, reply = self._state, self._state.reply
         if reply is not None and reply.overlap is not None:
-            if not behind:
+            if not after_current_reply:
                 state.requeue_announcement(reply)
                 effects += (InterruptReply(reply.reply, "client"),)
             effects += state.begin_turn_from_overlap(reply.overlap, self.settings)
@@ -480,7 +486,7 @@ class TurnTaking:
             return ()
         if turn is None:
             # Nobody spoke in the committed turn.
-            return (TurnDiscarded(state.next_turn(), at, at, "no words", submitted=True),)
+            return (TurnDiscarded(state.next_turn_number(), at, at, "no words", submitted=True),)
         turn.mark_certain()
         turn.submitted = True
         if turn.ended_at is None:
@@ -514,13 +520,13 @@ class TurnTaking:
             return ()
         return state.give_up(turn, at, "cleared")
 
-    def _on_reply_cancelled(self, at: Samples, *, request_too: bool = False) -> Effects:
+    def _on_reply_cancelled(self, at: Samples, *, including_request: bool = False) -> Effects:
         state, reply, turn = self._state, self._state.reply, self._state.turn
         state.resume_pending = None
         if reply is None:
             return (
                 state.withdraw_request(turn, at, self.settings)
-                if request_too and turn is not None and self.owes_reply
+                if including_request and turn is not None and self.pending_turn_has_reply_request
                 else ()
             )
         overlap = reply.overlap

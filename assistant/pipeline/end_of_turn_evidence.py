@@ -36,7 +36,7 @@ ends a turn before 160 ms.
 
 WARM_S = 0.6
 WARM_PITCH_HZ = 150
-"""Length and pitch of the synthetic speech that `judge_once` estimates."""
+"""Length and pitch of the synthetic speech that `warm_up_estimator` estimates."""
 
 SMART_TURN_TIMEOUT_S = 0.5
 """A later answer of Smart Turn no longer decides anything."""
@@ -63,13 +63,13 @@ class _Silence:
 
 
 @dataclass(slots=True)
-class EndOfTurnJudge:
+class EvidenceCollector:
     """Estimates whether the user has finished speaking. Not thread-safe: call it on the event loop.
 
     Attributes:
         estimator: Computes the EOT probability from the evidence.
         audio_model: Smart Turn; None where it is not available.
-        understands: Whether a whole sentence is one that a skill understands, whoever answers it.
+        is_known_sentence: Whether a whole sentence is one that a skill understands, whoever answers it.
         knows_grammar: Whether the estimator knows the grammar of the conversation's language.
         on_estimate: Receives every estimate.
         report_problem: Receives problem descriptions, one sentence each.
@@ -78,7 +78,7 @@ class EndOfTurnJudge:
 
     estimator: EndOfTurnEstimator
     audio_model: AudioEndOfTurnModel | None
-    understands: Callable[[str], bool]
+    is_known_sentence: Callable[[str], bool]
     knows_grammar: bool
     on_estimate: Callable[[SegmentId, EndOfTurnEstimate], None]
     report_problem: Callable[[str], None]
@@ -138,7 +138,7 @@ class EndOfTurnJudge:
         onset = self._position if self._onset is None else self._onset
         self._pause_stats = self._pause_stats.with_return(ms_of_samples(onset - self._turn_end))
 
-    def reply_heard(self, text: str) -> None:
+    def on_reply_heard(self, text: str) -> None:
         """Sets the reply text that was heard. The kind of question it ends with tells which answer to expect."""
         self._reply_text = text
 
@@ -152,15 +152,15 @@ class EndOfTurnJudge:
             self._silence.end, self._silence.has_new_evidence = end, True
             self._silence.evidence = replace(self._silence.evidence, prosody=None)
             return
-        evidence = EndOfTurnEvidence(0.0, habits=self._pause_stats, expected=expected_answer(self._reply_text))
+        evidence = EndOfTurnEvidence(0.0, pause_stats=self._pause_stats, expected=expected_answer(self._reply_text))
         self._silence = _Silence(segment, end, evidence)
         self._ask_audio_model(self._silence)
 
-    def add_transcript(self, segment: SegmentId, text: str, closure: Punctuation | None = None) -> None:
+    def add_transcript(self, segment: SegmentId, text: str, punctuation: Punctuation | None = None) -> None:
         """Adds the transcript of the whole turn and the punctuation that the recognizer expects after it."""
         silence = self._silence
         if silence is not None and silence.segment == segment:
-            silence.new_transcript, silence.has_new_evidence = (text, closure), True
+            silence.new_transcript, silence.has_new_evidence = (text, punctuation), True
 
     def _ask_audio_model(self, silence: _Silence) -> None:
         if self.audio_model is None or self._onset is None or silence.audio_model_asked:
@@ -185,7 +185,7 @@ class EndOfTurnJudge:
             self.report_problem(f"turn ends are judged by sound and words only from here on: {reason_of(error)}")
             return
         if self._silence is silence:
-            silence.evidence, silence.has_new_evidence = replace(silence.evidence, smart=probability), True
+            silence.evidence, silence.has_new_evidence = replace(silence.evidence, smart_turn=probability), True
 
     def _estimate(self, silence: _Silence, onset: Samples) -> None:
         silence.has_new_evidence = False
@@ -193,25 +193,25 @@ class EndOfTurnJudge:
             prosody = prosody_at(self._prosody, onset, silence.end)
             silence.evidence = replace(silence.evidence, prosody=prosody)
         if silence.new_transcript is not None:
-            (text, closure), silence.new_transcript = silence.new_transcript, None
-            known = self.understands(text)
-            said, expected = (text, closure) if self.knows_grammar else (None, None)
-            silence.evidence = replace(silence.evidence, text=said, closure=expected, known_sentence=known)
-        lasted_ms = ms_of_samples(self._position - silence.end)
-        self.on_estimate(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=lasted_ms)))
+            (text, punctuation), silence.new_transcript = silence.new_transcript, None
+            known = self.is_known_sentence(text)
+            said, expected = (text, punctuation) if self.knows_grammar else (None, None)
+            silence.evidence = replace(silence.evidence, text=said, punctuation=expected, known_sentence=known)
+        silence_ms = ms_of_samples(self._position - silence.end)
+        self.on_estimate(silence.segment, self.estimator.estimate(replace(silence.evidence, silence_ms=silence_ms)))
 
 
-def judge_once(estimator: EndOfTurnEstimator) -> None:
+def warm_up_estimator(estimator: EndOfTurnEstimator) -> None:
     """Estimates one synthetic silence in advance. The first estimate loads tables and parts of numpy, about 40 ms."""
-    judge = EndOfTurnJudge(
+    collector = EvidenceCollector(
         estimator, None, lambda _text: False, True, lambda _segment, _estimate: None, lambda _what: None
     )
     segment, speech = SegmentId(0), samples_of_s(WARM_S)
     sound = (np.arange(speech) % (MIC_RATE_HZ // WARM_PITCH_HZ) * 100).astype(np.int16)
-    judge.start_segment(Samples(0))
+    collector.start_segment(Samples(0))
     for start in range(0, speech, FRAME_SAMPLES):
         frame = Frame(Samples(start), sound[start : start + FRAME_SAMPLES])
-        judge.process(frame, VadResult(True, Samples(0), 1.0))
-    judge.start_silence(segment, Samples(speech))
-    judge.add_transcript(segment, "what time is it")
-    judge.process(Frame(Samples(speech), np.zeros(FRAME_SAMPLES, np.int16)), VadResult(False, Samples(speech), 0.0))
+        collector.process(frame, VadResult(True, Samples(0), 1.0))
+    collector.start_silence(segment, Samples(speech))
+    collector.add_transcript(segment, "what time is it")
+    collector.process(Frame(Samples(speech), np.zeros(FRAME_SAMPLES, np.int16)), VadResult(False, Samples(speech), 0.0))

@@ -30,7 +30,7 @@ from assistant.end_of_turn.estimator import (
     EndOfTurnProfile,
 )
 from assistant.end_of_turn.priors import SpeakerPauseStats
-from assistant.pipeline.end_of_turn_judge import EndOfTurnJudge
+from assistant.pipeline.end_of_turn_evidence import EvidenceCollector
 from assistant.pipeline.engines import Engines, SessionSettings
 from assistant.skills.effects import SkillEffects
 from assistant.trace.record import TurnRecord
@@ -54,7 +54,7 @@ class RecordingEstimator:
     prosody: list[Prosody | None] = field(default_factory=list)
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        self.habits.append(evidence.habits)
+        self.habits.append(evidence.pause_stats)
         self.prosody.append(evidence.prosody)
         return EndOfTurnEstimate(0.5, evidence.silence_ms, 650.0, "")
 
@@ -157,7 +157,7 @@ def one_second_of_voice() -> Pcm:
 
 def test_pitch_is_tracked_only_during_a_turn() -> None:
     asked = RecordingEstimator()
-    judge = EndOfTurnJudge(asked, None, lambda _text: False, True, lambda _segment, _estimate: None, pytest.fail)
+    collector = EvidenceCollector(asked, None, lambda _text: False, True, lambda _segment, _estimate: None, pytest.fail)
     plain, voice, at, edge = ProsodyTrack(), one_second_of_voice(), Samples(0), Samples(0)
 
     def hear(ms: int, *, speaking: bool) -> None:
@@ -166,28 +166,28 @@ def test_pitch_is_tracked_only_during_a_turn() -> None:
         for _ in range(0, ms, 20):
             pcm = voice[at % MIC_RATE_HZ :][:FRAME_SAMPLES]  # also where nobody speaks: a radio
             frame, voicing = Frame(at, pcm), VadResult(speaking, edge, float(speaking))
-            judge.process(frame, voicing)
+            collector.process(frame, voicing)
             plain.push(frame, voicing)
             at = frame.end
 
     hear(3000, speaking=False)
-    assert not judge._prosody.pitch.any()
+    assert not collector._prosody.pitch.any()
     hear(20, speaking=True)
     onset = edge
-    judge.start_segment(onset)
+    collector.start_segment(onset)
     hear(980, speaking=True)
     hear(500, speaking=False)  # a pause within the turn
     hear(600, speaking=True)
     hear(100, speaking=False)
     ended = edge
-    judge.start_silence(SegmentId(0), ended)
+    collector.start_silence(SegmentId(0), ended)
     assert not asked.prosody, "what was begun at the silence is waited for, and goes first"
     hear(20, speaking=False)
     assert asked.prosody == [prosody_at(plain, onset, ended)]
-    judge.end_segment(turn=True)
+    collector.end_segment(turn=True)
     hear(8000, speaking=False)
     assert plain.pitch.all()
-    assert not judge._prosody.pitch.any()
+    assert not collector._prosody.pitch.any()
 
 
 @dataclass
@@ -196,8 +196,8 @@ class Slow(ScriptedTranscriber):
 
     order: list[str] = field(default_factory=list)
 
-    def open(self, segment: SegmentId, on_partial: Callable[[Transcript], None]) -> "SlowHearing":
-        return SlowHearing(segment, self, on_partial)
+    def open(self, segment: SegmentId, on_interim: Callable[[Transcript], None]) -> "SlowHearing":
+        return SlowHearing(segment, self, on_interim)
 
 
 @dataclass
@@ -256,27 +256,31 @@ class EvidenceRecorder:
 
 @pytest.mark.parametrize("reads", [True, False])
 def test_expected_punctuation_counts_only_in_known_languages(reads: bool) -> None:
-    reading, closure = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
-    judge = EndOfTurnJudge(reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail)
-    judge.start_segment(Samples(0))
+    reading, punctuation = EvidenceRecorder(), Punctuation(sentence_end=0.75, continuation=0.125)
+    collector = EvidenceCollector(
+        reading, None, lambda _text: False, reads, lambda _segment, _estimate: None, pytest.fail
+    )
+    collector.start_segment(Samples(0))
     for start in range(0, 32 * FRAME_SAMPLES, FRAME_SAMPLES):
-        judge.process(Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0))
-    judge.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
+        collector.process(
+            Frame(Samples(start), one_second_of_voice()[:FRAME_SAMPLES]), VadResult(True, Samples(0), 1.0)
+        )
+    collector.start_silence(SegmentId(0), Samples(30 * FRAME_SAMPLES))
     quiet = VadResult(False, Samples(30 * FRAME_SAMPLES), 0.0)
-    says = [(None, None), ("a table for two", closure), ("a table for two, please", None)]
+    says = [(None, None), ("a table for two", punctuation), ("a table for two, please", None)]
     for frame, (text, expected) in enumerate(says, 32):
         if text is not None:
-            judge.add_transcript(SegmentId(0), text, expected)
+            collector.add_transcript(SegmentId(0), text, expected)
         assert len(reading.seen) == frame - 32, "the request that is begun with them goes first"
-        judge.process(Frame(Samples(frame * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES]), quiet)
-    known = [("a table for two", closure), ("a table for two, please", None)] if reads else [(None, None)] * 2
-    assert [(seen.text, seen.closure) for seen in reading.seen] == [(None, None), *known]
+        collector.process(Frame(Samples(frame * FRAME_SAMPLES), one_second_of_voice()[:FRAME_SAMPLES]), quiet)
+    known = [("a table for two", punctuation), ("a table for two, please", None)] if reads else [(None, None)] * 2
+    assert [(seen.text, seen.punctuation) for seen in reading.seen] == [(None, None), *known]
 
 
 LATER = """
 import sys, wave
 import numpy
-from assistant.pipeline.end_of_turn_judge import EndOfTurnJudge, judge_once
+from assistant.pipeline.end_of_turn_evidence import EvidenceCollector, warm_up_estimator
 from assistant.end_of_turn.estimator import fitted_turn_end
 from audio.frame import Frame
 from audio.stt import SegmentId
@@ -285,9 +289,9 @@ from audio.vad import VadResult
 
 with wave.open(sys.argv[1]) as file:
     sound = numpy.frombuffer(file.readframes(file.getnframes()), numpy.int16)
-judge_once(fitted_turn_end())
+warm_up_estimator(fitted_turn_end())
 loaded, estimates = set(sys.modules), []
-judge = EndOfTurnJudge(fitted_turn_end(), None, lambda _: False, True, lambda *told: estimates.append(told), print)
+judge = EvidenceCollector(fitted_turn_end(), None, lambda _: False, True, lambda *told: estimates.append(told), print)
 judge.start_segment(Samples(0))
 for start in range(0, sound.size - FRAME_SAMPLES, FRAME_SAMPLES):
     result = VadResult(start % (25 * FRAME_SAMPLES) != FRAME_SAMPLES, Samples(0), 1.0)
@@ -314,7 +318,7 @@ class ConstantEstimator:
     """An estimator with a constant probability that passes on how often the speaker pauses."""
 
     def estimate(self, evidence: EndOfTurnEvidence) -> EndOfTurnEstimate:
-        return EndOfTurnEstimate(0.3, evidence.silence_ms, 650.0, "", evidence.habits.pausing)
+        return EndOfTurnEstimate(0.3, evidence.silence_ms, 650.0, "", evidence.pause_stats.pausing)
 
 
 BEGINS_MS = [1000 + 8000 * number for number in range(4)]
