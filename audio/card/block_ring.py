@@ -34,7 +34,9 @@ class BlockRing:
     def __init__(self, blocks: int, most_samples: int, channels: int = 1) -> None:
         """Allocates `blocks` blocks of at most `most_samples` samples per channel. Raises ValueError below 1."""
         if min(blocks, most_samples, channels) < 1:
-            raise ValueError(f"a ring needs room: {blocks} blocks of {most_samples} samples on {channels} channels")
+            raise ValueError(
+                f"a ring needs at least 1 block, sample and channel, not {blocks}, {most_samples} and {channels}"
+            )
         self.dropped = 0
         self._pcm = np.zeros((blocks, most_samples, channels), np.int16)
         self._lengths = [0] * blocks

@@ -279,7 +279,7 @@ def test_offer_beyond_room_is_refused() -> None:
     assert playout.offer("a", level(60))
     with pytest.raises(ValueError, match="room for 40"):
         playout.offer("a", level(41))
-    with pytest.raises(ValueError, match="one sample at least"):
+    with pytest.raises(ValueError, match="at least 1 sample"):
         Playout(ReplySamples(0))
 
 

@@ -354,7 +354,7 @@ def test_truncated_compressed_recording_is_read_with_warning(tmp_path: Path) -> 
     recording = open_recording(path)
     assert recording.duration_s == pytest.approx(2.0, abs=0.3)
     assert recording.warning == f"{path} is cut off: {recording.duration_s:.1f} s can be read; " + (
-        "fetch or record it again if the rest matters."
+        "fetch or record it again if you need the rest."
     )
     assert len(whole(recording)) == recording.samples
 

@@ -339,7 +339,7 @@ def test_unknown_words_leave_their_sentences_out_and_possessives_are_made() -> N
         transcriber = PocketsphinxRecognizer(["turn on the lamp", "frobnicate the zzqx", "dim the lantern's light"])
         await transcriber.load()
         assert ", 2 commands," in transcriber.detail
-        assert "; 1 commands left out: 2 words" in transcriber.detail
+        assert "; 1 command is left out because 2 words are" in transcriber.detail
         await transcriber.aclose()
 
     asyncio.run(scenario())
