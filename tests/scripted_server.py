@@ -137,7 +137,7 @@ class Server:
 
     async def _plain(self, request: Request) -> Response:
         if self.script.token and request.headers.get("authorization") != f"Bearer {self.script.token}":
-            return JSONResponse({"error": {"code": "token_missing", "message": "this server wants its token"}}, 401)
+            return JSONResponse({"error": {"code": "token_missing", "message": "this server requires its token"}}, 401)
         return Response(status_code=404)
 
     async def _converse(self, websocket: WebSocket) -> None:

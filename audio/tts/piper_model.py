@@ -194,8 +194,8 @@ def _check_ports(files: VoiceFiles, session: onnxruntime.InferenceSession) -> No
     names = {port.name for port in session.get_inputs()}
     if not {"input", "input_lengths", "scales"} <= names or not names <= {"input", "input_lengths", "scales", "sid"}:
         raise EngineLoadError(
-            f"{files.model} is a model but not a Piper voice (its inputs are {', '.join(sorted(names))}): set tts.voice "
-            "to a Piper voice"
+            f"{files.model} is a model but not a Piper voice (its inputs are {', '.join(sorted(names))}): set "
+            "tts.voice to a Piper voice"
         )
     many = files.config.num_speakers > 1
     if many != ("sid" in names):

@@ -337,7 +337,7 @@ def test_wrong_token_is_reported_at_the_input(page: Page, server: Server) -> Non
     assert not page.is_visible("#token-refused")
     page.fill("#token", "open-barley")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#token-dialog[open] >> text=this server wants its token")
+    page.wait_for_selector("#token-dialog[open] >> text=this server requires its token")
 
 
 def test_text_typed_while_disconnected_stays_in_the_box(page: Page, server: Server) -> None:

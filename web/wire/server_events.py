@@ -104,7 +104,9 @@ def ending_of(fact: ReplySent | ReplyStopped) -> ResponseEnd:
             return ResponseEnd("incomplete", details, usage)
         return ResponseEnd("completed", {"type": "completed"}, usage)
     if fact.reason == "stuck":
-        return ResponseEnd("failed", _failure("reply_stuck", "the reply did not go on and was given up"), _usage(fact))
+        return ResponseEnd(
+            "failed", _failure("reply_stuck", "the reply made no progress and was stopped"), _usage(fact)
+        )
     reason = "turn_detected" if fact.reason in ("voice", "went on") else "client_cancelled"
     return ResponseEnd("cancelled", {"type": "cancelled", "reason": reason}, _usage(fact))
 

@@ -137,7 +137,7 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
         (refusal(401), "put it into the environment variable REPARTEE_TOKEN"),
         (refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not"),
         (refusal(404), "no `repartee serve`, or one without a stream"),
-        (refusal(503, "8 follow already"), "answers 503: 8 follow already"),
+        (refusal(503, "8 clients already follow"), "answers 503: 8 clients already follow"),
         (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
         (httpx.Response(500, content=b"<html>"), "answers 500"),
         (httpx.Response(200, text="<html>"), "answers, but not with traces"),
