@@ -20,7 +20,7 @@ def test_parameters_override_fields_and_tables_are_merged() -> None:
 
 
 def test_reserved_parameter_is_refused() -> None:
-    with pytest.raises(ValueError, match="llm endpoint 'near': parameters: messages is filled in by the program"):
+    with pytest.raises(ValueError, match="llm endpoint 'near': parameters: messages is set by the program"):
         checked("near", {"top_p": 0.9, "messages": []}, reserved={"messages"})
 
 
