@@ -110,7 +110,7 @@ class Whisper:
             if at is not None:
                 begin = max(0, onset - _PRE_ROLL, at - samples_of_s(WINDOW_S))
                 decoded = self._model.decode(turn.pcm[begin:at], "en", retry=True)
-                assert decoded is not None, "nobody breaks it off"
+                assert decoded is not None, "the run is not interrupted"
                 closure = (decoded.closure.sentence_end, decoded.closure.continuation) if decoded.closure else ()
                 row["words"][str(WHISPER_ASKED_AT_MS)] = StoredTranscript(decoded.text, bool(decoded.doubt), *closure)
             asked.append(row)
