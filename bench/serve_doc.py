@@ -33,13 +33,13 @@ over the stages; `bench/serve_own.py` says how it is computed. *Measured outside
 the detected end of speech, because the trace counts from there."""
 
 _PROFILES = """\
-`turn.profile` decides how long a silence may last before it ends the turn. The same clips are played to a server of each
-profile. Judge a profile by both columns together."""
+`turn.profile` decides how long a silence may last before it ends the turn. The same clips are played to a server
+of each profile. Judge a profile by both columns together."""
 
 _CURVE = """\
 Each source of the estimate alone, and all together, with the shipped weights; one point for each threshold. The points
-are computed: the recordings go through the real detector, recognizer and Smart Turn, and each threshold is judged on the
-same silences. They show the wait, not the whole latency, and exclude Smart Turn's own time. Crosses are measured from
+are computed: the recordings go through the real detector, recognizer and Smart Turn, and each threshold is judged on
+the same silences. They show the wait, not the whole latency, and exclude Smart Turn's own time. Crosses are measured from
 outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
 
 _ENGINES = """\
@@ -53,9 +53,9 @@ The same clips for each setting of the language model. Its time to the first tok
 only the time beyond that wait adds to the latency."""
 
 _COST = """\
-Event loop: the detector, turn taking, the wire protocol. Other threads: Smart Turn and the trace writer. Recognizer and
-voice are separate processes (pocketsphinx) or threads (Whisper, espeak-ng, Piper). The client and the language model are
-not included. With eight simultaneous users, the figure is the share of each."""
+Event loop: the detector, turn taking, the wire protocol. Other threads: Smart Turn and the trace writer. Recognizer
+and voice are separate processes (pocketsphinx) or threads (Whisper, espeak-ng, Piper). The client and the language
+model are not included. With eight simultaneous users, the figure is the share of each."""
 
 
 def document(page: str, run: Run, name: str) -> str:
