@@ -38,9 +38,9 @@ of each profile. Judge a profile by both columns together."""
 
 _CURVE = """\
 Each source of the estimate alone, and all together, with the shipped weights; one point for each threshold. The points
-are computed: the recordings go through the real detector, recognizer and Smart Turn, and each threshold is judged on
-the same silences. They show the wait, not the whole latency, and exclude Smart Turn's own time. Crosses are measured from
-outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
+are computed: the recordings go through the real detector, recognizer and Smart Turn, and each threshold is judged
+on the same silences. They show the wait, not the whole latency, and exclude Smart Turn's own time. Crosses are measured
+from outside. How the estimate was fitted, and the same on more recordings: [turn-taking.md](turn-taking.md)."""
 
 _ENGINES = """\
 The first line is the run's own recognizer on the same clips; pocketsphinx is the real one. `whisper-*` are models of
