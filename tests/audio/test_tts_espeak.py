@@ -482,9 +482,9 @@ class TestHang:
             voice = await loaded()
             released = hang_worker()
             crowd = QueueFiller()
-            with pytest.raises(TtsError, match="waiting already"):
+            with pytest.raises(TtsError, match="chunks waiting"):
                 crowd.enter()
-            with pytest.raises(TtsError, match="waiting already"):
+            with pytest.raises(TtsError, match="chunks waiting"):
                 await said(voice, "Hello.")
             released.set()
             crowd.wait_until_gone()

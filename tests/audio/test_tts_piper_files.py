@@ -123,7 +123,7 @@ class TestJson:
             (lambda c: c["phoneme_id_map"].pop("^"), "lacks the symbol ^"),
             (lambda c: c["phoneme_id_map"].update(x=[-1]), "phoneme ids -1 to"),
             (lambda c: c["phoneme_id_map"].update(x=[300]), "num_symbols is 256"),
-            (lambda c: c["phoneme_id_map"].update(x=["a"]), "not a list of whole numbers"),
+            (lambda c: c["phoneme_id_map"].update(x=["a"]), "does not have a list of whole numbers"),
             (
                 lambda c: (c["phoneme_id_map"].update(x=[300]), c.update(num_symbols=400)),
                 "up to 300, but the model has 256",
@@ -180,7 +180,7 @@ class TestModel:
     def test_html_page_instead_of_model_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)
         path.write_text("<!doctype html><html>Not found</html>" * 10)
-        assert "is damaged or no ONNX model" in refusal(PiperTts(str(path)))
+        assert "is damaged or not an ONNX model" in refusal(PiperTts(str(path)))
 
     def test_model_of_other_kind_is_refused(self, tmp_path: Path) -> None:
         path = tone_voice(tmp_path)

@@ -308,7 +308,11 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "the proxy in the environment: install httpx[socks]"),
+        (
+            "ALL_PROXY",
+            "socks5://me:secret@127.0.0.1:1",
+            "the proxy in the environment needs a package: install httpx[socks]",
+        ),
         (
             "HTTPS_PROXY",
             "http://me:secret@[::1",

@@ -267,7 +267,7 @@ def test_functions_are_refused_with_prompt() -> None:
         (400, "ThrottlingException", {"message": "Rate exceeded"}, True, 'no more requests for now (throttling): wait'),
         (400, "ValidationError", {"message": "bad header"}, True, "rejects the request (validationerror)"),
         (400, "ValidationError", {"message": "Endpoint my-endpoint of account 1 not found."}, True, "finds no my-end"),
-        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, True, "model says 422"),
+        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, True, "model: HTTP 422"),
         (424, "ModelError", {"OriginalStatusCode": 400}, True, "check what my-endpoint accepts"),
         (424, "ModelError", {"OriginalStatusCode": 503}, True, "model: HTTP 503"),
         (424, "ModelError", {"OriginalStatusCode": 500, "Message": "boom"}, True, 'failed with 500: see the model'),

@@ -394,7 +394,7 @@ def test_leave_after_end_does_not_hide_the_reason() -> None:
         async with running() as server:
             port = server.port
         wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
-        with pytest.raises(ServerLostError, match="nothing listens there"):
+        with pytest.raises(ServerLostError, match="no server listens there"):
             await wire.run()
         wire.leave()
 
