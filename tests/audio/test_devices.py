@@ -46,9 +46,9 @@ def test_pick_finds_device(wanted: str, direction: Direction, index: int) -> Non
     [
         ("\u00b2", "input", 'no microphone is called "\u00b2"'),  # a digit to some, but no number
         ("2", "input", 'device 2 is not a microphone: choose 0 "Headset", 1 "Headset" or 3 "Webcam"'),
-        ("99", "output", "device 99 is no loudspeaker"),
+        ("99", "output", "device 99 is not a loudspeaker"),
         ("phone", "input", 'no microphone is called "phone": choose "Headset" or "Webcam"'),
-        ("wasapi", "input", '"wasapi" may be "Headset" and "Webcam": say more'),
+        ("wasapi", "input", '"wasapi" may be "Headset" or "Webcam": write more'),
     ],
 )
 def test_pick_reports_unknown_or_ambiguous_device(wanted: str, direction: Direction, says: str) -> None:
@@ -65,7 +65,7 @@ def test_no_device_is_reported() -> None:
 
 
 def test_long_list_of_candidates_is_truncated() -> None:
-    with pytest.raises(DeviceError, match=r'"d5" and 14 more \(`repartee devices`\)'):
+    with pytest.raises(DeviceError, match=r'"d5" or 14 more \(`repartee devices`\)'):
         pick([device(index, f"d{index}") for index in range(20)], "nothing", "input")
 
 

@@ -269,7 +269,7 @@ def test_new_reply_starts_at_full_volume() -> None:
 
 @pytest.mark.parametrize("gain_db", [0.1, float("nan")])
 def test_positive_duck_gain_is_refused(gain_db: float) -> None:
-    with pytest.raises(ValueError, match="lowers"):
+    with pytest.raises(ValueError, match="at most 0 dB"):
         Playout().duck(gain_db)
 
 

@@ -78,7 +78,7 @@ def is_running(pid: int) -> bool:
 
 
 def test_another_language_is_refused_with_the_remedy() -> None:
-    with pytest.raises(EngineLoadError, match=r"English only, not 'de': take faster-whisper .*assistant.language"):
+    with pytest.raises(EngineLoadError, match=r"English only, not 'de': use faster-whisper .*assistant.language"):
         asyncio.run(PocketsphinxRecognizer(COMMANDS, language="de").load())
 
 

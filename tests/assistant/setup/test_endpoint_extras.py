@@ -148,7 +148,7 @@ def refusal(kind: EndpointKind, *more: str) -> str:
         ("triton", 'parameters = { stop = ["x"] }', "parameters: stop: this service accepts strings, numbers"),
         ("triton", 'backend = "tensorrt_llm"\nparameters = { stop_words = [] }', "stop_words is set by the program"),
         ("grpc", "parameters = { text_input = 'a' }", "parameters: text_input is set by the program"),
-        ("grpc", 'backend = "tensorrt_llm"\nparameters = { a = [1] }', "parameters: a: this service takes single"),
+        ("grpc", 'backend = "tensorrt_llm"\nparameters = { a = [1] }', "parameters: a: this service accepts strings"),
         ("grpc", 'backend = "tensorrt_llm"\nparameters = { seed = -1 }', "parameters: "),
         ("sagemaker", "parameters = { tools = [] }", "parameters: tools is set by the program"),
         (

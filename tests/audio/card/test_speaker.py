@@ -318,7 +318,7 @@ def test_repeated_underruns_lengthen_buffer_between_replies() -> None:
         assert room.speaker.opened.latency_ms == 40.0
         (said,) = room.said
         assert '"desk" ran out of sound 3 times in 10 s' in said
-        assert "buffer is 40 ms now, not 20" in said
+        assert "buffer is now 40 ms instead of 20" in said
         assert room.speaker.underflows == 3
         # A recovered device keeps the length.
         before = room.portaudio.devices
