@@ -189,7 +189,7 @@ def _reply(value: object, path: str) -> ReplyId:
     name: str = IDENTIFIER(value, path)
     reply = reply_of(name)
     if reply is None:
-        raise wrong_value(path, f"is {shown(name)}", "the id of a response.created")
+        raise wrong_value(path, f"is {shown(name)}", "the id of a response from response.created")
     return reply
 
 
