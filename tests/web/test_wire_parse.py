@@ -196,7 +196,7 @@ BAD: list[tuple[object, str, str | None, str]] = [
     ({"type": "response.create", "response": 5}, "invalid_type", "response", "a number; it must be an object"),
     ({"type": "response.create", "response": {"conversation": "none"}}, "not_supported", "response.conversation", ""),
     ({"type": "response.create", "response": {"input": []}}, "not_supported", "response.input", "create items"),
-    ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "'resp_1'; allowed: the id"),
+    ({"type": "repartee.playout", "response_id": "resp_1"}, "invalid_value", "response_id", "allowed: the id"),
     ({"type": "repartee.playout", "response_id": "resp_1_٣"}, "invalid_value", "response_id", "allowed: the id"),
     ({"type": "repartee.playout", "response_id": "resp_1_1"}, "missing_required_parameter", "played_ms", ""),
     (
