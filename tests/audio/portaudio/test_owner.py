@@ -129,7 +129,7 @@ def test_rates_and_channels_are_tried_until_one_works(owner: Owner) -> None:
         ),
         (
             PortAudioError("x", -9999, (0, -5, "Input/output error")),
-            r"cannot be opened \(Input/output error\): see wheth",
+            r"cannot be opened \(Input/output error\): check that",
         ),
         (PortAudioError("Invalid device", -9996), "is gone"),
         (RuntimeError("odd"), "the sound system failed"),
