@@ -102,10 +102,10 @@ def row_of(name: str, recordings: Sequence[Pcm]) -> str:
 
 def main() -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description="Which voices begin a turn.")
+    parser = argparse.ArgumentParser(description="Measures which speech begins a turn.")
     parser.add_argument("--manifest", type=Path, default=Path("tests/recordings/manifest.jsonl"))
     manifest = parser.parse_args().manifest
-    print("| what | recordings | the detector opens | of these in a turn | later, p50/95/max ms |\n" + "|---" * 5 + "|")
+    print("| set | recordings | detector onsets | of these in a turn | delay p50/95/max ms |\n" + "|---" * 5 + "|")
     sets = {
         "speech": list(speech(manifest)),
         "noise without voices": list(noises(manifest, voices=False)),

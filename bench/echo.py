@@ -175,10 +175,10 @@ def processor_ms() -> float:
 
 def main() -> None:
     """Measures and prints the tables."""
-    parser = argparse.ArgumentParser(description="Echo cancellation in simulated rooms.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of each scene in which nobody speaks")
+    parser = argparse.ArgumentParser(description="Measures echo cancellation in simulated rooms.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="length in s of each scene in which nobody speaks")
     parser.add_argument("--manifest", type=Path, default=Path("bench/clips/manifest.jsonl"))
-    parser.add_argument("--words", action="store_true", help="word errors, too")
+    parser.add_argument("--words", action="store_true", help="also measure word errors")
     options = parser.parse_args()
     said = asyncio.run(reply())
     network = SileroNetwork()
@@ -195,9 +195,7 @@ def main() -> None:
         print(residue(kind, room, course, options.seconds), flush=True)
     spoken = barge_ins(options.manifest)
     seconds = spoken[-1].ends / MIC_RATE_HZ + 2
-    print(
-        "\nPeople speak into it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |"
-    )
+    print("\nUsers speak over it\n\n| | echo | ducked | after ms p50 / p95 | interrupted | after ms | at other times |")
     print("|---" * 7 + "|")
     talks = [("nothing", Room(gain_db=-200))]
     talks += [(kind, Room(gain_db=gain_db)) for gain_db in GAINS_DB for kind in KINDS if kind != "nothing"]

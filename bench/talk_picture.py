@@ -221,7 +221,7 @@ async def picture(floor: Floor, size: tuple[int, int], environ: Mapping[str, str
 
 def main() -> None:
     """Writes the picture."""
-    parser = argparse.ArgumentParser(description="A picture of the screen of repartee talk.")
+    parser = argparse.ArgumentParser(description="Draws a picture of the screen of repartee talk.")
     parser.add_argument("out", type=Path)
     parser.add_argument("--size", default="120x36", help="columns x rows")
     parser.add_argument("--shade", choices=("dark", "light", "none"), default="dark")

@@ -57,7 +57,7 @@ GOODBYE_S = 0.3
 GOODBYE_WITHIN = 2
 """Messages that are read in search of it. A client with more unread messages counts as lost."""
 
-RESUMED_ELSEWHERE = "session_resumed: the conversation goes on on another connection"
+RESUMED_ELSEWHERE = "session_resumed: the conversation continues on another connection"
 
 FULL_LOOK_S = 0.25
 """How often to check whether a client that is not read has disconnected."""
@@ -408,7 +408,9 @@ def _collect_garbage() -> None:
         gc.collect()
 
 
-_BINARY = ProtocolError("binary_message", "messages are JSON text; sound goes base64 in input_audio_buffer.append")
+_BINARY = ProtocolError(
+    "binary_message", "messages must be JSON text; send sound as base64 in input_audio_buffer.append"
+)
 
 
 def _utf8_bytes(text: str) -> int:

@@ -55,13 +55,13 @@ def refusal(text: str, size: int, longest: int) -> ProtocolError | None:
         longest: The setting server.max_message_bytes.
     """
     if size > longest:
-        return _too_large(f"a message has {longest} bytes at most (server.max_message_bytes), this one {size}")
+        return _too_large(f"a message may have at most {longest} bytes (server.max_message_bytes); this one has {size}")
     if len(text) <= UNCHECKED_CHARS or is_append(text):
         return None
     if size > MAX_EVENT_BYTES:
-        return _too_large(f"an event other than {APPEND} has {MAX_EVENT_BYTES} bytes at most, this one {size}")
+        return _too_large(f"an event other than {APPEND} may have at most {MAX_EVENT_BYTES} bytes; this one has {size}")
     if has_too_many_values(text):
-        return ProtocolError("too_many_values", f"an event has {MAX_VALUES} values at most, this one has more")
+        return ProtocolError("too_many_values", f"an event may have at most {MAX_VALUES} values; this one has more")
     return None
 
 

@@ -107,7 +107,7 @@ class LogFilter(logging.Filter):
         if before_s is not None and record.created - before_s < LOG_EVERY_S:
             return False
         self._last_logged_s[mistake] = record.created
-        record.msg = f"{record.getMessage()[:MAX_LINE_CHARS]} (a client's mistake; said once a minute)"
+        record.msg = f"{record.getMessage()[:MAX_LINE_CHARS]} (an error of a client; logged at most once a minute)"
         record.args, record.exc_info, record.exc_text = (), None, None
         return True
 
@@ -210,7 +210,7 @@ def token_of(environ: Mapping[str, str]) -> str | None:
     if TOKEN_SHAPE.fullmatch(token) is None:
         raise ConfigError(
             [
-                f"environment {TOKEN_VARIABLE}: must be 16 to 512 letters, digits and signs other than blanks, quotes, "
+                f"environment {TOKEN_VARIABLE}: must be 16 to 512 letters, digits and signs other than spaces, quotes, "
                 'brackets and ,/:;=?@\\; make one with python -c "import secrets; print(secrets.token_urlsafe(32))"'
             ]
         )
@@ -228,7 +228,7 @@ def proxies_of(environ: Mapping[str, str]) -> str:
             if one and one != "*":
                 ipaddress.ip_network(one)
         except ValueError as error:
-            problem = f"environment {PROXIES_VARIABLE}: {one!r} is no address of a proxy ({error})"
+            problem = f"environment {PROXIES_VARIABLE}: {one!r} is not the address of a proxy ({error})"
             raise ConfigError([f"{problem}; write them as 10.0.0.2,172.17.0.0/16, or * for all"]) from error
     return given
 

@@ -188,8 +188,8 @@ class SessionAcceptor:
         if close_notice is NO_DESCRIPTORS and not self._warned_of_descriptors:
             self._warned_of_descriptors = True
             _log.warning(
-                "a session was refused: %s file descriptors are left of %s. Allow the process more (ulimit -n, "
-                'LimitNOFILE=). Said once: repartee_sessions_refused_total{reason="%s"} counts on.',
+                "a session was refused: only %s of %s file descriptors are left. Allow the process more (ulimit -n, "
+                'LimitNOFILE=). This is logged once; repartee_sessions_refused_total{reason="%s"} counts them all.',
                 descriptors.free(),
                 descriptors.limit(),
                 close_notice.code,
@@ -233,7 +233,7 @@ class SessionAcceptor:
             if _is_disconnect(error):
                 return None
             if not (isinstance(error, TimeoutError) and lifetime.close_notice is not None):
-                _log.error("a session broke off by an error", exc_info=error)
+                _log.error("a session ended because of an error", exc_info=error)
                 self._metrics.trouble("connection")
                 return lifetime.close_notice or INTERNAL
         return lifetime.close_notice

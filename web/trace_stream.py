@@ -107,11 +107,13 @@ class TraceStream:
 
     def _refusal(self, request: Request) -> Response | None:
         if request.method != "GET":
-            return JSONResponse(_error("not_supported", f"{PATH} is read with GET"), 405, {"Allow": "GET"})
+            return JSONResponse(_error("not_supported", f"{PATH} supports GET only"), 405, {"Allow": "GET"})
         if self._ended:
             return JSONResponse(_error("server_draining", "the server is shutting down"), 503)
         if len(self._followers) >= MAX_FOLLOWERS:
-            return JSONResponse(_error("too_many_followers", f"{MAX_FOLLOWERS} follow already; end one of them"), 503)
+            return JSONResponse(
+                _error("too_many_followers", f"{MAX_FOLLOWERS} clients already follow; disconnect one"), 503
+            )
         return None
 
     async def _write(self, follower: _Follower, send: Send) -> None:

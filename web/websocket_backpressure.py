@@ -167,7 +167,7 @@ class BackpressureProtocol(WebSocketsSansIOProtocol):
         if frame.opcode is Opcode.PING and not self.writable.is_set():
             self._unsent_pongs += 1
             if self._unsent_pongs > MAX_UNSENT_PONGS:
-                return f"pings whose answers are not read: {MAX_UNSENT_PONGS} may wait"
+                return f"too many pings whose answers are not read: at most {MAX_UNSENT_PONGS} may wait"
         if frame.opcode in {Opcode.PING, Opcode.PONG}:
             return self._limits.control(now_s)
         if frame.opcode is Opcode.CONT or (frame.opcode is not Opcode.CLOSE and not frame.fin):

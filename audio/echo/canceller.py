@@ -79,7 +79,7 @@ class EchoCanceller:
     def clean(self, pcm: Pcm, captured_s: float) -> Pcm:
         """See `FrameCleaner.clean`. Raises ValueError for another length, AudioError."""
         if pcm.shape != (FRAME_SAMPLES,):
-            raise ValueError(f"a frame holds {FRAME_SAMPLES} samples, this one {pcm.shape}: cut it at the border")
+            raise ValueError(f"a frame has {FRAME_SAMPLES} samples, but this one has the shape {pcm.shape}")
         late_before = self.reference.late_samples
         leaves_s = captured_s + self.delay_ms / 1000
         reference = self.reference.read(leaves_s, FRAME_SAMPLES)
@@ -98,7 +98,7 @@ class EchoCanceller:
             self._module.process_stream(near)
         except RuntimeError as error:
             raise AudioError(
-                "Echo cancellation failed inside livekit: restart, or use audio.echo half-duplex."
+                "Echo cancellation failed inside livekit: restart Repartee, or set audio.echo to half-duplex."
             ) from error
         return np.frombuffer(near.data, np.int16)
 

@@ -85,7 +85,7 @@ def frame(message: SphinxMessage) -> bytes:
     """The bytes of a message. Raises WireError if its payload is too long."""
     size = len(message.payload)
     if size > MAX_PAYLOAD_BYTES:
-        raise WireError(f"a message of {size} bytes is too long; at most {MAX_PAYLOAD_BYTES}")
+        raise WireError(f"a message has {size} bytes; the limit is {MAX_PAYLOAD_BYTES}")
     return _HEADER.pack(size, message.kind, message.opening, message.request) + message.payload
 
 

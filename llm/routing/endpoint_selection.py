@@ -130,9 +130,9 @@ class Routing:
     def __post_init__(self) -> None:
         """Raises ValueError if there is no endpoint, or if the policy lacks a setting."""
         if not self.endpoints:
-            raise ValueError("there is no endpoint to choose from: add one to [[llm.endpoints]]")
+            raise ValueError("there is no LLM endpoint to choose from: add one to [[llm.endpoints]]")
         if self.policy == "geo" and self.here is None:
-            raise ValueError('policy "geo" needs llm.latitude and llm.longitude: where this machine stands')
+            raise ValueError('policy "geo" needs llm.latitude and llm.longitude: set them to where this machine is')
         self.healths = tuple(Health() for _ in self.endpoints)
         self.breakers = tuple(Breaker() for _ in self.endpoints)
 

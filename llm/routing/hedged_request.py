@@ -355,7 +355,7 @@ class HedgedRequest:
         text = f"llm endpoints {names} gave no first content token in time"
         return LlmTooSlow(
             self._endpoint(self._asked[0]).name,
-            f"{text}: {LOADING}see their load, or raise first_token_timeout_s",
+            f"{text}: {LOADING}check their load, or raise first_token_timeout_s",
             spoken=SPOKEN_TOO_SLOW,
             retryable=True,
         )
@@ -365,4 +365,4 @@ def _with_first_refusal(first: Exception, last: Exception) -> Exception:
     """Returns the last error, extended by the first refusal: endpoints describe an invalid question differently."""
     if first is last or not isinstance(first, LlmRefused) or not isinstance(last, LlmError):
         return last
-    return type(last)(last.endpoint, f"{last}; before it, {first}", spoken=last.spoken, retryable=last.retryable)
+    return type(last)(last.endpoint, f"{last}; earlier, {first}", spoken=last.spoken, retryable=last.retryable)

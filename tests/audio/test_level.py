@@ -114,7 +114,7 @@ class TestOnset:
     def test_feed_after_finish_is_refused(self) -> None:
         finder = OnsetFinder(RATE_HZ)
         assert finder.finish() is None
-        with pytest.raises(ValueError, match="new finder"):
+        with pytest.raises(ValueError, match="create a new OnsetFinder"):
             finder.feed(windows("x"))
 
     def test_too_low_rate_is_refused(self) -> None:

@@ -196,7 +196,7 @@ def test_incomplete_header_hides_no_audio(tmp_path: Path, riff: int) -> None:
     recording = open_recording(path)
     assert recording.warning is not None
     assert str(path) in recording.warning
-    assert "never finished" in recording.warning
+    assert "not finished" in recording.warning
     assert "1.0 s" in recording.warning
     out = whole(recording, 777)
     assert len(out) == recording.samples == 16_000
@@ -354,7 +354,7 @@ def test_truncated_compressed_recording_is_read_with_warning(tmp_path: Path) -> 
     recording = open_recording(path)
     assert recording.duration_s == pytest.approx(2.0, abs=0.3)
     assert recording.warning == f"{path} is cut off: {recording.duration_s:.1f} s can be read; " + (
-        "fetch or record it again if the rest matters."
+        "fetch or record it again if you need the rest."
     )
     assert len(whole(recording)) == recording.samples
 

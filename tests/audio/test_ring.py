@@ -69,5 +69,5 @@ def test_future_and_reversed_spans_are_refused(start: int, end: int) -> None:
 
 
 def test_zero_capacity_is_refused() -> None:
-    with pytest.raises(ValueError, match="one sample at least"):
+    with pytest.raises(ValueError, match="at least 1 sample"):
         Ring(0)

@@ -78,7 +78,7 @@ def is_running(pid: int) -> bool:
 
 
 def test_another_language_is_refused_with_the_remedy() -> None:
-    with pytest.raises(EngineLoadError, match=r"English only, not 'de': take faster-whisper .*assistant.language"):
+    with pytest.raises(EngineLoadError, match=r"English only, not 'de': use faster-whisper .*assistant.language"):
         asyncio.run(PocketsphinxRecognizer(COMMANDS, language="de").load())
 
 
@@ -339,7 +339,7 @@ def test_unknown_words_leave_their_sentences_out_and_possessives_are_made() -> N
         transcriber = PocketsphinxRecognizer(["turn on the lamp", "frobnicate the zzqx", "dim the lantern's light"])
         await transcriber.load()
         assert ", 2 commands," in transcriber.detail
-        assert "; 1 commands left out: 2 words" in transcriber.detail
+        assert "; 1 command is left out because 2 words are" in transcriber.detail
         await transcriber.aclose()
 
     asyncio.run(scenario())

@@ -482,9 +482,9 @@ class TestHang:
             voice = await loaded()
             released = hang_worker()
             crowd = QueueFiller()
-            with pytest.raises(TtsError, match="waiting already"):
+            with pytest.raises(TtsError, match="chunks waiting"):
                 crowd.enter()
-            with pytest.raises(TtsError, match="waiting already"):
+            with pytest.raises(TtsError, match="chunks waiting"):
                 await said(voice, "Hello.")
             released.set()
             crowd.wait_until_gone()
@@ -567,7 +567,7 @@ class TestChoice:
             ("en", "", r'no voice "": set tts\.voice'),
             ("en", "f3", r'no voice "f3"'),
             ("en", "en+anounce", r'variant "anounce".*tts\.voice.*announcer'),
-            ("en", "de", r'"de" speaks de, the language is "en": change tts\.voice'),
+            ("en", "de", r'"de" speaks de, but the language is "en": change tts\.voice'),
             ("xx", None, r'language "xx": set tts\.voice'),
             ("", None, r'language "": set tts\.voice'),
         ],

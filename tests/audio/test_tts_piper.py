@@ -295,7 +295,7 @@ class TestEnds:
             thread.submit(hang)
             with pytest.raises(TtsError, match=r"no sound for 1 s: load the voice again"):
                 await said(voice, "Hello.")
-            with pytest.raises(TtsError, match="given up"):
+            with pytest.raises(TtsError, match="abandoned"):
                 await said(voice, "Hello.")
             await voice.load()
             assert await said(voice, "Hello.")
@@ -351,7 +351,7 @@ class TestEnds:
             await voice.load()
             with monkeypatch.context() as patch:
                 patch.setattr(PiperModel, "sentence", broken)
-                with pytest.raises(TtsError, match=r"failed inside a unit \(RuntimeError\)$"):
+                with pytest.raises(TtsError, match=r"failed inside a chunk \(RuntimeError\)$"):
                     await said(voice, "Hello.")
             assert await said(voice, "Hello.")
             await voice.aclose()
@@ -360,7 +360,7 @@ class TestEnds:
 
     def test_silent_voice_is_refused(self, folder: Path) -> None:
         silent = str(tone_voice(folder, name="en_US-silent-low", amplitude=0))
-        with pytest.raises(EngineLoadError, match="says nothing"):
+        with pytest.raises(EngineLoadError, match="makes no sound"):
             speak(PiperTts(silent), "Hello.")
 
     @pytest.mark.parametrize(("key", "value"), [("speed", 0.4), ("speed", 3), ("target_dbfs", 1)])

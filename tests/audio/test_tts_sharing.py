@@ -177,7 +177,7 @@ def test_failed_voice_is_reloaded_once_while_others_continue(tones: str, watched
             failing = tasks.create_task(error(voice, "Yes,"))
             await asyncio.sleep(0)
             watched.go.set()
-            assert "failed inside a unit (RuntimeError)" in await failing
+            assert "failed inside a chunk (RuntimeError)" in await failing
             watched.broken = 0
             for _ in range(3):
                 tasks.create_task(voice.load())
@@ -201,7 +201,7 @@ def test_hang_is_reported_to_all_and_reloaded_once(tones: str, watched: Watched)
             watch = Stopwatch()
             other = tasks.create_task(error(voice, "Hello."))
             assert "no sound for 1 s" in await first
-            assert "given up" in await other
+            assert "abandoned" in await other
             assert watch.undisturbed_s < 0.9
             watched.go.set()
             for _ in range(3):
@@ -295,7 +295,7 @@ def test_voice_busy_for_others_is_not_a_hang(tones: str, monkeypatch: pytest.Mon
         async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
             for _ in range(2):
                 tasks.create_task(talk())
-            assert "too much to say" in await error(voice, LONG)
+            assert "is overloaded" in await error(voice, LONG)
             await voice.load()  # as the conversation does after an error
             assert voice._thread is thread
             talking = False

@@ -55,4 +55,4 @@ def test_events_before_the_clip_do_not_count() -> None:
 
 
 def test_reply_that_ended_by_itself_is_void() -> None:
-    assert interruption_row((12.3, SPEECH_STARTED), seconds=1.5).lost == "the reply was over before"
+    assert interruption_row((12.3, SPEECH_STARTED), seconds=1.5).lost == "the reply had already ended"

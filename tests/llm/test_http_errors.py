@@ -59,7 +59,7 @@ def test_wrong_key_with_status_400_is_recognized() -> None:
 def test_status_403_for_other_reasons_is_not_a_key_error() -> None:
     error = refusal(403, b'{"error": {"message": "Country, region, or territory not supported"}}')
     assert "api_key_env" not in str(error)
-    assert str(error).endswith('may use m7, and from here: "Country, region, or territory not supported"')
+    assert str(error).endswith('may use m7 from here: "Country, region, or territory not supported"')
     assert error.spoken == "My language model could not handle the request."
 
 

@@ -51,7 +51,7 @@ def test_endless_loop_is_refused() -> None:
 
 
 def test_undefined_special_tokens_are_refused() -> None:
-    with pytest.raises(TemplateError, match=r"uses bos_token and eos_token, which no file says: put .*_config.json"):
+    with pytest.raises(TemplateError, match=r"uses bos_token and eos_token, which no file defines: put .*_config.json"):
         JinjaTemplate(TemplateSource("{{ bos_token }}{{ eos_token }}", None))
     JinjaTemplate(TemplateSource("{{ bos_token }}", {}))
     JinjaTemplate(TemplateSource("{{ messages }}", None))

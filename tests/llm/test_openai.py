@@ -699,7 +699,7 @@ def test_compressed_answer_is_refused() -> None:
     assert texts(events) == []
     assert isinstance(error, LlmBroken)
     assert error.retryable
-    assert "answers compressed (HTTP 200, Content-Encoding: gzip), which is not read: turn compression off" in str(
+    assert "answers compressed (HTTP 200, Content-Encoding: gzip), which is not supported: turn compression off" in str(
         error
     )
     assert error.spoken == SPOKEN_PROXY
@@ -810,7 +810,7 @@ def test_loading_model_gets_wakeup_request_if_private(
     monkeypatch.setattr(http_service, "is_private", lambda _host: is_private_host)
 
     async def test(server: Server, model: OpenAIChat) -> None:
-        with pytest.raises(LlmTooSlow, match=r"no first content token .*: if it is still loading"):
+        with pytest.raises(LlmTooSlow, match=r"no first content token .*: if the model is still being loaded"):
             await ask(model)
         async with asyncio.timeout(5):
             while len(server.posts) < 1 + is_private_host:  # noqa: ASYNC110 - the server counts, and says nothing

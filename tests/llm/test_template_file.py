@@ -67,7 +67,7 @@ def test_file_without_template_is_refused(name: str, content: object, fault: str
 
 
 def test_unreadable_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TemplateError, match="no such file: check the path"):
+    with pytest.raises(TemplateError, match="the file does not exist: check the path"):
         read_template(tmp_path / "a.jinja")
     (tmp_path / "b.jinja").mkdir()
     with pytest.raises(TemplateError, match=r"cannot be read .*: check its permissions"):

@@ -135,7 +135,7 @@ def test_load_opens_two_connections() -> None:
 def test_functions_are_refused_before_request() -> None:
     async def test(server: Server, model: TgiChat) -> None:
         options = ChatOptions(functions=(Function("weather", "", "{}"),))
-        with pytest.raises(LlmRefused, match="carries no functions"):
+        with pytest.raises(LlmRefused, match="does not support functions"):
             async with aclosing(model.stream(HELLO, options)) as stream:
                 await anext(stream)
         assert server.seen == []

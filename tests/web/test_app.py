@@ -288,7 +288,7 @@ def test_missing_upgrade_header_is_explained() -> None:
     async def test(server: Running) -> None:
         response = await get(server, "/v1/realtime")
         assert (response.status_code, response.headers["upgrade"]) == (426, "websocket")
-        assert "proxies that pass on the headers Upgrade and Connection" in response.json()["error"]["message"]
+        assert "proxies must pass on the headers Upgrade and Connection" in response.json()["error"]["message"]
 
     served(test)
 

@@ -77,8 +77,8 @@ def test_every_lost_trace_is_counted_and_logged(tmp_path: Path, caplog: pytest.L
     # One line at once, then one for the rest, instead of a line for each of a thousand conversations.
     where = f"check trace.dir ({folder}) and the free space there"
     assert losses == [
-        f"1 turn is in no trace (Not a directory): {where}",
-        f"2 turns are in no trace (Not a directory), 3 since the start: {where}",
+        f"1 turn is missing from the trace (Not a directory): {where}",
+        f"2 turns are missing from the trace (Not a directory), 3 since the start: {where}",
     ]
 
 

@@ -78,7 +78,7 @@ def test_other_events_have_at_most_a_megabyte(text: str) -> None:
     refused = refusal(text, len(text), LIMIT_BYTES)
     assert isinstance(refused, ProtocolError)
     assert refused.code == "message_too_large"
-    assert f"{MAX_EVENT_BYTES} bytes at most, this one {len(text)}" in refused.message
+    assert f"{MAX_EVENT_BYTES} bytes; this one has {len(text)}" in refused.message
 
 
 def test_event_of_exactly_a_megabyte_passes() -> None:

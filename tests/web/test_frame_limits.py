@@ -115,7 +115,7 @@ def test_unread_pongs_use_bounded_memory(tmp_path: Path) -> None:
                 with pytest.raises(ConnectionClosed) as closed:
                     await caller.until("response.done")
             assert closed.value.rcvd is not None
-            assert closed.value.rcvd.reason.startswith("pings whose answers are not read")
+            assert closed.value.rcvd.reason.startswith("too many pings whose answers are not read")
 
     run(main())
 

@@ -223,7 +223,7 @@ def test_refused_text_is_reported_and_not_sent_again() -> None:
         here.connected(resumed=True)
         here.updated()
         assert typed(here.sent()) == []
-        assert "the server: too long" in here.troubles
+        assert "the server reports: too long" in here.troubles
 
     with_here(script)
 

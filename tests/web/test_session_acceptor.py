@@ -169,7 +169,7 @@ def test_error_ends_one_session_and_is_logged(error: Exception, caplog: pytest.L
         assert (client.codes, client.closed) == (["internal_error"], 1011)
         assert harness.value("repartee_errors_total", where="connection") == 1
         assert harness.session_limits.current == 0
-        assert "a session broke off" in caplog.text
+        assert "a session ended because of an error" in caplog.text
         assert "hello" not in caplog.text
 
     run_virtual(main())

@@ -110,7 +110,7 @@ def test_number_of_followers_is_limited() -> None:
         for _, writer in followers:
             writer.write(f"GET /traces HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
         await until(lambda: server.traces.followers == MAX_FOLLOWERS)
-        with pytest.raises(TraceError, match=f"answers 503: {MAX_FOLLOWERS} follow already"):
+        with pytest.raises(TraceError, match=f"answers 503: {MAX_FOLLOWERS} clients already follow"):
             await asyncio.to_thread(next, subscribe(server.http, {}, pytest.fail, stop))
         for _, writer in followers:
             writer.close()

@@ -112,7 +112,7 @@ class RemoteConversation:
         ours = session.get("repartee")
         if not isinstance(ours, Mapping) or not {"resume_token", "heard_ms", "engines"} <= ours.keys():
             raise UnsupportedServerError(
-                "it is no Repartee server, or one of an older version: `repartee talk` needs one whose sessions tell "
+                "it is not a Repartee server, or its version is too old: `repartee talk` needs sessions that report "
                 "resume_token, heard_ms and engines."
             )
         resumed = ours.get("resumed") is True
@@ -235,7 +235,7 @@ class RemoteConversation:
             return
         self.awaiting = False
         self.typed.refused(str(error.get("event_id")))
-        yield Problem(f"the server: {error['message']}")
+        yield Problem(f"the server reports: {error['message']}")
 
     @property
     def _next_turn(self) -> int:

@@ -101,7 +101,7 @@ class Replies:
         response = event["response"]
         name = reply_of(response["id"])
         if name is None:
-            raise ValueError("a response whose name is not ours")
+            raise ValueError("the response id does not name a reply")
         self.under_way, self.newest_turn = name, max(self.newest_turn, name.turn)
         known = self._replies.get(name)
         if known is not None and not known.cut:

@@ -35,12 +35,12 @@ from web.wire.reply_ids import response_id
 MIN_TURN_MS = 100.0
 """The server refuses shorter turns as an empty buffer."""
 
-NOT_KEPT = "the server no longer has the conversation from before: this is a new one, which remembers none of it"
+NOT_KEPT = "the server no longer has the earlier conversation: a new one begins without its history"
 NOT_CONNECTED = "not sent: there is no connection to the server"
-NOT_YET_SENT = "not sent yet: the server cannot be reached; what you typed is sent as soon as it can"
-SENT_AGAIN = "what you typed may not have arrived: it is sent again as soon as the server can be reached, unless it has"
-TOO_MUCH_TYPED = f"not sent: {MAX_WAITING} texts wait for the server already"
-NEVER_SENT = "what you typed last was not sent: the server could not be reached any more"
+NOT_YET_SENT = "not sent yet: the server cannot be reached; your text is sent when the connection is back"
+SENT_AGAIN = "your text may not have arrived: if so, it is sent again when the connection is back"
+TOO_MUCH_TYPED = f"not sent: {MAX_WAITING} texts are already waiting for the server"
+NEVER_SENT = "your last text was not sent: the server could no longer be reached"
 TOO_SHORT = "nothing was sent: press once, speak, and press again when you are done"
 
 

@@ -254,7 +254,7 @@ def _number(text: str) -> float:
     """Parses a number of JSON. Raises ValueError for NaN and for numbers of `MAX_NUMBER` or more."""
     number = float(text)
     if not abs(number) < MAX_NUMBER:
-        raise ValueError(f"a number of {len(text)} letters")
+        raise ValueError(f"a number with {len(text)} characters is not allowed")
     return number
 
 

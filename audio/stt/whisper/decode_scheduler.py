@@ -305,7 +305,7 @@ class DecodeScheduler:
 
     def _on_hang(self, running: _Running) -> None:
         if self._end(running):
-            reason = f"faster-whisper has decoded for {self._hang_s:g} s and counts as hanging"
+            reason = f"faster-whisper has not finished decoding after {self._hang_s:g} s"
             self._fail(SttError(f"{reason}: load the recognizer again"), running.client)
 
     def _fail(self, error: SttError, failed_client: DecodeClient) -> None:

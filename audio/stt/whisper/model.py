@@ -301,13 +301,13 @@ class LoadedWhisper:
     def _check(self, model: "WhisperModel") -> None:
         mels = model.feature_extractor.mel_filters.shape[0]
         if mels != model.model.n_mels:
-            raise ValueError(f"it wants {model.model.n_mels} mel bands, and preprocessor_config.json says {mels}")
+            raise ValueError(f"it needs {model.model.n_mels} mel bands, but preprocessor_config.json says {mels}")
         language = self._settings.spoken
         if language is not None and language not in model.supported_languages:
             known = "more than 90 languages" if self.multilingual else "English only"
             raise EngineLoadError(
-                f"The Whisper model {self._settings.called} knows {known}, not {language!r}: "
-                "set another assistant.language, or a model whose name does not end in .en."
+                f"The Whisper model {self._settings.called} understands {known}, not {language!r}: "
+                "set assistant.language to another one, or use a model whose name does not end in .en."
             )
 
 

@@ -62,9 +62,9 @@ def test_json_has_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("wanted", "says"),
     [
-        (DevicesOptions(input="zzz"), 'no microphone is called "zzz"; there are'),
-        (DevicesOptions(output="zzz"), 'no loudspeaker is called "zzz"; there are'),
-        (DevicesOptions(output="desk"), 'no loudspeaker is called "desk"; there are'),
+        (DevicesOptions(input="zzz"), 'no microphone is called "zzz": choose'),
+        (DevicesOptions(output="zzz"), 'no loudspeaker is called "zzz": choose'),
+        (DevicesOptions(output="desk"), 'no loudspeaker is called "desk": choose'),
     ],
 )
 def test_missing_device_is_an_error_for_any_action(
@@ -128,4 +128,4 @@ def test_meter_and_tone_run_on_a_virtual_card(tmp_path: Path) -> None:
         assert told["tone"]["verdict"].startswith("Two notes were played on")
         unknown = repartee("--meter", "1", "--input", "moon")
         assert unknown.returncode == 2
-        assert unknown.stderr.startswith('repartee: no microphone is called "moon"; there are')
+        assert unknown.stderr.startswith('repartee: no microphone is called "moon": choose')

@@ -445,7 +445,7 @@ def test_offline_mode_is_respected(hub: Hub, monkeypatch: pytest.MonkeyPatch) ->
     ("variable", "value", "told"),
     [
         ("ALL_PROXY", "socks5://127.0.0.1:1", "install httpx[socks], or unset ALL_PROXY"),
-        ("HTTPS_PROXY", "ftp://proxy:1", "correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY or NO_PROXY"),
+        ("HTTPS_PROXY", "ftp://proxy:1", "check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY"),
         ("SSL_CERT_FILE", "/nowhere.pem", "correct or unset it"),
     ],
 )

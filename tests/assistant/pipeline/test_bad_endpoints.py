@@ -86,7 +86,7 @@ CASES = (
     Case("only reasoning", (HEAD, chunk(event(reasoning="Hmm") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "reasoning only"),
     Case("only blanks", (HEAD, chunk(event(" \u200b\n") + STOPPED), LAST_CHUNK), (NO_ANSWER,), "only blanks"),
     Case("only an emoji", (HEAD, chunk(event("🙂") + STOPPED), LAST_CHUNK), (EMPTY_ANSWER,), "emoji"),
-    Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "broke the connection"),
+    Case("reset mid-stream", (*BEGUN, Abort()), (HEARD_BEGUN, TORN), "closed the connection in the middle"),
     Case(
         "stall mid-stream",
         (*BEGUN, Wait(5)),

@@ -390,4 +390,6 @@ def test_slow_smart_turn_is_a_fallback(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("audio.end_of_turn.smart_turn_service._answer_s", lambda _network: 0.262)
     loader = loader_of()
     assert asyncio.run(loader._make_end_of_turn_model()) is not None
-    assert loader.fallbacks == ["turn: estimate, Smart Turn hears 4 s in place of 8, of which it takes 262 ms here"]
+    assert loader.fallbacks == [
+        "turn: estimate, Smart Turn uses 4 s of speech: for 8 s it takes 262 ms on this machine"
+    ]

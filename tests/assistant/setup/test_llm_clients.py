@@ -111,7 +111,7 @@ def test_missing_key_is_named() -> None:
 
 def test_missing_template_is_named() -> None:
     told = refusal(table_of("triton", "http://127.0.0.1:9").replace("chatml", "gone.jinja"))
-    assert "template 'gone.jinja': there is no such file: check the path" in told
+    assert "template 'gone.jinja': the file does not exist: check the path" in told
 
 
 def test_missing_region_is_requested() -> None:

@@ -308,8 +308,16 @@ def test_untrusted_certificate_is_reported_and_can_be_trusted(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("ALL_PROXY", "socks5://me:secret@127.0.0.1:1", "the proxy in the environment: install httpx[socks]"),
-        ("HTTPS_PROXY", "http://me:secret@[::1", "the proxy in the environment is no http:// address: correct HTTP"),
+        (
+            "ALL_PROXY",
+            "socks5://me:secret@127.0.0.1:1",
+            "the proxy in the environment needs a package: install httpx[socks]",
+        ),
+        (
+            "HTTPS_PROXY",
+            "http://me:secret@[::1",
+            "the proxy in the environment has no http:// address: check HTTP",
+        ),
         ("SSL_CERT_FILE", "/nowhere/ca.pem", "the environment's SSL_CERT_FILE (/nowhere/ca.pem) holds no certificates"),
         ("HTTPS_PROXY", "http://me:secret@127.0.0.1:9", f"no connection to the proxy before it; {CHECK_PROXY}"),
     ],

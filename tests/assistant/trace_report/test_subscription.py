@@ -137,7 +137,7 @@ def test_broken_stream_is_retried_with_growing_delays() -> None:
         (refusal(401), "put it into the environment variable REPARTEE_TOKEN"),
         (refusal(403, "pages of x may not use this server"), "answers 403: pages of x may not"),
         (refusal(404), "no `repartee serve`, or one without a stream"),
-        (refusal(503, "8 follow already"), "answers 503: 8 follow already"),
+        (refusal(503, "8 clients already follow"), "answers 503: 8 clients already follow"),
         (httpx.Response(302, headers={"Location": "http://elsewhere/"}), "answers 302"),
         (httpx.Response(500, content=b"<html>"), "answers 500"),
         (httpx.Response(200, text="<html>"), "answers, but not with traces"),
@@ -210,7 +210,7 @@ def test_custom_certificate_is_trusted_on_loopback(monkeypatch: pytest.MonkeyPat
 
 def test_invalid_proxy_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "ftp://me:secret@proxy.example:21")
-    with pytest.raises(TraceError, match=r"^the proxy in the environment is no http:// address.*NO_PROXY\.$"):
+    with pytest.raises(TraceError, match=r"^the proxy in the environment has no http:// address.*NO_PROXY\.$"):
         next(subscribe("http://voice.example", {}, lambda _what: None, lambda _s: None))
 
 

@@ -133,7 +133,7 @@ def test_input_frame_is_not_modified() -> None:
     cleaned = EchoCanceller().clean(frame, 0.0)
     assert cleaned.shape == frame.shape
     assert cleaned is not frame
-    with pytest.raises(ValueError, match=r"a frame holds 320 samples, this one \(100,\)"):
+    with pytest.raises(ValueError, match=r"a frame has 320 samples, but this one has the shape \(100,\)"):
         EchoCanceller().clean(np.zeros(100, np.int16), 0.0)
 
 
@@ -144,7 +144,7 @@ def test_library_failure_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         raise RuntimeError("no")
 
     monkeypatch.setattr(canceller._module, "process_stream", fails)
-    with pytest.raises(AudioError, match="Echo cancellation failed inside livekit: restart, or use"):
+    with pytest.raises(AudioError, match="Echo cancellation failed inside livekit: restart Repartee, or set"):
         canceller.clean(np.zeros(FRAME_SAMPLES, np.int16), 0.0)
 
 

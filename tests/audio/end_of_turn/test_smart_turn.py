@@ -78,7 +78,7 @@ def test_slow_processor_uses_short_network_and_reports_it(tmp_path: Path, too_sl
         return await desk.probability(pcm)
 
     assert asyncio.run(asked()) == SmartTurn(file, short=short).probability(pcm)
-    told = r"Smart Turn hears 4 s in place of 8, of which it takes \d+ ms here" if short else ""
+    told = r"Smart Turn uses 4 s of speech: for 8 s it takes \d+ ms on this machine" if short else ""
     assert re.fullmatch(told, desk.slow)
 
 

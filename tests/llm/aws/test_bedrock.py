@@ -274,7 +274,7 @@ def test_refusal_inside_stream(frame: bytes, kind: type[LlmError]) -> None:
         (429, "ModelNotReadyException", "", "not ready"),
         (503, "ServiceUnavailableException", "", "not ready"),
         (400, "ServiceQuotaExceededException", "", "raise its quota"),
-        (408, "ModelTimeoutException", "", "took longer than it may"),
+        (408, "ModelTimeoutException", "", "its model took too long"),
         (400, "ValidationException", "messages: too long", 'check what eu.amazon.nova-lite-v1:0 accepts: "mess'),
         (400, "ValidationException", "The provided model identifier is invalid.", "finds no eu.amazon.nova"),
         (404, "ResourceNotFoundException", "", "finds no eu.amazon.nova"),
@@ -372,7 +372,7 @@ def test_llama_by_invoke_refuses_functions() -> None:
     async def main() -> None:
         chat = BedrockChat("cloud", LLAMA, region=REGION, api="invoke", prompt=lambda _: "")
         async with aclosing(chat.stream(HELLO, ChatOptions((WEATHER,)))) as events:
-            with pytest.raises(LlmRefused, match="takes no functions: use api converse") as refusal:
+            with pytest.raises(LlmRefused, match="does not support functions: use api 'converse'") as refusal:
                 await anext(events)
         assert refusal.value.retryable
         await chat.aclose()

@@ -208,7 +208,7 @@ def test_credentials_from_environment_and_profile(monkeypatch: pytest.MonkeyPatc
         ("nobody", "", "names a profile that is not in ~/.aws"),
         ("a", "[profile a]\nrole_arn = arn:aws:iam::1:role/r\nsource_profile = nobody\n", "could not get its AWS"),
         ("a", "[profile a\n", "cannot be read"),
-        ("a", "[profile a]\naws_access_key_id = x\n", "has only one half of a key"),
+        ("a", "[profile a]\naws_access_key_id = x\n", "has only half of a key"),
     ],
 )
 def test_unusable_profile_is_reported(tmp_path: Path, profile: str, config: str, expected_text: str) -> None:

@@ -248,7 +248,7 @@ def test_functions_are_refused_with_prompt() -> None:
         model = SageMakerChat("far", "e", region=REGION, prompt=lambda _: "")
         options = ChatOptions((Function("weather", "", "{}"),))
         async with aclosing(model.stream(HELLO, options)) as events:
-            with pytest.raises(LlmRefused, match="takes no functions: use an endpoint") as refusal:
+            with pytest.raises(LlmRefused, match="does not support functions: use an endpoint") as refusal:
                 await anext(events)
         assert refusal.value.retryable
         await model.aclose()
@@ -267,9 +267,9 @@ def test_functions_are_refused_with_prompt() -> None:
         (400, "ThrottlingException", {"message": "Rate exceeded"}, True, 'no more requests for now (throttling): wait'),
         (400, "ValidationError", {"message": "bad header"}, True, "rejects the request (validationerror)"),
         (400, "ValidationError", {"message": "Endpoint my-endpoint of account 1 not found."}, True, "finds no my-end"),
-        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, True, "model says 422"),
+        (424, "ModelError", {"OriginalStatusCode": 422, "OriginalMessage": "inputs too long"}, True, "model: HTTP 422"),
         (424, "ModelError", {"OriginalStatusCode": 400}, True, "check what my-endpoint accepts"),
-        (424, "ModelError", {"OriginalStatusCode": 503}, True, "its model says 503"),
+        (424, "ModelError", {"OriginalStatusCode": 503}, True, "model: HTTP 503"),
         (424, "ModelError", {"OriginalStatusCode": 500, "Message": "boom"}, True, 'failed with 500: see the model'),
         (500, "InternalFailure", {}, True, "failed (internalfailure)"),
         (403, "AccessDeniedException", {"Message": "User: x"}, True, "allow sagemaker:InvokeEndpointWith"),

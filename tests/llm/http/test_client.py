@@ -99,16 +99,16 @@ def test_unreachable_proxy_is_named_instead_of_server(monkeypatch: pytest.Monkey
     with pytest.raises(LlmUnreachable) as refused:
         asyncio.run(ask_for_models("near", f"{scheme}://llm.example/v1", api_key=None, timeout_s=5))
     where = f"llm endpoint 'near' at {scheme}://llm.example/v1"
-    assert str(refused.value) == f"{where} lies behind a proxy that refuses connections: {CHECK_PROXY}"
+    assert str(refused.value) == f"{where} is behind a proxy that refuses connections: {CHECK_PROXY}"
 
 
 @pytest.mark.parametrize(
     ("error", "expected_text"),
     [
         (socket.gaierror(-2, "secret"), "proxy that has a name that cannot be looked up"),
-        (httpx.ConnectTimeout("secret"), "proxy that did not take the connection in time"),
-        (httpx.ConnectError("secret"), "proxy that cannot be connected to"),
-        (httpx.ProxyError("secret"), "proxy that says no"),
+        (httpx.ConnectTimeout("secret"), "proxy that did not accept the connection in time"),
+        (httpx.ConnectError("secret"), "proxy that cannot be reached"),
+        (httpx.ProxyError("secret"), "proxy that refuses the connection"),
         (ssl.SSLCertVerificationError("secret"), "certificate that is not trusted: check its url"),
         (httpx.ReadError("secret"), "closed the connection without an answer: check that its url"),
     ],
@@ -135,7 +135,7 @@ def test_proxy_password_request_names_proxy(monkeypatch: pytest.MonkeyPatch) -> 
         async with serving(no) as proxy:
             proxy.models = no
             monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
-            says = f"at http://llm.example/v1 lies behind a proxy that says no: {CHECK_PROXY}"
+            says = f"at http://llm.example/v1 is behind a proxy that refuses the connection: {CHECK_PROXY}"
             with pytest.raises(LlmRefused, match=says):
                 await ask_for_models("near", "http://llm.example/v1", api_key=None, timeout_s=5)
             model = OpenAIChat("near", "http://llm.example/v1", "m7")

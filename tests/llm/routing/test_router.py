@@ -178,7 +178,7 @@ def test_first_refusal_is_reported_with_the_last() -> None:
     near, far = Scripted("near", error=refused("near")), Scripted("far", error=unreachable("far"))
     asked = run_virtual(ask(router_of(near, far)))
     assert isinstance(asked.error, LlmUnreachable)
-    assert str(asked.error) == "far: nobody there; before it, near: refused"
+    assert str(asked.error) == "far: nobody there; earlier, near: refused"
     assert asked.error.spoken == "Nobody there."
 
 

@@ -413,7 +413,7 @@ def test_cancelling_one_answer_keeps_the_other() -> None:
     [
         (Part(error="Request for unknown model: 'm7' is not found"), LlmRefused, "check its url"),
         (Part(error="unexpected inference input 'x' for model 'm7'"), LlmRefused, "rejects the request"),
-        (Part(error="Exceeds maximum queue size"), LlmRefused, "takes no more requests"),
+        (Part(error="Exceeds maximum queue size"), LlmRefused, "accepts no more requests"),
         (Part(error="Request was cancelled"), LlmBroken, "broke off"),
         (Part(error=f"bad: {ASKED} {KEY}"), LlmRefused, "see the log of its model server"),
         (Fail(grpc.StatusCode.UNAUTHENTICATED, f"not {KEY}"), LlmRefused, "api_key_env"),
@@ -714,7 +714,7 @@ def test_addresses_are_parsed(url: str, target: str, *, secure: bool) -> None:
 def test_functions_are_refused() -> None:
     async def test(triton: Triton, model: TritonGrpcChat) -> None:
         options = ChatOptions(functions=(Function("f", "", "{}"),))
-        with pytest.raises(LlmRefused, match="takes no functions"):
+        with pytest.raises(LlmRefused, match="does not support functions"):
             await anext(model.stream(HELLO, options))
         assert triton.seen == []
 

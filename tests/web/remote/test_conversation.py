@@ -137,7 +137,7 @@ def test_session_created_greets_with_its_facts() -> None:
 
 @pytest.mark.parametrize("session", [{}, {"repartee": {"version": "0.0"}}, {"repartee": None}])
 def test_server_without_extensions_is_refused(session: dict[str, Any]) -> None:
-    with pytest.raises(UnsupportedServerError, match="no Repartee server, or one of an older version"):
+    with pytest.raises(UnsupportedServerError, match="not a Repartee server, or its version is too old"):
         RemoteConversation().handle({"type": "session.created", "session": session})
 
 
@@ -221,7 +221,7 @@ def test_notices_and_errors_are_shown_except_harmless_ones() -> None:
     line = Line()
     assert line.tell(Problem("the disk is full")) == [Problem("the disk is full")]
     error = {"type": "error", "error": {"code": "invalid_value", "message": "speed is 2"}}
-    assert line.here.handle(error) == [Problem("the server: speed is 2")]
+    assert line.here.handle(error) == [Problem("the server reports: speed is 2")]
     error["error"] = {"code": "response_cancel_not_active", "message": "nothing to cancel"}
     assert line.here.handle(error) == []
 

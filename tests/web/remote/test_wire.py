@@ -108,7 +108,7 @@ def test_refused_connection_is_explained() -> None:
         async with running() as server:
             port = server.port
         assert await refusal(f"ws://127.0.0.1:{port}") == (
-            f"ws://127.0.0.1:{port}: nothing listens there; start `repartee serve`, or check the port."
+            f"ws://127.0.0.1:{port}: no server listens there; start `repartee serve`, or check the port."
         )
 
     run(main())
@@ -116,7 +116,7 @@ def test_refused_connection_is_explained() -> None:
 
 def test_unknown_host_is_explained() -> None:
     async def main() -> None:
-        assert "there is no such host" in await refusal("ws://nobody.invalid")
+        assert "the host was not found" in await refusal("ws://nobody.invalid")
 
     run(main())
 
@@ -133,7 +133,7 @@ def test_wrong_path_is_explained() -> None:
 def test_proxy_without_websockets_shows_server_message() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        told = b'{"error": {"code": "no_websocket", "message": "this address speaks WebSocket"}}'
+        told = b'{"error": {"code": "no_websocket", "message": "this address accepts WebSocket only"}}'
         writer.write(b"HTTP/1.1 426 Upgrade Required\r\ncontent-length: %d\r\n\r\n%b" % (len(told), told))
         await writer.drain()
         writer.close()
@@ -141,7 +141,7 @@ def test_proxy_without_websockets_shows_server_message() -> None:
     async def main() -> None:
         async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
             address = f"ws://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-            assert await refusal(address) == f"{address}: this address speaks WebSocket."
+            assert await refusal(address) == f"{address}: this address accepts WebSocket only."
 
     run(main())
 
@@ -156,7 +156,7 @@ def test_other_web_server_is_explained() -> None:
     async def main() -> None:
         async with await asyncio.start_server(page, "127.0.0.1", 0) as other:
             address = f"ws://127.0.0.1:{other.sockets[0].getsockname()[1]}"
-            said = f"{address} is a web server, and no `repartee serve`; check the address (200)."
+            said = f"{address} is a web server, but not `repartee serve`; check the address (200)."
             assert await refusal(address) == said
 
     run(main())
@@ -166,8 +166,8 @@ def test_token_is_requested_and_accepted() -> None:
     async def main() -> None:
         engine_pool = ScriptedEnginePool([EngineState("stt", "ready", "scripted")])
         async with running(engine_pool, greets, token=TOKEN) as server:
-            assert "wants its token: set REPARTEE_TOKEN" in await refusal(server.ws)
-            assert "has another token" in await refusal(server.ws, "not-the-token-of-it")
+            assert "requires its token: set REPARTEE_TOKEN" in await refusal(server.ws)
+            assert "does not accept this token" in await refusal(server.ws, "not-the-token-of-it")
             ear = Ear()
             wire = RemoteWire(address_of(server.ws), TOKEN, ear)
             ear.on_event = lambda _event: wire.leave()
@@ -180,7 +180,7 @@ def test_token_is_requested_and_accepted() -> None:
 def test_tls_to_plain_port_is_explained() -> None:
     async def main() -> None:
         async with running(converse=greets) as server:
-            assert "speaks no TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
+            assert "does not use TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
 
     run(main())
 
@@ -193,7 +193,7 @@ def test_non_http_server_is_explained() -> None:
 
         async with await asyncio.start_server(gibberish, "127.0.0.1", 0) as other:
             port = other.sockets[0].getsockname()[1]
-            assert "is no server of WebSockets" in await refusal(f"ws://127.0.0.1:{port}")
+            assert "is not a WebSocket server" in await refusal(f"ws://127.0.0.1:{port}")
 
     run(main())
 
@@ -217,10 +217,10 @@ def test_foreign_realtime_server_is_explained() -> None:
             ear = Ear()
 
             def refuse(_event: Mapping[str, Any]) -> None:
-                raise UnsupportedServerError("it is no Repartee server.")
+                raise UnsupportedServerError("it is not a Repartee server.")
 
             ear.on_event = refuse
-            with pytest.raises(ServerLostError, match="answers, but it is no Repartee server"):
+            with pytest.raises(ServerLostError, match="answers, but it is not a Repartee server"):
                 await RemoteWire(address_of(server.ws), None, ear).run()
 
     run(main())
@@ -308,7 +308,7 @@ def test_full_server_is_retried() -> None:
                 await eventually(lambda: first.open)
                 tasks.create_task(second.run())
         assert [ending.sentence for ending in ear.endings] == [
-            f"{address_of(server.ws).place} is full: as many conversations as it takes are under way."
+            f"{address_of(server.ws).place} is full: all its sessions are in use."
         ]
 
     run(main())
@@ -394,7 +394,7 @@ def test_leave_after_end_does_not_hide_the_reason() -> None:
         async with running() as server:
             port = server.port
         wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
-        with pytest.raises(ServerLostError, match="nothing listens there"):
+        with pytest.raises(ServerLostError, match="no server listens there"):
             await wire.run()
         wire.leave()
 
@@ -429,8 +429,8 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("reason", "farewell", "said", "again"),
     [
-        ("session_idle: x", "", "nothing came for too long", False),
-        ("", "server_draining", "is going down", True),
+        ("session_idle: x", "", "nothing for too long", False),
+        ("", "server_draining", "is shutting down", True),
         ("", "", "was lost", True),
     ],
 )

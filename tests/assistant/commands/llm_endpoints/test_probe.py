@@ -78,7 +78,7 @@ def test_unreachable_endpoint_is_reported(kind: EndpointKind, requests: int) -> 
 
 def test_invalid_endpoint_is_reported_without_a_request() -> None:
     found = asyncio.run(probed(table_of("tgi", "http://127.0.0.1:9").replace("chatml", "gone.jinja")))
-    assert "there is no such file" in found.problem
+    assert "the file does not exist" in found.problem
     text = '[[llm.endpoints]]\nname = "cloud"\nkind = "bedrock"\nmodel = "m"\n'
     found = asyncio.run(probed(text))
     assert (found.state, found.address) == ("not asked", "")

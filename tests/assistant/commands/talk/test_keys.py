@@ -161,7 +161,7 @@ def test_both_devices_may_be_unplugged_and_returned(card: VirtualCard, tmp_path:
         for name in (SPEAKER, VOICE):  # after unplugging only one, PulseAudio moves the streams to the other
             card.unplug(name)
         for what in (f'loudspeaker "{SPEAKER}"', f'microphone "{MICROPHONE}"'):
-            app.until(f"the {what} has gone")
+            app.until(f"the {what} is gone")
         app.until("loudspeaker: gone")
         app.say("what time is it")
         recorded(app, 1)
@@ -189,7 +189,7 @@ def test_restarted_sound_server_is_awaited(card: VirtualCard, tmp_path: Path) ->
         app.until("loudspeaker: default, ALSA")
         card.kill()
         for what in ("loudspeaker", "microphone"):
-            app.until(f'the {what} "default" has gone')
+            app.until(f'the {what} "default" is gone')
         card.start()
         for what in ("loudspeaker", "microphone"):
             app.until(f'the {what} "default" is back')

@@ -497,7 +497,7 @@ def test_detail_names_model_and_device(model: Path) -> None:
     assert transcriber.detail.endswith("not loaded")
 
     async def scene(transcriber: WhisperRecognizer) -> None:
-        assert transcriber.detail.endswith("int8_float32 on CPU, 1 threads, adaptive window, en")
+        assert transcriber.detail.endswith("int8_float32 on CPU, 1 thread, adaptive window, en")
 
     run(transcriber, scene)
 
