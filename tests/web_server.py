@@ -50,7 +50,7 @@ async def echo(websocket: WebSocket) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningServer:
     """A running server."""
 
     port: int
@@ -69,7 +69,7 @@ class Running:
 
 
 @asynccontextmanager
-async def running(
+async def running_server(
     hall: ScriptedHall | None = None,
     converse: Converse = echo,
     *,
@@ -77,7 +77,7 @@ async def running(
     token: str | None = None,
     static: Path = STATIC,
     resumable: str = "",
-) -> AsyncGenerator[Running]:
+) -> AsyncGenerator[RunningServer]:
     """Runs the server while the block runs; `resumable`: token of a conversation that waits for its client."""
     hall = hall or ScriptedHall()
     section = section or ServerSection(port=0)
@@ -102,7 +102,7 @@ async def running(
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
-            yield Running(port, metrics, admission, server, traces)
+            yield RunningServer(port, metrics, admission, server, traces)
         finally:
             server.should_exit = True
             await serving

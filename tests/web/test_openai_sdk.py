@@ -13,16 +13,16 @@ import pytest
 from llm_server import DONE, HEAD, LAST_CHUNK, Script, answer, chunk, event, serving
 from openai import AsyncOpenAI, NotFoundError
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from served import (
+from session_server import (
     WHAT_TIME,
     Pace,
-    ScriptedWorkshop,
-    Served,
+    ScriptedEngineLoader,
+    SessionServer,
     eventually,
     in_real_time,
     real_engines,
     recording,
-    served,
+    session_server,
     settings_for,
 )
 
@@ -83,12 +83,12 @@ class Person:
             self.events.append(one)
             self._came.set()
 
-    def told(self, kind: str) -> list[Any]:
+    def events_of(self, kind: str) -> list[Any]:
         return [one for one in self.events if one.type == kind]
 
     async def until(self, kind: str, count: int = 1, within_s: float = 30.0) -> Any:
         async with asyncio.timeout(within_s):
-            while len(found := self.told(kind)) < count:
+            while len(found := self.events_of(kind)) < count:
                 self._came.clear()
                 await self._came.wait()
         return found[count - 1]
@@ -99,11 +99,11 @@ class Person:
 
     @property
     def sound_bytes(self) -> int:
-        return sum(len(base64.b64decode(one.delta)) for one in self.told("response.output_audio.delta"))
+        return sum(len(base64.b64decode(one.delta)) for one in self.events_of("response.output_audio.delta"))
 
 
 @asynccontextmanager
-async def talking(server: Served, pace: Pace) -> AsyncGenerator[Person]:
+async def talking(server: SessionServer, pace: Pace) -> AsyncGenerator[Person]:
     async with (
         AsyncOpenAI(base_url=server.openai, api_key="none") as client,
         client.realtime.connect(model="repartee") as connection,
@@ -119,19 +119,19 @@ async def talking(server: Served, pace: Pace) -> AsyncGenerator[Person]:
 
 def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        async with serving(answer(STORY)) as llm, served(real_engines(folder, llm.url)) as server:
+        async with serving(answer(STORY)) as llm, session_server(real_engines(folder, llm.url)) as server:
             async with talking(server, pace) as person:
                 # A recorded question.
                 person.says(recording(WHAT_TIME))
                 first = (await person.until("response.done")).response
                 assert first.status == "completed"
-                heard = person.told("conversation.item.input_audio_transcription.completed")[0]
+                heard = person.events_of("conversation.item.input_audio_transcription.completed")[0]
                 assert heard.transcript.lower() == "what time is it"
-                said = person.told("response.output_audio_transcript.done")[0].transcript
+                said = person.events_of("response.output_audio_transcript.done")[0].transcript
                 assert said.startswith(("It's", "It is"))
                 assert person.sound_bytes > REPLY_RATE_HZ  # at least half a second
                 started, stopped = (
-                    person.told(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
+                    person.events_of(f"input_audio_buffer.speech_{what}")[0] for what in ("started", "stopped")
                 )
                 assert stopped.audio_end_ms - started.audio_start_ms == pytest.approx(1580 - 745, abs=250)
                 await person.until("response.output_audio.done")
@@ -139,7 +139,7 @@ def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
                 # A long answer, interrupted by the question.
                 await person.types("tell me the long story")
                 await person.connection.response.create()
-                await person.until("response.output_audio.delta", len(person.told("response.output_audio.delta")) + 8)
+                await person.until("response.output_audio.delta", len(person.events_of("response.output_audio.delta")) + 8)
                 person.says(recording(WHAT_TIME))
                 second = (await person.until("response.done", 2)).response
                 assert second.status == "cancelled"
@@ -151,9 +151,9 @@ def test_spoken_conversation_can_be_interrupted(tmp_path: Path) -> None:
                 assert kinds.count("input_audio_buffer.speech_started") == 2
                 third = (await person.until("response.done", 3)).response
                 assert third.status == "completed"
-                assert person.told("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
-                assert person.told("error") == []
-            await eventually(lambda: server.admission.current == 0)
+                assert person.events_of("response.output_audio_transcript.done")[2].transcript[:3] == said[:3]
+                assert person.events_of("error") == []
+            await eventually(lambda: server.limits.current == 0)
             outcomes = [record["outcome"] for record in server.records()]
             assert outcomes[:2] == ["answered", "interrupted"]
             spoken = server.records()[0]
@@ -169,7 +169,7 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
         scripts = (answer("A short one."), called("set_lamp", '{"on": true}'), answer("The lamp is on."))
         async with (
             serving(*scripts) as llm,
-            served(real_engines(folder, llm.url, "skills.before_llm=false")) as server,
+            session_server(real_engines(folder, llm.url, "skills.before_llm=false")) as server,
             talking(server, pace) as person,
         ):
             await person.connection.session.update(
@@ -179,7 +179,7 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
             await person.types("tell me a story")
             await person.connection.response.create()
             await person.until("response.done")
-            assert person.told("response.output_text.done")[0].text == "A short one."
+            assert person.events_of("response.output_text.done")[0].text == "A short one."
             assert person.sound_bytes == 0
 
             # An invalid event in between.
@@ -204,9 +204,9 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
             )
             await person.connection.response.create()
             assert (await person.until("response.done", 3)).response.status == "completed"
-            assert person.told("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
+            assert person.events_of("response.output_audio_transcript.done")[0].transcript == "The lamp is on."
             assert person.sound_bytes > REPLY_RATE_HZ
-            assert len(person.told("error")) == 1
+            assert len(person.events_of("error")) == 1
             assert b'"role":"tool"' in llm.posts[2].body.replace(b'": "', b'":"')
 
     in_real_time(tmp_path, main)
@@ -214,7 +214,7 @@ def test_text_only_function_call_and_mistakes_work(tmp_path: Path) -> None:
 
 def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        async with served(real_engines(folder)) as server, talking(server, pace) as person:
+        async with session_server(real_engines(folder)) as server, talking(server, pace) as person:
             audio: Any = {
                 "input": {
                     "format": {"type": "audio/pcmu"},
@@ -232,7 +232,7 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
             assert done.response.status == "completed"
             trace = (await person.until("repartee.trace")).trace
             # pocketsphinx is not trained for 8 kHz: it recognizes the clip as "what are emitted" in any format.
-            heard = person.told("conversation.item.input_audio_transcription.completed")[0]
+            heard = person.events_of("conversation.item.input_audio_transcription.completed")[0]
             assert heard.transcript.startswith("what")
             assert 0.5 < person.sound_bytes / 8000 < 8
             assert trace["stages"]["endpoint_wait"]["ms"] == pytest.approx(300, abs=150)
@@ -242,9 +242,9 @@ def test_telephone_format_and_fixed_silence_work(tmp_path: Path) -> None:
 
 def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        workshop = ScriptedWorkshop(settings_for(folder), {}, answers=("Hello, how may I help?",))
-        async with served(workshop) as server, talking(server, pace) as person:
-            assert person.told("session.created")[0].session.max_output_tokens == "inf"
+        engine_loader = ScriptedEngineLoader(settings_for(folder), {}, answers=("Hello, how may I help?",))
+        async with session_server(engine_loader) as server, talking(server, pace) as person:
+            assert person.events_of("session.created")[0].session.max_output_tokens == "inf"
             detection: Any = {"type": "server_vad", "idle_timeout_ms": 6000, "silence_duration_ms": 5000}
             audio: Any = {"input": {"turn_detection": detection, "transcription": {"model": "m", "language": "de"}}}
             tools: Any = [{"type": "mcp", "server_label": "x", "server_url": "http://x"}, LAMP]
@@ -254,13 +254,13 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
                 event_id="mine",
             )  # fmt: skip
             session = (await person.until("session.updated")).session
-            assert {one.error.param for one in person.told("error")} == {
+            assert {one.error.param for one in person.events_of("error")} == {
                 "session.audio.input.transcription.language",
                 "session.tools[0].type",
                 "session.audio.input.turn_detection.idle_timeout_ms",
                 "session.audio.input.turn_detection.silence_duration_ms",
             }
-            assert {one.error.event_id for one in person.told("error")} == {"mine"}
+            assert {one.error.event_id for one in person.events_of("error")} == {"mine"}
             assert session.instructions == "Greet the user first."
             assert [tool.name for tool in session.tools] == ["set_lamp"]
             assert session.audio.input.turn_detection.type == "server_vad"
@@ -270,7 +270,7 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
             done = (await person.until("response.done")).response
             assert done.output[0].content[0].text == "Hello, how may I help?"
             assert done.usage.input_token_details.cached_tokens_details.text_tokens is not None
-            (model,) = workshop.models
+            (model,) = engine_loader.models
             assert [message.content for message in model.asked[0]] == ["Greet the user first."]
             assert model.options[0].max_tokens == NO_LIMIT
 
@@ -289,8 +289,8 @@ def test_assistant_speaks_first_and_settings_are_checked_singly(tmp_path: Path) 
 
 def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> None:
     async def main(pace: Pace, folder: Path) -> None:
-        workshop = ScriptedWorkshop(settings_for(folder), {}, says=("",))
-        async with served(workshop) as server, talking(server, pace) as person:
+        engine_loader = ScriptedEngineLoader(settings_for(folder), {}, transcripts=("",))
+        async with session_server(engine_loader) as server, talking(server, pace) as person:
             audio: Any = {"input": {"turn_detection": None}}
             await person.connection.session.update(session={"type": "realtime", "audio": audio})
             await person.until("session.updated")
@@ -301,7 +301,7 @@ def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> N
             committed = await person.until("input_audio_buffer.committed")
             completed = await person.until("conversation.item.input_audio_transcription.completed")
             assert completed.item_id == committed.item_id
-            assert person.told("error") == []
+            assert person.events_of("error") == []
             await person.connection.conversation.item.retrieve(item_id="nope")
             assert (await person.until("error")).error.code == "item_retrieve_invalid_item_id"
 
@@ -311,7 +311,7 @@ def test_commit_of_tone_in_manual_mode_has_empty_transcript(tmp_path: Path) -> N
 def test_other_api_paths_answer_with_api_errors(tmp_path: Path) -> None:
     async def main() -> None:
         async with (
-            served(ScriptedWorkshop(settings_for(tmp_path), {})) as server,
+            session_server(ScriptedEngineLoader(settings_for(tmp_path), {})) as server,
             AsyncOpenAI(base_url=server.openai, api_key="none", max_retries=0) as client,
         ):
             asked: list[Any] = [
@@ -337,7 +337,7 @@ def test_unpaced_minute_of_audio_keeps_the_connection_open(tmp_path: Path) -> No
     async def main() -> None:
         options: Any = {"ping_interval": 1.0, "ping_timeout": 4.0}  # sooner than the default of 40 s
         async with (
-            served(real_engines(tmp_path)) as server,
+            session_server(real_engines(tmp_path)) as server,
             AsyncOpenAI(base_url=server.openai, api_key="none") as client,
             client.realtime.connect(model="repartee", websocket_connection_options=options) as connection,
         ):

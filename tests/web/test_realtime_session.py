@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rehearsal import ScriptedVoice
+from simulation import ScriptedVoice
 from virtual_time import run_virtual
 from wire_client import Client, Event
-from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
 
 from assistant.end_of_turn.estimator import EndOfTurnEstimate, hangover_ms
 from assistant.history.history import History
@@ -66,8 +66,8 @@ class Stage:
     zero_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.model = AnswersInTurn(self.answers)
-        self.ears = HearsInTurn(self.says)
+        self.model = SequenceModel(self.answers)
+        self.recognizer = SequenceRecognizer(self.transcripts)
         self.voice = ScriptedVoice()
         microphone, speaker = ClientMicrophone(REPLY_RATE_HZ), ClientSpeaker(ahead_ms=1000)
         self.talk = RealtimeSession(
@@ -88,7 +88,7 @@ class Stage:
         self.talk.session = self.session = Session(
             microphone,
             speaker,
-            engines_of(self.ears, self.model, self.voice),
+            engines_of(self.recognizer, self.model, self.voice),
             TurnTaking(self.base),
             History("Be brief.", 20),
             recorder,
@@ -596,7 +596,7 @@ def test_commit_is_answered_once() -> None:
 
 def test_commit_before_earlier_transcript_is_another_item() -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 1500
+        stage.recognizer.delay_ms = 1500
         await stage.update(audio={"input": {"turn_detection": None}})
         for _ in range(2):
             await stage.sound(400, loud=True)
@@ -608,7 +608,7 @@ def test_commit_before_earlier_transcript_is_another_item() -> None:
         await stage.sound(6000, loud=False)
         await stage.until("response.done")
 
-    stage = perform(scene, Stage(says=("what time is it", "and the date")))
+    stage = perform(scene, Stage(transcripts=("what time is it", "and the date")))
     first, second, empty = stage.events("input_audio_buffer.committed")
     assert second["previous_item_id"] == first["item_id"]
     assert empty["item_id"] in stage.client.items
@@ -682,7 +682,7 @@ def test_commit_without_words_adds_an_item_with_an_empty_transcript(
         await stage.until("conversation.item.input_audio_transcription.completed")
         await stage.sound(2000, loud=False)
 
-    stage = perform(scene, Stage(says=("",)))
+    stage = perform(scene, Stage(transcripts=("",)))
     assert stage.errors == []
     assert stage.done == []
     (committed,) = stage.events("input_audio_buffer.committed")
@@ -706,7 +706,7 @@ def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
         await stage.send("response.create", response={"metadata": {"k": "a"}})
         await stage.until("response.done")
 
-    stage = perform(scene, Stage(says=("",)))
+    stage = perform(scene, Stage(transcripts=("",)))
     assert stage.errors == []
     (committed,) = stage.events("input_audio_buffer.committed")
     assert stage.client.items[1] == committed["item_id"]
@@ -717,7 +717,7 @@ def test_response_after_empty_commit_answers_the_history(*, loud: bool) -> None:
 
 def test_commit_with_lost_transcript_is_reported() -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 60_000
+        stage.recognizer.delay_ms = 60_000
         await stage.update(audio={"input": {"turn_detection": None}})
         await stage.sound(800, loud=True)
         await stage.send("input_audio_buffer.commit")
@@ -733,7 +733,7 @@ def test_commit_with_lost_transcript_is_reported() -> None:
 @pytest.mark.parametrize("commits", [False, True])
 def test_turn_with_lost_transcript_gets_an_apology(*, commits: bool) -> None:
     async def scene(stage: Stage) -> None:
-        stage.ears.delay_ms = 60_000
+        stage.recognizer.delay_ms = 60_000
         if commits:
             await stage.update(audio={"input": {"turn_detection": None}})
         await stage.says_something()
@@ -760,7 +760,7 @@ def test_noise_is_not_a_turn() -> None:
         await stage.says_something()
         await stage.until("repartee.nothing_said")
 
-    stage = perform(scene, Stage(says=("",)))
+    stage = perform(scene, Stage(transcripts=("",)))
     assert stage.events("input_audio_buffer.committed") == []
     assert stage.session.conversation.items == ()
 
@@ -1368,7 +1368,7 @@ def test_request_during_speech_is_answered_with_the_turn() -> None:
         await stage.says_something()
         await stage.sound(6000, loud=False)
 
-    stage = perform(scene, Stage(says=("no, wait",)))
+    stage = perform(scene, Stage(transcripts=("no, wait",)))
     assert len(stage.model.asked) == 2
     assert [message.content for message in stage.model.asked[1] if message.role == "user"] == [
         "hello", "and now?", "no, wait"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rehearsal import ScriptedMicrophone
+from simulation import ScriptedMicrophone
 from virtual_time import run_virtual
 
 from assistant.events import Problem, SessionEvent
@@ -47,7 +47,7 @@ class Here:
         self._position = 0
 
     @property
-    def troubles(self) -> list[str]:
+    def problems(self) -> list[str]:
         return [fact.text for fact in self.facts if isinstance(fact, Problem)]
 
     def connected(self, *, resumed: bool = False, heard_ms: float = 0.0) -> None:
@@ -144,11 +144,11 @@ def typed(events: list[dict[str, Any]]) -> list[str]:
 def test_text_typed_while_disconnected_is_sent_later() -> None:
     async def script(here: Here) -> None:
         here.talk.type("one")
-        assert here.troubles == [NOT_YET_SENT]
+        assert here.problems == [NOT_YET_SENT]
         here.connected()
         here.talk.type("two")
         assert typed(here.sent()) == []
-        assert here.troubles == [NOT_YET_SENT], "the second goes in a moment"
+        assert here.problems == [NOT_YET_SENT], "the second goes in a moment"
         here.updated()
         assert typed(here.sent()) == ["one", "two", "?"]
 
@@ -159,9 +159,9 @@ def test_text_typed_during_greeting_waits_if_it_breaks() -> None:
     async def script(here: Here) -> None:
         here.connected()
         here.talk.type("one")
-        assert here.troubles == []
+        assert here.problems == []
         here.lost()
-        assert NOT_YET_SENT in here.troubles
+        assert NOT_YET_SENT in here.problems
         here.connected()
         here.updated()
         assert typed(here.sent()) == ["one", "?"]
@@ -177,7 +177,7 @@ def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
         here.talk.type("hello")
         assert typed(here.sent()) == ["hello", "?"]
         here.lost()
-        assert SENT_AGAIN in here.troubles
+        assert SENT_AGAIN in here.problems
         here.connected(resumed=resumed)
         here.updated()
         assert typed(here.sent()) == ["hello", "?"]
@@ -187,7 +187,7 @@ def test_text_lost_with_connection_is_sent_again(resumed: bool) -> None:
         here.connected(resumed=True)
         here.updated()
         assert typed(here.sent()) == []
-        assert here.troubles.count(SENT_AGAIN) == 1
+        assert here.problems.count(SENT_AGAIN) == 1
 
     with_here(script)
 
@@ -223,7 +223,7 @@ def test_refused_text_is_reported_and_not_sent_again() -> None:
         here.connected(resumed=True)
         here.updated()
         assert typed(here.sent()) == []
-        assert "the server: too long" in here.troubles
+        assert "the server: too long" in here.problems
 
     with_here(script)
 
@@ -232,10 +232,10 @@ def test_unsent_and_too_many_texts_are_reported() -> None:
     async def script(here: Here) -> None:
         for _ in range(MOST_WAITING + 1):
             here.talk.type("hello")
-        assert here.troubles[-1] == TOO_MUCH_TYPED
+        assert here.problems[-1] == TOO_MUCH_TYPED
         here.talk.leave()
         here.talk.leave()
-        assert here.troubles[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
+        assert here.problems[-2:] == [TOO_MUCH_TYPED, NEVER_SENT]
 
     with_here(script)
 
@@ -262,8 +262,8 @@ def test_turn_spoken_while_disconnected_is_reported_lost() -> None:
         await here.hears(1.0)
         here.talk.talk(False)
         await here.hears(0.1)
-        assert here.troubles[-1] == NOT_CONNECTED
-        assert TOO_SHORT not in here.troubles
+        assert here.problems[-1] == NOT_CONNECTED
+        assert TOO_SHORT not in here.problems
         assert not here.talk.conversation.awaiting
 
     with_here(script, push_to_talk=True)
@@ -317,7 +317,7 @@ def test_quick_key_release_and_press_continues_the_turn() -> None:
         here.talk.talk(False)
         await here.hears(0.06)
         assert kinds(here.sent())[-2:] == ["input_audio_buffer.commit", "response.create"]
-        assert here.troubles == []
+        assert here.problems == []
 
     with_here(script, push_to_talk=True)
 
@@ -380,7 +380,7 @@ def test_short_key_press_is_not_a_turn(seconds: float) -> None:
         here.talk.talk(False)
         await here.hears(0.06)
         assert kinds(here.sent())[-1] == "input_audio_buffer.clear"
-        assert here.troubles == [TOO_SHORT]
+        assert here.problems == [TOO_SHORT]
 
     with_here(script, push_to_talk=True)
 

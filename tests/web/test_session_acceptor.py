@@ -10,7 +10,7 @@ from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.utils import ClientDisconnected
 from virtual_time import run_virtual
-from web_server import ScriptedHall
+from web_server import ScriptedEnginePool
 
 from web.metrics import Metrics
 from web.session_acceptor import DRAIN_STEP_S, MOST_WAITING, SLOT_TIMEOUT_S, Converse, SessionAcceptor, busy_while
@@ -66,12 +66,12 @@ class Desk:
         idle_timeout_s: float = 0.0,
         resumable: Callable[[str], bool] = lambda _token: False,
     ) -> None:
-        self.hall = ScriptedHall()
+        self.engine_pool = ScriptedEnginePool()
         self.session_limits = SessionLimits(seats)
         self.metrics = Metrics()
-        self.reception = SessionAcceptor(
+        self.acceptor = SessionAcceptor(
             converse,
-            self.hall,
+            self.engine_pool,
             self.session_limits,
             self.metrics,
             max_session_s=max_session_s,
@@ -82,7 +82,7 @@ class Desk:
     async def hosts(self, client: Client) -> float:
         """Runs a connection; returns how long it lasted."""
         began_s = asyncio.get_running_loop().time()
-        await self.reception(client.scope, client.inbox.get, client.send)
+        await self.acceptor(client.scope, client.inbox.get, client.send)
         return asyncio.get_running_loop().time() - began_s
 
     def value(self, name: str, **labels: str) -> float | None:
@@ -194,7 +194,7 @@ def test_client_without_slot_or_engines_is_refused() -> None:
             await asyncio.gather(held, resumed)
         assert (desk.value("repartee_sessions"), desk.value("repartee_session_seconds_count")) == (0, 1)
         assert desk.value("repartee_sessions_refused_total", reason="server_full") == 1
-        desk.hall.states = []
+        desk.engine_pool.states = []
         third = Client()
         await desk.hosts(third)
         assert (third.codes, third.closed) == (["server_loading"], 1013)
@@ -266,7 +266,7 @@ def test_drain_ends_every_session_and_waits() -> None:
                 group.create_task(desk.hosts(client))
             await asyncio.sleep(1.0)
             clients[0].says("words that arrive during the clean-up")
-            await desk.reception.drain(2.0)
+            await desk.acceptor.drain(2.0)
             assert [client.closed for client in clients] == [1012, 1012]
         assert [client.codes for client in clients] == [["server_draining"]] * 2
         assert cleaned == [pytest.approx(1001.5)] * 2
@@ -290,7 +290,7 @@ def test_drain_has_a_time_limit() -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(desk.hosts(client))
             await asyncio.sleep(1.0)
-            await desk.reception.drain(2.0)
+            await desk.acceptor.drain(2.0)
             assert loop.time() == pytest.approx(1003.0)
         assert client.codes == ["server_draining"]  # it ignored the cancellation and still gets the notice
 
@@ -334,9 +334,9 @@ def test_disconnect_before_handshake_is_not_an_error(state: str, caplog: pytest.
     async def main() -> None:
         desk = Desk(seats=0 if state == "refused" else 1, resumable=lambda token: token == "mine")
         if state == "draining":
-            desk.reception.close()
+            desk.acceptor.close()
         if state == "no engines":
-            desk.hall.states = []
+            desk.engine_pool.states = []
         client = Gone(query="resume=mine" if state == "resuming" else "")
         await desk.hosts(client)
         assert desk.value("repartee_errors_total", where="connection") is None
@@ -396,11 +396,11 @@ def test_finish_ends_sessions_after_their_turns_or_limit() -> None:
         async with asyncio.TaskGroup() as group:
             stays = {seconds: group.create_task(desk.hosts(client)) for seconds, client in clients.items()}
             await asyncio.sleep(1.0)
-            await desk.reception.finish(5.0)
+            await desk.acceptor.finish(5.0)
             assert loop.time() - began_s == pytest.approx(6.0, abs=2 * DRAIN_STEP_S)
             late = Client()
             await desk.hosts(late)
-            await desk.reception.drain(1.0)
+            await desk.acceptor.drain(1.0)
         assert [stays[seconds].result() for seconds in stays] == [
             pytest.approx(1.0),
             pytest.approx(2.0, abs=2 * DRAIN_STEP_S),
@@ -414,8 +414,8 @@ def test_finish_ends_sessions_after_their_turns_or_limit() -> None:
 def test_finish_returns_at_once_without_sessions() -> None:
     async def main() -> None:
         desk, began_s = Desk(), asyncio.get_running_loop().time()
-        await desk.reception.finish(10.0)
+        await desk.acceptor.finish(10.0)
         assert asyncio.get_running_loop().time() == began_s
-        assert desk.reception.draining
+        assert desk.acceptor.draining
 
     run_virtual(main())

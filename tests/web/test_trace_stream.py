@@ -10,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from rehearsal import Rehearsal, Says
-from served import ScriptedWorkshop, served, settings_for
-from web_server import Running, running
+from simulation import Simulation, Utterance
+from session_server import ScriptedEngineLoader, session_server, settings_for
+from web_server import RunningServer, running_server
 from websockets.asyncio.client import connect
 
 from assistant.trace.record import TurnRecord
@@ -26,17 +26,17 @@ TOKEN = "a-token-of-enough-characters"
 
 @cache
 def turn() -> TurnRecord:
-    return Rehearsal([Says(1000, 1800, "what time is it")]).perform().records[0]
+    return Simulation([Utterance(1000, 1800, "what time is it")]).run().records[0]
 
 
 @pytest.fixture(autouse=True)
-def rehearsed() -> None:
+def simulated_records() -> None:
     turn()  # before the test's loop runs, because creating the record runs its own loop
 
 
 def on_a_server(test: Callable[[Running], Awaitable[None]], **more: object) -> None:
     async def main() -> None:
-        async with asyncio.timeout(18), running(**more) as server:  # type: ignore[arg-type]  # as each test says
+        async with asyncio.timeout(18), running_server(**more) as server:  # type: ignore[arg-type]  # as each test says
             await test(server)
 
     asyncio.run(main())
@@ -208,8 +208,8 @@ def test_idle_server_sends_keepalive_lines(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("words", ["true", "false"])
 def test_words_are_streamed_only_if_traced(tmp_path: Path, words: str) -> None:
     async def main() -> None:
-        script = ScriptedWorkshop(settings_for(tmp_path, f"trace.words={words}"), {})
-        async with asyncio.timeout(40), served(script) as server, asyncio.TaskGroup() as tasks:
+        script = ScriptedEngineLoader(settings_for(tmp_path, f"trace.words={words}"), {})
+        async with asyncio.timeout(40), session_server(script) as server, asyncio.TaskGroup() as tasks:
             address = f"http://127.0.0.1:{server.port}"
             found = tasks.create_task(asyncio.to_thread(next, subscribe(address, {}, pytest.fail, stop)))
             await until(lambda: server.connections.traces.followers == 1)

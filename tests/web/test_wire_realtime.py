@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, Says
+from simulation import Simulation, Utterance
 from wire_client import Client
 
 from assistant.events import (
@@ -366,7 +366,7 @@ def test_client_without_extensions_gets_standard_events(turn_detection: Semantic
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_replay_inputs_are_sent_only_on_request(wanted: bool) -> None:
-    record = Rehearsal([Says(1000, 1800, "what time is it")]).perform().records[0]
+    record = Simulation([Utterance(1000, 1800, "what time is it")]).run().records[0]
     client = Client(SessionConfig(voice="amy", extensions=Extensions(events=True)))
     if wanted:
         client.send({"type": "session.update", "session": {"repartee": {"told": True}}})

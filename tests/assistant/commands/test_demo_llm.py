@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from llm_server import Script, Seen, Wait, answer, serving, status
-from real_time import WHAT_TIME
+from real_time_conversation import WHAT_TIME
 from rich.console import Console
 
 from assistant.commands.demo import demo

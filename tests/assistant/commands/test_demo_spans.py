@@ -9,7 +9,7 @@ import otlp_collector
 import pytest
 from llm_server import answer, serving
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from real_time import WHAT_TIME
+from real_time_conversation import WHAT_TIME
 from rich.console import Console
 
 from assistant.commands.demo import demo

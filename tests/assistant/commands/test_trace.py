@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from trace_samples import DEMO, RECORDINGS, TIME, demo_records, rehearsed, slower, written
+from trace_samples import DEMO, RECORDINGS, TIME, demo_records, simulated_records, slower, written
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
@@ -51,7 +51,7 @@ def test_one_turn_of_several_files_is_shown() -> None:
 @pytest.mark.parametrize("command", ["report", "replay", "advise"])
 def test_duplicate_turns_are_counted_once(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    written(Path("a.jsonl"), rehearsed([TIME]))
+    written(Path("a.jsonl"), simulated_records([TIME]))
     written(Path("b.jsonl"), demo_records())
     Path("copy.jsonl").write_bytes(Path("a.jsonl").read_bytes())
     Path("link.jsonl").symlink_to("a.jsonl")
@@ -109,7 +109,7 @@ def test_html_page_does_not_replace_a_trace(
 def test_terminal_shows_that_traces_are_being_read(
     command: str, terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = written(tmp_path / "a.jsonl", rehearsed([TIME]))
+    path = written(tmp_path / "a.jsonl", simulated_records([TIME]))
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(Console, "is_terminal", property(lambda console: terminal and console.stderr))
     code, out, err = run(command, path, *[path] * (command == "compare"))
@@ -190,11 +190,11 @@ def test_user_error_is_one_line(arguments: tuple[str | Path, ...], said: str) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("field", sorted(rehearsed([TIME])[0]))
+@pytest.mark.parametrize("field", sorted(simulated_records([TIME])[0]))
 def test_field_of_wrong_type_is_at_most_one_line(tmp_path: Path, field: str) -> None:
     values: tuple[object, ...] = (None, "x", [], {}, [{}], ["x"], 1e30, -1, True, {"x": 1})
     commands = ("show", "report", "replay", "advise", "scrub")
-    turn = rehearsed([TIME])[0]
+    turn = simulated_records([TIME])[0]
     began = sorted(turn).index(field)
     for number, value in enumerate(values):
         record = turn | {field: value}

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import soundfile
 import soxr
-from real_time import WHAT_TIME, bare_environment
+from real_time_conversation import WHAT_TIME, bare_environment
 from stopwatch import Stopwatch
 
 pytestmark = [pytest.mark.slow, pytest.mark.real_time, pytest.mark.timeout(200)]

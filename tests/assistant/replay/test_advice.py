@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from rehearsal import Says
-from trace_samples import TIME, demo_records, rehearsed, slower, written
+from simulation import Utterance
+from trace_samples import TIME, demo_records, simulated_records, slower, written
 from typer.testing import CliRunner
 
 from assistant.commands.trace import trace
@@ -30,8 +30,8 @@ from assistant.turns.settings import TurnSettings
 def held(hangover_ms: float = 700) -> Sequence[Record]:
     """Returns a short turn that is answered after a long wait, and one with a pause of 340 ms."""
     turns = TurnSettings(hangover_ms=hangover_ms, speculate_after_ms=40)
-    says = [TIME, Says(6000, 6700, "a small coffee"), Says(7040, 7600, "with milk")]
-    return rehearsed(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
+    says = [TIME, Utterance(6000, 6700, "a small coffee"), Utterance(7040, 7600, "with milk")]
+    return simulated_records(says, length_ms=11000, turns=turns, replies=("Ten.", "Here you are."))
 
 
 def evidence(records: Sequence[Record], times: int = 1, replays: int = 0) -> AdviceInputs:
@@ -80,7 +80,7 @@ def test_longer_wait_is_advised_if_it_saves_cut_ins() -> None:
 
 def test_advice_states_that_no_other_wait_helps() -> None:
     turns = TurnSettings(hangover_ms=200, speculate_after_ms=40)
-    records = rehearsed([TIME], turns=turns, replies=("Ten.",))
+    records = simulated_records([TIME], turns=turns, replies=("Ten.",))
     (finding,) = findings_of(advice(evidence(records, times=10, replays=10)), "endpoint_wait")
     assert finding.says.startswith("None of the 8 other settings")
     assert finding.gain == {}

@@ -16,7 +16,7 @@ import otlp_collector
 import pytest
 from grpc_server import self_signed
 from llm_server import Close, Script, Server, Wait, serving
-from rehearsal import Rehearsal, ScriptedModel
+from simulation import Simulation, ScriptedModel
 from trace_samples import TIME
 from virtual_time import run_virtual
 
@@ -36,7 +36,7 @@ TAKEN = otlp_collector.answer()
 
 @pytest.fixture(scope="module")
 def record() -> TurnRecord:
-    (made,) = Rehearsal([TIME]).perform().records
+    (made,) = Simulation([TIME]).run().records
     return made
 
 
@@ -342,7 +342,7 @@ def test_missing_extra_is_named() -> None:
     )
 
 
-class _Overheard(ScriptedModel):
+class _HeaderRecorder(ScriptedModel):
     """Stores the trace header of each request."""
 
     heard: ClassVar[list[str]] = []
@@ -353,12 +353,12 @@ class _Overheard(ScriptedModel):
 
 
 def told(*, exports: bool) -> tuple[TurnRecord, list[str]]:
-    """Returns the record of a rehearsed turn and the trace headers of its requests."""
-    rehearsal = Rehearsal([TIME])
-    rehearsal.model = model = _Overheard(rehearsal.replies)
+    """Returns the record of a simulated turn and the trace headers of its requests."""
+    simulation = Simulation([TIME])
+    simulation.model = model = _HeaderRecorder(simulation.replies)
     model.heard.clear()
-    rehearsal.at(100, lambda: setattr(rehearsal.session.recorder, "exports", exports))
-    (record,) = rehearsal.perform().records
+    simulation.at(100, lambda: setattr(simulation.session.recorder, "exports", exports))
+    (record,) = simulation.run().records
     return record, list(model.heard)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from rehearsal import Rehearsal, Says, ScriptedMicrophone
+from simulation import Simulation, Utterance, ScriptedMicrophone
 from wire_client import SERVICE
 
 from assistant.commands.talk import panels
@@ -358,8 +358,8 @@ def test_trace_event_becomes_a_turn_record() -> None:
 
 
 def test_real_record_is_unchanged_except_replay_inputs() -> None:
-    says = [Says(200, 1200, "what time is it"), Says(2600, 3000, "and now")]
-    record = Rehearsal(says, length_ms=5000).perform().records[0]
+    says = [Utterance(200, 1200, "what time is it"), Utterance(2600, 3000, "and now")]
+    record = Simulation(says, length_ms=5000).run().records[0]
     line = Line()
     (finished,) = line.tell(TurnFinished(record))
     assert isinstance(finished, TurnFinished)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from served import eventually
+from session_server import eventually
 from starlette.websockets import WebSocket
-from web_server import ScriptedHall, running
+from web_server import ScriptedEnginePool, running_server
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.frames import Close
 
@@ -105,7 +105,7 @@ def test_password_in_address_is_refused_and_not_shown() -> None:
 
 def test_refused_connection_is_explained() -> None:
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             port = server.port
         assert await refusal(f"ws://127.0.0.1:{port}") == (
             f"ws://127.0.0.1:{port}: nothing listens there; start `repartee serve`, or check the port."
@@ -123,7 +123,7 @@ def test_unknown_host_is_explained() -> None:
 
 def test_wrong_path_is_explained() -> None:
     async def main() -> None:
-        async with running(converse=greets) as server:
+        async with running_server(converse=greets) as server:
             said = await refusal(f"ws://127.0.0.1:{server.port}/elsewhere")
         assert said.endswith("has nothing at /elsewhere; the path of `repartee serve` is /v1/realtime.")
 
@@ -164,8 +164,8 @@ def test_other_web_server_is_explained() -> None:
 
 def test_token_is_requested_and_accepted() -> None:
     async def main() -> None:
-        hall = ScriptedHall([EngineState("stt", "ready", "scripted")])
-        async with running(hall, greets, token=TOKEN) as server:
+        engine_pool = ScriptedEnginePool([EngineState("stt", "ready", "scripted")])
+        async with running_server(engine_pool, greets, token=TOKEN) as server:
             assert "wants its token: set REPARTEE_TOKEN" in await refusal(server.ws)
             assert "has another token" in await refusal(server.ws, "not-the-token-of-it")
             ear = Ear()
@@ -179,7 +179,7 @@ def test_token_is_requested_and_accepted() -> None:
 
 def test_tls_to_plain_port_is_explained() -> None:
     async def main() -> None:
-        async with running(converse=greets) as server:
+        async with running_server(converse=greets) as server:
             assert "speaks no TLS" in await refusal(f"wss://127.0.0.1:{server.port}")
 
     run(main())
@@ -205,7 +205,7 @@ def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
         await websocket.receive_text()
 
     async def main() -> None:
-        async with running(converse=silent) as server:
+        async with running_server(converse=silent) as server:
             assert "does not answer" in await refusal(server.ws)
 
     run(main())
@@ -213,7 +213,7 @@ def test_silent_server_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_foreign_realtime_server_is_explained() -> None:
     async def main() -> None:
-        async with running(converse=greets) as server:
+        async with running_server(converse=greets) as server:
             ear = Ear()
 
             def refuse(_event: Mapping[str, Any]) -> None:
@@ -250,7 +250,7 @@ def test_invalid_message_does_not_end_the_connection(message: str) -> None:
             with contextlib.suppress(Exception):
                 await websocket.receive_text()
 
-        async with running(converse=odd) as server:
+        async with running_server(converse=odd) as server:
             ear = Ear()
             wire = RemoteWire(address_of(server.ws), None, ear)
             ear.on_event = lambda event: wire.leave() if event["type"] == "last" else None
@@ -283,7 +283,7 @@ def test_retries_slow_down_if_server_dies_after_greeting() -> None:
         await websocket.close(1011)
 
     async def main() -> None:
-        async with running(converse=dies) as server:
+        async with running_server(converse=dies) as server:
             ear = Ear()
             wire = RemoteWire(address_of(server.ws), None, ear)
             ear.on_lost = lambda _ending: wire.leave() if len(ear.endings) == 4 else None
@@ -297,7 +297,7 @@ def test_retries_slow_down_if_server_dies_after_greeting() -> None:
 
 def test_full_server_is_retried() -> None:
     async def main() -> None:
-        async with running(converse=greets, section=ServerSection(port=0, max_sessions=1)) as server:
+        async with running_server(converse=greets, section=ServerSection(port=0, max_sessions=1)) as server:
             first = RemoteWire(address_of(server.ws), None, Ear())
             ear = Ear()
             second = RemoteWire(address_of(server.ws), None, ear)
@@ -326,7 +326,7 @@ def test_lost_connection_reconnects_with_resume_parameters() -> None:
             await websocket.receive_text()
 
     async def main() -> None:
-        async with running(converse=breaks_once) as server:
+        async with running_server(converse=breaks_once) as server:
             ear = Ear(query={})
             wire = RemoteWire(address_of(server.ws), None, ear)
 
@@ -352,7 +352,7 @@ def test_queued_messages_are_sent_before_hanging_up() -> None:
             heard.append(await websocket.receive_text())
 
     async def main() -> None:
-        async with running(converse=listens) as server:
+        async with running_server(converse=listens) as server:
             ear = Ear()
             wire = RemoteWire(address_of(server.ws), None, ear)
 
@@ -391,7 +391,7 @@ def test_leave_after_end_does_not_hide_the_reason() -> None:
     """Closing the rest of the conversation must not hide why it ended."""
 
     async def main() -> None:
-        async with running() as server:
+        async with running_server() as server:
             port = server.port
         wire = RemoteWire(address_of(f"ws://127.0.0.1:{port}"), None, Ear())
         with pytest.raises(ServerLostError, match="nothing listens there"):
@@ -405,7 +405,7 @@ def test_unsent_audio_is_dropped_and_counted(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("web.remote.wire.MOST_WAITING_SOUND", 3)
 
     async def main() -> None:
-        async with running(converse=greets) as server:
+        async with running_server(converse=greets) as server:
             ear = Ear()
             wire = RemoteWire(address_of(server.ws), None, ear)
 

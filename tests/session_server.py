@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import soundfile
 import soxr
-from rehearsal import ScriptedVoice
+from simulation import ScriptedVoice
 from websockets.asyncio.client import ClientConnection, connect
-from wire_engines import Answer, AnswersInTurn, HearsInTurn, engines_of
+from scripted_engines import Answer, SequenceModel, SequenceRecognizer, engines_of
 from written import whole_lines
 
 from assistant.config.loading import load_settings
@@ -58,26 +58,26 @@ def real_engines(traces: Path, endpoint: str = "", *assignments: str) -> EngineL
 
 
 @dataclass(slots=True)
-class ScriptedWorkshop(EngineLoader):
+class ScriptedEngineLoader(EngineLoader):
     """Loads scripted engines, new ones for every conversation.
 
     Attributes:
-        ears: Recognizers of all conversations so far.
+        recognizers: Recognizers of all conversations so far.
         models: LLMs of all conversations so far.
         fails: Called before each conversation's engines are made; may raise.
     """
 
     answers: Sequence[Answer | tuple[Answer, ...]] = ("It is ten o'clock.",)
-    says: Sequence[str] = ("what time is it",)
-    ears: list[HearsInTurn] = field(default_factory=list)
-    models: list[AnswersInTurn] = field(default_factory=list)
+    transcripts: Sequence[str] = ("what time is it",)
+    recognizers: list[SequenceRecognizer] = field(default_factory=list)
+    models: list[SequenceModel] = field(default_factory=list)
     fails: Callable[[], None] = lambda: None
 
     async def open(self) -> None:
         names = {
             "vad": "loudness",
             "turn": "silence",
-            "stt": "scripted ears",
+            "stt": "scripted recognizer",
             "llm": "scripted model",
             "tts": "scripted voice",
         }
@@ -85,22 +85,22 @@ class ScriptedWorkshop(EngineLoader):
 
     async def engines(self) -> Engines:
         self.fails()
-        self.ears.append(HearsInTurn(self.says))
-        self.models.append(AnswersInTurn(self.answers))
-        return engines_of(self.ears[-1], self.models[-1], ScriptedVoice())
+        self.recognizers.append(SequenceRecognizer(self.transcripts))
+        self.models.append(SequenceModel(self.answers))
+        return engines_of(self.recognizers[-1], self.models[-1], ScriptedVoice())
 
     async def aclose(self, report: Callable[[str], None] = lambda _what: None) -> None:
         pass
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class SessionServer:
     """A running server and its metrics and records."""
 
     port: int
     settings: Settings
     metrics: Metrics
-    admission: SessionLimits
+    limits: SessionLimits
     connections: Connections
     server: Server
 
@@ -125,18 +125,18 @@ class Served:
 
 
 @asynccontextmanager
-async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
+async def session_server(engine_loader: EngineLoader) -> AsyncGenerator[SessionServer]:
     """Runs the server with loaded engines while the block runs."""
-    section = workshop.settings.server
+    section = engine_loader.settings.server
     sockets = listen("127.0.0.1", 0, loopback_only=True)
     port = sockets[0].getsockname()[1]
-    metrics, admission = Metrics(), SessionLimits(section.max_sessions)
-    hall = EnginePool(workshop, metrics)
-    connections = Connections(hall, metrics, "0.1")
-    reception = SessionAcceptor(
+    metrics, limits = Metrics(), SessionLimits(section.max_sessions)
+    engine_pool = EnginePool(engine_loader, metrics)
+    connections = Connections(engine_pool, metrics, "0.1")
+    acceptor = SessionAcceptor(
         connections.converse,
-        hall,
-        admission,
+        engine_pool,
+        limits,
         metrics,
         max_session_s=section.max_session_s,
         idle_timeout_s=section.idle_timeout_s,
@@ -153,28 +153,28 @@ async def served(workshop: EngineLoader) -> AsyncGenerator[Served]:
             loaded.set_exception(error)
 
     app = make_app(
-        hall,
+        engine_pool,
         access_control,
-        reception,
+        acceptor,
         metrics,
         loaded=engines_loaded,
         background_tasks=(connections.log_losses,),
         traces=connections.traces,
     )
-    server = Server(uvicorn_config(app, section, {}), reception, drain_s=section.drain_s)
+    server = Server(uvicorn_config(app, section, {}), acceptor, drain_s=section.drain_s)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=sockets))
         try:
             async with asyncio.timeout(STARTED_WITHIN_S):
                 await loaded
-            yield Served(port, workshop.settings, metrics, admission, connections, server)
+            yield SessionServer(port, engine_loader.settings, metrics, limits, connections, server)
         finally:
             server.should_exit = True
             await serving
 
 
 @dataclass(slots=True)
-class Caller:
+class RecordingClient:
     """A WebSocket client that records the events it receives."""
 
     socket: ClientConnection
@@ -186,42 +186,42 @@ class Caller:
     async def until(self, kind: str, count: int = 1, *, within_s: float = 40.0) -> Event:
         """Receives until `count` events of a type have come. Returns the last of them."""
         async with asyncio.timeout(within_s):
-            while len(found := self.told(kind)) < count:
+            while len(found := self.events_of(kind)) < count:
                 self.events.append(json.loads(await self.socket.recv()))
         return found[count - 1]
 
-    def told(self, kind: str) -> list[Event]:
+    def events_of(self, kind: str) -> list[Event]:
         return [event for event in self.events if event["type"] == kind]
 
     @property
     def sound_ms(self) -> float:
         """Returns the duration of the reply sound received so far, as PCM."""
-        return sum(len(base64.b64decode(event["delta"])) for event in self.told("response.output_audio.delta")) / 48
+        return sum(len(base64.b64decode(event["delta"])) for event in self.events_of("response.output_audio.delta")) / 48
 
     @property
     def token(self) -> str:
-        return str(self.told("session.created")[0]["session"]["repartee"]["resume_token"])
+        return str(self.events_of("session.created")[0]["session"]["repartee"]["resume_token"])
 
-    async def asks(self, text: str) -> None:
+    async def request_reply(self, text: str) -> None:
         """Sends typed text and requests a response."""
         message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
         await self.send("conversation.item.create", item=message)
         await self.send("response.create")
 
-    async def sounds(self, pcm: Pcm) -> None:
+    async def send_audio(self, pcm: Pcm) -> None:
         """Sends sound at 24 kHz, all at once."""
         await self.send("input_audio_buffer.append", audio=encoded(pcm))
 
-    def lose(self) -> None:
+    def break_connection(self) -> None:
         """Breaks the connection."""
         self.socket.transport.abort()
 
 
 @asynccontextmanager
-async def calling(server: Served, headers: Mapping[str, str] | None = None, **query: object) -> AsyncGenerator[Caller]:
+async def connected_client(server: SessionServer, headers: Mapping[str, str] | None = None, **query: object) -> AsyncGenerator[RecordingClient]:
     """Connects a client and waits for its session."""
     async with connect(server.url(**query), additional_headers=headers, compression=None, max_queue=None) as socket:
-        caller = Caller(socket)
+        caller = RecordingClient(socket)
         await caller.until("session.created")
         yield caller
 
